@@ -1,0 +1,60 @@
+"""What one run is asked to do: a plain record that travels as JSON to the runner, here or on another machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Tier(StrEnum):
+    """How a run is kept away from the machine; a lower tier is never taken silently."""
+
+    BUBBLEWRAP = "bubblewrap"
+    LIMITS = "limits"
+    NONE = "none"
+
+
+class Experiment(StrEnum):
+    """Extra measurements that the probe makes in a run; results arrive as `probe` events under the same name."""
+
+    SHUFFLE_TARGETS = "shuffle-targets"
+    """Permute the targets within each batch at the loss, so that nothing can be learned from them."""
+    BATCH_SIZES = "batch-sizes"
+    """After the first step, call the model on fake or meta tensors of other batch sizes: {"3": "ok" | message}."""
+    INPUT_DEPENDENCE = "input-dependence"
+    """After the last step, compare outputs for the real inputs and for other ones: relative change, a float."""
+    ADVERSARIAL = "adversarial"
+    """After the last step, relative rise of the loss under a sign-gradient step of 1 % of the input's spread."""
+    INFORMATION = "information"
+    """Share of the elements of the data that reach the first layer: 1.0 when nothing was cropped or dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much a run may use. A training loop is cut after `steps` optimizer steps; code after it still runs."""
+
+    steps: int = 20
+    evaluation_batches: int = 4
+    seconds: float = 20.0
+    memory: int = 4 * 2**30
+    disk: int = 256 * 2**20
+    output: int = 1 * 2**20
+    processes: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run of one program with one seed.
+
+    `program` is the text to run in place of the file at `path`; the folder of `path` provides the modules and data
+    that the program uses. `record_steps` is the number of optimizer steps for which every call is recorded; later
+    steps record their loss, skill and gradient only.
+    """
+
+    path: str
+    program: bytes
+    seed: int = 0
+    budget: Budget = field(default_factory=Budget)
+    record_steps: int = 2
+    experiments: tuple[Experiment, ...] = ()
+    arguments: tuple[str, ...] = ()

@@ -1,0 +1,119 @@
+"""What a fix template is: one class in one file that finds a bad pattern and proposes edits.
+
+A template sees a program through a `Subject` and answers with records. It does no I/O, imports no framework and never
+edits text itself: it describes edits, and `dnnfix.source.edits` carries them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from dnnfix.records import (
+    Applicability,
+    Candidate,
+    Edit,
+    Family,
+    Finding,
+    FixPattern,
+    Json,
+    Site,
+    Symptom,
+)
+from dnnfix.subject import Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A program that a template repairs, and what it looks like afterwards.
+
+    Where a template proposes several candidates, `after` is one of them. `runs` says that the fault shows only when
+    the program runs: such an example is executed by the harness, on the framework it imports.
+    """
+
+    name: str
+    before: str
+    after: str
+    runs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A program that a template must leave alone, and why someone might think otherwise."""
+
+    name: str
+    source: str
+    runs: bool = False
+
+
+class FixTemplate:
+    """Base of all fix templates.
+
+    A subclass states its metadata as class attributes and defines `detect` and `propose`. Its docstring tells what the
+    pattern is, why it is bad, has one line that starts with `Fix safety:`, and ends with references.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    family: ClassVar[Family]
+    fix_pattern: ClassVar[FixPattern]
+    message: ClassVar[str]
+    triggers: ClassVar[tuple[str, ...]] = ()
+    """Identifiers, at least one of which the source must contain for static detection to be tried (a cheap gate)."""
+    needs_run: ClassVar[bool] = False
+    """Whether the fault can be seen only in a trace; such a template takes no part in `dnnfix check`."""
+    default: ClassVar[bool] = True
+    """Whether the template is on unless deselected."""
+    examples: ClassVar[tuple[Example, ...]] = ()
+    rejects: ClassVar[tuple[Reject, ...]] = ()
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        """Yield the faults of this pattern in the program. Silence is the right answer when in doubt."""
+        raise NotImplementedError
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate]:
+        """Yield candidate edits for one of this template's findings, the most likely one first."""
+        raise NotImplementedError
+
+    def finding(
+        self,
+        site: Site,
+        *,
+        symptom: Symptom = Symptom.NONE_OBSERVED,
+        confidence: float = 0.8,
+        evidence: Mapping[str, Json] | None = None,
+        cause: str = "",
+        **words: object,
+    ) -> Finding:
+        """A finding of this template at `site`; `words` fill the braces of `message`."""
+        return Finding(
+            code=self.code,
+            rule=self.name,
+            family=self.family,
+            site=site,
+            message=self.message.format(**words),
+            symptom=symptom,
+            confidence=confidence,
+            evidence=dict(evidence or {}),
+            cause=cause,
+        )
+
+    def candidate(
+        self,
+        finding: Finding,
+        title: str,
+        *edits: Edit,
+        applicability: Applicability = Applicability.UNSAFE,
+        prior: float = 0.5,
+    ) -> Candidate:
+        """A candidate of this template. `title` says in the imperative what the edits do; `prior` ranks rivals."""
+        return Candidate(
+            template=self.code,
+            title=title,
+            fix_pattern=self.fix_pattern,
+            edits=edits,
+            findings=(finding,),
+            applicability=applicability,
+            prior=prior,
+        )
