@@ -1,0 +1,317 @@
+"""The settings of one program, from `[tool.dnnfix]` or `dnnfix.toml` and the command line, in four steps.
+
+`locate` finds the nearest file that configures dnnfix, `read` gives its table, `merge` puts the command line over it,
+`freeze` checks every key and makes the `Settings`. Only the first two touch the disk, and neither keeps anything.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from dnnfix.errors import ConfigError
+
+FORMATS = ("text", "diff", "json", "sarif", "github")
+SANDBOXES = ("auto", "bubblewrap", "limits", "none")
+
+_SHOWN_ONLY = frozenset(
+    {"output_format", "unsafe", "jobs", "cache_dir", "exclude", "budget", "seed", "python", "sandbox", "trust", "test_command"}
+)
+"""Settings that change nothing in what the static analysis of a file finds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that the pipeline may be told about one program.
+
+    Codes in `select`, `ignore`, `extend_select`, `fixable` and `unfixable` are whole codes, prefixes of codes (`DNF3`),
+    rule names, or `ALL`. Patterns are relative to `root`, the folder of the configuration or the working folder.
+    """
+
+    select: tuple[str, ...] = ()
+    """What to look for; empty means every template that is on by default."""
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    fixable: tuple[str, ...] = ("ALL",)
+    unfixable: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Pairs of a pattern of paths and the codes that are not reported there."""
+    exclude: tuple[str, ...] = ()
+    root: Path = Path()
+    budget: float = 60.0
+    """Seconds of wall time for one file, runs included."""
+    seed: int = 0
+    jobs: int | None = None
+    """How many files or trials to work on side by side; `None` leaves the choice to `workers`."""
+    python: str = sys.executable
+    """The interpreter that runs the user's programs."""
+    sandbox: str = "auto"
+    """`auto` (the best tier that works), `bubblewrap`, `limits`, or `none`, which also needs `trust`."""
+    trust: bool = False
+    test_command: str | None = None
+    templates: tuple[Path, ...] = ()
+    """Folders with fix templates of the user's own."""
+    baseline: Path | None = None
+    cache_dir: Path | None = None
+    unsafe: bool = False
+    """Whether `fix` also applies accepted patches that change what is trained."""
+    output_format: str = "text"
+
+    @property
+    def workers(self) -> int:
+        """How many processes may work side by side: `jobs`, or every core this process may use."""
+        if self.jobs is not None:
+            return self.jobs
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+    @property
+    def cache(self) -> Path:
+        """The folder for caches: `cache_dir`, or `dnnfix` in the user's cache folder (it need not exist)."""
+        if self.cache_dir is not None:
+            return self.cache_dir
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dnnfix"
+
+    @property
+    def certificates(self) -> Path:
+        """The folder for certificates (it need not exist)."""
+        return self.cache / "certificates"
+
+    def enabled(self, code: str, name: str, default: bool = True) -> bool:
+        """Whether the template of that code and name takes part; the most specific of select and ignore wins."""
+        chosen = max(_specificity(self.select, code, name), _specificity(self.extend_select, code, name))
+        if not self.select and default:
+            chosen = max(chosen, 1)
+        return chosen > 0 and chosen > _specificity(self.ignore, code, name)
+
+    def may_fix(self, code: str, name: str) -> bool:
+        """Whether patches of that template may be proposed and tried at all."""
+        return _specificity(self.fixable, code, name) > _specificity(self.unfixable, code, name)
+
+    def fingerprint(self) -> str:
+        """A text that is equal for settings under which the static analysis of a file gives the same report."""
+        return repr([(f.name, getattr(self, f.name)) for f in fields(self) if f.name not in _SHOWN_ONLY])
+
+
+def matches(selector: str, code: str, name: str) -> bool:
+    """Whether one selector (a code, a prefix of codes, a rule name, `ALL`) means the template."""
+    return _specificity((selector,), code, name) > 0
+
+
+def _specificity(selectors: Iterable[str], code: str, name: str) -> int:
+    best = 0
+    for selector in selectors:
+        if selector == "ALL":
+            best = max(best, 1)
+        elif selector == name:
+            best = max(best, 100)
+        elif code.startswith(selector):
+            best = max(best, 100 if selector == code else 1 + len(selector))
+    return best
+
+
+# --- The four steps -------------------------------------------------------------------------------------------------
+
+
+def locate(folder: Path) -> Path | None:
+    """The configuration nearest to the folder, upwards: `dnnfix.toml`, or a `pyproject.toml` with `[tool.dnnfix]`."""
+    folder = folder.absolute()
+    for place in (folder, *folder.parents):
+        own = place / "dnnfix.toml"
+        if own.is_file():
+            return own
+        shared = place / "pyproject.toml"
+        if shared.is_file() and "dnnfix" in (tool := _toml(shared).get("tool", {})) and isinstance(tool, dict):
+            return shared
+    return None
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The table of settings in that file, keys as written.
+
+    Raises:
+        ConfigError: the file cannot be read or is not TOML, or the table is no table.
+    """
+    table = _toml(path)
+    if path.name == "pyproject.toml":
+        table = table.get("tool", {}).get("dnnfix", {})
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path}: [tool.dnnfix] has to be a table. Received: {table!r}")
+    return table
+
+
+def merge(table: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """The table with the command line's settings over it; an override of `None` says nothing."""
+    merged = {str(key).replace("_", "-"): value for key, value in table.items()}
+    merged.update({key.replace("_", "-"): value for key, value in overrides.items() if value is not None})
+    return merged
+
+
+def freeze(table: Mapping[str, Any], root: Path, origin: str = "command line") -> Settings:
+    """The settings that a merged table stands for; relative paths are taken from `root`.
+
+    Raises:
+        ConfigError: a key is unknown (the nearest known one is suggested) or a value has the wrong type or range.
+    """
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in _KEYS:
+            raise ConfigError(f"{origin}: unknown setting `{key}`.{_suggestion(key, _KEYS)}")
+        try:
+            values[_FIELDS.get(key, key.replace("-", "_"))] = _KEYS[key](value, root)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"{origin}: `{key}` {error}. Received: {value!r}") from None
+    settings = replace(Settings(root=root), **values)
+    if settings.sandbox == "none" and not settings.trust:
+        raise ConfigError(
+            f"{origin}: the sandbox `none` runs programs with your rights and needs --trust. Received: trust=False"
+        )
+    return settings
+
+
+def load(folder: Path, overrides: Mapping[str, Any], *, file: Path | None = None, isolated: bool = False) -> Settings:
+    """The settings for programs in `folder`: all four steps. `file` names the configuration, `isolated` means none."""
+    found = None if isolated else file or locate(folder)
+    if found is None:
+        return freeze(merge({}, overrides), Path.cwd())
+    table = read(found)
+    _refuse_lower_guard(table, found)
+    here = {key: _from_cwd(key, value) for key, value in overrides.items()}
+    return freeze(merge(table, here), found.absolute().parent, str(found))
+
+
+def _refuse_lower_guard(table: Mapping[str, Any], found: Path) -> None:
+    """A repository must not be able to switch off the sandbox that its own programs run in."""
+    if "trust" in table or table.get("sandbox") in ("limits", "none"):
+        raise ConfigError(f"{found}: `trust` and a lower `sandbox` count on the command line only. Remove them here.")
+
+
+# --- What each key takes --------------------------------------------------------------------------------------------
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        raw = path.read_bytes()
+        if path.name == "pyproject.toml" and b"dnnfix" not in raw:
+            return {}
+        import tomllib
+
+        return tomllib.loads(raw.decode("utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}). Mend its permissions or pass --isolated.") from None
+    except ValueError as error:
+        raise ConfigError(f"{path}: is not valid TOML: {error}. Mend it or pass --isolated.") from None
+
+
+def _suggestion(word: str, known: Iterable[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f" Did you mean `{near[0]}`?" if near else f" Known are: {', '.join(sorted(known))}."
+
+
+def _from_cwd(key: str, value: Any) -> Any:
+    """Paths given on the command line are relative to the working folder, not to the configuration's."""
+    if value is None or key.replace("-", "_") not in {"baseline", "cache_dir", "templates"}:
+        return value
+    return [str(Path(v).absolute()) for v in value] if isinstance(value, (list, tuple)) else str(Path(value).absolute())
+
+
+def _text(value: Any, root: Path) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise TypeError("has to be a text that is not empty")
+    return value
+
+
+def _flag(value: Any, root: Path) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError("has to be true or false")
+    return value
+
+
+def _texts(value: Any, root: Path) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) and v.strip() for v in value):
+        raise TypeError("has to be a list of texts")
+    return tuple(v.strip() for v in value)
+
+
+def _codes(value: Any, root: Path) -> tuple[str, ...]:
+    codes = _texts(value, root)
+    for code in codes:
+        is_code = code == "ALL" or (code.startswith("DNF") and (code[3:].isdigit() or not code[3:]))
+        is_name = code == code.lower() and code.replace("-", "").isalnum()
+        third_party = code.isalnum() and code == code.upper()
+        if not (is_code or is_name or third_party) or (code.startswith("DNF") and not is_code):
+            raise ValueError(f"names `{code}`, which is no code (DNF302), prefix (DNF3), rule name or ALL")
+    return codes
+
+
+def _path(value: Any, root: Path) -> Path:
+    return root / Path(_text(value, root)).expanduser()
+
+
+def _paths(value: Any, root: Path) -> tuple[Path, ...]:
+    return tuple(_path(v, root) for v in _texts(value, root))
+
+
+def _python(value: Any, root: Path) -> str:
+    text = _text(value, root)
+    given = Path(text).expanduser()
+    return str(root / given) if len(given.parts) > 1 and (root / given).exists() else str(given)
+
+
+def _budget(value: Any, root: Path) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 86_400:
+        raise ValueError("has to be a number of seconds, above 0 and at most 86400")
+    return float(value)
+
+
+def _count(least: int) -> Callable[[Any, Path], int]:
+    def read_count(value: Any, root: Path) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**32:
+            raise ValueError(f"has to be a whole number of at least {least}")
+        return value
+
+    return read_count
+
+
+def _one_of(choices: tuple[str, ...]) -> Callable[[Any, Path], str]:
+    def read_choice(value: Any, root: Path) -> str:
+        if value not in choices:
+            raise ValueError(f"has to be one of {', '.join(choices)}")
+        return str(value)
+
+    return read_choice
+
+
+def _ignores(value: Any, root: Path) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if not isinstance(value, Mapping):
+        raise TypeError('has to be a table such as {"tests/*.py" = ["DNF3"]}')
+    return tuple((str(pattern), _codes(codes, root)) for pattern, codes in value.items())
+
+
+_KEYS: dict[str, Callable[[Any, Path], Any]] = {
+    "select": _codes,
+    "extend-select": _codes,
+    "ignore": _codes,
+    "fixable": _codes,
+    "unfixable": _codes,
+    "per-file-ignores": _ignores,
+    "exclude": _texts,
+    "budget": _budget,
+    "seed": _count(0),
+    "jobs": _count(1),
+    "python": _python,
+    "sandbox": _one_of(SANDBOXES),
+    "trust": _flag,
+    "test-command": _text,
+    "templates": _paths,
+    "baseline": _path,
+    "cache-dir": _path,
+    "unsafe-fixes": _flag,
+    "output-format": _one_of(FORMATS),
+}
+_FIELDS = {"unsafe-fixes": "unsafe"}
