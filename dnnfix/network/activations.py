@@ -1,0 +1,122 @@
+"""What each activation does to values, and under which names torch, Keras and TensorFlow offer it.
+
+Ranges are those of the functions' definitions on the reference pages of torch 2.13 and Keras 3.15, at their default
+arguments; minima that have no closed form are rounded outwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+INFINITY = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class ActivationFacts:
+    """What one activation does: the closed range of its values, and whether they sum to one along its axis.
+
+    `log` says that the values are logarithms of probabilities. `linear` says that it leaves a chain of linear layers
+    linear. `has_axis` says that the result depends on an axis (`dim` in torch, `axis` in Keras).
+    """
+
+    name: str
+    low: float = -INFINITY
+    high: float = INFINITY
+    rows_sum_to_one: bool = False
+    log: bool = False
+    linear: bool = False
+    has_axis: bool = False
+
+    @property
+    def probabilities(self) -> bool:
+        """Whether the values lie in [0, 1] and are meant as probabilities."""
+        return self.low == 0.0 and self.high == 1.0
+
+
+def _facts() -> Iterator[ActivationFacts]:
+    for name in ("softmax", "softmin", "gumbel_softmax", "sparsemax"):
+        yield ActivationFacts(name, 0.0, 1.0, rows_sum_to_one=True, has_axis=True)
+    yield ActivationFacts("log_softmax", high=0.0, log=True, has_axis=True)
+    yield ActivationFacts("log_sigmoid", high=0.0, log=True)
+    for name in ("sigmoid", "hard_sigmoid", "sparse_sigmoid"):
+        yield ActivationFacts(name, 0.0, 1.0)
+    for name in ("tanh", "hard_tanh", "softsign"):
+        yield ActivationFacts(name, -1.0, 1.0)
+    for name in ("relu", "softplus", "exponential", "sparse_plus", "squareplus"):
+        yield ActivationFacts(name, 0.0)
+    yield ActivationFacts("relu6", 0.0, 6.0)
+    lows = {"elu": -1.0, "celu": -1.0, "selu": -1.7581, "gelu": -0.17, "silu": -0.2785, "mish": -0.3088}
+    for name, low in {**lows, "hard_silu": -0.375}.items():
+        yield ActivationFacts(name, low)
+    for name in ("leaky_relu", "prelu", "rrelu", "hard_shrink", "soft_shrink", "tanh_shrink", "threshold", "glu"):
+        yield ActivationFacts(name)
+    yield ActivationFacts("linear", linear=True)
+
+
+ACTIVATIONS: dict[str, ActivationFacts] = {f.name: f for f in _facts()}
+"""Every known activation by its Keras name (`softmax`, `log_softmax`, `relu`, …, `linear` for none)."""
+
+_TORCH_LAYERS = {
+    "Softmax": "softmax", "Softmax2d": "softmax", "Softmin": "softmin", "LogSoftmax": "log_softmax",
+    "LogSigmoid": "log_sigmoid", "Sigmoid": "sigmoid", "Hardsigmoid": "hard_sigmoid", "Tanh": "tanh",
+    "Hardtanh": "hard_tanh", "Softsign": "softsign", "ReLU": "relu", "Softplus": "softplus", "ReLU6": "relu6",
+    "ELU": "elu", "CELU": "celu", "SELU": "selu", "GELU": "gelu", "SiLU": "silu", "Mish": "mish",
+    "Hardswish": "hard_silu", "LeakyReLU": "leaky_relu", "PReLU": "prelu", "RReLU": "rrelu",
+    "Hardshrink": "hard_shrink", "Softshrink": "soft_shrink", "Tanhshrink": "tanh_shrink", "Threshold": "threshold",
+    "GLU": "glu", "Identity": "linear",
+}  # fmt: skip
+_TORCH_FUNCTIONS = {
+    "softmax": "softmax", "softmin": "softmin", "gumbel_softmax": "gumbel_softmax", "log_softmax": "log_softmax",
+    "logsigmoid": "log_sigmoid", "sigmoid": "sigmoid", "hardsigmoid": "hard_sigmoid", "tanh": "tanh",
+    "hardtanh": "hard_tanh", "softsign": "softsign", "relu": "relu", "softplus": "softplus", "relu6": "relu6",
+    "elu": "elu", "celu": "celu", "selu": "selu", "gelu": "gelu", "silu": "silu", "mish": "mish",
+    "hardswish": "hard_silu", "leaky_relu": "leaky_relu", "prelu": "prelu", "rrelu": "rrelu",
+    "hardshrink": "hard_shrink", "softshrink": "soft_shrink", "tanhshrink": "tanh_shrink", "threshold": "threshold",
+    "glu": "glu", "relu_": "relu", "elu_": "elu", "leaky_relu_": "leaky_relu",
+}  # fmt: skip
+_TENSOR_METHODS = ("softmax", "log_softmax", "sigmoid", "tanh", "relu")
+_TORCH_TOP = (*_TENSOR_METHODS, "selu", "celu", "prelu", "rrelu", "hardshrink", "threshold")
+_KERAS_LAYERS = {"Softmax": "softmax", "ReLU": "relu", "LeakyReLU": "leaky_relu", "PReLU": "prelu", "ELU": "elu"}
+_KERAS_OLD = {"ThresholdedReLU": "threshold"}
+_KERAS_ALIASES = {"swish": "silu", "hard_swish": "hard_silu"}
+_BACKEND = ("softmax", "sigmoid", "tanh", "relu", "elu", "softplus", "softsign", "hard_sigmoid")
+_TF_NN = ("softmax", "log_softmax", "sigmoid", "tanh", "relu", "relu6", "elu", "selu", "crelu", "gelu", "silu",
+          "leaky_relu", "softplus", "softsign")  # fmt: skip
+_TF_TOP = ("sigmoid", "tanh")
+_TF_MATH = ("softmax", "log_softmax", "log_sigmoid", "sigmoid", "tanh", "softplus", "softsign")
+
+
+def _forms() -> Iterator[tuple[str, str]]:
+    yield from ((f"torch.nn.{k}", v) for k, v in _TORCH_LAYERS.items())
+    yield from ((f"torch.nn.functional.{k}", v) for k, v in _TORCH_FUNCTIONS.items())
+    yield from ((f"torch.{k}", _TORCH_FUNCTIONS[k]) for k in _TORCH_TOP)
+    yield from ((f"torch.Tensor.{k}{end}", k) for k in _TENSOR_METHODS for end in ("", "_"))
+    yield from (("torch.sigmoid_", "sigmoid"), ("torch.tanh_", "tanh"), ("torch.relu_", "relu"))
+    yield from (("torch.special.expit", "sigmoid"), ("torch.special.softmax", "softmax"))
+    yield from (("torch.special.log_softmax", "log_softmax"), ("torch.Tensor.expit", "sigmoid"))
+    yield from ((f"keras.layers.{k}", v) for k, v in {**_KERAS_LAYERS, **_KERAS_OLD}.items())
+    names = {**{k: k for k in ACTIVATIONS}, **_KERAS_ALIASES}
+    yield from ((f"keras.activations.{k}", v) for k, v in names.items())
+    yield from ((f"keras.ops.{k}", v) for k, v in names.items() if v not in ("linear", "exponential"))
+    yield from ((f"keras.backend.{k}", k) for k in _BACKEND)
+    yield from ((f"tensorflow.nn.{k}", k) for k in _TF_NN if k in ACTIVATIONS)
+    yield from (("tensorflow.nn.swish", "silu"), ("tensorflow.identity", "linear"))
+    yield from ((f"tensorflow.{k}", k) for k in _TF_TOP)
+    yield from ((f"tensorflow.math.{k}", k) for k in _TF_MATH)
+
+
+ACTIVATION_FORMS: dict[str, str] = dict(_forms())
+"""The activation that each canonical callable name stands for: `torch.nn.functional.softmax` is `softmax`."""
+
+
+def activation_name(given: str | None) -> str | None:
+    """The short name of an activation given as a Keras string or as a canonical callable name.
+
+    `None` stands for no activation and gives `linear`; an unknown name gives `None`.
+    """
+    if given is None:
+        return "linear"
+    if given in ACTIVATIONS:
+        return given
+    return _KERAS_ALIASES.get(given) or ACTIVATION_FORMS.get(given)

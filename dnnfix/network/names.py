@@ -1,0 +1,120 @@
+"""What the strings mean that Keras takes in place of objects, and which kind of component a canonical name is.
+
+The strings are those of `keras.losses.get`, `keras.metrics.get`, `keras.optimizers.get` of Keras 3.15, with the ones
+that Keras 1 and 2 took as well.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dnnfix.network.losses import LOSSES
+
+_SHORT = {
+    "mse": "MeanSquaredError", "mae": "MeanAbsoluteError", "mape": "MeanAbsolutePercentageError",
+    "msle": "MeanSquaredLogarithmicError", "bce": "BinaryCrossentropy", "kld": "KLDivergence",
+}  # fmt: skip
+_OLD_LOSSES = {
+    "kullback_leibler_divergence": "KLDivergence", "cosine": "CosineSimilarity", "cosine_proximity": "CosineSimilarity",
+    "logcosh": "LogCosh", "huber_loss": "Huber",
+}  # fmt: skip
+
+LOSS_STRINGS: dict[str, str] = (
+    {
+        f.name.rpartition(".")[2]: f.twin
+        for f in LOSSES.values()
+        if f.name.startswith("keras.losses") and f.function and f.twin
+    }
+    | {
+        f.name.rpartition(".")[2]: f.name
+        for f in LOSSES.values()
+        if f.name.startswith("keras.losses") and not f.function
+    }
+    | {k: f"keras.losses.{v}" for s, v in _SHORT.items() for k in (s, s.upper())}
+    | {k: f"keras.losses.{v}" for k, v in _OLD_LOSSES.items()}
+)
+"""The loss class for each string that `compile(loss=...)` takes."""
+
+_METRIC_CLASSES = (
+    "Accuracy", "BinaryAccuracy", "CategoricalAccuracy", "SparseCategoricalAccuracy", "TopKCategoricalAccuracy",
+    "SparseTopKCategoricalAccuracy", "BinaryCrossentropy", "CategoricalCrossentropy", "SparseCategoricalCrossentropy",
+    "KLDivergence", "Poisson", "MeanSquaredError", "RootMeanSquaredError", "MeanAbsoluteError",
+    "MeanAbsolutePercentageError", "MeanSquaredLogarithmicError", "CosineSimilarity", "LogCoshError", "R2Score", "AUC",
+    "FalseNegatives", "FalsePositives", "Precision", "Recall", "TrueNegatives", "TruePositives", "PrecisionAtRecall",
+    "RecallAtPrecision", "SensitivityAtSpecificity", "SpecificityAtSensitivity", "Hinge", "SquaredHinge",
+    "CategoricalHinge", "F1Score", "FBetaScore", "IoU", "BinaryIoU", "MeanIoU", "OneHotIoU", "OneHotMeanIoU", "Mean",
+    "Sum", "ConcordanceCorrelation", "PearsonCorrelation",
+)  # fmt: skip
+
+
+def _snake(name: str) -> str:
+    """`MeanIoU` as `mean_io_u`: the way Keras writes class names in snake case."""
+    return re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)).lower()
+
+
+METRIC_STRINGS: dict[str, str] = (
+    {k: f"keras.metrics.{v}" for v in _METRIC_CLASSES for k in (v, _snake(v))}
+    | {k: f"keras.metrics.{v}" for s, v in _SHORT.items() if s != "kld" for k in (s, s.upper())}
+    | {"acc": "keras.metrics.Accuracy", "AUC": "keras.metrics.AUC"}
+)
+"""The metric class for each string that `compile(metrics=[...])` takes; `accuracy` is left as `Accuracy`, whose kind
+Keras chooses from the loss and the shapes."""
+
+_OPTIMIZERS = ("Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lamb", "Lion", "Muon", "Nadam",
+               "RMSprop", "SGD", "ScheduleFreeAdamW")  # fmt: skip
+
+OPTIMIZER_STRINGS: dict[str, str] = {v.lower(): f"keras.optimizers.{v}" for v in _OPTIMIZERS}
+"""The optimizer class for each string that `compile(optimizer=...)` takes, in lower case as Keras compares them."""
+
+
+def loss_name(given: str) -> str | None:
+    """The canonical class of a Keras loss given as a string or as the canonical name of a function or class."""
+    if given in LOSSES:
+        facts = LOSSES[given]
+        return facts.twin if facts.function and facts.twin else given
+    if given.startswith(("keras.losses.", "keras.metrics.")):
+        return LOSS_STRINGS.get(given.rpartition(".")[2])
+    return LOSS_STRINGS.get(given)
+
+
+def metric_name(given: str) -> str | None:
+    """The canonical class of a Keras metric given as a string or as the canonical name of a function or class."""
+    last = given.rpartition(".")[2] if given.startswith(("keras.metrics.", "keras.losses.")) else given
+    return METRIC_STRINGS.get(last)
+
+
+def optimizer_name(given: str) -> str | None:
+    """The canonical class of a Keras optimizer given as a string, whatever its case."""
+    return OPTIMIZER_STRINGS.get(given.lower())
+
+
+_CLASS = re.compile(r"^[A-Z]")
+_LOADERS = ("torch.utils.data.DataLoader", "keras.utils.PyDataset", "keras.utils.Sequence",
+            "keras.preprocessing.image.ImageDataGenerator")  # fmt: skip
+_TORCH_MODELS = ("torchvision.models.", "torch.hub.load", "timm.create_model")
+
+
+def component_kind(name: str) -> str | None:
+    """The kind of component that calling this canonical name makes, or `None` where it makes none.
+
+    Kinds: layer, model, loss, optimizer, metric, loader, scheduler, callback.
+    """
+    if name in LOSSES:
+        return None if LOSSES[name].function else "loss"
+    if name in _LOADERS:
+        return "loader"
+    if name.startswith(_TORCH_MODELS) or name.startswith("keras.applications."):
+        return "model"
+    if name in ("keras.Sequential", "keras.Model", "keras.models.Sequential", "keras.models.Model"):
+        return "model"
+    area, _, last = name.rpartition(".")
+    if not _CLASS.match(last):
+        return None
+    kinds = {
+        "torch.nn": "layer", "torch.optim": "optimizer", "torch.optim.lr_scheduler": "scheduler",
+        "keras.layers": "layer", "keras.losses": "loss", "keras.optimizers": "optimizer", "keras.metrics": "metric",
+        "keras.callbacks": "callback", "keras.optimizers.schedules": "scheduler", "keras.optimizers.legacy": "optimizer",
+    }  # fmt: skip
+    if name in ("torch.nn.Parameter", "torch.nn.Module", "keras.layers.Layer", "keras.layers.Input"):
+        return None
+    return kinds.get(area)
