@@ -1,0 +1,18 @@
+"""The probe: the code that runs beside the user's program, in the user's interpreter, and records what it does.
+
+Everything in this folder imports only the standard library and the framework that the program itself imports, and is
+written for Python 3.8 and later. It is started by path (`python <this folder>`) and loads itself under the private
+package name `dnnfix_probe`, so that no module of the program can collide with it: modules here import each other
+relatively (`from . import budget, sites, wire`).
+
+What a framework's probe builds on:
+
+    wire.emit(event, **fields)   writes one line of the trace (see dnnfix/run/trace.py for the events)
+    sites.caller_site()          [line, column, end_line, end_column, path] of the user's expression now running
+    sites.frames_of(traceback)   the frames of user code on the way to an exception
+    budget.count_step()          to be called at each optimizer step; `budget.used_up()` says when to stop
+    budget.job                   the job as a dictionary (seed, record_steps, experiments, budget, ...)
+
+and offers `install(wire, job) -> hooks`, where `hooks.finish()` is called when the program has ended (also after an
+exception) and `hooks.call_in_flight()`, where it exists, gives the fields of the call that raised.
+"""

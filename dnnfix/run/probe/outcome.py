@@ -1,0 +1,157 @@
+"""Says how a run ended: a fault of the program, or something that the environment lacks."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import sys
+import urllib.error
+from typing import Any, Iterator, List, Optional, Tuple
+
+from . import quiet, sites, wire
+
+FINISHED = "finished"
+CRASHED = "crashed"
+EXITED = "exited"
+OUT_OF_MEMORY = "out-of-memory"
+ENVIRONMENT = "environment"
+NEEDS_NETWORK = "needs-network"
+NEEDS_DATA = "needs-data"
+NEEDS_INPUT = "needs-input"
+NEEDS_GPU = "needs-gpu"
+
+Ending = Tuple[str, str]
+
+
+def report(error: BaseException, hooks: List[Any]) -> Ending:
+    """Write the `crash` event where the program crashed, and give (outcome, detail)."""
+    if isinstance(error, SystemExit):
+        return _exit(error)
+    ending = classify(error)
+    frames = sites.frames_of(error.__traceback__)
+    if isinstance(error, SyntaxError):
+        frames = _syntax_frames(error) or frames
+    fields: dict = {"kind": _kind(error), "message": wire.shorten(_message(error)), "frames": frames}
+    for hook in hooks:
+        in_flight = getattr(hook, "call_in_flight", None)
+        call = in_flight() if callable(in_flight) else None
+        if call:
+            fields["call"] = call
+    wire.emit("crash", **fields)
+    return ending
+
+
+def classify(error: BaseException) -> Ending:
+    """(outcome, detail) of an exception that left the program."""
+    for cause in _chain(error):
+        found = _environmental(cause)
+        if found is not None:
+            return found
+    return CRASHED, "%s: %s" % (_kind(error), _message(error))
+
+
+def missing_module(error: ImportError) -> str:
+    """Names the package that is not installed."""
+    name = (error.name or "").partition(".")[0]
+    return "the package %r is not installed in %s" % (name, sys.executable) if name else _message(error)
+
+
+def _environmental(error: BaseException) -> Optional[Ending]:
+    """What the environment lacks, where the exception says that it lacks something."""
+    message = _message(error)
+    if isinstance(error, quiet.NeedsInput):
+        return NEEDS_INPUT, message
+    if isinstance(error, ModuleNotFoundError) and _foreign(error):
+        return ENVIRONMENT, missing_module(error)
+    if isinstance(error, MemoryError) or _NO_MEMORY.search(message):
+        return OUT_OF_MEMORY, message or "MemoryError"
+    if _NO_GPU.search(message):
+        return NEEDS_GPU, message
+    if isinstance(error, (socket.gaierror, socket.timeout, ConnectionError, urllib.error.URLError)) or _is_network(error):
+        return NEEDS_NETWORK, "%s: %s" % (_kind(error), message)
+    if isinstance(error, (FileNotFoundError, NotADirectoryError)) and error.filename is not None:
+        return NEEDS_DATA, str(error.filename)
+    if isinstance(error, OSError) or type(error).__name__ == "ParserError":
+        named = _NO_FILE.search(message)
+        if named:
+            return NEEDS_DATA, named.group(1)
+    return None
+
+
+_NO_MEMORY = re.compile(r"can't allocate memory|Cannot allocate memory|out of memory|Unable to allocate .* for an array")
+_NO_GPU = re.compile(
+    r"Torch not compiled with CUDA enabled|Found no NVIDIA driver|No CUDA GPUs are available|no NVIDIA GPU|CUDA driver"
+    r"|Attempting to deserialize object on a CUDA device|CUDA-capable device|NVML|Invalid device .*cuda",
+    re.IGNORECASE,
+)
+_NO_FILE = re.compile(
+    r"(?:[Uu]nable to (?:synchronously )?open file.*name = '|[Nn]o such file or directory: '?|No file or directory found at |"
+    r"Dataset not found|File not found: )([^'\"\n]*)"
+)
+
+
+def _is_network(error: BaseException) -> bool:
+    module = type(error).__module__.partition(".")[0]
+    named = type(error).__name__
+    if module in ("requests", "urllib3", "httpx", "aiohttp", "huggingface_hub", "http"):
+        return any(word in named for word in ("Connect", "Timeout", "Proxy", "SSL", "LocalEntryNotFound", "Disconnected"))
+    if isinstance(error, PermissionError) and error.filename is None:
+        return any("socket" in frame["file"] for frame in _raw_frames(error))
+    message = _message(error)
+    return "URL fetch failure" in message or "We couldn't connect to" in message
+
+
+def _raw_frames(error: BaseException) -> Iterator[dict]:
+    traceback = error.__traceback__
+    while traceback is not None:
+        yield {"file": os.path.basename(traceback.tb_frame.f_code.co_filename)}
+        traceback = traceback.tb_next
+
+
+def _foreign(error: ModuleNotFoundError) -> bool:
+    """Whether the missing module is a package that is absent, not a module that its package no longer has."""
+    name = error.name or ""
+    parent = name.partition(".")[0]
+    return bool(name) and (parent == name or parent not in sys.modules)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The exception and those that it says it was raised from."""
+    seen = 0
+    current: Optional[BaseException] = error
+    while current is not None and seen < 10:
+        yield current
+        seen += 1
+        current = current.__cause__
+
+
+def _exit(error: SystemExit) -> Ending:
+    code = error.code
+    if code is None or code == 0:
+        return FINISHED, ""
+    return EXITED, "the program ended itself with %s" % (code if isinstance(code, int) else repr(str(code)))
+
+
+def _syntax_frames(error: SyntaxError) -> List[dict]:
+    if not error.filename or not sites.is_user_file(error.filename) or not error.lineno:
+        return []
+    column = error.offset or 1
+    end_line = getattr(error, "end_lineno", None) or error.lineno
+    end_column = getattr(error, "end_offset", None) or column
+    if (end_line, end_column) <= (error.lineno, column):
+        end_line, end_column = error.lineno, column + 1
+    path = sites.path_of(error.filename)
+    return [{"site": [error.lineno, max(column, 1), end_line, end_column, path], "function": "<module>"}]
+
+
+def _kind(error: BaseException) -> str:
+    kind = type(error)
+    return kind.__name__ if kind.__module__ in ("builtins", "__main__") else "%s.%s" % (kind.__module__, kind.__name__)
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "<no message>"

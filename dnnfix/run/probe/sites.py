@@ -1,0 +1,237 @@
+"""From frames to sites: which expression of the user's program is running.
+
+A site is `[line, column, end_line, end_column, path]`: lines and columns count from 1, columns in characters, the end
+column is one past the last character; `path` is empty for the program itself and relative for the modules beside it.
+From Python 3.11 on, `co_positions()` gives the expression; before, the whole statement stands for it.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import os
+import sys
+from types import CodeType, FrameType, TracebackType
+from typing import Any, Dict, List, Optional, Tuple
+
+Site = List[Any]
+Span = Tuple[int, int, int, int]
+
+_root = ""
+_program = ""
+_user: Dict[str, Optional[str]] = {}
+_texts: Dict[str, str] = {}
+_files: Dict[str, "_File"] = {}
+_cache: Dict[Tuple[int, int], Optional[Site]] = {}
+_positions: Dict[int, Tuple[CodeType, List[Any]]] = {}
+
+
+def configure(root: str, program: str) -> None:
+    """User code is what lies in the folder `root`, outside of installed packages; `program` is the program's file."""
+    global _root, _program
+    _root = root.rstrip(os.sep) + os.sep
+    _program = program
+    for known in (_user, _texts, _files, _cache, _positions):
+        known.clear()
+
+
+def add_source(filename: str, text: str) -> None:
+    """Tell the text from which the code of `filename` is compiled (columns are counted in it)."""
+    _texts[filename] = text
+
+
+def caller_site() -> Optional[Site]:
+    """The user's expression now running: innermost frame of user code; `None` where no user code is on the stack."""
+    frame: Optional[FrameType] = sys._getframe(1)
+    while frame is not None:
+        if is_user_file(frame.f_code.co_filename):
+            return site_of(frame)
+        frame = frame.f_back
+    return None
+
+
+def caller_function() -> Optional[str]:
+    """The name of the function whose code `caller_site` points into."""
+    frame: Optional[FrameType] = sys._getframe(1)
+    while frame is not None:
+        if is_user_file(frame.f_code.co_filename):
+            return frame.f_code.co_name
+        frame = frame.f_back
+    return None
+
+
+def site_of(frame: FrameType) -> Optional[Site]:
+    """The site of what `frame`, a frame of user code, is executing."""
+    return _site(frame.f_code, frame.f_lasti, frame.f_lineno)
+
+
+def frames_of(traceback: Optional[TracebackType]) -> List[Dict[str, Any]]:
+    """The frames of user code of a traceback, outermost first: `{"site": ..., "function": ...}`."""
+    frames = []
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if is_user_file(code.co_filename):
+            site = _site(code, traceback.tb_lasti, traceback.tb_lineno)
+            if site is not None:
+                frames.append({"site": site, "function": code.co_name})
+        traceback = traceback.tb_next
+    return frames
+
+
+def is_user_file(filename: str) -> bool:
+    """Whether code of that file name is the user's."""
+    try:
+        return _user[filename] is not None
+    except KeyError:
+        _user[filename] = path = _relative(filename)
+        return path is not None
+
+
+def path_of(filename: str) -> str:
+    """The `path` of a site in that file: empty for the program itself."""
+    return (_user.get(filename) if is_user_file(filename) else None) or ""
+
+
+def line_site(filename: str, line: int) -> Optional[Site]:
+    """The statement that begins on or spans a line of a user's file; `None` for files that are not the user's."""
+    if not is_user_file(filename):
+        return None
+    return _as_site(filename, _file(filename).statement(line))
+
+
+def _relative(filename: str) -> Optional[str]:
+    if filename == _program:
+        return ""
+    if not _root.strip(os.sep) or not filename.startswith(_root):
+        return None
+    path = filename[len(_root) :]
+    if "site-packages" in path or "dist-packages" in path:
+        return None
+    return path.replace(os.sep, "/")
+
+
+def _site(code: CodeType, lasti: int, line: Optional[int]) -> Optional[Site]:
+    key = (id(code), lasti)
+    try:
+        return _cache[key]
+    except KeyError:
+        pass
+    file = _file(code.co_filename)
+    span = _span(code, lasti)
+    if span is not None:
+        span = file.whole(file.in_characters(span))
+    elif line is not None:
+        span = file.statement(line)
+    _positions.setdefault(id(code), (code, []))
+    site = _as_site(code.co_filename, span)
+    _cache[key] = site
+    return site
+
+
+def _as_site(filename: str, span: Optional[Span]) -> Optional[Site]:
+    if span is None or not is_user_file(filename):
+        return None
+    return [span[0], span[1], span[2], span[3], _user[filename] or ""]
+
+
+def _span(code: CodeType, lasti: int) -> Optional[Span]:
+    """The span of an instruction, columns still in bytes from 0."""
+    if not hasattr(code, "co_positions"):
+        return None
+    if id(code) not in _positions or not _positions[id(code)][1]:
+        _positions[id(code)] = (code, list(code.co_positions()))
+    positions = _positions[id(code)][1]
+    index = max(lasti, 0) // 2
+    for line, end_line, column, end_column in itertools.islice(positions, index, index + 1):
+        if line is not None and end_line is not None and column is not None and end_column is not None:
+            return line, column, end_line, end_column
+    return None
+
+
+def _file(filename: str) -> "_File":
+    if filename not in _files:
+        text = _texts.get(filename)
+        if text is None:
+            try:
+                with open(filename, "rb") as stream:
+                    text = stream.read().decode("utf-8", "replace")
+            except OSError:
+                text = ""
+        _files[filename] = _File(text)
+    return _files[filename]
+
+
+class _File:
+    """The text of one file of user code, with its expressions by where they end."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        self._text = text
+        self._nodes: Optional[List[ast.AST]] = None
+        self._ends: Dict[Tuple[int, int], List[Span]] = {}
+
+    def in_characters(self, span: Span) -> Span:
+        """The span with columns in characters from 1 instead of bytes from 0."""
+        line, column, end_line, end_column = span
+        return line, self._character(line, column), end_line, self._character(end_line, end_column)
+
+    def whole(self, span: Span) -> Span:
+        """The span of the call that ends where `span` ends.
+
+        For a method called on a later line than the one its object begins on, the interpreter reports the call from
+        the method's name on; the expression begins earlier.
+        """
+        self._parse()
+        candidates = self._ends.get((span[2], span[3]), [])
+        if not candidates or span in candidates:
+            return span
+        around = [known for known in candidates if known[:2] <= span[:2]]
+        return max(around) if around else span
+
+    def statement(self, line: int) -> Optional[Span]:
+        """The innermost statement, or head of a compound statement, that spans the line."""
+        best: Optional[Span] = None
+        for node in self._parse():
+            if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
+                head = _head(node)
+                span = self.in_characters(_span_of(head))
+                if head is not node and not span[0] <= line <= span[2]:
+                    continue
+                if best is None or span >= best:
+                    best = span
+        return best
+
+    def _character(self, line: int, column: int) -> int:
+        if not 0 < line <= len(self.lines):
+            return column + 1
+        text = self.lines[line - 1]
+        if text.isascii():
+            return column + 1
+        return len(text.encode("utf-8")[:column].decode("utf-8", "ignore")) + 1
+
+    def _parse(self) -> List[ast.AST]:
+        if self._nodes is None:
+            try:
+                self._nodes = list(ast.walk(ast.parse(self._text)))
+            except (SyntaxError, ValueError, RecursionError):
+                self._nodes = []
+            for node in self._nodes:
+                if isinstance(node, ast.Call):
+                    span = self.in_characters(_span_of(node))
+                    self._ends.setdefault(span[2:], []).append(span)
+        return self._nodes
+
+
+def _head(node: ast.stmt) -> ast.AST:
+    """What of a compound statement runs itself: the iterable, the test, the context; else the statement."""
+    if isinstance(node, (ast.For, ast.AsyncFor)):
+        return node.iter
+    if isinstance(node, (ast.While, ast.If)):
+        return node.test
+    if isinstance(node, (ast.With, ast.AsyncWith)):
+        return node.items[0].context_expr
+    return node
+
+
+def _span_of(node: Any) -> Span:
+    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
