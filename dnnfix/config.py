@@ -11,9 +11,12 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dnnfix.errors import ConfigError
+
+if TYPE_CHECKING:
+    from dnnfix.run.job import Tier
 
 FORMATS = ("text", "diff", "json", "sarif", "github")
 SANDBOXES = ("auto", "bubblewrap", "limits", "none")
@@ -53,13 +56,20 @@ class Settings:
     """`auto` (the best tier that works), `bubblewrap`, `limits`, or `none`, which also needs `trust`."""
     trust: bool = False
     test_command: str | None = None
-    templates: tuple[Path, ...] = ()
+    templates: tuple[str, ...] = ()
     """Folders with fix templates of the user's own."""
     baseline: Path | None = None
     cache_dir: Path | None = None
     unsafe: bool = False
     """Whether `fix` also applies accepted patches that change what is trained."""
     output_format: str = "text"
+
+    @property
+    def tier(self) -> Tier | None:
+        """The sandbox tier that was asked for; `None` for the best one that works."""
+        from dnnfix.run.job import Tier
+
+        return None if self.sandbox == "auto" else Tier(self.sandbox)
 
     @property
     def workers(self) -> int:
@@ -119,12 +129,18 @@ def _specificity(selectors: Iterable[str], code: str, name: str) -> int:
 def locate(folder: Path) -> Path | None:
     """The configuration nearest to the folder, upwards: `dnnfix.toml`, or a `pyproject.toml` with `[tool.dnnfix]`."""
     folder = folder.absolute()
-    for place in (folder, *folder.parents):
-        own = place / "dnnfix.toml"
-        if own.is_file():
-            return own
-        shared = place / "pyproject.toml"
-        if shared.is_file() and "dnnfix" in (tool := _toml(shared).get("tool", {})) and isinstance(tool, dict):
+    return next(filter(None, map(configuration_in, (folder, *folder.parents))), None)
+
+
+def configuration_in(folder: Path) -> Path | None:
+    """The configuration that stands in the folder itself, if one does."""
+    own = folder / "dnnfix.toml"
+    if own.is_file():
+        return own
+    shared = folder / "pyproject.toml"
+    if shared.is_file():
+        tool = _toml(shared).get("tool", {})
+        if isinstance(tool, dict) and "dnnfix" in tool:
             return shared
     return None
 
@@ -253,8 +269,8 @@ def _path(value: Any, root: Path) -> Path:
     return root / Path(_text(value, root)).expanduser()
 
 
-def _paths(value: Any, root: Path) -> tuple[Path, ...]:
-    return tuple(_path(v, root) for v in _texts(value, root))
+def _paths(value: Any, root: Path) -> tuple[str, ...]:
+    return tuple(str(_path(v, root)) for v in _texts(value, root))
 
 
 def _python(value: Any, root: Path) -> str:

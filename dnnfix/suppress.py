@@ -27,7 +27,10 @@ UNUSED_RULE = "unused-suppression"
 UNUSED_REASON = "nothing to repair: take the comment away"
 BASELINE_SCHEMA = "dnnfix-baseline/1"
 
-_COMMENT = re.compile(r"#\s*(?P<file>dnnfix\s*:\s*)?noqa(?P<list>\s*:\s*(?P<codes>[A-Za-z]+[0-9]+(?:[,\s]+[A-Za-z]+[0-9]+)*))?", re.I)
+_CODE = "[A-Za-z]+[0-9]+"
+_COMMENT = re.compile(
+    rf"#\s*(?P<file>dnnfix\s*:\s*)?noqa(?:\s*:\s*(?P<codes>{_CODE}(?:[,\s]+{_CODE})*))?(?![\w-])", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
