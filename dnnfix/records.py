@@ -331,6 +331,13 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Decline:
+    """Why a template proposes no edit for a finding of its own."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What one validator says of one candidate, with the numbers that it rests on."""
 

@@ -13,6 +13,7 @@ from typing import ClassVar
 from dnnfix.records import (
     Applicability,
     Candidate,
+    Decline,
     Edit,
     Family,
     Finding,
@@ -72,8 +73,11 @@ class FixTemplate:
         """Yield the faults of this pattern in the program. Silence is the right answer when in doubt."""
         raise NotImplementedError
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate]:
-        """Yield candidate edits for one of this template's findings, the most likely one first."""
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        """Yield candidate edits for one of this template's findings, the most likely one first.
+
+        Where no edit can be right, yield a `Decline` with the reason instead.
+        """
         raise NotImplementedError
 
     def finding(

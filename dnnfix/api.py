@@ -1,0 +1,46 @@
+"""Everything that a fix template or a validator may import, and nothing else of the engine."""
+
+from __future__ import annotations
+
+from dnnfix.network.facts import *  # noqa: F403
+from dnnfix.records import (
+    AddImport,
+    Applicability,
+    Call,
+    Candidate,
+    Component,
+    Crash,
+    Decline,
+    Delete,
+    DeleteElement,
+    Edit,
+    Family,
+    Finding,
+    FixPattern,
+    Frame,
+    InsertAfter,
+    InsertBefore,
+    InsertElement,
+    Json,
+    Network,
+    Parameter,
+    RemoveArgument,
+    RenameArgument,
+    Replace,
+    RunOutcome,
+    SetArgument,
+    Site,
+    Status,
+    Step,
+    Symptom,
+    Trace,
+    Unwrap,
+    Value,
+    Verdict,
+    Wrap,
+)
+from dnnfix.source.program import Source
+from dnnfix.subject import Subject
+from dnnfix.template import Example, FixTemplate, Reject
+from dnnfix.validate.evidence import Evidence, Pair
+from dnnfix.validate.learning import Decision, decide, difference, score, threshold

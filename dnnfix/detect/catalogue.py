@@ -1,0 +1,63 @@
+"""Runs the templates' detectors over one program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dnnfix.records import Finding
+from dnnfix.subject import Subject
+from dnnfix.template import FixTemplate
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """What the catalogue found, and which templates failed on this program (`code: error`)."""
+
+    findings: tuple[Finding, ...]
+    failures: tuple[str, ...] = ()
+
+
+def gate(templates: Iterable[type[FixTemplate]], words: frozenset[str]) -> list[type[FixTemplate]]:
+    """The templates whose triggers occur among the identifiers of a program; those without triggers always do."""
+    return [template for template in templates if not template.triggers or not words.isdisjoint(template.triggers)]
+
+
+def detect(subject: Subject, templates: Iterable[type[FixTemplate]]) -> Detection:
+    """All findings of the templates in one program, in source order.
+
+    A program that ran is looked at twice: as it ran, and as its source reads for the parts that the run did not reach.
+    What the source alone suggests of a line whose calls were recorded is dropped: the run knows better.
+    """
+    active = gate(templates, subject.source.words)
+    as_run = _findings(subject, [t for t in active if subject.trace is not None or not t.needs_run])
+    if subject.trace is None or subject.network.known_from == "source":
+        return as_run
+    static = _findings(Subject(subject.source), [t for t in active if not t.needs_run])
+    seen = {(finding.code, finding.site) for finding in as_run.findings}
+    covered = _covered_lines(subject)
+    unreached = [f for f in static.findings if (f.code, f.site) not in seen and f.site.line not in covered]
+    return Detection(
+        tuple(sorted((*as_run.findings, *unreached), key=lambda f: (f.site, f.code))),
+        tuple(dict.fromkeys((*as_run.failures, *static.failures))),
+    )
+
+
+def _covered_lines(subject: Subject) -> frozenset[int]:
+    network = subject.network
+    sites = [call.site for call in network.calls] + [component.site for component in network.components]
+    return frozenset(
+        line for site in sites if site is not None and not site.path for line in range(site.line, site.end_line + 1)
+    )
+
+
+def _findings(subject: Subject, templates: Iterable[type[FixTemplate]]) -> Detection:
+    found: dict[str, Finding] = {}
+    failures: list[str] = []
+    for template in templates:
+        try:
+            for finding in template().detect(subject):
+                found.setdefault(finding.id, finding)
+        except Exception as error:  # a template is third-party code: its failure is reported and never ends the run
+            failures.append(f"{template.code} ({template.name}) failed: {type(error).__name__}: {error}")
+    return Detection(tuple(sorted(found.values(), key=lambda f: (f.site, f.code))), tuple(failures))

@@ -1,0 +1,1 @@
+"""From findings to edited programs: candidates, their composition and their ranking."""

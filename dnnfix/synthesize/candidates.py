@@ -1,0 +1,68 @@
+"""From findings to edited programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dnnfix.errors import EditError, InputError
+from dnnfix.records import Candidate, Decline, Finding
+from dnnfix.source.edits import apply_edits
+from dnnfix.source.program import Source
+from dnnfix.subject import Subject
+from dnnfix.template import FixTemplate
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A program with candidates applied to it, in the order in which they were applied."""
+
+    source: Source
+    applied: tuple[Candidate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """The candidates for one finding, or why there are none."""
+
+    finding: Finding
+    candidates: tuple[Candidate, ...]
+    declined: str = ""
+    failed: str = ""
+
+
+def propose(finding: Finding, subject: Subject, template: type[FixTemplate]) -> Proposals:
+    """Ask a template for candidates; its reasons for declining and its failures are kept."""
+    candidates: list[Candidate] = []
+    declined = ""
+    try:
+        for proposal in template().propose(finding, subject):
+            if isinstance(proposal, Decline):
+                declined = declined or proposal.reason
+            else:
+                candidates.append(proposal)
+    except Exception as error:  # a template is third-party code: its failure is reported and never ends the run
+        return Proposals(finding, tuple(candidates), failed=f"{template.code}: {type(error).__name__}: {error}")
+    if not candidates and not declined:
+        declined = "the template proposes no edit here"
+    return Proposals(finding, tuple(candidates), declined)
+
+
+def apply(variant: Variant, candidate: Candidate) -> Variant:
+    """The variant with one more candidate applied. Raises `EditError` where the edits cannot be carried out."""
+    changed = apply_edits(variant.source, candidate.edits)
+    try:
+        source = Source.from_bytes(changed, variant.source.path)
+    except InputError as error:
+        raise EditError(f"the edited program cannot be read: {error}") from error
+    return Variant(source, (*variant.applied, candidate))
+
+
+def compose(source: Source, candidates: Iterable[Candidate]) -> Variant:
+    """The program with several candidates for the same text applied in one pass.
+
+    Raises `NestedSitesError` where two of them touch the same text.
+    """
+    chosen = tuple(candidates)
+    changed = apply_edits(source, [edit for candidate in chosen for edit in candidate.edits])
+    return Variant(Source.from_bytes(changed, source.path), chosen)

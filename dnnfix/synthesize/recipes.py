@@ -1,0 +1,175 @@
+"""Edits that many fix templates need, written once: take a call out, put one in, change a constructor's argument.
+
+A recipe answers `None` where it cannot tell how to make the edit right; the template then declines.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from dnnfix.network.facts import argument_position
+from dnnfix.records import (
+    Call,
+    Component,
+    Delete,
+    DeleteElement,
+    Edit,
+    InsertBefore,
+    InsertElement,
+    SetArgument,
+    Site,
+    Unwrap,
+    Wrap,
+)
+from dnnfix.subject import Subject
+
+CONTAINERS = frozenset({"torch.nn.Sequential", "keras.Sequential", "keras.models.Sequential", "torch.nn.ModuleList"})
+
+
+def bypass(subject: Subject, call: Call) -> tuple[Edit, ...] | None:
+    """Edits that take a call out of the network, so that its first input flows on in its place.
+
+    Knows functions, tensor methods, layers held by an attribute or variable (whose constructor goes too when nothing
+    else uses it), elements of containers, `model.add(…)`, and Keras layers called on the spot.
+    """
+    if call.made_at is not None:
+        return _bypass_layer(subject, call)
+    node = subject.call_node(call)
+    return _unwrap(subject, node, call.name.startswith("torch.Tensor.")) if node is not None else None
+
+
+def element_of(subject: Subject, node: ast.expr) -> tuple[Site, int] | None:
+    """The container that lists the expression, and its index there: a `Sequential(…)` call or the list inside it."""
+    parent = subject.source.parent(node)
+    if isinstance(parent, ast.Call) and node in parent.args and subject.source.qualified(parent.func) in CONTAINERS:
+        return subject.source.site(parent), parent.args.index(node)
+    if isinstance(parent, (ast.List, ast.Tuple)) and node in parent.elts:
+        outer = subject.source.parent(parent)
+        if isinstance(outer, ast.Call) and subject.source.qualified(outer.func) in CONTAINERS:
+            return subject.source.site(parent), parent.elts.index(node)
+    return None
+
+
+def added_by_statement(subject: Subject, node: ast.expr) -> ast.stmt | None:
+    """The statement `model.add(node)` that puts a layer into a sequential model."""
+    parent = subject.source.parent(node)
+    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and parent.func.attr == "add":
+        statement = subject.source.parent(parent)
+        if isinstance(statement, ast.Expr) and parent.args[:1] == [node]:
+            return statement
+    return None
+
+
+def insert_layer_before(subject: Subject, call: Call, code: str) -> tuple[Edit, ...] | None:
+    """Edits that make the input of a layer's call pass through the layer or function that `code` names.
+
+    `code` is a constructor such as `nn.Flatten()` for containers; elsewhere the input expression is wrapped in
+    `code(…)`. Where the layer is an element of a container the new layer becomes the element before it.
+    """
+    constructor = subject.constructor_node(call)
+    if constructor is not None:
+        element = element_of(subject, constructor)
+        if element is not None:
+            return (InsertElement(element[0], element[1], code),)
+        if added_by_statement(subject, constructor) is not None:
+            statement = subject.source.parent(constructor)
+            if isinstance(statement, ast.Call):
+                owner = subject.source.segment(subject.source.site(statement.func))
+                return (InsertBefore(subject.source.site(constructor), f"{owner}({code})"),)
+    argument = input_expression(subject, call)
+    return (Wrap(subject.source.site(argument), f"{code}(", ")"),) if argument is not None else None
+
+
+def input_expression(subject: Subject, call: Call, index: int = 0) -> ast.expr | None:
+    """The expression that is given as input number `index` in the source of the call.
+
+    `None` where the call's site is not a call of the thing itself, as for the children of a container.
+    """
+    node = subject.node(call.site)
+    if not isinstance(node, ast.Call):
+        return None
+    if call.name.startswith("torch.Tensor.") and isinstance(node.func, ast.Attribute):
+        return node.func.value if index == 0 else _positional(node, index - 1)
+    constructor = subject.constructor_node(call)
+    if constructor is not None and (element_of(subject, constructor) or added_by_statement(subject, constructor)):
+        return None
+    return _positional(node, index)
+
+
+def set_constructor_argument(subject: Subject, of: Call | Component, name: str, code: str) -> tuple[Edit, ...] | None:
+    """Edits that give the constructor of a layer, loss or optimizer the argument `name`.
+
+    Where the argument is given as a variable or constant that is assigned once, the constructor's argument is still
+    the place that is edited: changing the variable could reach other uses.
+    """
+    node = subject.constructor_node(of) if isinstance(of, Call) else subject.call_node(of)
+    if node is None or any(isinstance(argument, ast.Starred) for argument in node.args):
+        return None
+    return (SetArgument(subject.source.site(node), name, code, argument_position(of.name, name)),)
+
+
+def argument(subject: Subject, node: ast.Call, canonical: str, name: str) -> ast.expr | None:
+    """The expression given for parameter `name` in a call of the canonical function or constructor."""
+    for keyword in node.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    position = argument_position(canonical, name)
+    return _positional(node, position) if position is not None else None
+
+
+def _positional(node: ast.Call, index: int) -> ast.expr | None:
+    if any(isinstance(given, ast.Starred) for given in node.args[: index + 1]) or index >= len(node.args):
+        return None
+    return node.args[index]
+
+
+def _bypass_layer(subject: Subject, call: Call) -> tuple[Edit, ...] | None:
+    constructor = subject.constructor_node(call)
+    if constructor is None:
+        return None
+    source = subject.source
+    element = element_of(subject, constructor)
+    if element is not None:
+        return (DeleteElement(*element),)
+    statement = added_by_statement(subject, constructor)
+    if statement is not None:
+        return (Delete(source.site(statement)),)
+    parent = source.parent(constructor)
+    if isinstance(parent, ast.Call) and parent.func is constructor:
+        return _unwrap(subject, parent, method=False)
+    node = subject.call_node(call)
+    if node is None:
+        return None
+    edits = _unwrap(subject, node, method=False)
+    if edits is None:
+        return None
+    holder = source.statement_of(constructor)
+    if isinstance(holder, ast.Assign) and holder.value is constructor and _used_once(subject, node.func):
+        return (*edits, Delete(source.site(holder)))
+    return edits
+
+
+def _used_once(subject: Subject, function: ast.expr) -> bool:
+    written = ast.dump(function)
+    uses = 0
+    for node in ast.walk(subject.source.tree):
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+            uses += ast.dump(node) == written
+    return uses == 1
+
+
+def _unwrap(subject: Subject, node: ast.Call, method: bool) -> tuple[Edit, ...] | None:
+    source = subject.source
+    if method and isinstance(node.func, ast.Attribute):
+        inner: ast.expr | None = node.func.value
+    else:
+        inner = _positional(node, 0) or next((k.value for k in node.keywords if k.arg in ("input", "x")), None)
+    if inner is None:
+        return None
+    statement = source.statement_of(node)
+    if isinstance(statement, ast.Assign) and statement.value is node and len(statement.targets) == 1:
+        target = statement.targets[0]
+        if isinstance(target, ast.Name) and isinstance(inner, ast.Name) and target.id == inner.id:
+            return (Delete(source.site(statement)),)
+    return (Unwrap(source.site(node), source.site(inner)),)
+

@@ -1,0 +1,323 @@
+"""The search for patches: candidates of every finding up the ladder, and onwards from programs that got further.
+
+A crash hides what comes after it. A candidate that removes one crash and meets another is no patch, but its program is
+a new starting point; so the search goes on from there, best progress first, within bounds. Patches for findings that
+do not hide one another are proven alone and then together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from dnnfix.errors import EditError
+from dnnfix.records import (
+    Finding,
+    FindingOutcome,
+    FindingResult,
+    Json,
+    Patch,
+    PatchVerdict,
+    Site,
+    Trace,
+)
+from dnnfix.source.diff import unified_diff
+from dnnfix.source.program import Source
+from dnnfix.subject import Subject
+from dnnfix.synthesize.candidates import Proposals, Variant, apply, compose, propose
+from dnnfix.synthesize.reduce import line_map, reduce_patch
+from dnnfix.template import FixTemplate
+from dnnfix.validate.evidence import Evidence
+from dnnfix.validate.ladder import Climb, Laboratory, climb
+from dnnfix.validate.side_effects import side_effects
+
+MAX_DEPTH = 4
+"""Faults in a row that hide one another; each costs a run."""
+
+MAX_CLIMBS = 48
+"""Candidates tried for one program: bounds the search where the budget of time does not."""
+
+PER_FINDING = 6
+"""Candidates tried for one finding: templates yield the likeliest first."""
+
+
+class Wishes(Protocol):
+    """The settings that the search reads."""
+
+    def may_fix(self, code: str, name: str) -> bool:
+        """Whether patches of this template are wanted."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What the search found: every finding with its end, and the patches, best first."""
+
+    results: tuple[FindingResult, ...]
+    patches: tuple[Patch, ...]
+    unchecked: tuple[str, ...] = ()
+
+
+@dataclass
+class _Search:
+    origin: Source
+    trace: Trace
+    laboratory: Laboratory
+    templates: Mapping[str, type[FixTemplate]]
+    wishes: Wishes
+    progress: Callable[[str], None]
+    original: tuple[Finding, ...] = ()
+    climbs: list[tuple[Variant, Climb]] = field(default_factory=list)
+    accepted: list[tuple[Variant, Climb]] = field(default_factory=list)
+    proposals: dict[str, Proposals] = field(default_factory=dict)
+    seen: set[bytes] = field(default_factory=set)
+    edit_errors: dict[str, str] = field(default_factory=dict)
+
+
+def repair(
+    source: Source,
+    trace: Trace,
+    laboratory: Laboratory,
+    templates: Mapping[str, type[FixTemplate]],
+    wishes: Wishes,
+    progress: Callable[[str], None],
+) -> Repair:
+    """Find patches for a program, given the trace of its first run."""
+    search = _Search(source, trace, laboratory, templates, wishes, progress)
+    search.seen.add(source.raw)
+    search.original = laboratory.findings(source, trace)
+    _explore(search)
+    _combine(search)
+    return _report(search)
+
+
+def _explore(search: _Search) -> None:
+    """Climb with the candidates of each finding, then of the findings behind those that got further."""
+    frontier: list[tuple[Variant, Trace, tuple[Finding, ...]]] = [
+        (Variant(search.origin), search.trace, search.original)
+    ]
+    depth = 0
+    while frontier and depth < MAX_DEPTH:
+        following: list[tuple[Variant, Trace, tuple[Finding, ...]]] = []
+        for variant, trace, findings in frontier:
+            runnable = trace.outcome.says_something
+            for candidate_variant in _candidates(search, variant, trace, findings):
+                if not runnable or len(search.climbs) >= MAX_CLIMBS or search.laboratory.out_of_time():
+                    search.climbs.append((candidate_variant, _unproven(search, candidate_variant)))
+                    continue
+                result = _climb(search, candidate_variant)
+                if result.accepted:
+                    search.accepted.append((candidate_variant, result))
+                if _got_further(trace, findings, result):
+                    remaining = result.evidence.remaining or search.laboratory.findings(
+                        candidate_variant.source, result.evidence.after
+                    )
+                    following.append((candidate_variant, result.evidence.after, remaining))
+        following.sort(key=lambda item: -item[0].applied[-1].prior)
+        frontier = following[:3]
+        depth += 1
+
+
+def _candidates(search: _Search, variant: Variant, trace: Trace, findings: Iterable[Finding]) -> list[Variant]:
+    """The variants one candidate away, likeliest first; text that was seen already is left out."""
+    subject = Subject(variant.source, trace)
+    made: list[Variant] = []
+    for finding in findings:
+        template = search.templates.get(finding.code)
+        if template is None or not search.wishes.may_fix(finding.code, finding.rule):
+            continue
+        proposals = propose(finding, subject, template)
+        search.proposals.setdefault(finding.id, proposals)
+        for candidate in proposals.candidates[:PER_FINDING]:
+            try:
+                changed = apply(variant, candidate)
+            except EditError as error:
+                search.edit_errors[finding.id] = str(error)
+                continue
+            if changed.source.raw not in search.seen:
+                search.seen.add(changed.source.raw)
+                made.append(changed)
+    made.sort(key=lambda v: -v.applied[-1].prior * v.applied[-1].findings[0].confidence)
+    return made
+
+
+def _climb(search: _Search, variant: Variant) -> Climb:
+    search.progress(f"trying: {variant.applied[-1].title}")
+    evidence = Evidence(
+        applied=variant.applied,
+        source_before=search.origin,
+        source_after=variant.source,
+        before=search.trace,
+        after=search.trace,
+        original=search.original,
+    )
+    result = climb(evidence, search.laboratory)
+    search.climbs.append((variant, result))
+    return result
+
+
+def _unproven(search: _Search, variant: Variant) -> Climb:
+    evidence = Evidence(
+        applied=variant.applied,
+        source_before=search.origin,
+        source_after=variant.source,
+        before=search.trace,
+        after=search.trace,
+        original=search.original,
+    )
+    return Climb(evidence, fell="not run")
+
+
+def _got_further(trace: Trace, findings: tuple[Finding, ...], result: Climb) -> bool:
+    """Whether the candidate's program is a better place to go on from than the one it was made from."""
+    after = result.evidence.after
+    if not after.outcome.says_something:
+        return False
+    if result.accepted:
+        return trace.crash is not None
+    if trace.crash is not None:
+        if after.crash is None:
+            return True
+        return _reached(after) > _reached(trace) and not _same_crash(trace, after)
+    return result.fell in ("property", "learn") and after.crash is None and len(findings) > 1
+
+
+def _reached(trace: Trace) -> tuple[int, int]:
+    calls = len(trace.network.calls) if trace.network is not None else 0
+    return (len(trace.steps), calls)
+
+
+def _same_crash(first: Trace, second: Trace) -> bool:
+    a, b = first.crash, second.crash
+    return a is not None and b is not None and a.kind == b.kind and a.site == b.site and a.message == b.message
+
+
+def _combine(search: _Search) -> None:
+    """Prove together the best patches of findings that have nothing to do with one another, then reduce."""
+    best: dict[str, tuple[Variant, Climb]] = {}
+    for variant, result in sorted(search.accepted, key=lambda item: _merit(*item), reverse=True):
+        if len(variant.applied) == 1:
+            finding = variant.applied[0].findings[0]
+            best.setdefault(finding.cause or finding.id, (variant, result))
+    if len(best) < 2 or search.trace.crash is not None or search.laboratory.out_of_time():
+        return
+    try:
+        combined = compose(search.origin, [variant.applied[0] for variant, _ in best.values()])
+    except EditError:
+        return
+    if combined.source.raw in search.seen:
+        return
+    search.seen.add(combined.source.raw)
+    result = _climb(search, combined)
+    if result.accepted:
+        search.accepted.append(_reduced(search, combined, result))
+
+
+def _reduced(search: _Search, variant: Variant, result: Climb) -> tuple[Variant, Climb]:
+    causes = {finding.code for finding in result.evidence.findings}
+
+    def still_good(trial: Source) -> bool:
+        if search.laboratory.out_of_time():
+            return False
+        trace = search.laboratory.observe(trial, search.trace.seed)
+        if trace.crash is not None or not trace.outcome.says_something:
+            return False
+        return not any(finding.code in causes for finding in search.laboratory.findings(trial, trace))
+
+    smaller = reduce_patch(search.origin, variant.source, still_good)
+    if smaller.raw == variant.source.raw:
+        return variant, result
+    reduced = Variant(smaller, variant.applied)
+    again = _climb(search, reduced)
+    return (reduced, again) if again.accepted else (variant, result)
+
+
+def _merit(variant: Variant, result: Climb) -> tuple[float, ...]:
+    """Ranks accepted patches: faults settled, confidence and prior, measured skill, smallness of the change."""
+    settled = len({finding.id for finding in result.evidence.findings})
+    left = sum(finding.symptom.value != "none-observed" for finding in result.evidence.remaining)
+    certainty = 1.0
+    for candidate in variant.applied:
+        certainty *= candidate.prior * candidate.findings[0].confidence
+    skill = next((step.skill for step in reversed(result.evidence.after.steps) if step.skill is not None), 0.0)
+    change = len(unified_diff(result.evidence.source_before.raw, variant.source.raw, "x"))
+    return (-float(left), float(settled), round(certainty, 3), round(skill, 1), -float(change))
+
+
+def _report(search: _Search) -> Repair:
+    ordered = sorted(search.accepted, key=lambda item: _merit(*item), reverse=True)
+    rest = [item for item in search.climbs if not item[1].accepted]
+    patches: list[Patch] = []
+    for variant, result in (*ordered, *rest):
+        patches.append(_patch(search, variant, result))
+    findings = {finding.id: finding for finding in search.original}
+    for variant, result in ordered:
+        for candidate in variant.applied[1:]:
+            for finding in candidate.findings:
+                moved = _moved(search, variant, finding)
+                findings.setdefault(moved.id, moved)
+    results = tuple(_result(search, finding, patches) for finding in findings.values())
+    errors = tuple(f"{name}: {reason}" for name, reason in search.edit_errors.items())
+    return Repair(results, tuple(patches), errors)
+
+
+def _moved(search: _Search, variant: Variant, finding: Finding) -> Finding:
+    """A finding of a later program at the line of the original that it stands for."""
+    lines = line_map(search.origin.raw, variant.source.raw)
+    site = finding.site
+    line = lines.get(site.line, site.line)
+    moved = Site(line, site.column, line + site.end_line - site.line, site.end_column, site.path)
+    return replace(finding, site=moved)
+
+
+def _patch(search: _Search, variant: Variant, result: Climb) -> Patch:
+    diff = unified_diff(search.origin.raw, variant.source.raw, search.origin.path)
+    candidate = variant.applied[-1]
+    if len(variant.applied) > 1:
+        findings = tuple(finding for applied in variant.applied for finding in applied.findings)
+        title = "; ".join(applied.title for applied in variant.applied)
+        worst = max((a.applicability for a in variant.applied), key=["safe", "unsafe", "display-only"].index)
+        candidate = replace(candidate, findings=findings, title=title, applicability=worst)
+    effects: Mapping[str, Json] = side_effects(result.evidence) if result.accepted else {}
+    if result.accepted:
+        verdict = PatchVerdict.ACCEPTED
+    elif result.fell == "not run":
+        verdict = PatchVerdict.UNVALIDATED
+    else:
+        verdict = PatchVerdict.REJECTED
+    name = hashlib.sha256(diff.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    return Patch(f"patch-{name}", candidate, diff, verdict, result.evidence.verdicts, effects)
+
+
+def _result(search: _Search, finding: Finding, patches: list[Patch]) -> FindingResult:
+    """How a finding ended. A patch for another finding of the same cause settles it too."""
+    own = [p for p in patches if any(_same(finding, f) for f in p.candidate.findings)]
+    accepted = [p for p in own if p.verdict is PatchVerdict.ACCEPTED]
+    names = tuple(patch.id for patch in (*accepted, *(p for p in own if p not in accepted)))
+    if accepted:
+        return FindingResult(finding, FindingOutcome.REPAIRED, accepted[0].candidate.title, names)
+    proposals = search.proposals.get(finding.id)
+    if proposals is not None and proposals.failed:
+        return FindingResult(finding, FindingOutcome.FAILED, f"synthesize: {proposals.failed}", names)
+    unproven = [p for p in own if p.verdict is PatchVerdict.UNVALIDATED]
+    if unproven and len(unproven) == len(own):
+        reason = f"not validated: the run ended with {search.trace.outcome.value}"
+        if search.trace.outcome.says_something:
+            reason = "not validated: the time of this file was used up"
+        return FindingResult(finding, FindingOutcome.DECLINED, reason, names)
+    refused = next((p.refusal for p in own if p.refusal is not None), None)
+    if refused is not None:
+        reason = f"{refused.validator}: {refused.reason}"
+        return FindingResult(finding, FindingOutcome.REJECTED, reason, names)
+    reason = search.edit_errors.get(finding.id) or (proposals.declined if proposals else "") or "fixes are switched off"
+    return FindingResult(finding, FindingOutcome.DECLINED, reason, names)
+
+
+def _same(finding: Finding, other: Finding) -> bool:
+    if finding.cause and finding.cause == other.cause:
+        return True
+    return finding.code == other.code and finding.site.line == other.site.line
+
+

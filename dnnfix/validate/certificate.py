@@ -1,0 +1,122 @@
+"""Certificates: what a patch was shown to do, written down so that anyone can run it again.
+
+A certificate names the program and the patch by hash, and everything that a trial depends on: seeds, budgets, sandbox
+tier, interpreter and library versions. `verify` repeats the climb and compares verdicts, not timings.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from dnnfix import __version__
+from dnnfix.errors import CertificateError
+from dnnfix.records import Json, Patch, Status, Verdict
+from dnnfix.run.job import Tier
+from dnnfix.validate.evidence import Evidence
+from dnnfix.validate.laboratory import OBSERVED_STEPS, TRAINED_STEPS
+
+SCHEMA = "dnnfix-certificate/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """A certificate as read from its file."""
+
+    path: str
+    program_hash: str
+    diff: str
+    codes: tuple[str, ...]
+    seed: int
+    tier: str
+    verdicts: Mapping[str, str]
+    budget: float = 60.0
+
+
+def digest(content: bytes) -> str:
+    """The hash that names a program or patch."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def document(patch: Patch, evidence: Evidence, tier: Tier, seed: int, budget: float) -> dict[str, Json]:
+    """The certificate of an accepted patch as a JSON document."""
+    return {
+        "schema": SCHEMA,
+        "tool": __version__,
+        "program": {"path": evidence.source_before.path, "sha256": digest(evidence.source_before.raw)},
+        "patch": {"diff": patch.diff, "sha256": digest(patch.diff.encode("utf-8", "surrogateescape"))},
+        "findings": [
+            {"code": f.code, "rule": f.rule, "line": f.site.line, "message": f.message} for f in evidence.findings
+        ],
+        "seeds": [seed, *(pair.before.seed for pair in evidence.pairs)],
+        "budget": {"seconds": budget, "observed_steps": OBSERVED_STEPS, "trained_steps": TRAINED_STEPS},
+        "sandbox": tier.value,
+        "versions": dict(evidence.after.versions),
+        "verdicts": [_verdict(verdict) for verdict in evidence.verdicts],
+        "side_effects": dict(patch.side_effects),
+    }
+
+
+def _verdict(verdict: Verdict) -> dict[str, Json]:
+    return {**asdict(verdict), "status": verdict.status.value, "measured": dict(verdict.measured)}
+
+
+def write(folder: Path, content: Mapping[str, Json]) -> Path:
+    """Write a certificate under a name made of its content; the same content keeps its file."""
+    text = json.dumps(content, indent=2, sort_keys=True, default=str)
+    folder.mkdir(parents=True, exist_ok=True)
+    stable = {key: value for key, value in content.items() if key not in ("verdicts", "side_effects")}
+    name = digest(json.dumps(stable, sort_keys=True, default=str).encode())[:16]
+    target = folder / f"{name}.json"
+    partial = target.with_suffix(".partial")
+    partial.write_text(text + "\n", encoding="utf-8")
+    partial.replace(target)
+    return target
+
+
+def read(path: Path) -> Certificate:
+    """Read a certificate.
+
+    Raises:
+        CertificateError: the file is missing, is not a certificate, or its patch was changed after it was written.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise CertificateError(f"{path}: cannot be read as a certificate: {error}") from error
+    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+        raise CertificateError(f"{path}: not a dnnfix certificate (its `schema` has to be {SCHEMA!r})")
+    try:
+        diff = str(content["patch"]["diff"])
+        if digest(diff.encode("utf-8", "surrogateescape")) != content["patch"]["sha256"]:
+            raise CertificateError(f"{path}: the patch in it does not match its hash; it was changed by hand")
+        return Certificate(
+            path=str(content["program"]["path"]),
+            program_hash=str(content["program"]["sha256"]),
+            diff=diff,
+            codes=tuple(str(finding["code"]) for finding in content["findings"]),
+            seed=int(content["seeds"][0]),
+            tier=str(content["sandbox"]),
+            verdicts={str(v["validator"]): str(v["status"]) for v in content["verdicts"]},
+            budget=float(content["budget"]["seconds"]),
+        )
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise CertificateError(f"{path}: the certificate lacks or garbles a field: {error!r}") from error
+
+
+def differences(certificate: Certificate, verdicts: tuple[Verdict, ...]) -> tuple[str, ...]:
+    """In which verdicts a repeated climb differs from the certificate; empty when it holds."""
+    now = {verdict.validator: verdict for verdict in verdicts}
+    said: list[str] = []
+    for name, status in certificate.verdicts.items():
+        verdict = now.get(name)
+        if verdict is None:
+            said.append(f"{name}: was {status}, is not reached any more")
+        elif verdict.status.value != status and Status.FAIL in (verdict.status, Status(status)):
+            said.append(f"{name}: was {status}, is {verdict.status.value}: {verdict.reason}")
+        elif verdict.status is Status.INCONCLUSIVE:
+            said.append(f"{name}: was {status}, is inconclusive: {verdict.reason}")
+    return tuple(said)

@@ -1,0 +1,55 @@
+"""What a validator may look at: records of the program before and after, and nothing that could run or write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dnnfix.records import Candidate, Finding, Symptom, Trace, Verdict
+from dnnfix.source.program import Source
+
+RUNGS = ("parse", "run", "shapes", "property", "learn", "honest", "harmless")
+"""The rungs of the ladder, cheapest first."""
+
+TRAINING_SYMPTOMS = frozenset({Symptom.NOT_LEARNING, Symptom.CONSTANT_OUTPUT, Symptom.NON_FINITE, Symptom.NO_GRADIENT})
+"""Symptoms that only training shows to be gone; for all others it is enough that training does not get worse."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two trials that differ in the program only: same seed, same budget."""
+
+    before: Trace
+    after: Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that is known of one candidate when a rung is judged.
+
+    `before` and `after` are the traces of the first run (same seed and budget). `pairs` are the paired trials of the
+    learn rung, `shuffled` the trials of the patched program with permuted targets; both are empty below their rungs.
+    `remaining` are the findings of the patched program, `original` those of the unpatched one. `tests` is the user's
+    test command before and after, as (exit status, tail of the output).
+    """
+
+    applied: tuple[Candidate, ...]
+    source_before: Source
+    source_after: Source
+    before: Trace
+    after: Trace
+    original: tuple[Finding, ...] = ()
+    remaining: tuple[Finding, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    shuffled: tuple[Trace, ...] = ()
+    tests: tuple[tuple[int, str], tuple[int, str]] | None = None
+    verdicts: tuple[Verdict, ...] = ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings that the candidate is meant to repair."""
+        return tuple(finding for candidate in self.applied for finding in candidate.findings)
+
+    @property
+    def wants_improvement(self) -> bool:
+        """Whether a symptom of training was observed, so that the patch has to train better, not only as well."""
+        return any(finding.symptom in TRAINING_SYMPTOMS for finding in self.findings)

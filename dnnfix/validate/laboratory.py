@@ -1,0 +1,84 @@
+"""Runs variants of one program for the ladder, and never the same run twice."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dnnfix.records import Finding, RunRecord, Trace
+from dnnfix.run.job import Budget, Experiment, Job
+from dnnfix.run.runner import Runner
+from dnnfix.source.program import Source
+
+OBSERVED_STEPS = 12
+"""Optimizer steps of an observing run: enough for a second epoch's effects on toy data, over in a moment."""
+
+TRAINED_STEPS = 150
+"""Optimizer steps of a training trial: a small network on learnable data leaves its starting loss well before."""
+
+TEST_SECONDS = 120.0
+"""Time that one run of the user's test command may take."""
+
+Key = tuple[bytes, int, int, tuple[Experiment, ...]]
+
+
+@dataclass
+class TrialLaboratory:
+    """Observes and trains variants of the program at `path`, within `deadline` (in `time.monotonic` seconds)."""
+
+    runner: Runner
+    path: str
+    detector: Callable[[Source, Trace | None], tuple[Finding, ...]]
+    deadline: float
+    test_command: str | None = None
+    arguments: tuple[str, ...] = ()
+    seconds: float = 20.0
+    records: list[RunRecord] = field(default_factory=list)
+    _cache: dict[Key, Trace] = field(default_factory=dict)
+
+    def observe(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
+        """A short run that records every call of the first steps."""
+        return self._run(source, seed, OBSERVED_STEPS, experiments)
+
+    def train(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
+        """A longer run of one seed, for its curve."""
+        return self._run(source, seed, TRAINED_STEPS, experiments)
+
+    def findings(self, source: Source, trace: Trace | None) -> tuple[Finding, ...]:
+        """What the catalogue finds in the program and its trace."""
+        return self.detector(source, trace)
+
+    def out_of_time(self) -> bool:
+        """Whether the time of the file is used up."""
+        return time.monotonic() >= self.deadline
+
+    def user_tests(self, source: Source) -> tuple[int, str] | None:
+        """Exit status and last lines of the test command, run in a copy of the program's folder with `source` in it."""
+        if not self.test_command:
+            return None
+        from dnnfix.run.sandbox import run_command
+
+        with tempfile.TemporaryDirectory(prefix="dnnfix-tests-") as scratch:
+            return run_command(self.test_command, Path(self.path), source.raw, Path(scratch), TEST_SECONDS)
+
+    def _run(self, source: Source, seed: int, steps: int, experiments: tuple[Experiment, ...]) -> Trace:
+        key = (source.raw, seed, steps, experiments)
+        known = self._cache.get(key)
+        if known is not None:
+            return known
+        left = max(1.0, self.deadline - time.monotonic())
+        budget = Budget(steps=steps, seconds=min(self.seconds, left))
+        recorded = 2 if steps == OBSERVED_STEPS else 0
+        job = Job(self.path, source.raw, seed, budget, recorded, experiments, self.arguments)
+        trace = self.runner.run(job)
+        self._cache[key] = trace
+        number = len(self.records) + 1
+        self.records.append(
+            RunRecord(f"run-{number}", trace.outcome, round(trace.seconds, 3), seed, (), trace.detail[:300])
+        )
+        return trace
+
+

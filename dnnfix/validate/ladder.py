@@ -1,0 +1,134 @@
+"""The validation ladder: cheap rungs first, and a candidate that falls stops there.
+
+The ladder decides which evidence a rung needs and gathers it through a `Laboratory`; the judging is done by the
+validators, which are pure. Every verdict is kept, with the time that its rung took.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from dnnfix import registry
+from dnnfix.records import Finding, RunOutcome, Status, Trace, Verdict
+from dnnfix.run.job import Experiment
+from dnnfix.source.program import Source
+from dnnfix.validate.evidence import RUNGS, Evidence, Pair
+from dnnfix.validate.learning import MAX_PAIRS, decide, difference, score, threshold
+
+BLOCKING = (Status.FAIL, Status.INCONCLUSIVE)
+
+class Laboratory(Protocol):
+    """Whoever can run programs and look at what they did."""
+
+    def observe(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
+        """A short run that records every call of the first steps."""
+        ...
+
+    def train(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
+        """A longer run, for curves."""
+        ...
+
+    def findings(self, source: Source, trace: Trace | None) -> tuple[Finding, ...]:
+        """What the catalogue finds in a program and its trace."""
+        ...
+
+    def user_tests(self, source: Source) -> tuple[int, str] | None:
+        """The user's test command on the program; `None` when there is no command."""
+        ...
+
+    def out_of_time(self) -> bool:
+        """Whether the budget of the file is used up."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Climb:
+    """How far a candidate came: its evidence, and the rung where it fell (empty when it reached the top)."""
+
+    evidence: Evidence
+    fell: str = ""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the candidate reached the top of the ladder."""
+        return not self.fell
+
+
+def climb(evidence: Evidence, laboratory: Laboratory) -> Climb:
+    """Take a candidate up the ladder. `evidence` holds the program before and after, and the trace before.
+
+    The trace after is gathered on the `run` rung. Where time runs out the candidate is inconclusive, never accepted.
+    """
+    for rung in RUNGS:
+        if laboratory.out_of_time() and rung not in ("parse",):
+            verdict = Verdict("budget", rung, Status.INCONCLUSIVE, "the time of this file was used up")
+            return Climb(replace(evidence, verdicts=(*evidence.verdicts, verdict)), rung)
+        started = time.monotonic()
+        evidence = GATHER[rung](evidence, laboratory)
+        spent = time.monotonic() - started
+        verdicts = [validator.judge(evidence) for validator in registry.validators() if validator.rung == rung]
+        if verdicts:
+            verdicts[0] = replace(verdicts[0], seconds=round(spent, 3))
+        evidence = replace(evidence, verdicts=(*evidence.verdicts, *verdicts))
+        if any(verdict.status in BLOCKING for verdict in verdicts):
+            return Climb(evidence, rung)
+    return Climb(evidence)
+
+
+def _nothing(evidence: Evidence, laboratory: Laboratory) -> Evidence:
+    return evidence
+
+
+def _run(evidence: Evidence, laboratory: Laboratory) -> Evidence:
+    experiments = (Experiment.BATCH_SIZES, Experiment.INPUT_DEPENDENCE, Experiment.ADVERSARIAL, Experiment.INFORMATION)
+    after = laboratory.observe(evidence.source_after, evidence.before.seed, *experiments)
+    return replace(evidence, after=after)
+
+
+def _look_again(evidence: Evidence, laboratory: Laboratory) -> Evidence:
+    return replace(evidence, remaining=laboratory.findings(evidence.source_after, evidence.after))
+
+
+def _pairs(evidence: Evidence, laboratory: Laboratory) -> Evidence:
+    """Paired trials until the sequential test is settled; none where there is nothing to compare."""
+    if evidence.before.outcome is RunOutcome.CRASHED or score(evidence.after) is None or score(evidence.before) is None:
+        return evidence
+    pairs: list[Pair] = []
+    for seed in range(evidence.before.seed + 1, evidence.before.seed + 1 + MAX_PAIRS):
+        if laboratory.out_of_time():
+            break
+        pairs.append(Pair(laboratory.train(evidence.source_before, seed), laboratory.train(evidence.source_after, seed)))
+        differences = [d for d in (difference(pair.before, pair.after) for pair in pairs) if d is not None]
+        if not differences or decide(differences, threshold(evidence.wants_improvement)).settled:
+            break
+    return replace(evidence, pairs=tuple(pairs))
+
+
+def _shuffle(evidence: Evidence, laboratory: Laboratory) -> Evidence:
+    """Trials on permuted targets, for the seeds of the paired trials (or two of their own after a crash)."""
+    if not evidence.pairs and score(evidence.after) is None:
+        return evidence
+    seeds = [pair.after.seed for pair in evidence.pairs][:2] or [evidence.before.seed]
+    trials = [laboratory.train(evidence.source_after, seed, Experiment.SHUFFLE_TARGETS) for seed in seeds]
+    return replace(evidence, shuffled=tuple(trials))
+
+
+def _tests(evidence: Evidence, laboratory: Laboratory) -> Evidence:
+    after = laboratory.user_tests(evidence.source_after)
+    before = laboratory.user_tests(evidence.source_before) if after is not None else None
+    return evidence if before is None or after is None else replace(evidence, tests=(before, after))
+
+
+GATHER: dict[str, Callable[[Evidence, Laboratory], Evidence]] = {
+    "parse": _nothing,
+    "run": _run,
+    "shapes": _nothing,
+    "property": _look_again,
+    "learn": _pairs,
+    "honest": _shuffle,
+    "harmless": _tests,
+}
+"""What each rung has to gather before it is judged."""

@@ -1,0 +1,98 @@
+"""How well a trial learned, and what a series of paired trials says.
+
+A loss cannot be compared across a change of loss function, so trials are scored by skill (see `records.Step`), which
+does not depend on the loss's scale; only where no skill could be taken is the fall of the loss itself used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dnnfix.records import Trace
+
+TAIL = 0.25
+"""Share of the last steps that a score averages over: single mini-batches are too noisy to compare."""
+
+EVIDENCE_NEEDED = 20.0
+"""A claim is accepted when its betting martingale reaches 1 / 0.05 (Ville's inequality: error at most 5 %)."""
+
+STAKE = 0.9
+"""Share of the capital that is bet on a win: five wins in a row reach 1.9 ** 5 = 24.8 and settle the claim."""
+
+MAX_PAIRS = 8
+"""Paired trials after which an open claim is inconclusive: seven wins and one loss do not reach the threshold."""
+
+MARGIN = 0.05
+"""Skill that counts as a difference: twice the spread that equal programs showed over seeds on small data sets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The score of a trial and the yardstick it was taken with (`skill` or `loss`)."""
+
+    value: float
+    yardstick: str
+
+
+def score(trace: Trace) -> Score | None:
+    """The trial's score; `None` when it took no scored step. Non-finite training scores as bad as can be."""
+    if not trace.steps:
+        return None
+    tail = trace.steps[-max(1, math.ceil(len(trace.steps) * TAIL)) :]
+    losses = [step.loss for step in trace.steps if step.loss is not None]
+    if losses and not all(math.isfinite(loss) for loss in losses[-len(tail) :]):
+        return Score(-1.0, "skill")
+    skills = [step.skill for step in tail if step.skill is not None and math.isfinite(step.skill)]
+    if skills:
+        return Score(max(-1.0, sum(skills) / len(skills)), "skill")
+    if len(losses) < 2:
+        return None
+    start, end = abs(losses[0]) or 1e-12, sum(losses[-len(tail) :]) / len(losses[-len(tail) :])
+    return Score(max(-1.0, min(1.0, (losses[0] - end) / start)), "loss")
+
+
+def difference(before: Trace, after: Trace) -> float | None:
+    """By how much the later program scores better; `None` where the two cannot be compared."""
+    first, second = score(before), score(after)
+    if first is None or second is None or first.yardstick != second.yardstick:
+        return None
+    return second.value - first.value
+
+
+def threshold(improvement: bool) -> float:
+    """The difference in score that a win has to exceed: a gain where one is claimed, else no more than a small loss."""
+    return MARGIN if improvement else -MARGIN
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Where a sequential test stands: `settled` is `yes`, `no` or empty for undecided."""
+
+    settled: str
+    evidence_for: float
+    evidence_against: float
+    wins: int
+    losses: int
+
+
+def decide(differences: Sequence[float], threshold: float) -> Decision:
+    """Test sequentially whether the patched program scores better than the original by more than `threshold`.
+
+    Each pair is a bet at even odds on its sign. Under the hypothesis that wins and losses are equally likely the
+    capital is a martingale, so stopping at any time keeps the error below 1 / EVIDENCE_NEEDED. A negative `threshold`
+    turns the question into "not worse by more than that".
+    """
+    capital_for = capital_against = 1.0
+    wins = losses = 0
+    for value in differences:
+        won = value > threshold
+        wins, losses = wins + won, losses + (not won)
+        capital_for *= 1 + STAKE if won else 1 - STAKE
+        capital_against *= 1 - STAKE if won else 1 + STAKE
+        if capital_for >= EVIDENCE_NEEDED:
+            return Decision("yes", capital_for, capital_against, wins, losses)
+        if capital_against >= EVIDENCE_NEEDED:
+            return Decision("no", capital_for, capital_against, wins, losses)
+    return Decision("", capital_for, capital_against, wins, losses)

@@ -1,0 +1,1 @@
+"""Fix templates of the family connectivity: what is joined to what."""

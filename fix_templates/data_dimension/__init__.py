@@ -1,0 +1,1 @@
+"""Fix templates of the family data dimension: what enters the network."""

@@ -1,0 +1,1 @@
+"""Fix templates of the family layer dimension: sizes that layers state."""

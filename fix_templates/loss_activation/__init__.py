@@ -1,0 +1,1 @@
+"""Fix templates of the family loss and activation."""

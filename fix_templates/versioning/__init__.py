@@ -1,0 +1,1 @@
+"""Fix templates of the family versioning: what libraries renamed and removed."""

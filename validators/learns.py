@@ -1,0 +1,47 @@
+"""The patched program trains better where training was the symptom, and not worse elsewhere.
+
+Identical training runs differ over seeds, so no verdict comes from one run: both programs are trained on the same
+seeds, and the signs of the differences are put to a sequential test whose error is bounded however early it stops.
+"""
+
+from __future__ import annotations
+
+import statistics
+
+from dnnfix.api import Evidence, RunOutcome, Status, Verdict, decide, difference, score, threshold
+
+NAME = "learns"
+RUNG = "learn"
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """Pass by a settled sequential test; inconclusive while it is open."""
+    improvement = evidence.wants_improvement
+    if evidence.before.outcome is RunOutcome.CRASHED:
+        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the original crashes, so there is no training to compare with")
+    if score(evidence.before) is None or score(evidence.after) is None:
+        if improvement:
+            return Verdict(NAME, RUNG, Status.INCONCLUSIVE, "no training could be scored")
+        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the program does not train")
+    differences = [d for d in (difference(pair.before, pair.after) for pair in evidence.pairs) if d is not None]
+    if not differences:
+        return Verdict(NAME, RUNG, Status.INCONCLUSIVE, "the trials could not be compared")
+    decision = decide(differences, threshold(improvement))
+    scores = [(score(pair.before), score(pair.after)) for pair in evidence.pairs]
+    known = [(b, a) for b, a in scores if b is not None and a is not None]
+    before, after = statistics.fmean(b.value for b, _ in known), statistics.fmean(a.value for _, a in known)
+    measured = {
+        "seeds": len(differences),
+        "before": round(before, 4),
+        "after": round(after, 4),
+        "wins": decision.wins,
+        "evidence": round(decision.evidence_for, 2),
+        "yardstick": known[0][1].yardstick,
+    }
+    goal = "better" if improvement else "not worse"
+    said = f"{known[0][1].yardstick} {before:.2f} before, {after:.2f} after over {len(differences)} seeds"
+    if decision.settled == "yes":
+        return Verdict(NAME, RUNG, Status.PASS, f"trains {goal}: {said}", measured)
+    if decision.settled == "no":
+        return Verdict(NAME, RUNG, Status.FAIL, f"does not train {goal}: {said}", measured)
+    return Verdict(NAME, RUNG, Status.INCONCLUSIVE, f"not shown to train {goal}: {said}", measured)

@@ -1,0 +1,47 @@
+"""The patch brings no new kind of warning and no non-finite loss into the part of the program that ran.
+
+Warnings are compared by category and by the wording without numbers, since a patch may well change a size that a
+warning quotes. A program that crashed before says nothing of the warnings that would have come later, so only the
+non-finite loss counts there.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from dnnfix.api import Evidence, Status, Trace, Verdict
+
+NAME = "nothing-new-in-run"
+RUNG = "run"
+
+IGNORED = frozenset({"DeprecationWarning", "PendingDeprecationWarning", "FutureWarning", "ResourceWarning"})
+"""Categories that speak of libraries, not of what the program computes."""
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """Fail on a warning or a non-finite loss that the original program did not have."""
+    before, after = evidence.before, evidence.after
+    if not _finite(after) and _finite(before):
+        return Verdict(NAME, RUNG, Status.FAIL, "the loss becomes non-finite", {"losses": _losses(after)[-3:]})
+    if before.crash is None:
+        new = sorted(_warnings(after) - _warnings(before))
+        if new:
+            return Verdict(NAME, RUNG, Status.FAIL, f"a new warning: {new[0][0]}", {"warnings": [m for _, m in new][:3]})
+    return Verdict(NAME, RUNG, Status.PASS, "no new warning, no non-finite loss")
+
+
+def _losses(trace: Trace) -> list[float]:
+    return [step.loss for step in trace.steps if step.loss is not None]
+
+
+def _finite(trace: Trace) -> bool:
+    return all(math.isfinite(loss) for loss in _losses(trace))
+
+
+def _warnings(trace: Trace) -> set[tuple[str, str]]:
+    return {
+        (warning.category, re.sub(r"[\d.]+", "N", warning.message)[:160])
+        for warning in trace.warnings
+        if warning.category not in IGNORED
+    }

@@ -1,0 +1,58 @@
+"""The patch repairs instead of hiding: nothing is caught, skipped, frozen or shortened to make the symptom go away.
+
+Judged on the syntax trees before and after. A template has no business adding exception handlers, early exits or
+warning filters, so any of them fails; training code (backward passes, optimizer steps, losses, fits) may be moved or
+renamed but not made fewer.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+
+from dnnfix.api import Evidence, Status, Verdict
+
+NAME = "nothing-suppressed"
+RUNG = "honest"
+
+ADDED = {
+    "an exception handler": (ast.ExceptHandler,),
+    "an early exit": (ast.Continue, ast.Break),
+}
+
+TRAINING_CALLS = frozenset({"backward", "step", "fit", "train_on_batch", "apply_gradients", "train_step"})
+
+FAMILIES = {"fit_generator": "fit", "minimize": "step"}
+"""Old names counted with what replaced them."""
+
+QUIETING = frozenset({"filterwarnings", "simplefilter", "suppress", "exit", "_exit"})
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """Fail on an added handler, exit or filter, on switched-off gradients and on training calls that disappeared."""
+    before, after = _profile(evidence.source_before.tree), _profile(evidence.source_after.tree)
+    for kind in (*ADDED, "a filter or exit", "a frozen parameter"):
+        if after[kind] > before[kind]:
+            return Verdict(NAME, RUNG, Status.FAIL, f"the patch adds {kind}", {"kind": kind})
+    if after["training"] < before["training"]:
+        measured = {"before": before["training"], "after": after["training"]}
+        return Verdict(NAME, RUNG, Status.FAIL, "the patch takes a training operation away", measured)
+    return Verdict(NAME, RUNG, Status.PASS, "nothing is caught, skipped, frozen or shortened")
+
+
+def _profile(tree: ast.AST) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for node in ast.walk(tree):
+        for kind, types in ADDED.items():
+            counts[kind] += isinstance(node, types)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name = FAMILIES.get(node.func.attr, node.func.attr)
+            counts["training"] += name in TRAINING_CALLS
+            counts["a filter or exit"] += name in QUIETING
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is False:
+            for target in node.targets:
+                counts["a frozen parameter"] += isinstance(target, ast.Attribute) and target.attr in FREEZING
+    return counts
+
+
+FREEZING = frozenset({"requires_grad", "trainable"})

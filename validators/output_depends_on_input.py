@@ -1,0 +1,29 @@
+"""The patched network's output depends on its input: a constant can look like a low loss."""
+
+from __future__ import annotations
+
+from dnnfix.api import Evidence, Status, Trace, Verdict
+
+NAME = "output-depends-on-input"
+RUNG = "honest"
+
+CONSTANT = 1e-6
+"""Relative change of the output below which it counts as constant; float32 rounding alone gives about 1e-7."""
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """Fail when other inputs give the same output, unless the original's did so too and nobody complained of it."""
+    after = _dependence(evidence.after)
+    if after is None:
+        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "no model call could be repeated on other inputs")
+    if after > CONSTANT:
+        return Verdict(NAME, RUNG, Status.PASS, "other inputs give other outputs", {"relative_change": after})
+    before = _dependence(evidence.before)
+    if before is not None and before <= CONSTANT and not evidence.wants_improvement:
+        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the original's output is constant too")
+    return Verdict(NAME, RUNG, Status.FAIL, "the output is the same for other inputs", {"relative_change": after})
+
+
+def _dependence(trace: Trace) -> float | None:
+    value = trace.probes.get("input-dependence")
+    return float(value) if isinstance(value, (int, float)) else None

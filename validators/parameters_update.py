@@ -1,0 +1,40 @@
+"""Training moves the weights: a patch that freezes what trained before has silenced the symptom, not repaired it."""
+
+from __future__ import annotations
+
+from dnnfix.api import Evidence, Status, Trace, Verdict
+
+NAME = "parameters-update"
+RUNG = "honest"
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """Fail when nothing moves, or when a weight that moved before does not move any more."""
+    after = _moving(evidence.after)
+    if after is None:
+        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "no optimizer step was taken")
+    moved, total = after
+    measured = {"moving": len(moved), "weights": total}
+    before = _moving(evidence.before)
+    if not moved and (before is None or before[0]):
+        return Verdict(NAME, RUNG, Status.FAIL, "no weight changes in a training step", measured)
+    stopped = sorted((before[0] if before is not None else set()) - moved - _gone(evidence))
+    if stopped:
+        return Verdict(NAME, RUNG, Status.FAIL, f"{stopped[0]} moved before and does not any more", measured)
+    return Verdict(NAME, RUNG, Status.PASS, f"{len(moved)} of {total} weights change", measured)
+
+
+def _moving(trace: Trace) -> tuple[set[str], int] | None:
+    if trace.network is None or not trace.steps:
+        return None
+    known = [p for p in trace.network.parameters if p.update is not None]
+    if not known:
+        return None
+    return {p.name for p in known if p.update}, len(known)
+
+
+def _gone(evidence: Evidence) -> set[str]:
+    network = evidence.after.network
+    left = {p.name for p in network.parameters if p.update is not None} if network is not None else set()
+    old = evidence.before.network
+    return {p.name for p in old.parameters if p.name not in left} if old is not None else set()

@@ -1,0 +1,33 @@
+"""The patched program is a program: it compiles, and it is not the one it came from.
+
+Parsing alone lets `return` outside a function or a misplaced `nonlocal` through; compiling does not. A program that
+did not compile before (a snippet, Python 2 text) is asked for no more than to parse as it did.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from dnnfix.api import Evidence, Source, Status, Verdict
+
+NAME = "parses"
+RUNG = "parse"
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """Pass when the patched text differs from the original and compiles at least as well."""
+    if evidence.source_before.raw == evidence.source_after.raw:
+        return Verdict(NAME, RUNG, Status.FAIL, "the patch changes nothing")
+    error = _compile_error(evidence.source_after)
+    if error and not _compile_error(evidence.source_before):
+        return Verdict(NAME, RUNG, Status.FAIL, f"the patched program does not compile: {error}")
+    return Verdict(NAME, RUNG, Status.PASS, "compiles" if not error else "parses as far as the original did")
+
+
+def _compile_error(source: Source) -> str:
+    try:
+        tree = ast.parse(source.text)
+        compile(tree, source.path, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return str(error)
+    return ""

@@ -1,0 +1,31 @@
+"""The patched program runs: the crash is gone and no other took its place.
+
+A patch that keeps the exception, or swaps it for another, has repaired nothing. Where another fault lies behind the
+first, the engine goes on from the patched program, and the patch that is judged in the end removes both.
+"""
+
+from __future__ import annotations
+
+from dnnfix.api import Evidence, RunOutcome, Status, Verdict
+
+NAME = "runs"
+RUNG = "run"
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """Pass when the patched program runs to its end or to its budget, and trains at least as many steps."""
+    before, after = evidence.before, evidence.after
+    if not after.outcome.says_something:
+        reason = f"the patched program could not be run to an end ({after.outcome.value}: {after.detail})"
+        return Verdict(NAME, RUNG, Status.INCONCLUSIVE, reason)
+    if after.crash is not None:
+        where = f" at line {after.crash.site.line}" if after.crash.site else ""
+        measured = {"exception": after.crash.kind, "message": after.crash.message[:300]}
+        return Verdict(NAME, RUNG, Status.FAIL, f"the patched program crashes{where}: {after.crash.kind}", measured)
+    if after.outcome is RunOutcome.EXITED and before.outcome is not RunOutcome.EXITED:
+        return Verdict(NAME, RUNG, Status.FAIL, f"the patched program exits with an error: {after.detail}")
+    if len(after.steps) < len(before.steps):
+        measured = {"before": len(before.steps), "after": len(after.steps)}
+        return Verdict(NAME, RUNG, Status.FAIL, "the patched program trains fewer steps", measured)
+    reason = f"{before.crash.kind} is gone" if before.crash is not None else "still runs"
+    return Verdict(NAME, RUNG, Status.PASS, reason, {"outcome": after.outcome.value, "steps": len(after.steps)})

@@ -1,0 +1,22 @@
+"""The user's own tests do not fare worse with the patch."""
+
+from __future__ import annotations
+
+from dnnfix.api import Evidence, Status, Verdict
+
+NAME = "user-tests-pass"
+RUNG = "harmless"
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """Fail when the test command succeeded before and fails after."""
+    if evidence.tests is None:
+        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "no test command was given (--test-command)")
+    (before, _), (after, output) = evidence.tests
+    measured = {"before": before, "after": after}
+    if after == 0:
+        return Verdict(NAME, RUNG, Status.PASS, "the test command succeeds", measured)
+    if before == 0:
+        last = output.strip().splitlines()[-1:] or [""]
+        return Verdict(NAME, RUNG, Status.FAIL, f"the test command fails with the patch: {last[0][:200]}", measured)
+    return Verdict(NAME, RUNG, Status.INCONCLUSIVE, "the test command fails without the patch too", measured)

@@ -1,0 +1,31 @@
+"""What the finding says of the program is no longer so, and the patch brought no other fault in.
+
+The detectors look at the patched program as they looked at the original, with the trace of its own run. That the
+pattern is gone from the text is not enough: the observed violation has to be gone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from dnnfix.api import Evidence, Status, Verdict
+
+NAME = "violation-gone"
+RUNG = "property"
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """Fail when a repaired finding is still there or a finding of another kind appeared."""
+    before = Counter(finding.code for finding in evidence.original)
+    after = Counter(finding.code for finding in evidence.remaining)
+    meant = Counter({finding.id: finding.code for finding in evidence.findings}.values())
+    for code, count in meant.items():
+        was = max(before[code], count)
+        if after[code] > was - count:
+            rest = [finding for finding in evidence.remaining if finding.code == code]
+            return Verdict(NAME, RUNG, Status.FAIL, f"still there: {rest[0].message}", {"left": after[code], "was": was})
+    if evidence.before.crash is None:
+        new = [f for f in evidence.remaining if f.code not in meant and after[f.code] > before[f.code]]
+        if new:
+            return Verdict(NAME, RUNG, Status.FAIL, f"a new finding, {new[0].code}: {new[0].message}")
+    return Verdict(NAME, RUNG, Status.PASS, "no longer observed", {"left": sum(after.values())})
