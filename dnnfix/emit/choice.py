@@ -1,0 +1,53 @@
+"""Which patches of a report are taken together: rivals for one finding are alternatives, never both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.emit.hunks import Replacement, replacements
+from dnnfix.records import Applicability, FileReport, Patch, PatchVerdict
+
+
+def chosen(file: FileReport, unsafe: bool, drafts: bool = False) -> tuple[Patch, ...]:
+    """The patches to apply without asking: the best allowed one, and the safe ones that have nothing to do with it.
+
+    Two patches that change what is trained are proven one by one, and their sum only where the pipeline proved it as a
+    patch of its own; so at most one of them is taken. `display-only` patches never are. `drafts` are safe patches that nothing was run for.
+    """
+    taken: list[Patch] = []
+    for patch in applicable(file, drafts):
+        safe = patch.candidate.applicability is Applicability.SAFE
+        if (safe or (unsafe and not taken)) and independent(file, patch, taken):
+            taken.append(patch)
+    return tuple(taken)
+
+
+def applicable(file: FileReport, drafts: bool = False) -> Iterator[Patch]:
+    """Accepted patches that may ever be applied, best first; with `drafts` also safe ones that were not run."""
+    for patch in sorted(file.patches, key=lambda patch: patch.rank):
+        if patch.candidate.applicability is Applicability.DISPLAY_ONLY or not patch.diff:
+            continue
+        safe = patch.candidate.applicability is Applicability.SAFE
+        draft = drafts and safe and patch.verdict is PatchVerdict.UNVALIDATED
+        if patch.verdict is PatchVerdict.ACCEPTED or draft:
+            yield patch
+
+
+def independent(file: FileReport, patch: Patch, taken: list[Patch]) -> bool:
+    """Whether a patch shares no finding, no cause and no line with the patches taken so far."""
+    return not any(_share(file, patch, other) for other in taken)
+
+
+def _share(file: FileReport, one: Patch, other: Patch) -> bool:
+    if _concerns(file, one) & _concerns(file, other):
+        return True
+    return any(_touch(a, b) for a in replacements(one.diff) for b in replacements(other.diff))
+
+
+def _concerns(file: FileReport, patch: Patch) -> set[str]:
+    named = [result.finding for result in file.findings if patch.id in result.patches]
+    return {finding.cause or finding.id for finding in (*named, *patch.candidate.findings)}
+
+
+def _touch(one: Replacement, other: Replacement) -> bool:
+    return one.first <= other.end and other.first <= one.end

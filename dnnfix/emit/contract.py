@@ -1,0 +1,125 @@
+"""The JSON contract `dnnfix/1`: one document for everything that a call of the tool has to say.
+
+`schema.json` beside this module describes it for other programs; the two are tested against each other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from importlib import resources
+
+from dnnfix import __version__
+from dnnfix.emit.view import View, finding_id, member_id, place, plain
+from dnnfix.records import FileReport, Finding, FindingResult, Json, Patch, Report, RunRecord
+
+SCHEMA = "dnnfix/1"
+
+_GUARD = ("none", "limits", "bubblewrap")
+
+
+def document(report: Report, views: Mapping[str, View]) -> dict[str, Json]:
+    """The report as plain JSON values; `views` by the paths of its files."""
+    seen = {file.path: views.get(file.path, View()) for file in report.files}
+    return {
+        "schema": SCHEMA,
+        "tool": {"version": __version__, "sandbox": sandbox(report)},
+        "findings": [_finding(file, result, seen[file.path]) for file, result in report.findings()],
+        "patches": [_patch(file, patch) for file, patch in report.patches()],
+        "runs": [_run(file, run) for file in report.files for run in file.runs],
+        "unchecked": [plain(text) for text in unchecked(report)],
+    }
+
+
+def text(report: Report, views: Mapping[str, View]) -> str:
+    """The document as indented JSON in ASCII, with a line end."""
+    return json.dumps(document(report, views), indent=2, allow_nan=False) + "\n"
+
+
+def schema() -> dict[str, Json]:
+    """The JSON Schema (2020-12) that every document follows."""
+    loaded: dict[str, Json] = json.loads(resources.files("dnnfix.emit").joinpath("schema.json").read_bytes())
+    return loaded
+
+
+def sandbox(report: Report) -> str | None:
+    """The weakest sandbox tier that a program of the report ran in; `None` where nothing was run."""
+    used = [file.sandbox for file in report.files if file.runs]
+    return min(used, key=_GUARD.index) if used else None
+
+
+def unchecked(report: Report) -> list[str]:
+    """What was not checked, and why: what holds for every file once, the rest by file, then what failed."""
+    counts = Counter(text for file in report.files for text in dict.fromkeys(file.unchecked))
+    common = [text for text, count in counts.items() if count == len(report.files)]
+    own = [
+        f"{file.path}: {text}"
+        for file in report.files
+        for text in dict.fromkeys(file.unchecked)
+        if counts[text] < len(report.files)
+    ]
+    return [*common, *own, *report.errors]
+
+
+def _finding(file: FileReport, result: FindingResult, seen: View) -> Json:
+    finding = result.finding
+    at = place(file, finding.site, seen)
+    return {
+        "id": plain(finding_id(file, finding)),
+        "code": finding.code,
+        "rule": finding.rule,
+        "family": finding.family.value,
+        "path": plain(at.path),
+        "line": at.line,
+        "column": at.column,
+        "end_line": at.end_line,
+        "end_column": at.end_column,
+        "cell": at.cell,
+        "message": plain(finding.message),
+        "symptom": finding.symptom.value,
+        "confidence": finding.confidence,
+        "evidence": plain(finding.evidence),
+        "outcome": result.outcome.value,
+        "reason": plain(result.reason),
+        "patches": [plain(member_id(file, patch)) for patch in result.patches],
+    }
+
+
+def _patch(file: FileReport, patch: Patch) -> Json:
+    return {
+        "id": plain(member_id(file, patch.id)),
+        "template": patch.candidate.template,
+        "fix_pattern": patch.candidate.fix_pattern.value,
+        "applicability": patch.candidate.applicability.value,
+        "verdict": patch.verdict.value,
+        "rank": patch.rank,
+        "diff": plain(patch.diff),
+        "findings": [plain(finding_id(file, finding)) for finding in _settled(file, patch)],
+        "verdicts": [
+            {
+                "validator": verdict.validator,
+                "status": verdict.status.value,
+                "reason": plain(verdict.reason),
+                "measured": plain(verdict.measured),
+            }
+            for verdict in patch.verdicts
+        ],
+        "side_effects": plain(patch.side_effects),
+        "certificate": plain(patch.certificate),
+    }
+
+
+def _settled(file: FileReport, patch: Patch) -> list[Finding]:
+    """The findings of the report that name the patch; those of a later, half-repaired program have no site in it."""
+    return [result.finding for result in file.findings if patch.id in result.patches]
+
+
+def _run(file: FileReport, run: RunRecord) -> Json:
+    return {
+        "id": plain(member_id(file, run.id)),
+        "outcome": run.outcome.value,
+        "seconds": round(run.seconds, 3),
+        "seed": run.seed,
+        "reproduction": [plain(action) for action in run.reproduction],
+    }

@@ -1,0 +1,231 @@
+"""Reports for a person at a terminal: where, what, the evidence, the patch and what proved it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from dnnfix.emit.contract import unchecked
+from dnnfix.emit.view import View, place, printable
+from dnnfix.records import (
+    FileReport,
+    Finding,
+    FindingOutcome,
+    FindingResult,
+    Json,
+    Patch,
+    PatchVerdict,
+    Report,
+    Status,
+    Symptom,
+    Verdict,
+)
+
+FRAME = 2
+"""Lines shown above a site."""
+MAX_FRAME_LINES = 6
+"""Lines of a long site that are shown and underlined."""
+MAX_LINE = 160
+"""Characters of a line of facts before it is cut."""
+NUMBERS = 4
+"""Measured numbers shown in the line of a verdict."""
+
+_WHY_UNSAFE = {"unsafe": "unsafe: it changes what is trained", "safe": "safe: the meaning is kept"}
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """Escape sequences for the parts of a report; all empty where colour is unwanted."""
+
+    bold: str = ""
+    red: str = ""
+    green: str = ""
+    yellow: str = ""
+    cyan: str = ""
+    dim: str = ""
+    off: str = ""
+
+
+COLOURS = Palette("\033[1m", "\033[31m", "\033[32m", "\033[33m", "\033[36m", "\033[2m", "\033[0m")
+PLAIN = Palette()
+
+
+def file_text(file: FileReport, seen: View, palette: Palette = PLAIN, verbose: bool = False) -> str:
+    """Everything about one file; empty where there is nothing to say. A patch for several findings is shown once."""
+    blocks: list[str] = []
+    shown: set[str] = set()
+    for result in file.findings:
+        blocks.append("\n".join(_finding(file, result, seen, palette, verbose, shown)))
+    notes = [f"{palette.dim}note{palette.off}  {printable(file.path)}: {printable(note)}" for note in file.notes]
+    if notes and (verbose or file.findings):
+        blocks.append("\n".join(notes))
+    return "".join(f"{block}\n\n" for block in blocks)
+
+
+def summary(report: Report, palette: Palette = PLAIN, static: bool = False) -> str:
+    """The last lines of a report: the counts, then always what was not checked."""
+    counts = {outcome: 0 for outcome in FindingOutcome}
+    for _, result in report.findings():
+        counts[result.outcome] += 1
+    total = sum(counts.values())
+    files = _count(len(report.files), "file")
+    if total:
+        parts = [f"{number} {outcome}" for outcome, number in counts.items() if number and not static]
+        ends = f": {', '.join(parts)}" if parts else ""
+        line = f"{palette.bold}Found {_count(total, 'problem')} in {files}{palette.off}{ends}."
+    elif report.files:
+        line = f"No problems found in {files}, as far as was checked."
+    else:
+        line = "Nothing was checked."
+    if report.errors:
+        line += f" {palette.red}{_count(len(report.errors), 'input')} could not be analysed.{palette.off}"
+    missing = unchecked(Report(report.files))
+    return "\n".join([line, *_list("Not checked: ", missing or ["nothing beyond the rules that are on"])]) + "\n"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _list(title: str, items: list[str]) -> Iterator[str]:
+    limit = 8
+    for number, item in enumerate(items[:limit]):
+        yield f"{title if number == 0 else ' ' * len(title)}{printable(item)}"
+    if len(items) > limit:
+        yield f"{' ' * len(title)}and {len(items) - limit} more (all with --output-format json)"
+
+
+def _finding(
+    file: FileReport, result: FindingResult, seen: View, palette: Palette, verbose: bool, shown: set[str]
+) -> Iterator[str]:
+    finding = result.finding
+    at = place(file, finding.site, seen)
+    yield f"{palette.bold}{printable(str(at))}{palette.off}: {palette.red}{finding.code}{palette.off} {finding.rule}"
+    yield f"  {printable(finding.message)}"
+    if not finding.site.path:
+        yield from frame(finding, seen, palette)
+    facts = _facts(finding)
+    if facts:
+        yield f"  {palette.cyan}observed{palette.off}   {facts}"
+    patches = [patch for name in result.patches for patch in file.patches if patch.id == name]
+    best = patches[0] if patches and result.outcome is FindingOutcome.REPAIRED else None
+    if best is not None and best.id in shown:
+        yield f"  {palette.green}repaired{palette.off}   by {best.id}, shown above"
+    elif best is not None:
+        shown.add(best.id)
+        yield from _repair(best, palette)
+    else:
+        yield f"  {palette.yellow}{result.outcome:<10}{palette.off} {printable(result.reason)}"
+    yield from _others(patches, best, palette, verbose)
+
+
+def frame(finding: Finding, seen: View, palette: Palette = PLAIN) -> Iterator[str]:
+    """The lines around a site, numbered, with the site underlined."""
+    site = finding.site
+    last = min(site.end_line, site.line + MAX_FRAME_LINES - 1)
+    width = len(str(seen.locate(last)[1]))
+    cell = seen.locate(site.line)[0]
+    for number in range(max(1, site.line - FRAME), last + 1):
+        text = seen.line(number)
+        own, label = seen.locate(number)
+        if own != cell or (number < site.line and not text.strip()):
+            continue
+        yield f"  {palette.dim}{label:>{width}} |{palette.off} {printable(text.expandtabs(4))}"
+        if site.line <= number:
+            start = site.column - 1 if number == site.line else len(text) - len(text.lstrip())
+            end = site.end_column - 1 if number == site.end_line else len(text.rstrip())
+            mark = _cells(text, start, max(end, start + 1))
+            yield f"  {' ' * width} {palette.dim}|{palette.off} {mark[0]}{palette.red}{mark[1]}{palette.off}"
+    if site.end_line > last:
+        yield f"  {' ' * width} {palette.dim}| ({site.end_line - last} more lines){palette.off}"
+
+
+def _cells(text: str, start: int, end: int) -> tuple[str, str]:
+    """Blanks up to a site and carets under it, as wide as a terminal shows the text."""
+    before = len(_widened(text[:start]))
+    return " " * before, "^" * max(1, len(_widened(text[:end])) - before)
+
+
+def _widened(text: str) -> str:
+    text = text.expandtabs(4)
+    if text.isascii():
+        return text
+    from unicodedata import combining, east_asian_width
+
+    return "".join(c * (2 if east_asian_width(c) in "WF" else 0 if combining(c) else 1) for c in text)
+
+
+def _facts(finding: Finding) -> str:
+    parts = [] if finding.symptom is Symptom.NONE_OBSERVED else [finding.symptom.value]
+    facts = ", ".join(f"{name} {_value(value)}" for name, value in finding.evidence.items())
+    return _cut(printable("; ".join([*parts, facts] if facts else parts)))
+
+
+def _value(value: Json) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "unknown"}[value]
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key} {_value(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "(" + ", ".join(_value(item) for item in value) + ")"
+    return " ".join(str(value).split())
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_LINE else f"{text[: MAX_LINE - 3]}..."
+
+
+def _repair(patch: Patch, palette: Palette) -> Iterator[str]:
+    kind = _WHY_UNSAFE.get(patch.candidate.applicability.value, "for reading only: it is never applied")
+    yield f"  {palette.green}repaired{palette.off}   {printable(patch.candidate.title)} ({kind})"
+    yield from diff_lines(patch.diff, palette)
+    yield f"  {palette.cyan}proven{palette.off}     {verdict_line(patch)}"
+    effects = ", ".join(f"{name} {_value(value)}" for name, value in patch.side_effects.items())
+    if effects:
+        yield f"  {palette.cyan}effects{palette.off}    {_cut(printable(effects))}"
+    if patch.certificate:
+        yield f"  {palette.dim}certificate {printable(patch.certificate)}{palette.off}"
+
+
+def diff_lines(diff: str, palette: Palette = PLAIN) -> Iterator[str]:
+    """A diff, indented and coloured."""
+    for line in diff.splitlines():
+        colour = {"+": palette.green, "-": palette.red, "@": palette.cyan}.get(line[:1], "")
+        yield f"    {colour}{printable(line.encode('utf-8', 'replace').decode())}{palette.off if colour else ''}"
+
+
+def verdict_line(patch: Patch) -> str:
+    """What the ladder said of a patch in one line: the rungs that it passed, and the numbers of the last ones."""
+    if patch.verdict is PatchVerdict.UNVALIDATED:
+        return "not validated: nothing was run"
+    refusal = patch.refusal
+    if refusal is not None:
+        return _cut(printable(f"{refusal.validator} ({refusal.rung}) {refusal.status}: {refusal.reason}"))
+    rungs = dict.fromkeys(verdict.rung for verdict in patch.verdicts if verdict.status is Status.PASS)
+    numbers = [number for verdict in reversed(patch.verdicts) for number in _numbers(verdict)][:NUMBERS]
+    return _cut(printable(f"passed {', '.join(rungs)}{'; ' if numbers else ''}{', '.join(numbers)}"))
+
+
+def _numbers(verdict: Verdict) -> Iterator[str]:
+    if verdict.status is Status.PASS:
+        for name, value in verdict.measured.items():
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                yield f"{name.replace('_', ' ')} {_value(value)}"
+
+
+def _others(patches: list[Patch], best: Patch | None, palette: Palette, verbose: bool) -> Iterator[str]:
+    rest = [patch for patch in patches if patch is not best]
+    if not rest:
+        return
+    kinds = ", ".join(
+        f"{number} {verdict}" for verdict in PatchVerdict if (number := sum(p.verdict is verdict for p in rest))
+    )
+    label = f"{palette.dim}also{palette.off}       " if best is not None else f"{palette.dim}tried{palette.off}      "
+    hint = "" if verbose else " (-v shows each)"
+    yield f"  {label}{_count(len(rest), 'other candidate' if best is not None else 'candidate')}: {kinds}{hint}"
+    if verbose:
+        for patch in rest:
+            yield f"  - {patch.id}: {printable(patch.candidate.title)}; {verdict_line(patch)}"
+            yield from diff_lines(patch.diff, palette)

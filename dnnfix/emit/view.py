@@ -1,0 +1,90 @@
+"""A program as an emitter needs it: its lines, and where a line lies in a notebook."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from dnnfix.errors import InputError
+from dnnfix.records import FileReport, Finding, Json, Site
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The analysed lines of one program. `locate` gives the cell of a line, if it has one, and its line in there."""
+
+    lines: tuple[str, ...] = ()
+    locate: Callable[[int], tuple[str | None, int]] = lambda line: (None, line)
+
+    def line(self, number: int) -> str:
+        """A line's text by its number from 1; empty where there is none."""
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
+
+
+def view(raw: bytes, path: str) -> View:
+    """The view of a program; one without lines where the bytes cannot be analysed."""
+    from dnnfix.source.program import Source
+
+    try:
+        source = Source.from_bytes(raw, path)
+    except InputError:
+        return View()
+    return View(tuple(source.text.split("\n")), source.locate)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a finding is, as a reader finds it: the lines are those of the cell where there is one."""
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    cell: str | None
+
+    def __str__(self) -> str:
+        cell = f":cell {self.cell}" if self.cell is not None else ""
+        return f"{self.path}{cell}:{self.line}:{self.column}"
+
+
+def place(file: FileReport, site: Site, seen: View) -> Place:
+    """The place of a site of that file, or of a module that the program imports."""
+    if site.path:
+        path = str(PurePosixPath(file.path).parent / site.path)
+        return Place(path, site.line, site.column, site.end_line, site.end_column, None)
+    cell, line = seen.locate(site.line)
+    return Place(file.path, line, site.column, line + site.end_line - site.line, site.end_column, cell)
+
+
+def finding_id(file: FileReport, finding: Finding) -> str:
+    """The finding's id within a report over several files."""
+    return f"{file.path}::{finding.id}"
+
+
+def member_id(file: FileReport, id: str) -> str:
+    """The id of a patch or run within a report over several files."""
+    return f"{file.path}::{id}"
+
+
+def printable(text: str) -> str:
+    """The text without characters that steer a terminal or reorder a line: programs under repair are strangers' work."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def plain(value: Json) -> Json:
+    """A value that every JSON reader takes: records of the pipeline may hold NaN, infinities and lone surrogates."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8") if not value.isascii() else value
+    if isinstance(value, Mapping):
+        return {str(plain(str(key))): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value
