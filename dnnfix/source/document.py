@@ -1,0 +1,180 @@
+"""A file as it was given and as it is analysed, and the way back for edits."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from dnnfix.errors import EditError, InputError
+from dnnfix.source.decode import Decoded, decode, split_lines, usual_newline
+from dnnfix.source.lines import Line
+from dnnfix.source.parse import Unparsable
+from dnnfix.source.recover import recover
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """New text for a range of the analysed text.
+
+    Lines count from 1, columns from 0 in characters. `whole_lines` tells that the range is made of whole lines, so that
+    what the file has at their left goes with them. New lines get the prompt or indentation that the file has at the
+    left of line `like`.
+    """
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    new: str
+    whole_lines: bool = False
+    like: int = 0
+
+    @property
+    def start(self) -> tuple[int, int]:
+        """Where the range begins."""
+        return self.line, self.column
+
+    @property
+    def end(self) -> tuple[int, int]:
+        """Where the range ends."""
+        return self.end_line, self.end_column
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """New text for the characters from `start` to `end` of a file's own text."""
+
+    start: int
+    end: int
+    new: str
+
+
+class Container(Protocol):
+    """What holds the program's text: a plain file, or the cells of a notebook."""
+
+    def write(self, splices: Sequence[Splice]) -> bytes:
+        """The file with the splices, which are in order and apart from each other, carried out."""
+
+    def locate(self, line: int) -> tuple[str | None, int]:
+        """The cell that a line of the text stands in, and the line's number there."""
+
+
+@dataclass(frozen=True)
+class PlainFile:
+    """A Python file: its text is the program's."""
+
+    decoded: Decoded
+
+    def write(self, splices: Sequence[Splice]) -> bytes:
+        """The file with the splices carried out."""
+        return self.decoded.encode(spliced(self.decoded.text, splices))
+
+    def locate(self, line: int) -> tuple[str | None, int]:
+        """No cell, and the line itself."""
+        return None, line
+
+
+@dataclass(frozen=True)
+class Document:
+    """One file: its own text (`own`), the analysed text with as many lines, and what differs between the two."""
+
+    path: str
+    container: Container
+    own: str
+    text: str
+    tree: ast.Module
+    endings: Sequence[str]
+    encoding: str
+    bom: bytes
+    rewritten: Mapping[int, Line] = field(default_factory=dict)
+    recoveries: tuple[str, ...] = ()
+
+    @property
+    def newline(self) -> str:
+        """The line ending that most lines have."""
+        return usual_newline(list(self.endings))
+
+    def apply(self, changes: Iterable[Change]) -> bytes:
+        """The file with changes of the analysed text, in order and apart from each other, carried out.
+
+        Raises `EditError` where a change meets characters that the file does not have or cannot hold.
+        """
+        lines, _ = split_lines(self.own)
+        starts, at = [], 0
+        for line, ending in zip(lines, self.endings, strict=True):
+            starts.append(at)
+            at += len(line) + len(ending)
+        starts.append(at)
+        try:
+            return self.container.write([self._splice(change, lines, starts) for change in changes])
+        except UnicodeEncodeError as error:
+            raise EditError(
+                f"{self.path}: the encoding {self.encoding} has no {error.object[error.start]!r}, which the edit puts in."
+            ) from None
+
+    def _splice(self, change: Change, lines: list[str], starts: list[int]) -> Splice:
+        if change.whole_lines:
+            start, end = starts[change.line - 1], starts[min(change.end_line - 1, len(starts) - 1)]
+        else:
+            start = starts[change.line - 1] + self._column(change.line, change.column, lines, end=False)
+            is_range = change.start != change.end
+            end = starts[change.end_line - 1] + self._column(change.end_line, change.end_column, lines, end=is_range)
+        new = change.new
+        if "\n" in new:
+            like = change.like or change.line
+            left = self.rewritten[like].prefix if like in self.rewritten else ""
+            parts = new.split("\n")
+            head = left if change.whole_lines else ""
+            ending = self.endings[like - 1] or self.newline
+            tail = parts.pop()
+            kept = [parts[0] and head + parts[0], *(part and left + part for part in parts[1:])]
+            new = ending.join([*kept, tail if change.whole_lines or not tail else left + tail])
+        return Splice(start, max(start, end), new)
+
+    def _column(self, line: int, column: int, lines: list[str], *, end: bool) -> int:
+        rewritten = self.rewritten.get(line)
+        if rewritten is None:
+            return min(column, len(lines[line - 1]))
+        found = rewritten.to_raw(column, end=end)
+        if found is None:
+            raise EditError(
+                f"{self.path}: line {line} had to be rewritten to be read, and the edit falls on that part."
+            )
+        return found
+
+
+def spliced(text: str, splices: Sequence[Splice]) -> str:
+    """`text` with the splices, which are in order and apart from each other, carried out."""
+    parts, at = [], 0
+    for splice in splices:
+        parts += [text[at : splice.start], splice.new]
+        at = splice.end
+    return "".join([*parts, text[at:]])
+
+
+def read_document(raw: bytes, path: str) -> Document:
+    """The document in a file's bytes. Raises `InputError`, and nothing else, whatever the bytes."""
+    if path.endswith(".ipynb"):
+        from dnnfix.source.notebook import read_notebook
+
+        return read_notebook(raw, path)
+    decoded = decode(raw, path)
+    lines, endings = split_lines(decoded.text)
+    text = decoded.text if "\r" not in decoded.text else "\n".join(lines)
+    recovered = recover(text)
+    if isinstance(recovered, Unparsable):
+        raise InputError(f"{path}: not Python, {recovered}; mend this line or give only the code.")
+    return Document(
+        path=path,
+        container=PlainFile(decoded),
+        own=decoded.text,
+        text=recovered.text,
+        tree=recovered.tree,
+        endings=endings,
+        encoding=decoded.encoding,
+        bom=decoded.bom,
+        rewritten=recovered.rewritten,
+        recoveries=(*decoded.notes, *recovered.notes),
+    )

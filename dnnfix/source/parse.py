@@ -1,0 +1,33 @@
+"""`ast.parse` with its many ways to fail brought down to one."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Unparsable(Exception):
+    """Where and why a text is not Python. `line` counts from 1 and is 0 where the parser does not tell it."""
+
+    message: str
+    line: int
+    column: int = 0
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.message}" if self.line else self.message
+
+
+def parse(text: str) -> ast.Module:
+    """The syntax tree of `text`. Raises `Unparsable`, and nothing else, where there is none."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except SyntaxError as error:
+        raise Unparsable(error.msg or "invalid syntax", error.lineno or 0, error.offset or 0) from None
+    except (RecursionError, MemoryError):
+        raise Unparsable("the code is nested too deeply", 0) from None
+    except ValueError as error:
+        raise Unparsable(str(error), 0) from None

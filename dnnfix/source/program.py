@@ -1,0 +1,130 @@
+"""The program under analysis: bytes in, a syntax tree with sites and resolved names out."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TypeVar
+
+from dnnfix.records import Site
+from dnnfix.source.document import Document, read_document
+from dnnfix.source.resolve import Resolver
+from dnnfix.source.scopes import Definition
+from dnnfix.source.tree import Tree
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+Node = TypeVar("Node", bound=ast.AST)
+
+
+class Source:
+    """One program.
+
+    Sites are places in `text`, which is what is analysed: newlines are `\\n`, and where the file had to be recovered its
+    lines differ from the file's, but have the same numbers. For a notebook `text` is the code cells, joined.
+    """
+
+    def __init__(self, document: Document, raw: bytes) -> None:
+        self.document = document
+        self.raw = raw
+        self.path = document.path
+        self.text = document.text
+        self.tree = document.tree
+        self.recoveries = document.recoveries
+        self.encoding = document.encoding
+        self.bom = document.bom
+        self._places = Tree(document.text, document.tree)
+        self._resolver = Resolver(self._places)
+
+    @classmethod
+    def from_bytes(cls, raw: bytes, path: str) -> Source:
+        """The program in a file's bytes; a path that ends in `.ipynb` makes it a notebook.
+
+        Raises `InputError`, and nothing else, whatever the bytes.
+        """
+        return cls(read_document(raw, path), raw)
+
+    @property
+    def newline(self) -> str:
+        """The line ending that most lines of the file have."""
+        return self.document.newline
+
+    def locate(self, line: int) -> tuple[str | None, int]:
+        """The notebook cell (its id, else its number from 0) of a line and the line's number in it; else no cell."""
+        return self.document.container.locate(line)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The identifiers and other words of the program, found without a walk over the tree."""
+        return frozenset(_IDENTIFIER.findall(self.text))
+
+    # --- places
+
+    def segment(self, site: Site) -> str:
+        """The text at a site."""
+        return self._places.segment(site)
+
+    def site(self, node: ast.AST) -> Site:
+        """Where a node stands, in characters from 1. Raises `ValueError` for a node that has no place of its own."""
+        return self._places.site(node)
+
+    def node_at(self, site: Site) -> ast.expr | ast.stmt | None:
+        """The expression that spans exactly the site, else the statement that does, else `None`."""
+        return self._places.node_at(site)
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """The node that holds `node`; `None` for the module."""
+        return self._places.parent(node)
+
+    def statement_of(self, node: ast.AST) -> ast.stmt:
+        """The statement that `node` is or stands in."""
+        return self._places.statement_of(node)
+
+    def enclosing(self, node: ast.AST, *kinds: type[Node]) -> Node | None:
+        """The innermost node of one of the kinds around `node`; `node` does not count itself."""
+        return self._places.enclosing(node, *kinds)
+
+    # --- names
+
+    @property
+    def frameworks(self) -> frozenset[str]:
+        """Which of "torch", "keras" and "tensorflow" the program uses; `tensorflow.keras` counts as both."""
+        return self._resolver.frameworks
+
+    @property
+    def all_calls(self) -> tuple[ast.Call, ...]:
+        """Every call in source order."""
+        return self._resolver.all_calls
+
+    def calls(self, *qualified_names: str) -> Iterator[ast.Call]:
+        """The calls of what has one of these canonical names, in source order."""
+        return self._resolver.calls(*qualified_names)
+
+    def qualified(self, expr: ast.expr) -> str | None:
+        """The canonical name (`keras.layers.Dense`) of what `expr` refers to.
+
+        `None` when that is unknown or when its bindings disagree. Builtins are `builtins.len`; the program's own
+        classes, functions and objects have no qualified name (see `definition` and `constructor`).
+        """
+        return self._resolver.qualified(expr)
+
+    def written(self, expr: ast.expr) -> str | None:
+        """As `qualified`, but as the import was written: `tensorflow.keras.layers.core.Dense` stays that."""
+        return self._resolver.written(expr)
+
+    def bindings(self, expr: ast.expr, at: ast.AST | None = None) -> tuple[ast.expr, ...]:
+        """Every value that is assigned to `expr`, a name (in its scope) or `self.attribute` (in its class).
+
+        Empty when one of the values is unknown: a parameter, a loop variable, an unpacked call. With `at`, the one value
+        that the name has at that node, where a straight line of statements tells it.
+        """
+        return self._resolver.bindings(expr, at)
+
+    def constructor(self, expr: ast.expr) -> ast.Call | None:
+        """The call that made what `expr` holds, when every binding agrees; `net.to(device)` counts as `net`."""
+        return self._resolver.constructor(expr)
+
+    def definition(self, expr: ast.expr) -> Definition | None:
+        """The class or function of this program that `expr` names, when it names nothing else."""
+        return self._resolver.definition(expr)

@@ -1,0 +1,160 @@
+"""Places in a syntax tree: sites of nodes, nodes at sites, parents."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_right
+from functools import cached_property
+from typing import TypeAlias, TypeVar
+
+from dnnfix.records import Site
+
+Positioned: TypeAlias = "ast.expr | ast.stmt"
+Node = TypeVar("Node", bound=ast.AST)
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+class Tree:
+    """A syntax tree with the text that it was parsed from.
+
+    `ast` counts columns in bytes of UTF-8 from 0; all columns that leave this class are characters from 1.
+    """
+
+    def __init__(self, text: str, module: ast.Module) -> None:
+        self.text = text
+        self.module = module
+        self._ascii = text.isascii()
+        self._parents: dict[ast.AST, ast.AST] = {}
+        self._linked: set[ast.AST] = set()
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The analysed lines without their endings."""
+        return self.text.split("\n")
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The offset in the text of the first character of each line."""
+        starts, at = [], 0
+        for line in self.lines:
+            starts.append(at)
+            at += len(line) + 1
+        return starts
+
+    def column(self, line: int, byte: int) -> int:
+        """The column in characters from 1 of a byte offset in a line."""
+        if self._ascii or line > len(self.lines):
+            return byte + 1
+        content = self.lines[line - 1]
+        if content.isascii():
+            return byte + 1
+        return len(content.encode("utf-8", "surrogatepass")[:byte].decode("utf-8", "ignore")) + 1
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset in the text of a place; places beyond the text count as its end."""
+        if line > len(self.starts):
+            return len(self.text)
+        return min(self.starts[line - 1] + column - 1, len(self.text))
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Line and column, both from 1, of an offset in the text."""
+        line = bisect_right(self.starts, offset)
+        return line, offset - self.starts[line - 1] + 1
+
+    def segment(self, site: Site) -> str:
+        """The text at a site."""
+        return self.text[self.offset(site.line, site.column) : self.offset(site.end_line, site.end_column)]
+
+    def site(self, node: ast.AST) -> Site:
+        """Where a node stands. Raises `ValueError` for nodes that have no place of their own (operators, arguments)."""
+        line = getattr(node, "lineno", None)
+        end_line = getattr(node, "end_lineno", None)
+        if line is None or end_line is None:
+            raise ValueError(f"A {type(node).__name__} has no place in the source. Received: node={node!r}")
+        start, end = node.col_offset, node.end_col_offset  # type: ignore[attr-defined]
+        return Site(line, self.column(line, start), end_line, self.column(end_line, end))
+
+    def node_at(self, site: Site) -> Positioned | None:
+        """The outermost expression that spans exactly the site, else the statement that does."""
+        pending = self._top_level(site.line, site.end_line)
+        statement: ast.stmt | None = None
+        while pending:
+            node = pending.pop()
+            if isinstance(node, (ast.expr, ast.stmt)):
+                own = self.site(node)
+                if own == site and isinstance(node, ast.expr):
+                    return node
+                if own == site and isinstance(node, ast.stmt):
+                    statement = statement or node
+                elif not own.encloses(site) and not (isinstance(node, _DEFINITIONS) and node.decorator_list):
+                    continue
+            if not isinstance(node, ast.JoinedStr):
+                pending.extend(ast.iter_child_nodes(node))
+        return statement
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """The node that holds `node`; `None` for the module."""
+        found = self._parents.get(node)
+        if found is not None or node is self.module:
+            return found
+        line = getattr(node, "lineno", None)
+        if line is not None:
+            self._link(self._top_level(line, getattr(node, "end_lineno", line)))
+        if node not in self._parents:
+            self._link(list(self.module.body))
+        return self._parents.get(node)
+
+    def enclosing(self, node: ast.AST, *kinds: type[Node]) -> Node | None:
+        """The innermost node of one of the kinds around `node`, which does not count itself."""
+        above = self.parent(node)
+        while above is not None and not isinstance(above, kinds):
+            above = self.parent(above)
+        return above
+
+    def statement_of(self, node: ast.AST) -> ast.stmt:
+        """The statement that `node` is or stands in."""
+        found: ast.AST | None = node
+        while found is not None and not isinstance(found, ast.stmt):
+            found = self.parent(found)
+        if found is None:
+            raise ValueError(f"A {type(node).__name__} stands in no statement of this source. Received: node={node!r}")
+        return found
+
+    @cached_property
+    def _first_lines(self) -> list[int]:
+        return [first_line(statement) for statement in self.module.body]
+
+    def _top_level(self, line: int, end_line: int) -> list[ast.AST]:
+        """The top-level statements that have a part on the lines."""
+        first = bisect_right(self._first_lines, line) - 1
+        body = self.module.body
+        while first > 0 and (body[first - 1].end_lineno or 0) >= line:
+            first -= 1
+        found: list[ast.AST] = []
+        for statement in body[max(first, 0) :]:
+            if first_line(statement) > end_line:
+                break
+            found.append(statement)
+        return found
+
+    def _link(self, roots: list[ast.AST]) -> None:
+        """Record the parents of everything below the top-level statements `roots`."""
+        parents = self._parents
+        for root in roots:
+            if root in self._linked:
+                continue
+            self._linked.add(root)
+            parents[root] = self.module
+            pending = [root]
+            while pending:
+                node = pending.pop()
+                for child in ast.iter_child_nodes(node):
+                    parents[child] = node
+                    pending.append(child)
+
+
+def first_line(statement: ast.stmt) -> int:
+    """The line on which a statement begins, its decorators included."""
+    decorators = getattr(statement, "decorator_list", None)
+    return min([statement.lineno, *(d.lineno for d in decorators)]) if decorators else statement.lineno
