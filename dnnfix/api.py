@@ -41,6 +41,16 @@ from dnnfix.records import (
 )
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
+from dnnfix.synthesize.recipes import (
+    added_by_statement,
+    argument,
+    bypass,
+    element_of,
+    input_expression,
+    insert_layer_before,
+    remove_constructor_argument,
+    set_constructor_argument,
+)
 from dnnfix.template import Example, FixTemplate, Reject
 from dnnfix.validate.evidence import Evidence, Pair
 from dnnfix.validate.learning import Decision, decide, difference, score, threshold

@@ -19,4 +19,4 @@ def judge(evidence: Evidence) -> Verdict:
     if before == 0:
         last = output.strip().splitlines()[-1:] or [""]
         return Verdict(NAME, RUNG, Status.FAIL, f"the test command fails with the patch: {last[0][:200]}", measured)
-    return Verdict(NAME, RUNG, Status.INCONCLUSIVE, "the test command fails without the patch too", measured)
+    return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the test command fails without the patch too", measured)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from dnnfix.network.facts import argument_position
+from dnnfix.network.facts import activation_of, argument_position
 from dnnfix.records import (
     Call,
     Component,
@@ -16,6 +16,7 @@ from dnnfix.records import (
     Edit,
     InsertBefore,
     InsertElement,
+    RemoveArgument,
     SetArgument,
     Site,
     Unwrap,
@@ -29,9 +30,12 @@ CONTAINERS = frozenset({"torch.nn.Sequential", "keras.Sequential", "keras.models
 def bypass(subject: Subject, call: Call) -> tuple[Edit, ...] | None:
     """Edits that take a call out of the network, so that its first input flows on in its place.
 
-    Knows functions, tensor methods, layers held by an attribute or variable (whose constructor goes too when nothing
+    An activation that a layer applies by its own argument loses that argument; the layer stays. Knows functions, tensor methods, layers held by an attribute or variable (whose constructor goes too when nothing
     else uses it), elements of containers, `model.add(…)`, and Keras layers called on the spot.
     """
+    use = activation_of(call)
+    if use is not None and use.as_argument is not None:
+        return remove_constructor_argument(subject, call, use.as_argument)
     if call.made_at is not None:
         return _bypass_layer(subject, call)
     node = subject.call_node(call)
@@ -106,6 +110,18 @@ def set_constructor_argument(subject: Subject, of: Call | Component, name: str, 
     if node is None or any(isinstance(argument, ast.Starred) for argument in node.args):
         return None
     return (SetArgument(subject.source.site(node), name, code, argument_position(of.name, name)),)
+
+
+def remove_constructor_argument(subject: Subject, of: Call | Component, name: str) -> tuple[Edit, ...] | None:
+    """Edits that take the argument `name` from the constructor of a layer, loss or optimizer."""
+    node = subject.constructor_node(of) if isinstance(of, Call) else subject.call_node(of)
+    if node is None or argument(subject, node, of.name, name) is None:
+        return None
+    position = argument_position(of.name, name)
+    last = position is not None and len(node.args) == position + 1
+    if not any(keyword.arg == name for keyword in node.keywords) and not last:
+        return None
+    return (RemoveArgument(subject.source.site(node), name, position),)
 
 
 def argument(subject: Subject, node: ast.Call, canonical: str, name: str) -> ast.expr | None:

@@ -1,0 +1,237 @@
+"""An activation stands before a loss that applies it itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    Prediction,
+    Reject,
+    Subject,
+    Symptom,
+    activation_of,
+    bypass,
+    loss_calls,
+    through,
+)
+
+
+class ActivationRepeatedByLoss(FixTemplate):
+    """The output goes through softmax or sigmoid although the loss takes raw scores (logits) and applies it itself.
+
+    Applied twice, the function squeezes all scores into [0, 1]: differences between classes shrink to at most one unit
+    before the loss sees them, the loss cannot fall below a bound well above zero, and gradients become small. The
+    program runs and trains, only slowly and to a worse result.
+
+    Fix safety: unsafe. The loss is computed from other values, which is the point; the model now gives raw scores, so
+    code that reads its output as probabilities has to apply the activation itself.
+
+    References: torch.nn.CrossEntropyLoss ("the input is expected to contain the unnormalized logits"),
+    torch.nn.BCEWithLogitsLoss, keras.losses.CategoricalCrossentropy (`from_logits`).
+    """
+
+    code = "DNF301"
+    name = "activation-repeated-by-loss"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.ACTIVATION
+    message = "the output of {activation} goes into {loss}, which applies it again"
+    triggers = (
+        "CrossEntropyLoss",
+        "cross_entropy",
+        "BCEWithLogitsLoss",
+        "binary_cross_entropy_with_logits",
+        "from_logits",
+        "softmax_cross_entropy_with_logits",
+        "sigmoid_cross_entropy_with_logits",
+        "sparse_softmax_cross_entropy_with_logits",
+    )
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for call, facts in loss_calls(subject.network):
+            if facts.prediction is not Prediction.LOGITS or not call.inputs:
+                continue
+            producer = through(subject.network, call.inputs[0 if facts.prediction_first else -1])
+            use = activation_of(producer) if producer is not None else None
+            if producer is None or use is None or not use.facts.probabilities:
+                continue
+            site = producer.made_at if use.as_argument or producer.site is None else producer.site
+            if site is not None:
+                yield self.finding(
+                    site,
+                    symptom=Symptom.VIOLATION,
+                    confidence=0.95,
+                    evidence={"producer": producer.id, "loss": call.name, "activation": use.name},
+                    activation=use.name,
+                    loss=call.name.rpartition(".")[2],
+                )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        producer = subject.network.call(_number(finding.evidence["producer"]))
+        edits = bypass(subject, producer) if producer is not None else None
+        if edits is None:
+            yield Decline(f"the {finding.evidence['activation']} cannot be taken out at one place")
+            return
+        yield self.candidate(finding, f"Give the loss the scores before {finding.evidence['activation']}", *edits, prior=0.9)
+
+    examples = (
+        Example(
+            "softmax in forward before CrossEntropyLoss",
+            before="""\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 16)
+        self.fc2 = nn.Linear(16, 3)
+
+    def forward(self, x):
+        x = F.relu(self.fc1(x))
+        return F.softmax(self.fc2(x), dim=1)  # class scores
+
+net = Net()
+criterion = nn.CrossEntropyLoss()
+loss = criterion(net(torch.randn(8, 4)), torch.randint(0, 3, (8,)))
+""",
+            after="""\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 16)
+        self.fc2 = nn.Linear(16, 3)
+
+    def forward(self, x):
+        x = F.relu(self.fc1(x))
+        return self.fc2(x)  # class scores
+
+net = Net()
+criterion = nn.CrossEntropyLoss()
+loss = criterion(net(torch.randn(8, 4)), torch.randint(0, 3, (8,)))
+""",
+        ),
+        Example(
+            "Softmax as the last element of a Sequential",
+            before="""\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 10), nn.Softmax(dim=1))
+loss_fn = torch.nn.CrossEntropyLoss()
+out = model(torch.randn(32, 20))
+loss = loss_fn(out, torch.randint(0, 10, (32,)))
+""",
+            after="""\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 10))
+loss_fn = torch.nn.CrossEntropyLoss()
+out = model(torch.randn(32, 20))
+loss = loss_fn(out, torch.randint(0, 10, (32,)))
+""",
+        ),
+        Example(
+            "sigmoid layer before BCEWithLogitsLoss",
+            before="""\
+import torch
+from torch import nn
+
+class Classifier(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.hidden = nn.Linear(width, 8)
+        self.out = nn.Linear(8, 1)
+        self.squash = nn.Sigmoid()
+
+    def forward(self, batch):
+        h = torch.tanh(self.hidden(batch))
+        return self.squash(self.out(h))
+
+clf = Classifier(5)
+loss = nn.BCEWithLogitsLoss()(clf(torch.rand(4, 5)), torch.ones(4, 1))
+""",
+            after="""\
+import torch
+from torch import nn
+
+class Classifier(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.hidden = nn.Linear(width, 8)
+        self.out = nn.Linear(8, 1)
+
+    def forward(self, batch):
+        h = torch.tanh(self.hidden(batch))
+        return self.out(h)
+
+clf = Classifier(5)
+loss = nn.BCEWithLogitsLoss()(clf(torch.rand(4, 5)), torch.ones(4, 1))
+""",
+        ),
+        Example(
+            "Keras softmax output with from_logits=True",
+            before="""\
+import keras
+from keras import layers
+
+model = keras.Sequential([
+    keras.Input((8,)),
+    layers.Dense(16, activation="relu"),
+    layers.Dense(4, activation="softmax"),
+])
+model.compile(optimizer="adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+""",
+            after="""\
+import keras
+from keras import layers
+
+model = keras.Sequential([
+    keras.Input((8,)),
+    layers.Dense(16, activation="relu"),
+    layers.Dense(4),
+])
+model.compile(optimizer="adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "softmax only when predicting",
+            """\
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+model = nn.Linear(4, 3)
+criterion = nn.CrossEntropyLoss()
+logits = model(torch.randn(8, 4))
+loss = criterion(logits, torch.randint(0, 3, (8,)))
+probabilities = F.softmax(logits, dim=1)
+""",
+        ),
+        Reject(
+            "Keras softmax with the default loss",
+            """\
+import keras
+model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(4, activation="softmax")])
+model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
+""",
+        ),
+    )
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) else None

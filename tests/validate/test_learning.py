@@ -1,0 +1,69 @@
+"""Scores of trials and the sequential test."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from dnnfix.records import RunOutcome, Step, Trace
+from dnnfix.validate.learning import MAX_PAIRS, decide, difference, score
+
+
+def trace(*skills: float | None, losses: tuple[float, ...] = ()) -> Trace:
+    count = max(len(skills), len(losses))
+    steps = tuple(
+        Step(i, loss=losses[i] if i < len(losses) else None, skill=skills[i] if i < len(skills) else None)
+        for i in range(count)
+    )
+    return Trace(RunOutcome.FINISHED, steps=steps)
+
+
+def test_no_step_has_no_score() -> None:
+    assert score(Trace(RunOutcome.FINISHED)) is None
+
+
+def test_the_score_is_the_skill_of_the_last_quarter() -> None:
+    found = score(trace(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.4, 0.8))
+    assert found is not None
+    assert found.value == pytest.approx(0.6)
+    assert found.yardstick == "skill"
+
+
+def test_without_skill_the_fall_of_the_loss_counts() -> None:
+    found = score(trace(losses=(2.0, 1.5, 1.0, 1.0)))
+    assert found is not None
+    assert found.value == pytest.approx(0.5)
+    assert found.yardstick == "loss"
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_non_finite_training_scores_as_bad_as_can_be(bad: float) -> None:
+    found = score(trace(0.9, 0.9, 0.9, 0.9, losses=(1.0, 1.0, 1.0, bad)))
+    assert found is not None
+    assert found.value == -1.0
+
+
+def test_scores_with_different_yardsticks_are_not_compared() -> None:
+    assert difference(trace(0.5, 0.5), trace(losses=(1.0, 0.5))) is None
+
+
+def test_five_wins_settle_and_four_do_not() -> None:
+    assert decide([0.2] * 5, 0.05).settled == "yes"
+    assert decide([0.2] * 4, 0.05).settled == ""
+
+
+def test_five_losses_settle_against() -> None:
+    assert decide([-0.2] * 5, 0.05).settled == "no"
+
+
+def test_one_loss_keeps_the_claim_open_to_the_last_pair() -> None:
+    assert decide([0.2, 0.2, -0.1, 0.2, 0.2, 0.2, 0.2, 0.2], 0.05).settled == ""
+
+
+def test_equal_programs_are_accepted_in_at_most_one_case_of_twenty() -> None:
+    generator = random.Random(0)
+    accepted = sum(
+        decide([generator.gauss(0.0, 1.0) for _ in range(MAX_PAIRS)], 0.0).settled == "yes" for _ in range(4000)
+    )
+    assert accepted / 4000 <= 0.05

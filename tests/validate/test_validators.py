@@ -1,0 +1,243 @@
+"""Each validator over tables of traces: healthy, empty, constant, non-finite."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dnnfix import registry
+from dnnfix.records import (
+    Applicability,
+    Candidate,
+    CodeWarning,
+    Crash,
+    Family,
+    Finding,
+    FixPattern,
+    Network,
+    Parameter,
+    RunOutcome,
+    Site,
+    Status,
+    Step,
+    Symptom,
+    Trace,
+)
+from dnnfix.source.program import Source
+from dnnfix.validate.evidence import RUNGS, Evidence, Pair
+
+SITE = Site(1, 1, 1, 5)
+FINISHED = Trace(RunOutcome.FINISHED)
+CRASHED = Trace(RunOutcome.CRASHED, crash=Crash("RuntimeError", "sizes differ"))
+
+
+def finding(code: str = "DNF301", symptom: Symptom = Symptom.VIOLATION, line: int = 1) -> Finding:
+    return Finding(code, "rule", Family.LOSS_ACTIVATION, Site(line, 1, line, 5), "message", symptom)
+
+
+def evidence(
+    before: Trace = FINISHED,
+    after: Trace = FINISHED,
+    old: str = "x = 1\n",
+    new: str = "x = 2\n",
+    symptom: Symptom = Symptom.VIOLATION,
+) -> Evidence:
+    found = finding(symptom=symptom)
+    candidate = Candidate("DNF301", "title", FixPattern.ACTIVATION, (), (found,), Applicability.UNSAFE)
+    return Evidence(
+        (candidate,),
+        Source.from_bytes(old.encode(), "a.py"),
+        Source.from_bytes(new.encode(), "a.py"),
+        before,
+        after,
+        original=(found,),
+    )
+
+
+def judge(name: str, given: Evidence) -> Status:
+    return next(v for v in registry.validators() if v.name == name).judge(given).status
+
+
+def training(*skills: float, loss: float = 1.0) -> Trace:
+    return Trace(RunOutcome.FINISHED, steps=tuple(Step(i, loss, skill) for i, skill in enumerate(skills)))
+
+
+def test_every_rung_has_a_validator() -> None:
+    assert {validator.rung for validator in registry.validators()} == set(RUNGS)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "status"),
+    [
+        ("x = 1\n", "x = 2\n", Status.PASS),
+        ("x = 1\n", "x = 1\n", Status.FAIL),
+        ("x = 1\n", "return 1\n", Status.FAIL),
+        ("return 1\n", "return 2\n", Status.PASS),
+    ],
+)
+def test_parses(old: str, new: str, status: Status) -> None:
+    assert judge("parses", evidence(old=old, new=new)) is status
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "status"),
+    [
+        (CRASHED, FINISHED, Status.PASS),
+        (CRASHED, CRASHED, Status.FAIL),
+        (CRASHED, Trace(RunOutcome.TIMEOUT), Status.INCONCLUSIVE),
+        (CRASHED, Trace(RunOutcome.NEEDS_DATA), Status.INCONCLUSIVE),
+        (CRASHED, Trace(RunOutcome.EXITED), Status.FAIL),
+        (FINISHED, FINISHED, Status.PASS),
+        (training(0.1, 0.2), training(0.1), Status.FAIL),
+    ],
+)
+def test_runs(before: Trace, after: Trace, status: Status) -> None:
+    assert judge("runs", evidence(before, after)) is status
+
+
+def test_a_new_warning_is_refused_and_an_old_one_with_other_numbers_is_not() -> None:
+    warned = replace(FINISHED, warnings=(CodeWarning("UserWarning", "target size (8) differs"),))
+    other = replace(FINISHED, warnings=(CodeWarning("UserWarning", "target size (16) differs"),))
+    assert judge("nothing-new-in-run", evidence(FINISHED, warned)) is Status.FAIL
+    assert judge("nothing-new-in-run", evidence(warned, other)) is Status.PASS
+
+
+def test_a_loss_that_becomes_non_finite_is_refused() -> None:
+    assert judge("nothing-new-in-run", evidence(training(0.1), training(0.1, loss=float("nan")))) is Status.FAIL
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "status"),
+    [
+        ({}, {}, Status.NOT_APPLICABLE),
+        ({}, {"1": "ok", "3": "ok"}, Status.PASS),
+        ({}, {"1": "ok", "3": "shape '[32, 10]' is invalid"}, Status.FAIL),
+        ({"3": "invalid"}, {"3": "invalid"}, Status.NOT_APPLICABLE),
+        ({"3": "ok"}, {"3": "invalid"}, Status.FAIL),
+    ],
+)
+def test_shapes_agree(before: dict[str, str], after: dict[str, str], status: Status) -> None:
+    given = evidence(
+        replace(FINISHED, probes={"batch-sizes": before}), replace(FINISHED, probes={"batch-sizes": after})
+    )
+    assert judge("shapes-agree", given) is status
+
+
+def test_a_finding_that_is_still_there_is_refused() -> None:
+    given = evidence()
+    assert judge("violation-gone", replace(given, remaining=(finding(),))) is Status.FAIL
+    assert judge("violation-gone", given) is Status.PASS
+
+
+def test_one_of_two_equal_findings_may_stay() -> None:
+    given = replace(evidence(), original=(finding(), finding(line=7)), remaining=(finding(line=7),))
+    assert judge("violation-gone", given) is Status.PASS
+
+
+def test_a_finding_of_another_kind_is_refused_unless_a_crash_hid_it() -> None:
+    given = replace(evidence(), remaining=(finding("DNF401"),))
+    assert judge("violation-gone", given) is Status.FAIL
+    assert judge("violation-gone", replace(given, before=CRASHED)) is Status.PASS
+
+
+def pairs(before: float, after: float, count: int) -> tuple[Pair, ...]:
+    return tuple(Pair(training(*[before] * 4), training(*[after] * 4)) for _ in range(count))
+
+
+@pytest.mark.parametrize(
+    ("symptom", "before", "after", "count", "status"),
+    [
+        (Symptom.NOT_LEARNING, 0.0, 0.6, 5, Status.PASS),
+        (Symptom.NOT_LEARNING, 0.0, 0.6, 4, Status.INCONCLUSIVE),
+        (Symptom.NOT_LEARNING, 0.3, 0.3, 5, Status.FAIL),
+        (Symptom.VIOLATION, 0.3, 0.3, 5, Status.PASS),
+        (Symptom.VIOLATION, 0.6, 0.1, 5, Status.FAIL),
+        (Symptom.VIOLATION, 0.6, 0.6, 2, Status.INCONCLUSIVE),
+    ],
+)
+def test_learns(symptom: Symptom, before: float, after: float, count: int, status: Status) -> None:
+    given = evidence(training(before), training(after), symptom=symptom)
+    assert judge("learns", replace(given, pairs=pairs(before, after, count))) is status
+
+
+def test_learning_says_nothing_of_a_program_that_crashed() -> None:
+    assert judge("learns", evidence(CRASHED, training(0.5))) is Status.NOT_APPLICABLE
+
+
+def test_a_training_symptom_without_scores_is_inconclusive() -> None:
+    assert judge("learns", evidence(symptom=Symptom.NOT_LEARNING)) is Status.INCONCLUSIVE
+
+
+def updating(**updates: float) -> Trace:
+    network = Network("torch", "trace", parameters=tuple(Parameter(n, (2, 2), update=u) for n, u in updates.items()))
+    return Trace(RunOutcome.FINISHED, steps=(Step(0, 1.0),), network=network)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "status"),
+    [
+        (updating(w=0.1, v=0.1), updating(w=0.1, v=0.1), Status.PASS),
+        (updating(w=0.1, v=0.1), updating(w=0.1, v=0.0), Status.FAIL),
+        (updating(w=0.1, v=0.1), updating(w=0.1), Status.PASS),
+        (updating(w=0.0), updating(w=0.1), Status.PASS),
+        (CRASHED, updating(w=0.0), Status.FAIL),
+        (FINISHED, FINISHED, Status.NOT_APPLICABLE),
+    ],
+)
+def test_parameters_update(before: Trace, after: Trace, status: Status) -> None:
+    assert judge("parameters-update", evidence(before, after)) is status
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "status"),
+    [(0.5, 0.5, Status.PASS), (0.5, 0.0, Status.FAIL), (0.0, 0.0, Status.NOT_APPLICABLE), (None, None, Status.NOT_APPLICABLE)],
+)
+def test_output_depends_on_input(before: float | None, after: float | None, status: Status) -> None:
+    def probed(value: float | None) -> Trace:
+        return replace(FINISHED, probes={} if value is None else {"input-dependence": value})
+
+    assert judge("output-depends-on-input", evidence(probed(before), probed(after))) is status
+
+
+@pytest.mark.parametrize(
+    ("symptom", "real", "shuffled", "status"),
+    [
+        (Symptom.NOT_LEARNING, 0.8, 0.05, Status.PASS),
+        (Symptom.NOT_LEARNING, 0.8, 0.8, Status.FAIL),
+        (Symptom.VIOLATION, 0.8, 0.8, Status.NOT_APPLICABLE),
+        (Symptom.NOT_LEARNING, 0.1, 0.1, Status.NOT_APPLICABLE),
+    ],
+)
+def test_labels_matter(symptom: Symptom, real: float, shuffled: float, status: Status) -> None:
+    given = replace(evidence(symptom=symptom), pairs=pairs(0.0, real, 1), shuffled=(training(*[shuffled] * 4),))
+    assert judge("labels-matter", given) is status
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "status"),
+    [
+        ("f(x)\n", "try:\n    f(x)\nexcept ValueError:\n    pass\n", Status.FAIL),
+        ("loss.backward()\n", "loss\n", Status.FAIL),
+        ("model.fit_generator(g)\n", "model.fit(g)\n", Status.PASS),
+        ("w = 1\n", "w.requires_grad = False\n", Status.FAIL),
+        ("w = 1\n", "warnings.filterwarnings('ignore')\n", Status.FAIL),
+        ("x = a(b)\n", "x = b\n", Status.PASS),
+    ],
+)
+def test_nothing_suppressed(old: str, new: str, status: Status) -> None:
+    assert judge("nothing-suppressed", evidence(old=old, new=new)) is status
+
+
+@pytest.mark.parametrize(
+    ("tests", "status"),
+    [
+        (None, Status.NOT_APPLICABLE),
+        (((0, ""), (0, "")), Status.PASS),
+        (((1, ""), (0, "")), Status.PASS),
+        (((0, ""), (1, "1 failed")), Status.FAIL),
+        (((1, ""), (1, "")), Status.NOT_APPLICABLE),
+    ],
+)
+def test_user_tests_pass(tests: tuple[tuple[int, str], tuple[int, str]] | None, status: Status) -> None:
+    assert judge("user-tests-pass", replace(evidence(), tests=tests)) is status
