@@ -56,7 +56,7 @@ class Settings:
     """`auto` (the best tier that works), `bubblewrap`, `limits`, or `none`, which also needs `trust`."""
     trust: bool = False
     test_command: str | None = None
-    templates: tuple[str, ...] = ()
+    templates: tuple[Path, ...] = ()
     """Folders with fix templates of the user's own."""
     baseline: Path | None = None
     cache_dir: Path | None = None
@@ -269,8 +269,8 @@ def _path(value: Any, root: Path) -> Path:
     return root / Path(_text(value, root)).expanduser()
 
 
-def _paths(value: Any, root: Path) -> tuple[str, ...]:
-    return tuple(str(_path(v, root)) for v in _texts(value, root))
+def _paths(value: Any, root: Path) -> tuple[Path, ...]:
+    return tuple(_path(v, root) for v in _texts(value, root))
 
 
 def _python(value: Any, root: Path) -> str:

@@ -59,7 +59,7 @@ def unchecked(report: Report) -> list[str]:
         for text in dict.fromkeys(file.unchecked)
         if counts[text] < len(report.files)
     ]
-    return [*common, *own, *report.errors]
+    return [*common, *own, *report.unchecked, *report.errors]
 
 
 def _finding(file: FileReport, result: FindingResult, seen: View) -> Json:

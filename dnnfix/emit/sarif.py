@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from urllib.parse import quote
 
@@ -45,7 +46,7 @@ def log(report: Report, views: Mapping[str, View], rules: Iterable[Rule]) -> dic
     for file, result in islice(report.findings(), MAX_RESULTS):
         results.append(_result(file, result, views.get(file.path, View()), places))
     total = sum(len(file.findings) for file in report.files)
-    notes: list[Json] = [_notification("note", text) for text in unchecked(Report(report.files))]
+    notes: list[Json] = [_notification("note", text) for text in unchecked(replace(report, errors=()))]
     notes += [_notification("error", error) for error in report.errors]
     if total > MAX_RESULTS:
         notes.append(_notification("warning", f"{total - MAX_RESULTS} more results than the {MAX_RESULTS} shown"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dnnfix.emit.contract import unchecked
 from dnnfix.emit.view import View, place, printable
@@ -79,7 +79,7 @@ def summary(report: Report, palette: Palette = PLAIN, static: bool = False) -> s
         line = "Nothing was checked."
     if report.errors:
         line += f" {palette.red}{_count(len(report.errors), 'input')} could not be analysed.{palette.off}"
-    missing = unchecked(Report(report.files))
+    missing = unchecked(replace(report, errors=()))
     return "\n".join([line, *_list("Not checked: ", missing or ["nothing beyond the rules that are on"])]) + "\n"
 
 

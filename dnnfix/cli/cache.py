@@ -1,0 +1,221 @@
+"""Remembers what `check` said of files that have not changed since.
+
+One JSON file for each working folder. An entry counts only while the file's bytes, the settings, the rules, the engine
+and the interpreter are the same; that key is computed without importing any rule. Losing the file costs a scan.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import dnnfix
+from dnnfix.config import Settings
+from dnnfix.records import (
+    Applicability,
+    Candidate,
+    Family,
+    FileReport,
+    Finding,
+    FindingOutcome,
+    FindingResult,
+    FixPattern,
+    Patch,
+    PatchVerdict,
+    Site,
+    Symptom,
+)
+
+FORMAT = 1
+MAX_ENTRIES = 50_000
+
+
+@dataclass
+class CheckCache:
+    """The cache of one call; `variant` tells apart calls that keep different things of a report."""
+
+    path: Path
+    variant: str = ""
+    _entries: dict[str, list[Any]] = field(default_factory=dict)
+    _salts: dict[str, bytes] = field(default_factory=dict)
+    _changed: bool = False
+
+    @classmethod
+    def open(cls, folder: Path, variant: str = "") -> CheckCache:
+        """The cache for the working folder in that folder of caches; an unreadable one is an empty one."""
+        place = blake2b(os.getcwd().encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+        made = cls(folder / f"check-{place}.json", variant)
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+            document = json.loads(made.path.read_bytes())
+            if document["format"] == FORMAT:
+                made._entries = dict(document["entries"])
+        return made
+
+    def key(self, raw: bytes, settings: Settings) -> str:
+        """What an entry is kept under: the bytes and all that decides what is said of them."""
+        text = settings.fingerprint()
+        salt = self._salts.get(text)
+        if salt is None:
+            known = [self.variant, text, sys.version, _engine(), _folders(settings), _stamp(settings.baseline)]
+            salt = self._salts[text] = blake2b(repr(known).encode("utf-8", "surrogateescape"), digest_size=16).digest()
+        return blake2b(raw, digest_size=16, key=salt).hexdigest()
+
+    def get(self, path: str, key: str) -> FileReport | None:
+        """What was said of the file under that key, if it is known."""
+        entry = self._entries.get(path)
+        if entry is None or entry[0] != key:
+            return None
+        try:
+            return _report(path, entry[1])
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+    def put(self, path: str, key: str, report: FileReport) -> None:
+        """Remember a report; `save` writes it."""
+        self._entries.pop(path, None)
+        self._entries[path] = [key, _plain_report(report)]
+        self._changed = True
+
+    def save(self) -> None:
+        """Write the cache in one step. A disk that is full or read-only is no reason to fail."""
+        if not self._changed:
+            return
+        entries = dict(list(self._entries.items())[-MAX_ENTRIES:])
+        with contextlib.suppress(OSError, ValueError):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=".check-")
+            try:
+                with os.fdopen(handle, "w", encoding="ascii") as file:
+                    file.write(json.dumps({"format": FORMAT, "entries": entries}))
+                os.replace(name, self.path)
+            except BaseException:
+                os.unlink(name)
+                raise
+
+
+def _engine() -> str:
+    """Changes with every edit of the engine or a rule, and with every package that is installed or removed."""
+    root = os.path.dirname(dnnfix.__file__)
+    stamps = sorted(_stamps(root))
+    places = sorted((place, _stamp(Path(place))) for place in sys.path if place)
+    return repr((dnnfix.__version__, stamps, places))
+
+
+def _folders(settings: Settings) -> str:
+    return repr([sorted(_stamps(str(folder))) for folder in settings.templates])
+
+
+def _stamps(folder: str) -> Iterator[tuple[str, int, int]]:
+    with contextlib.suppress(OSError), os.scandir(folder) as listing:
+        for entry in listing:
+            if entry.name.startswith((".", "__pycache__")):
+                continue
+            if entry.is_dir():
+                yield from _stamps(entry.path)
+            elif entry.name.endswith((".py", ".toml", ".json")):
+                found = entry.stat()
+                yield (entry.path, found.st_size, found.st_mtime_ns)
+
+
+def _stamp(path: Path | None) -> tuple[int, int]:
+    with contextlib.suppress(OSError):
+        if path is not None:
+            found = path.stat()
+            return found.st_size, found.st_mtime_ns
+    return 0, 0
+
+
+# --- Reports as JSON: what emitters read of them, so without the edits ----------------------------------------------
+
+
+def _plain_report(report: FileReport) -> dict[str, Any]:
+    made: dict[str, Any] = {"unchecked": report.unchecked}
+    if report.notes:
+        made["notes"] = report.notes
+    if report.findings:
+        made["findings"] = [
+            [_plain_finding(result.finding), result.outcome.value, result.reason, result.patches]
+            for result in report.findings
+        ]
+    if report.patches:
+        made["patches"] = [_plain_patch(patch) for patch in report.patches]
+    return made
+
+
+def _plain_site(site: Site) -> list[Any]:
+    return [site.line, site.column, site.end_line, site.end_column, site.path]
+
+
+def _plain_finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "code": finding.code,
+        "rule": finding.rule,
+        "family": finding.family.value,
+        "site": _plain_site(finding.site),
+        "message": finding.message,
+        "symptom": finding.symptom.value,
+        "confidence": finding.confidence,
+        "evidence": dict(finding.evidence),
+        "cause": finding.cause,
+    }
+
+
+def _plain_patch(patch: Patch) -> dict[str, Any]:
+    candidate = patch.candidate
+    return {
+        "id": patch.id,
+        "template": candidate.template,
+        "title": candidate.title,
+        "fix_pattern": candidate.fix_pattern.value,
+        "findings": [_plain_finding(finding) for finding in candidate.findings],
+        "applicability": candidate.applicability.value,
+        "prior": candidate.prior,
+        "diff": patch.diff,
+        "verdict": patch.verdict.value,
+        "rank": patch.rank,
+    }
+
+
+def _report(path: str, entry: Mapping[str, Any]) -> FileReport:
+    results = tuple(
+        FindingResult(_finding(finding), FindingOutcome(outcome), reason, tuple(patches))
+        for finding, outcome, reason, patches in entry.get("findings", ())
+    )
+    patches = tuple(_patch(patch) for patch in entry.get("patches", ()))
+    notes = tuple(entry.get("notes", ()))
+    return FileReport(path, results, patches, unchecked=tuple(entry["unchecked"]), notes=notes)
+
+
+def _finding(entry: Mapping[str, Any]) -> Finding:
+    return Finding(
+        code=entry["code"],
+        rule=entry["rule"],
+        family=Family(entry["family"]),
+        site=Site(*entry["site"]),
+        message=entry["message"],
+        symptom=Symptom(entry["symptom"]),
+        confidence=entry["confidence"],
+        evidence=entry["evidence"],
+        cause=entry["cause"],
+    )
+
+
+def _patch(entry: Mapping[str, Any]) -> Patch:
+    candidate = Candidate(
+        template=entry["template"],
+        title=entry["title"],
+        fix_pattern=FixPattern(entry["fix_pattern"]),
+        edits=(),
+        findings=tuple(_finding(finding) for finding in entry["findings"]),
+        applicability=Applicability(entry["applicability"]),
+        prior=entry["prior"],
+    )
+    return Patch(entry["id"], candidate, entry["diff"], PatchVerdict(entry["verdict"]), rank=entry["rank"])

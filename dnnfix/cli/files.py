@@ -1,0 +1,191 @@
+"""From the paths that a user gives to programs to work on."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dnnfix import config
+from dnnfix.config import Settings
+from dnnfix.errors import InputError
+from dnnfix.suppress import path_matches
+
+SUFFIXES = (".py", ".ipynb")
+FRAMEWORKS = (b"torch", b"keras", b"tensorflow")
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+SKIPPED = frozenset({"node_modules", "build", "dist", "site-packages", "__pycache__", "venv"})
+"""Folders that hold other people's or generated code; hidden folders and virtual environments are passed over too."""
+
+MAX_SOURCE = 4 * 2**20
+"""Bytes of a Python file beyond which it is data, not a program."""
+MAX_NOTEBOOK = 64 * 2**20
+"""Bytes of a notebook, most of which are its outputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One program to work on. `path` is how it is called in reports, `file` where it lies (`None`: standard input)."""
+
+    path: str
+    raw: bytes
+    settings: Settings
+    file: Path | None
+
+
+@dataclass
+class SettingsByFolder:
+    """The settings of programs by their folder; the configuration nearest to a program is the one that counts."""
+
+    overrides: Mapping[str, Any]
+    file: Path | None = None
+    isolated: bool = False
+    _known: dict[Path, Settings] = field(default_factory=dict)
+
+    def of(self, folder: Path) -> Settings:
+        """The settings of programs in that folder (an absolute path). Raises `ConfigError`."""
+        settings = self._known.get(folder)
+        if settings is None:
+            single = self.isolated or self.file is not None
+            own = None if single else config.configuration_in(folder)
+            if single or folder == folder.parent:
+                settings = config.load(folder, self.overrides, file=self.file, isolated=self.isolated)
+            elif own is not None:
+                settings = config.load(folder, self.overrides, file=own)
+            else:
+                settings = self.of(folder.parent)
+            self._known[folder] = settings
+        return settings
+
+
+@dataclass
+class Finder:
+    """Finds and reads programs. What cannot be read is told to `problem`; the others are still found."""
+
+    settings: SettingsByFolder
+    problem: Callable[[str], None]
+    passed_over: int = 0
+    """Python files in folders that name no framework."""
+    _seen: set[tuple[int, int]] = field(default_factory=set)
+
+    def programs(self, paths: Sequence[str], stdin_name: str) -> Iterator[Program]:
+        """The programs at the paths, in the order given, each once; folders are searched in the order of names."""
+        for path in paths:
+            try:
+                if path == "-":
+                    yield self._standard_input(stdin_name)
+                elif os.path.isdir(path):
+                    yield from self._folder(path)
+                else:
+                    yield from self._file(path)
+            except InputError as error:
+                self.problem(str(error))
+
+    def _standard_input(self, name: str) -> Program:
+        raw = sys.stdin.buffer.read(MAX_NOTEBOOK + 1)
+        _refuse(name, raw, MAX_NOTEBOOK)
+        return Program(name, raw, self.settings.of(Path(os.path.abspath(name)).parent), None)
+
+    def _file(self, path: str) -> Iterator[Program]:
+        if self._first_time(path):
+            raw = read(path)
+            yield Program(shown(path), raw, self.settings.of(Path(os.path.abspath(path)).parent), Path(path))
+
+    def _folder(self, path: str) -> Iterator[Program]:
+        any_python = False
+        for file in self._walk(path):
+            any_python = True
+            settings = self.settings.of(Path(os.path.abspath(file)).parent)
+            if any(path_matches(file, pattern, settings.root) for pattern in settings.exclude):
+                continue
+            try:
+                if not self._first_time(file):
+                    continue
+                raw = read(file, folder=True)
+            except InputError as error:
+                self.problem(str(error))
+                continue
+            if any(name in raw for name in FRAMEWORKS) or raw.startswith(UTF_16):
+                yield Program(shown(file), raw, settings, Path(file))
+            else:
+                self.passed_over += 1
+        if not any_python:
+            raise InputError(f"{path}: no Python files (.py, .ipynb) in this folder. Name a file, or another folder.")
+
+    def _walk(self, folder: str) -> Iterator[str]:
+        try:
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            self.problem(f"{folder}: cannot be read ({error.strerror}). Mend its permissions or exclude it.")
+            return
+        for entry in entries:
+            if entry.name.startswith(".") or entry.name in SKIPPED:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                if not os.path.exists(os.path.join(entry.path, "pyvenv.cfg")):
+                    yield from self._walk(entry.path)
+            elif entry.name.endswith(SUFFIXES) and entry.is_file():
+                yield entry.path
+
+    def _first_time(self, path: str) -> bool:
+        """Whether the file was not met before, under any name."""
+        try:
+            found = os.stat(path)
+        except FileNotFoundError:
+            raise InputError(f"{path}: no such file or folder. Check the path.") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"{path}: cannot be read ({reason}).") from None
+        key = (found.st_dev, found.st_ino)
+        new = key not in self._seen
+        self._seen.add(key)
+        return new
+
+
+def read(path: str, folder: bool = False) -> bytes:
+    """The bytes of a file. In a `folder`, an empty file is no mistake (`__init__.py`).
+
+    Raises:
+        InputError: it cannot be read, or is no program by its size or kind.
+    """
+    try:
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):
+            raise InputError(f"{path}: is no regular file. Pipe a program in and name it `-`.")
+        limit = MAX_NOTEBOOK if path.endswith(".ipynb") else MAX_SOURCE
+        if found.st_size > limit:
+            raise InputError(_too_large(path, found.st_size, limit))
+        with open(path, "rb") as file:
+            raw = file.read(limit + 1)
+    except PermissionError:
+        raise InputError(f"{path}: permission denied. Make the file readable for this user.") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}).") from None
+    if not folder or raw.strip():
+        _refuse(path, raw, limit)
+    return raw
+
+
+def _refuse(path: str, raw: bytes, limit: int) -> None:
+    if len(raw) > limit:
+        raise InputError(_too_large(path, len(raw), limit))
+    if not raw.strip():
+        raise InputError(f"{path}: is empty. Name a file that holds a program.")
+
+
+def _too_large(path: str, size: int, limit: int) -> str:
+    return f"{path}: is too large for a program ({size / 2**20:.1f} MiB; at most {limit // 2**20} MiB). Exclude it."
+
+
+def shown(path: str) -> str:
+    """A path as reports show it: from the working folder where it lies below it, else absolute."""
+    if not os.path.isabs(path) and not path.startswith(("..", "./")):
+        return path.replace(os.sep, "/")
+    absolute = os.path.abspath(path)
+    below = os.path.relpath(absolute)
+    return absolute if below.startswith("..") else below.replace(os.sep, "/")

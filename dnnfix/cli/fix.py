@@ -1,0 +1,152 @@
+"""`dnnfix fix`: apply what was proven."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dnnfix.cli import options, suggest
+from dnnfix.cli.apply import replace_file
+from dnnfix.cli.console import Console
+from dnnfix.cli.files import Program
+from dnnfix.cli.output import palette
+from dnnfix.cli.session import Session
+from dnnfix.emit.choice import applicable, chosen, independent
+from dnnfix.emit.diff import taken
+from dnnfix.emit.view import printable, view
+from dnnfix.errors import ConfigError
+from dnnfix.records import FileReport, Patch
+
+OPERANDS = "PATH ..."
+
+DESCRIPTION = """Find faults as `suggest` does and apply the patches that were proven. Without --unsafe only patches that
+keep the program's meaning are applied (a renamed argument); most repairs change what is trained, and need --unsafe or
+your yes to --interactive. The best patch of a program is taken, and others only where they have nothing to do with it:
+run the command again for the rest. A file that changed meanwhile is left alone; line ends, encoding and mode are kept."""
+
+EXAMPLES = """  dnnfix fix --diff train.py            show what would be applied, change nothing
+  dnnfix fix --unsafe --diff train.py   the same, with patches that change what is trained
+  dnnfix fix --interactive src/         decide patch by patch, with the evidence in view
+  dnnfix fix --unsafe train.py
+  cat train.py | dnnfix fix --unsafe - > repaired.py
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The flags of `fix`."""
+    options.add_paths(parser)
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--diff", action="store_true", help="print the diff of what would be applied; change nothing")
+    how.add_argument("--interactive", action="store_true", help="ask for each patch: y(es), n(o) or q(uit)")
+    parser.add_argument(
+        "--unsafe",
+        "--unsafe-fixes",
+        dest="unsafe_fixes",
+        action="store_true",
+        default=None,
+        help="also apply accepted patches that change what is trained",
+    )
+    options.add_selection(parser)
+    options.add_fixing(parser)
+    options.add_running(parser)
+    options.add_configuration(parser)
+    options.add_output(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Repair every program and report."""
+    if arguments.diff and arguments.output_format not in (None, "diff"):
+        raise ConfigError(f"--diff is a format of its own. Received: --output-format {arguments.output_format}")
+    if arguments.interactive and "-" in arguments.paths:
+        raise ConfigError("--interactive reads your answers from standard input, so the program cannot come from there.")
+    if arguments.diff:
+        arguments.output_format = "diff"
+    session = Session(arguments, console)
+    session.output.unsafe = session.settings.unsafe
+    session.output.brief = arguments.interactive
+    if "-" in arguments.paths and not arguments.diff:
+        session.output.console = replace(console, out=console.err)
+    return session.work(_repaired(session, arguments.diff, arguments.interactive))
+
+
+def _repaired(session: Session, diff: bool, interactive: bool) -> Iterator[tuple[Program, FileReport]]:
+    """The report of each program, after what it allows was applied."""
+    asking = interactive
+    for program, report in suggest.reports(session):
+        unsafe = session.output.unsafe = program.settings.unsafe
+        if not diff:
+            patches: tuple[Patch, ...] = ()
+            if not interactive:
+                patches = chosen(report, unsafe)
+            elif asking:
+                patches, asking = _asked(session.console, program, report)
+            _apply(session, program, report, patches)
+        yield program, report
+        if not asking and interactive:
+            return
+
+
+def _apply(session: Session, program: Program, report: FileReport, patches: tuple[Patch, ...]) -> None:
+    """Write the patched program; standard input goes to standard output, patched or not."""
+    with session.guarding(program):
+        after = taken(program.raw, patches)
+        if program.file is None:
+            session.console.out.buffer.write(after)
+            session.console.out.buffer.flush()
+        elif patches:
+            replace_file(program.file, program.raw, after)
+            session.console.remark(f"{program.path}: applied {', '.join(patch.id for patch in patches)}")
+        done = {patch.id for patch in patches}
+        gone = [result.finding.id for result in report.findings if done & set(result.patches)]
+        session.repaired += [f"{report.path}::{id}" for id in gone]
+    left = [patch for patch in applicable(report) if patch not in patches and independent(report, patch, list(patches))]
+    if left and not session.output.brief:
+        kind = "another run proves and applies the rest" if patches else "--unsafe or --interactive applies it"
+        session.console.remark(f"{program.path}: not applied: {left[0].candidate.title} ({left[0].id}); {kind}")
+
+
+def _asked(console: Console, program: Program, report: FileReport) -> tuple[tuple[Patch, ...], bool]:
+    """The patches that the user said yes to, and whether to go on asking. Rivals of a taken patch are not offered."""
+    from dnnfix.emit.text import file_text
+
+    offered = list(applicable(report))
+    if not offered:
+        console.write(file_text(report, view(program.raw, program.path), palette(console)))
+        return (), True
+    accepted: list[Patch] = []
+    for patch in offered:
+        if not independent(report, patch, accepted):
+            continue
+        console.write(_shown(console, program, report, patch))
+        if accepted:
+            console.write("  This patch was proven alone, not together with those that you took.\n")
+        answer = _answer(console, patch)
+        if answer == "y":
+            accepted.append(patch)
+        elif answer == "q":
+            return tuple(accepted), False
+    return tuple(accepted), True
+
+
+def _shown(console: Console, program: Program, report: FileReport, patch: Patch) -> str:
+    """The findings that a patch settles, with the patch and its verdicts as the one repair."""
+    from dnnfix.emit.text import file_text
+
+    own = tuple(replace(r, patches=(patch.id,)) for r in report.findings if patch.id in r.patches)
+    text = file_text(replace(report, findings=own, notes=()), view(program.raw, program.path), palette(console))
+    lines = [f"  {v.status:<14} {v.rung}: {v.validator}: {printable(v.reason)}\n" for v in patch.verdicts]
+    return text.rstrip("\n") + "\n" + "".join(lines)
+
+
+def _answer(console: Console, patch: Patch) -> str:
+    """`y`, `n` or `q`; the end of the input means `q`."""
+    while True:
+        console.clear()
+        console.err.write(f"Apply {patch.id} ({patch.candidate.applicability})? [y/n/q] ")
+        console.err.flush()
+        line = sys.stdin.readline()
+        word = line.strip().lower()[:1]
+        if not line or word in ("y", "n", "q"):
+            return word or "q"

@@ -1,0 +1,141 @@
+"""The entry point: picks the command, parses its flags and stands between its errors and the user.
+
+Flags are read with argparse: it starts in a tenth of the time of the richer readers, and `check` runs on every save.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn, Protocol
+
+from dnnfix import __version__
+from dnnfix.cli.console import BROKEN_PIPE, CLEAN, ERROR, INTERRUPTED, Console
+from dnnfix.errors import BudgetExceeded, CatalogueError, EnvironmentProblem, UserError
+
+COMMANDS = {
+    "suggest": "find faults, write patches and prove each by running the program; writes nothing",
+    "fix": "the same, then apply the patches that were proven",
+    "check": "the static part alone, in milliseconds: for editors and hooks; runs nothing",
+    "explain": "what a rule finds, why it is a fault, and how it is repaired",
+    "templates": "list every rule",
+    "verify": "run the proof of an accepted patch again",
+}
+
+HELP = """usage: dnnfix COMMAND [options] [PATH ...]
+
+Repairs deep-learning programs (PyTorch, Keras, TensorFlow). Finds the fault, writes the patch, and proves it by running
+the program for a moment before and after, in a sandbox.
+
+commands:
+{commands}
+
+examples:
+  dnnfix suggest train.py            what is wrong, and a proven patch for it
+  dnnfix fix --diff train.py         the diff alone, ready for `git apply`
+  dnnfix fix --interactive train.py  decide patch by patch
+  dnnfix check src/                  a whole repository, without running anything
+  dnnfix explain DNF302              the story behind a finding
+
+options:
+  -h, --help     this text; `dnnfix COMMAND --help` tells more
+  -V, --version  the version
+
+exit codes: 0 nothing found, 1 findings, 2 error
+"""
+
+REPORT = "This is a fault of dnnfix, not of your program. Please report it with the command that you gave"
+
+
+class Command(Protocol):
+    """What a module of a command offers."""
+
+    OPERANDS: str
+    DESCRIPTION: str
+    EXAMPLES: str
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the command's flags."""
+
+    def run(self, arguments: argparse.Namespace, console: Console) -> int:
+        """Carry the command out and return the exit code."""
+
+
+def main() -> NoReturn:
+    """The command `dnnfix`."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(argv: Sequence[str]) -> int:
+    """Carry out one call and return its exit code; flags that make no sense end in `SystemExit(2)`."""
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        listed = "\n".join(f"  {name:<11}{what}" for name, what in COMMANDS.items())
+        Console().write(HELP.format(commands=listed))
+        return CLEAN if argv else ERROR
+    if argv[0] in ("-V", "--version"):
+        Console().write(f"dnnfix {__version__}\n")
+        return CLEAN
+    if argv[0] not in COMMANDS:
+        Console().problem(_unknown(argv[0]))
+        return ERROR
+    command: Command = importlib.import_module(f"dnnfix.cli.{argv[0]}")
+    parser = argparse.ArgumentParser(
+        prog=f"dnnfix {argv[0]}",
+        usage=f"dnnfix {argv[0]} [options] {command.OPERANDS}",
+        description=command.DESCRIPTION,
+        epilog=f"examples:\n{command.EXAMPLES}\nexit codes: 0 nothing found, 1 findings, 2 error",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.configure(parser)
+    arguments = parser.parse_intermixed_args(argv[1:])
+    console = Console(
+        quiet=getattr(arguments, "quiet", False),
+        verbose=getattr(arguments, "verbose", False),
+        colour=not getattr(arguments, "no_color", False),
+    )
+    return guarded(command, arguments, console)
+
+
+def guarded(command: Command, arguments: argparse.Namespace, console: Console) -> int:
+    """Run a command; whatever it raises becomes a message and an exit code."""
+    try:
+        return command.run(arguments, console)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        console.problem("interrupted; nothing is left running.")
+        return INTERRUPTED
+    except (UserError, EnvironmentProblem, CatalogueError, BudgetExceeded) as error:
+        console.problem(str(error))
+    except OSError as error:
+        console.problem(f"{error.filename or 'input or output'}: {error.strerror or error}")
+    except Exception as error:  # noqa: BLE001 - the last guard: a user sees a message, never a traceback
+        console.problem(internal(error, console.verbose))
+    return ERROR
+
+
+def internal(error: Exception, verbose: bool) -> str:
+    """The message for an error that should not be: its type and place, and the traceback only when verbose."""
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
+    message = f"internal error: {type(error).__name__}{where}: {error}\n{REPORT}"
+    if verbose:
+        return f"{message}.\n{''.join(traceback.format_exception(error))}"
+    return f"{message}; -v shows the traceback."
+
+
+def _unknown(word: str) -> str:
+    if os.path.exists(word) or word == "-":
+        return f"`{word}` is no command. To repair it, run: dnnfix suggest {word}"
+    import difflib
+
+    near = difflib.get_close_matches(word, COMMANDS, n=1)
+    hint = f" Did you mean `dnnfix {near[0]}`?" if near else f" Commands are: {', '.join(COMMANDS)}."
+    return f"`{word}` is no command.{hint}"

@@ -1,0 +1,169 @@
+"""Writes a report in the format that was asked for, as far as possible while it comes in."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dnnfix.cli.console import CLEAN, ERROR, FOUND, Console
+from dnnfix.emit.choice import chosen
+from dnnfix.emit.view import View, view
+from dnnfix.errors import InputError
+from dnnfix.records import FileReport, Report
+
+if TYPE_CHECKING:
+    from dnnfix.emit.rules import Rule
+    from dnnfix.emit.text import Palette
+
+UNNAMED = "neither torch nor keras nor tensorflow is named there"
+
+
+@dataclass
+class Output:
+    """Takes the reports of files as they come and writes them to standard output or `file`.
+
+    `static` says that nothing was run, `unsafe` whether unsafe patches belong into a diff.
+    """
+
+    console: Console
+    format: str = "text"
+    file: Path | None = None
+    static: bool = False
+    unsafe: bool = True
+    templates: tuple[Path, ...] = ()
+    brief: bool = False
+    """Whether text is left to the last lines, since the rest was shown already."""
+    _files: list[FileReport] = field(default_factory=list)
+    _views: dict[str, View] = field(default_factory=dict)
+    _errors: list[str] = field(default_factory=list)
+    _buffer: io.StringIO = field(default_factory=io.StringIO)
+
+    def add(self, report: FileReport, raw: bytes) -> None:
+        """The report of one program, whose bytes are `raw`."""
+        self._files.append(report)
+        seen = view(raw, report.path) if report.findings and self.format != "diff" else View()
+        if self.format in ("json", "sarif"):
+            if report.findings:
+                self._views[report.path] = seen
+        elif self.format == "text":
+            if self.brief:
+                return
+            from dnnfix.emit.text import file_text
+
+            self._write(lambda: file_text(report, seen, self._palette, self.console.verbose))
+        elif self.format == "github":
+            from dnnfix.emit.github import commands
+
+            self._write(lambda: "".join(f"{line}\n" for line in commands(report, seen)))
+        else:
+            self._write(lambda: self._diff(report, raw))
+
+    def problem(self, error: str) -> None:
+        """Something that could not be analysed."""
+        self._errors.append(error)
+        self.console.problem(error)
+
+    def finish(self, passed_over: int = 0, exit_zero: bool = False, repaired: Iterable[str] = ()) -> int:
+        """Write what is left and return the exit code. `repaired` are ids (path::finding) that no longer count."""
+        noun = f"{passed_over} Python file{'' if passed_over == 1 else 's'}: {UNNAMED}"
+        report = Report(tuple(self._files), tuple(self._errors), (noun,) if passed_over else ())
+        self._write(lambda: self._closing(report))
+        if self.file is not None:
+            _replace(self.file, self._buffer.getvalue())
+        gone = set(repaired)
+        left = any(f"{file.path}::{result.finding.id}" not in gone for file, result in report.findings())
+        if self._errors:
+            return ERROR
+        return FOUND if left and not exit_zero else CLEAN
+
+    @property
+    def _palette(self) -> Palette:
+        from dnnfix.emit.text import PLAIN
+
+        return palette(self.console) if self.file is None else PLAIN
+
+    def _closing(self, report: Report) -> str:
+        if self.format == "json":
+            from dnnfix.emit import contract
+
+            return contract.text(report, self._views)
+        if self.format == "sarif":
+            from dnnfix.emit import sarif
+
+            return sarif.text(report, self._views, _rules(report, self.templates))
+        if self.format == "github":
+            from dnnfix.emit.contract import unchecked
+            from dnnfix.emit.github import problem, remark
+
+            said = [problem(error) for error in self._errors]
+            said += [remark(f"not checked: {text}") for text in unchecked(replace(report, errors=()))]
+            return "".join(f"{line}\n" for line in said)
+        if self.format == "text":
+            from dnnfix.emit.text import summary
+
+            return summary(report, self._palette, self.static)
+        return ""
+
+    def _diff(self, report: FileReport, raw: bytes) -> str:
+        from dnnfix.emit.diff import combined
+
+        try:
+            return combined(raw, report.path, chosen(report, self.unsafe, drafts=self.static))
+        except InputError as error:
+            self.problem(f"{report.path}: {error}")
+            return ""
+
+    def _write(self, made: Callable[[], str]) -> None:
+        text = made()
+        if self.file is not None:
+            self._buffer.write(text)
+        elif text:
+            self.console.write(text)
+
+
+def palette(console: Console) -> Palette:
+    """Colours for standard output, or none."""
+    from dnnfix.emit.text import COLOURS, PLAIN
+
+    return COLOURS if console.coloured(console.out) else PLAIN
+
+
+def _rules(report: Report, templates: tuple[Path, ...]) -> list[Rule]:
+    """The rules behind the findings of a report; one of the engine's own has no template."""
+    from dnnfix import registry
+    from dnnfix.emit.rules import UNUSED, rule
+
+    codes = {result.finding.code for _, result in report.findings()}
+    found = [template for code in sorted(codes) if (template := registry.template(code, templates)) is not None]
+    return [*map(rule, found), *([UNUSED] if UNUSED.code in codes else [])]
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file in one step, so that a reader never meets half of it."""
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder. Give --output-file the name of a file.")
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
+        return
+    handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+            file.write(text)
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

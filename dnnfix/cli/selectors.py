@@ -1,0 +1,36 @@
+"""Selectors that mean no rule are mistakes, and better said than ignored."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from dnnfix import registry
+from dnnfix.config import Settings, matches
+from dnnfix.errors import ConfigError
+from dnnfix.suppress import UNUSED_CODE, UNUSED_RULE
+
+
+@lru_cache(maxsize=64)
+def verify(settings: Settings) -> None:
+    """Raise `ConfigError` where a selector of the settings means none of the rules."""
+    known = [(template.code, template.name) for template in registry.templates(settings.templates)]
+    known.append((UNUSED_CODE, UNUSED_RULE))
+    listed = (settings.select, settings.extend_select, settings.ignore, settings.fixable, settings.unfixable)
+    by_path = tuple(codes for _, codes in settings.per_file_ignores)
+    for selector in (selector for selectors in (*listed, *by_path) for selector in selectors):
+        if selector not in ("ALL", "DNF") and not _family(selector) and not any(matches(selector, *k) for k in known):
+            raise ConfigError(f"no rule is meant by `{selector}`.{near(selector, known)} See: dnnfix templates")
+
+
+def near(word: str, known: list[tuple[str, str]]) -> str:
+    """A sentence that suggests the code or name most like the word, or nothing."""
+    import difflib
+
+    words = [text for pair in known for text in pair]
+    found = difflib.get_close_matches(word.upper(), words, n=1, cutoff=0.8) or difflib.get_close_matches(word, words, n=1)
+    return f" Did you mean `{found[0]}`?" if found else ""
+
+
+def _family(selector: str) -> bool:
+    """`DNF1` to `DNF9` name the families, also one that has no rule yet."""
+    return len(selector) == 4 and selector.startswith("DNF") and selector[3] in "123456789"

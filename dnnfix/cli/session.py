@@ -1,0 +1,111 @@
+"""One call of a command that works on programs: its settings, its programs and its report."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from dnnfix.cli import options
+from dnnfix.cli.console import CLEAN, INTERRUPTED, Console
+from dnnfix.cli.files import Finder, Program, SettingsByFolder
+from dnnfix.cli.output import Output
+from dnnfix.emit.view import view
+from dnnfix.errors import BudgetExceeded, DnnfixError, EditError, InputError
+from dnnfix.records import FileReport
+from dnnfix.suppress import BaselineWriter, load_baseline
+
+
+class Session:
+    """The programs that the arguments name, and the output for their reports.
+
+    `settings` are those of the working folder; each program brings its own. Raises `ConfigError` for settings that make
+    no sense and `InputError` where no path was given.
+    """
+
+    def __init__(self, arguments: argparse.Namespace, console: Console, *, static: bool = False) -> None:
+        if not arguments.paths:
+            raise InputError("no path was given. Name files or folders, or - for standard input.")
+        self.console = console
+        self._arguments = arguments
+        file = Path(arguments.config) if arguments.config else None
+        if file is not None and not file.is_file():
+            raise InputError(f"{file}: no such file. Check what you gave to --config.")
+        self._by_folder = SettingsByFolder(self._overrides(), file, arguments.isolated)
+        self.settings = self._by_folder.of(Path.cwd())
+        if self.settings.baseline is not None:
+            load_baseline(self.settings.baseline)
+        self.output = Output(
+            console,
+            self.settings.output_format,
+            Path(arguments.output_file) if arguments.output_file else None,
+            static=static,
+            unsafe=not static,
+            templates=self.settings.templates,
+        )
+        self._finder = Finder(self._by_folder, self.output.problem)
+        target = getattr(arguments, "write_baseline", None)
+        self._baseline = BaselineWriter(Path(target)) if target else None
+        self.repaired: list[str] = []
+
+    def _overrides(self) -> dict[str, object]:
+        given = options.overrides(self._arguments)
+        if getattr(self._arguments, "write_baseline", None):
+            given["baseline"] = None
+        return given
+
+    def programs(self) -> Iterator[Program]:
+        """The programs to work on, in order; what cannot be read goes to the report."""
+        for number, program in enumerate(self._finder.programs(self._arguments.paths, self._arguments.stdin_filename)):
+            if self._baseline is not None and program.settings.baseline is not None:
+                program = replace(program, settings=replace(program.settings, baseline=None))
+            if number:
+                self.console.progress(f"{number} files done, at {program.path}")
+            yield program
+
+    @contextlib.contextmanager
+    def guarding(self, program: Program) -> Iterator[None]:
+        """Turns what goes wrong with one program into an entry of the report, so that the others go on."""
+        from dnnfix.cli.main import internal
+
+        try:
+            yield
+        except InputError as error:
+            text = str(error)
+            self.output.problem(text if text.startswith(program.path) else f"{program.path}: {text}")
+        except (BudgetExceeded, EditError) as error:
+            self.output.problem(f"{program.path}: {error}")
+        except (DnnfixError, BrokenPipeError):
+            raise
+        except Exception as error:  # noqa: BLE001 - one program must not end the report of the others
+            self.output.problem(f"{program.path}: {internal(error, self.console.verbose)}")
+
+    def add(self, program: Program, report: FileReport) -> None:
+        """Take the report of a program."""
+        if self._baseline is not None and report.findings:
+            lines = view(program.raw, program.path).lines
+            self._baseline.add(program.path, [result.finding for result in report.findings], "\n".join(lines))
+        elif self._baseline is None:
+            self.output.add(report, program.raw)
+
+    def work(self, reports: Iterator[tuple[Program, FileReport]]) -> int:
+        """Take reports as they come, then finish. Stopped by Ctrl-C, it still writes what is known so far."""
+        try:
+            for program, report in reports:
+                self.add(program, report)
+        except KeyboardInterrupt:
+            self.output.problem("interrupted: programs that are not named here were not looked at.")
+            self.finish()
+            return INTERRUPTED
+        return self.finish()
+
+    def finish(self) -> int:
+        """Write what is left and return the exit code."""
+        if self._baseline is not None:
+            self._baseline.path.write_text(self._baseline.text(), encoding="ascii")
+            self.console.remark(f"{self._baseline.count} findings recorded in {os.fspath(self._baseline.path)}")
+            return CLEAN
+        return self.output.finish(self._finder.passed_over, self._arguments.exit_zero, self.repaired)

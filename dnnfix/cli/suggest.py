@@ -1,0 +1,61 @@
+"""`dnnfix suggest`: the whole pipeline, without writing anything."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from dnnfix.cli import options
+from dnnfix.cli.console import Console
+from dnnfix.cli.files import Program
+from dnnfix.cli.session import Session
+from dnnfix.records import FileReport
+
+OPERANDS = "PATH ..."
+
+DESCRIPTION = """Find the faults of deep-learning programs and print proven patches for them. Each program is run for a
+moment in a sandbox, without network and on a budget; candidates are run beside it, and only one that removes the
+symptom and breaks nothing else is shown as a repair. Nothing of yours is changed."""
+
+EXAMPLES = """  dnnfix suggest train.py
+  dnnfix suggest train.py --output-format diff | git apply
+  dnnfix suggest experiments/ --budget 120 --output-format json --output-file report.json
+  dnnfix suggest train.py --python .venv/bin/python     the interpreter that has the program's packages
+  dnnfix suggest notebook.ipynb --select DNF3           losses and activations only
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The flags of `suggest`."""
+    options.add_paths(parser)
+    options.add_selection(parser)
+    options.add_fixing(parser)
+    options.add_running(parser)
+    options.add_configuration(parser)
+    options.add_output(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Work on every program and report."""
+    session = Session(arguments, console)
+    return session.work(reports(session))
+
+
+def reports(session: Session) -> Iterator[tuple[Program, FileReport]]:
+    """The whole report of each program that can be analysed, in order."""
+    from dnnfix import pipeline
+    from dnnfix.cli.selectors import verify
+
+    for program in session.programs():
+        verify(program.settings)
+        with session.guarding(program):
+            path = program.path
+            session.console.progress(f"{path}: starting")
+            report = pipeline.suggest_file(
+                program.raw,
+                path,
+                program.settings,
+                lambda text, path=path: session.console.progress(f"{path}: {text}"),  # type: ignore[misc]
+            )
+            session.console.clear()
+            yield program, report

@@ -1,0 +1,98 @@
+"""`dnnfix templates`: every rule, as a table, as JSON, or as the page of the documentation."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from dnnfix import registry
+from dnnfix.cli import options
+from dnnfix.cli.console import CLEAN, Console
+from dnnfix.cli.explain import add_catalogue, folders
+from dnnfix.emit.rules import Rule, rule
+from dnnfix.records import Family
+
+if TYPE_CHECKING:
+    from dnnfix.template import FixTemplate
+
+OPERANDS = ""
+
+DESCRIPTION = """List every rule: its code, its name, and what it says. `dnnfix explain CODE` tells the whole story."""
+
+EXAMPLES = """  dnnfix templates
+  dnnfix templates --family data-type
+  dnnfix templates --output-format markdown > docs/templates.md
+"""
+
+HEAD = """# The catalogue
+
+Every fault that dnnfix knows, made by `dnnfix templates --output-format markdown` from the templates themselves. Rules
+marked *run* need the program to run (`suggest`); the others are also found by `check`.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The flags of `templates`."""
+    parser.add_argument("--family", choices=[family.value for family in Family], help="the rules of this family only")
+    parser.add_argument("--output-format", choices=("text", "json", "markdown"), default="text", help="(text)")
+    add_catalogue(parser)
+    options.add_talking(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """List the rules."""
+    listed = [t for t in registry.templates(folders(arguments)) if arguments.family in (None, t.family.value)]
+    if arguments.output_format == "json":
+        console.write(json.dumps([_plain(template) for template in listed], indent=2) + "\n")
+    elif arguments.output_format == "markdown":
+        console.write("\n".join(page(listed)) + "\n")
+    else:
+        console.write("".join(f"{line}\n" for line in _table(listed)))
+    return CLEAN
+
+
+def _plain(template: type[FixTemplate]) -> dict[str, object]:
+    about = rule(template)
+    return {
+        "code": about.code,
+        "rule": about.name,
+        "family": about.family,
+        "fix_pattern": about.fix_pattern,
+        "summary": about.summary,
+        "needs_run": template.needs_run,
+        "default": template.default,
+    }
+
+
+def _table(listed: list[type[FixTemplate]]) -> Iterator[str]:
+    width = max((len(template.name) for template in listed), default=0)
+    for family, group in groupby(listed, key=lambda template: template.family.value):
+        yield family
+        for template in group:
+            marks = ("" if template.default else " (off)") + (" (run)" if template.needs_run else "")
+            yield f"  {template.code}  {template.name:<{width}}  {rule(template).summary}{marks}"
+    yield f"{len(listed)} rule{'' if len(listed) == 1 else 's'}. (run): needs a run; (off): only when selected."
+
+
+def page(listed: list[type[FixTemplate]]) -> Iterator[str]:
+    """The lines of the catalogue's page in Markdown."""
+    yield HEAD
+    for family, group in groupby(listed, key=lambda template: template.family.value):
+        yield f"## {family}\n"
+        for template in group:
+            yield from _section(template, rule(template))
+
+
+def _section(template: type[FixTemplate], about: Rule) -> Iterator[str]:
+    marks = ("" if template.default else ", off unless selected") + (", *run*" if template.needs_run else "")
+    yield f"### {about.code} {about.name}\n"
+    yield f"Fix pattern `{about.fix_pattern}`{marks}.\n"
+    yield f"{about.help}\n"
+    for example in template.examples[:1]:
+        before, after = example.before.splitlines(), example.after.splitlines()
+        diff = list(difflib.unified_diff(before, after, "before", "after", lineterm="", n=2))
+        yield "\n".join(["```diff", *diff[2:], "```\n"])

@@ -1,0 +1,45 @@
+"""`dnnfix verify`: the proof of an accepted patch, run again."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from dnnfix import config
+from dnnfix.cli import options
+from dnnfix.cli.console import CLEAN, FOUND, Console
+
+OPERANDS = "CERTIFICATE ..."
+
+DESCRIPTION = """Run the proof of an accepted patch again. The certificate holds the hashes of program and patch, the
+seeds, the budget, the sandbox tier, the versions and the verdicts; what differs now is listed. Exit code 1 says that the
+proof does not hold here any more."""
+
+EXAMPLES = """  dnnfix suggest train.py        prints where the certificate of each accepted patch lies
+  dnnfix verify ~/.cache/dnnfix/certificates/3f2a9c.json
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The flags of `verify`."""
+    parser.add_argument("certificates", nargs="+", metavar="CERTIFICATE", help="certificate files")
+    options.add_running(parser)
+    options.add_configuration(parser)
+    options.add_talking(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Verify each certificate."""
+    from dnnfix import pipeline
+
+    file = Path(arguments.config) if arguments.config else None
+    settings = config.load(Path.cwd(), options.overrides(arguments), file=file, isolated=arguments.isolated)
+    code = CLEAN
+    for certificate in arguments.certificates:
+        console.progress(f"{certificate}: running the proof again")
+        holds, differences = pipeline.verify_certificate(os.fspath(certificate), settings)
+        console.write(f"{certificate}: {'the proof holds' if holds else 'the proof does NOT hold'}\n")
+        console.write("".join(f"  {difference}\n" for difference in differences))
+        code = code if holds else FOUND
+    return code
