@@ -406,10 +406,11 @@ class FileReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The answer to one call of the tool."""
+    """The answer to one call of the tool: `errors` are inputs that failed, `unchecked` what was passed over and why."""
 
     files: tuple[FileReport, ...] = ()
     errors: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
     def findings(self) -> Iterator[tuple[FileReport, FindingResult]]:
         """Every finding with the file it is in."""
@@ -461,7 +462,8 @@ class Component:
 
     `name` is the canonical qualified name (`torch.nn.Linear`, `keras.layers.Dense`) or `user.ClassName`. `args` are the
     constructor's arguments by parameter name, defaults included. `site` is the constructor call. `attribute` is where
-    the object hangs in the model (`fc1`, `features.0`), when it hangs there.
+    the object hangs in the model (`fc1`, `features.0`), when it hangs there. `called` counts the calls seen; `None`
+    means that calls may have gone unseen.
     """
 
     id: int
@@ -472,7 +474,7 @@ class Component:
     attribute: str | None = None
     parameters: tuple[str, ...] = ()
     children: tuple[int, ...] = ()
-    called: int = 0
+    called: int | None = 0
 
 
 @dataclass(frozen=True, slots=True)
