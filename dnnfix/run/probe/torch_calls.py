@@ -1,0 +1,414 @@
+"""Records the library calls that user code makes: layers, losses, functions, tensor methods and operators.
+
+Two watchers see them: `nn.Module.__call__` for modules and a `TorchFunctionMode` for everything else. A call is
+recorded when user code makes it; what a library module does inside its own `forward` is not, except for modules that
+the user put into it. Both watchers are taken away once the recorded steps are over, so that they cost nothing then.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from types import FrameType
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import torch as _torch
+
+from . import sites, wire
+from .torch_arguments import call_arguments
+from .torch_components import Components, members
+from .torch_guard import Patches, Quiet, guarded
+from .torch_names import (
+    CONSTANTS,
+    DATA,
+    LEAVING,
+    class_name,
+    function_name,
+    is_container,
+    is_loss_function,
+    is_user_class,
+    kind_of,
+)
+from .torch_values import Ledger, keepable, tensors_in, traceable
+
+torch: Any = _torch
+
+_MOST_CALLS = 5000
+_MOST_PER_SITE_AND_STEP = 64
+_PASSING = frozenset({"handle_torch_function", "wrapped", "fn", "__iter__", "__reversed__", "__array__", "_quietly"})
+_PROBE = os.path.dirname(os.path.abspath(__file__))
+_WRAPPED = (
+    ("torch.nn.functional", "sigmoid"),
+    ("torch.nn.functional", "tanh"),
+    ("torch.nn.utils.rnn", "pad_sequence"),
+    ("torch.nn.utils.rnn", "pack_padded_sequence"),
+    ("torch.nn.utils.rnn", "pad_packed_sequence"),
+    ("torch.nn.utils.rnn", "pack_sequence"),
+    ("torch", "from_numpy"),
+)
+"""Functions that torch does not report to a `TorchFunctionMode`, or only by their insides."""
+
+
+class _Module:
+    """A module whose `__call__` is under way."""
+
+    __slots__ = ("module", "root", "call", "transparent", "site", "is_root")
+
+    def __init__(self, module: Any, root: Any, call: Optional[Dict[str, Any]], transparent: bool, is_root: bool) -> None:
+        self.module = module
+        self.root = root
+        self.call = call
+        self.transparent = transparent
+        self.is_root = is_root
+
+
+class Recorder:
+    """Turns calls into `call` events; `on` says whether it listens at all."""
+
+    def __init__(self, components: Components) -> None:
+        self.components = components
+        self.ledger = Ledger()
+        self.on = False
+        self.step = 0
+        self.failed: Optional[Tuple[int, Dict[str, Any]]] = None
+        self.on_forward: Callable[[Any, Any], None] = lambda module, site: None
+        self.on_output: Callable[[Any, Any], None] = lambda module, output: None
+        self.on_input: Callable[[Any, Any, Any], None] = lambda module, args, kwargs: None
+        self._stack: List[_Module] = []
+        self._paths: Dict[int, Tuple[Any, str]] = {}
+        self._pending: List[Dict[str, Any]] = []
+        self._counts: Dict[Tuple[Any, ...], int] = {}
+        self._last_at: Dict[Tuple[Any, ...], int] = {}
+        self._recent: Dict[int, Dict[str, Any]] = {}
+        self._calls = 0
+        self._limit = _MOST_CALLS
+        self._mode = _Mode(self)
+        self._entered = False
+        self._patches = Patches()
+
+    # Listening
+
+    def start(self, extra: Optional[int] = None) -> None:
+        """Listen; at most `extra` further calls where it is given."""
+        if self.on:
+            return
+        self._limit = _MOST_CALLS if extra is None else min(_MOST_CALLS, self._calls + extra)
+        self.on = True
+        self._patches.put(torch.nn.Module, "__call__", self._wrap_call)
+        for place, name in _WRAPPED:
+            self._patches.put(sys.modules[place], name, functools.partial(self._wrap_function, place + "." + name))
+        for name, cls in (("torch.autograd.Variable", torch.autograd.Variable), ("torch.nn.Parameter", torch.nn.Parameter)):
+            self._patches.put(type(cls), "__call__", functools.partial(self._wrap_class, name, cls))
+        if not self._entered:
+            self._entered = True
+            self._mode.__enter__()
+
+    def stop(self) -> None:
+        """Listen no more; the programs's calls run as they would without the probe."""
+        if not self.on:
+            return
+        self.on = False
+        self._patches.undo()
+        self._leave_mode()
+
+    def _leave_mode(self) -> None:
+        """Take the mode off the stack where it is on top; one that the program put above it must leave first."""
+        depth = torch._C._len_torch_function_stack()
+        if self._entered and depth and torch._C._get_function_stack_at(depth - 1) is self._mode:
+            self._mode.__exit__(None, None, None)
+            self._entered = False
+
+    def settle(self) -> None:
+        """Take the mode away where listening ended while it could not be."""
+        if self._entered and not self.on:
+            self._leave_mode()
+
+    def flush(self) -> None:
+        """Write the calls that were held back until the outputs of the model were measured."""
+        pending, self._pending = self._pending, []
+        for call in pending:
+            wire.emit("call", **call)
+
+    def producer_of(self, item: Any) -> Optional[Dict[str, Any]]:
+        """The recorded call that made a tensor."""
+        entry = self.ledger.known(item)
+        producer = entry.value["producer"] if entry is not None else None
+        return self._recent.get(producer) if producer is not None else None
+
+    def call_of(self, call: Optional[int]) -> Optional[Dict[str, Any]]:
+        """A recorded call by its id."""
+        return self._recent.get(call) if call is not None else None
+
+    def calls(self) -> List[Dict[str, Any]]:
+        """Every recorded call, in order."""
+        return list(self._recent.values())
+
+    # Modules
+
+    def _wrap_call(self, original: Any) -> Any:
+        recorder = self
+
+        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if not recorder.on or Quiet.depth:
+                return original(module, *args, **kwargs)
+            state = recorder._enter(module, args, kwargs)
+            try:
+                output = original(module, *args, **kwargs)
+            except BaseException as error:
+                recorder._leave(state, error, None)
+                raise
+            recorder._leave(state, None, output)
+            return output
+
+        return __call__
+
+    @guarded
+    def _enter(self, module: Any, args: Any, kwargs: Any) -> Optional[_Module]:
+        if _in_tracing():
+            return None
+        with Quiet():
+            self.components.called(module)
+            outer = self._stack[-1] if self._stack else None
+            transparent = is_user_class(type(module)) or is_container(module)
+            loss = kind_of(module) == "loss"
+            is_root = outer is None and not loss and self._is_model(module)
+            state = _Module(module, outer.root if outer else module, None, transparent, is_root)
+            if is_root:
+                self._begin_root(module, args, kwargs)
+            if not transparent and (outer is None or self._visible(module)):
+                state.call = self._module_call(module, args, kwargs, loss)
+            self._stack.append(state)
+            return state
+
+    def _is_model(self, module: Any) -> bool:
+        self.components.add_root(module)
+        return any(root is module for root in self.components.roots)
+
+    def _visible(self, module: Any) -> bool:
+        """Whether a module inside another is called by user code, by a container, or was put there by the user."""
+        if all(state.transparent for state in self._stack):
+            return True
+        fields = self.components.fields.get(self.components.id_of(module) or 0)
+        if fields is None or fields["site"] is None:
+            return False
+        return all(state.call is None or _open(state.module) for state in self._stack)
+
+    def _begin_root(self, module: Any, args: Any, kwargs: Any) -> None:
+        self._paths = {id(part): (part, path) for path, part, _ in members(module)}
+        for part, _ in self._paths.values():
+            for buffer in part._buffers.values():
+                if buffer is not None:
+                    self.ledger.constants[id(buffer)] = buffer
+        self.components.describe_root(module)
+        self.on_forward(module, sites.caller_site())
+        self.on_input(module, args, kwargs)
+        for tensor in tensors_in([args, kwargs]):
+            self.ledger.value(tensor)
+            self.ledger.measure(tensor)
+
+    def _module_call(self, module: Any, args: Any, kwargs: Any, loss: bool) -> Dict[str, Any]:
+        component = self.components.id_of(module)
+        fields = self.components.fields.get(component or 0, {})
+        call = self._new_call(fields.get("name") or class_name(type(module)), args, kwargs, loss)
+        path = self._paths.get(id(module))
+        call.update(component=component, made_at=fields.get("site"), args=fields.get("args", {}))
+        call["path"] = path[1] if path is not None and path[0] is module else ""
+        return call
+
+    @guarded
+    def _leave(self, state: Optional[_Module], error: Optional[BaseException], output: Any) -> None:
+        if state is None:
+            return
+        with Quiet():
+            while self._stack and self._stack.pop() is not state:
+                pass
+            if error is not None:
+                if state.call is not None:
+                    self._fail(error, state.call)
+                return
+            if state.call is not None:
+                self._complete(state.call, tensors_in(output))
+            if state.is_root:
+                self.on_output(state.module, output)
+                for tensor in tensors_in(output):
+                    self.ledger.measure(tensor)
+            if not self._stack:
+                self.flush()
+
+    # Functions
+
+    def _wrap_function(self, name: str, original: Any) -> Any:
+        recorder = self
+
+        def _quietly(*args: Any, **kwargs: Any) -> Any:
+            if not recorder.on or Quiet.depth or not _from_user(sys._getframe(1)):
+                return original(*args, **kwargs)
+            call = recorder.before(name, original, args, kwargs)
+            Quiet.depth += 1
+            try:
+                output = original(*args, **kwargs)
+            except BaseException as error:
+                recorder.fail(error, call)
+                raise
+            finally:
+                Quiet.depth -= 1
+            recorder.after(call, args, output)
+            return output
+
+        return functools.update_wrapper(_quietly, original)
+
+    def _wrap_class(self, name: str, watched: type, original: Any) -> Any:
+        recorder = self
+
+        def __call__(cls: type, *args: Any, **kwargs: Any) -> Any:
+            if cls is not watched:
+                return original(cls, *args, **kwargs)
+            return recorder._wrap_function(name, functools.partial(original, cls))(*args, **kwargs)
+
+        return __call__
+
+    def function_called(self, function: Any, frame: Optional[FrameType]) -> Optional[str]:
+        """The name under which this call is to be recorded; `None` where user code does not make it."""
+        name = function_name(function)
+        if name is None or _in_tracing():
+            return None
+        own = getattr(function, "__name__", "")
+        for _ in range(6):
+            if frame is None:
+                return None
+            code = frame.f_code
+            if sites.is_user_file(code.co_filename):
+                return name
+            passing = code.co_name in _PASSING or code.co_name in (own, "_" + own)
+            if not passing and not code.co_filename.startswith(_PROBE):
+                return None
+            frame = frame.f_back
+        return None
+
+    @guarded
+    def before(self, name: str, function: Any, args: Any, kwargs: Any) -> Optional[Dict[str, Any]]:
+        """The call that is about to be made; `None` where it brings up new data, or where too many were recorded."""
+        with Quiet():
+            call = self._new_call(name, args, kwargs, is_loss_function(name))
+            call["args"] = call_arguments(name, function, args, kwargs)
+            return call
+
+    @guarded
+    def after(self, call: Optional[Dict[str, Any]], args: Any, output: Any) -> None:
+        """Complete and record a call that returned."""
+        if call is None:
+            return
+        with Quiet():
+            name = call["name"]
+            if name == "torch.Tensor.setitem":
+                self._complete(call, [args[0]])
+            elif name == "torch.nn.Parameter":
+                self.ledger.arrived(output, "parameter", call["site"])
+            elif name in CONSTANTS or (name in DATA and not call["inputs"]):
+                origin = "constant" if name in CONSTANTS else "data"
+                for tensor in tensors_in(output):
+                    self.ledger.arrived(tensor, origin, call["site"])
+            elif name in LEAVING:
+                self._complete(call, [output] if keepable(output) else [])
+            else:
+                outputs = list(tensors_in(output))
+                if outputs:
+                    self._complete(call, outputs)
+
+    @guarded
+    def fail(self, error: BaseException, call: Optional[Dict[str, Any]]) -> None:
+        """Remember the call from which an exception came."""
+        if call is not None:
+            self._fail(error, call)
+
+    # Calls
+
+    def _new_call(self, name: str, args: Any, kwargs: Any, loss: bool) -> Dict[str, Any]:
+        inside = any(not state.transparent for state in self._stack)
+        inputs = []
+        for item in traceable(self.ledger, [list(args), list(kwargs.values())]):
+            value = self.ledger.value(item, inside)
+            if loss:
+                self.ledger.measure(item)
+                value = self.ledger.value(item, inside)
+            inputs.append(value)
+        scope = [type(state.module).__name__ for state in self._stack if state.transparent]
+        training = self._stack[0].module.training if self._stack else True
+        return {
+            "id": 0, "name": name, "site": sites.caller_site(), "component": None, "made_at": None, "args": {},
+            "inputs": inputs, "outputs": [], "step": self.step, "scope": scope, "path": "",
+            "phase": "train" if training and _tracking() else "eval",
+        }  # fmt: skip
+
+    def _complete(self, call: Dict[str, Any], outputs: Any) -> None:
+        key = (str(call["site"]), call["name"], call["component"], call["step"], call["phase"])
+        count = self._counts.get(key, 0)
+        self._counts[key] = count + 1
+        if count >= _MOST_PER_SITE_AND_STEP:
+            for item in outputs:
+                self.ledger.produced(item, self._last_at[key])
+            return
+        self._calls += 1
+        call["id"] = self._last_at[key] = self._calls
+        call["outputs"] = [self.ledger.produced(item, call["id"]) for item in outputs]
+        self._recent[call["id"]] = call
+        self._pending.append(call)
+        if not self._stack:
+            self.flush()
+        if self._calls >= self._limit:
+            self.stop()
+
+    def _fail(self, error: BaseException, call: Dict[str, Any]) -> None:
+        if self.failed is None or self.failed[0] != id(error):
+            self.failed = (id(error), call)
+
+
+class _Mode(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
+    """Shows the recorder every call of a torch function."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        recorder = self._recorder
+        if Quiet.depth or not recorder.on:
+            return func(*args, **kwargs)
+        name = _named(recorder, func, sys._getframe(1))
+        if name is None:
+            return func(*args, **kwargs)
+        call = recorder.before(name, func, args, kwargs)
+        try:
+            output = func(*args, **kwargs)
+        except BaseException as error:
+            recorder.fail(error, call)
+            raise
+        recorder.after(call, args, output)
+        return output
+
+
+@guarded
+def _named(recorder: Recorder, func: Any, frame: FrameType) -> Optional[str]:
+    return recorder.function_called(func, frame)
+
+
+def _from_user(frame: Optional[FrameType]) -> bool:
+    while frame is not None and frame.f_code.co_filename.startswith(_PROBE):
+        frame = frame.f_back
+    return frame is not None and sites.is_user_file(frame.f_code.co_filename)
+
+
+def _open(module: Any) -> bool:
+    """Whether the insides of a library module are worth recording beside the module itself: whole models are."""
+    return not type(module).__module__.startswith("torch.nn.")
+
+
+def _in_tracing() -> bool:
+    """Whether torch is turning the program into a graph; what runs then is not the program's own work."""
+    return torch._C._get_tracing_state() is not None
+
+
+def _tracking() -> bool:
+    """Whether gradients are tracked in the program (the probe's own operations turn that off for themselves)."""
+    return Quiet.outer_gradients

@@ -1,0 +1,290 @@
+"""Measurements on the trained model, made when the program has ended, so that the run itself stays as it is.
+
+The first recorded batch of each model is put aside (a few samples of it). At the end the model is called on it and on
+changed copies, in evaluation mode, without gradients where none are needed, with what it prints thrown away, and with
+its buffers, mode and the random state put back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+import torch as _torch
+
+from . import wire
+from .torch_calls import Recorder
+from .torch_components import Components, members
+from .torch_guard import Quiet, guarded
+from .torch_targets import Targets
+from .torch_values import tensors_in
+
+torch: Any = _torch
+
+_SAMPLES_KEPT = 16
+_BATCH_SIZES = (1, 3, 5)
+_STEP_SHARE = 0.01
+_TINY = 1e-12
+_SEED = 20_240_229
+
+Result = Any
+
+
+class _Seen:
+    """A model's first recorded batch."""
+
+    def __init__(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+        self.args = args
+        self.kwargs = kwargs
+        self.output_shape: Optional[List[int]] = None
+        self.output_ids: Dict[int, int] = {}
+        self.outputs: List[Any] = []
+        self.loss: Optional[Callable[[Any], Any]] = None
+        self.batch: Optional[int] = None
+
+
+class Experiments:
+    """Carries out the experiments that a job asks for."""
+
+    def __init__(self, job: Dict[str, Any], recorder: Recorder, components: Components, targets: Targets) -> None:
+        self._wanted = set(job.get("experiments", ()))
+        self._recorder = recorder
+        self._components = components
+        self._seen: Dict[int, _Seen] = {}
+        self._calls: List[Dict[str, Any]] = []
+        self._shuffled = False
+        self._generator = torch.Generator().manual_seed(int(job.get("seed", 0)) + _SEED) if self._wanted else None
+        if "shuffle-targets" in self._wanted:
+            targets.replace = self._shuffle
+        if self._wanted - {"shuffle-targets"}:
+            targets.observe = self._saw_loss
+
+    def _shuffle(self, target: Any) -> Any:
+        """The targets of a batch in another order, drawn from a generator of the probe's own."""
+        if target.dim() == 0 or target.shape[0] < 2:
+            return target
+        self._shuffled = True
+        order = torch.randperm(target.shape[0], generator=self._generator)
+        return target[order.to(target.device)]
+
+    @guarded
+    def saw_input(self, root: Any, args: Any, kwargs: Any) -> None:
+        """Put a model's first batch aside."""
+        if self._wanted - {"shuffle-targets"} and id(root) not in self._seen:
+            seen = _Seen(_copied(args), _copied(kwargs))
+            first = next(tensors_in(list(args)), None)
+            seen.batch = int(first.shape[0]) if first is not None and first.dim() else None
+            self._seen[id(root)] = seen
+
+    @guarded
+    def saw_output(self, root: Any, output: Any) -> None:
+        """Remember the shape of the first output."""
+        seen = self._seen.get(id(root))
+        if seen is not None and seen.output_shape is None:
+            seen.outputs = list(tensors_in(output))
+            if seen.outputs:
+                seen.output_shape = list(seen.outputs[0].shape)
+
+    def _saw_loss(self, name: str, function: Any, prediction: Any, target: Any, rest: Dict[str, Any]) -> None:
+        """Where a loss is taken of a model's first output as it is, remember how to compute it again."""
+        for seen in self._seen.values():
+            for position, output in enumerate(seen.outputs):
+                if output is prediction and seen.loss is None:
+                    kwargs = {key: value for key, value in rest["kwargs"].items() if key not in {"input", "target"}}
+                    seen.loss = _again(function, position, target.detach().clone(), rest["args"], kwargs)
+            seen.outputs = [] if seen.loss is not None else seen.outputs
+
+    def run(self) -> None:
+        """Make the measurements and write them."""
+        if "shuffle-targets" in self._wanted:
+            wire.emit("probe", name="shuffle-targets", value=self._shuffled)
+        measures: Dict[str, Callable[[Any, _Seen], Result]] = {
+            "batch-sizes": self._batch_sizes,
+            "input-dependence": self._input_dependence,
+            "adversarial": self._adversarial,
+            "information": self._information,
+        }
+        root = self._main_root()
+        for name, measure in measures.items():
+            if name in self._wanted:
+                seen = self._seen.get(id(root)) if root is not None else None
+                value = self._measured(measure, root, seen) if seen is not None else None
+                wire.emit("probe", name=name, value=value)
+
+    @guarded
+    def _measured(self, measure: Callable[[Any, _Seen], Result], root: Any, seen: _Seen) -> Result:
+        with _undisturbed(root), Quiet():
+            return measure(root, seen)
+
+    def _main_root(self) -> Any:
+        """The model with the most parameters."""
+        sizes = [
+            (sum(p.numel() for _, part, _ in members(root) for p in part._parameters.values() if p is not None), -number, root)
+            for number, root in enumerate(self._components.roots)
+        ]
+        return max(sizes, key=lambda item: item[:2])[2] if sizes else None
+
+    def _batch_sizes(self, root: Any, seen: _Seen) -> Result:
+        axes = _batch_axes(seen)
+        if axes is None:
+            return None
+        answer = {}
+        for size in _BATCH_SIZES:
+            args, kwargs = _resized(seen, axes, size)
+            try:
+                output = next(tensors_in(root(*args, **kwargs)), None)
+            except Exception as error:
+                answer[str(size)] = "%s: %s" % (type(error).__name__, str(error)[:300])
+                continue
+            answer[str(size)] = _fits(seen, output, size)
+        return answer
+
+    def _input_dependence(self, root: Any, seen: _Seen) -> Result:
+        before = _flat(root(*seen.args, **seen.kwargs))
+        after = _flat(root(*[self._other(item) for item in seen.args], **seen.kwargs))
+        if before is None or after is None or before.shape != after.shape:
+            return None
+        return float(torch.linalg.vector_norm(after - before) / (torch.linalg.vector_norm(before) + _TINY))
+
+    def _other(self, item: Any) -> Any:
+        """Another input of the same kind: the samples in another order, or disturbed where there is only one."""
+        if not isinstance(item, torch.Tensor) or item.dim() == 0:
+            return item
+        if item.shape[0] > 1 and bool((item != item[:1]).any()):
+            return item.roll(1, 0)
+        if item.is_floating_point():
+            noise = torch.randn(item.shape, generator=self._generator).to(item)
+            return item + noise * (item.std(correction=0) + 0.1)
+        return item.flip(-1) if item.dim() and bool((item != item.flip(-1)).any()) else (item + 1) % (item.max() + 1)
+
+    def _adversarial(self, root: Any, seen: _Seen) -> Result:
+        if seen.loss is None or not seen.args or not isinstance(seen.args[0], torch.Tensor):
+            return None
+        entered = seen.args[0].detach().clone()
+        if not entered.is_floating_point():
+            return None
+        with Quiet(gradients=True):
+            entered.requires_grad_(True)
+            before = seen.loss(root(entered, *seen.args[1:], **seen.kwargs))
+            (gradient,) = torch.autograd.grad(before.sum(), entered)
+        moved = entered.detach() + _STEP_SHARE * (entered.detach().max() - entered.detach().min()) * gradient.sign()
+        after = seen.loss(root(moved, *seen.args[1:], **seen.kwargs))
+        return float((after.sum() - before.sum()) / (before.sum().abs() + _TINY))
+
+    def _information(self, root: Any, seen: _Seen) -> Result:
+        for call in self._recorder.calls():
+            fields = self._components.fields.get(call["component"] or 0)
+            if fields is None or fields["kind"] != "layer" or not fields["parameters"] or not call["inputs"]:
+                continue
+            reached = _per_sample(call["inputs"][0]["shape"], seen.batch)
+            entered = [_per_sample(shape, None) for shape in self._sources(call)]
+            if reached is None or not entered or None in entered:
+                return None
+            return min(1.0, reached / max(entered))
+        return None
+
+    def _sources(self, call: Dict[str, Any]) -> List[List[int]]:
+        """The shapes of the data from which the call's input was made."""
+        shapes, waiting, seen = [], [call["inputs"][0]], set()
+        while waiting and len(seen) < 200:
+            value = waiting.pop()
+            if value["id"] in seen:
+                continue
+            seen.add(value["id"])
+            producer = self._recorder.call_of(value["producer"])
+            if producer is not None:
+                waiting.extend(producer["inputs"][:1])
+            elif value["origin"] == "data" and value.get("shape"):
+                shapes.append(value["shape"])
+        return shapes
+
+
+def _per_sample(shape: Optional[List[int]], batch: Optional[int]) -> Optional[float]:
+    if not shape:
+        return None
+    total = 1
+    for size in shape:
+        total *= size
+    return total / (batch or shape[0] or 1)
+
+
+def _again(function: Any, position: int, target: Any, args: Any, kwargs: Any) -> Callable[[Any], Any]:
+    kept = target[:_SAMPLES_KEPT] if target.dim() else target
+
+    def loss(output: Any) -> Any:
+        return function(list(tensors_in(output))[position], kept, *args, **kwargs)
+
+    return loss
+
+
+def _copied(item: Any) -> Any:
+    """The argument with its tensors cut to a few samples and taken out of the program's hands."""
+    if isinstance(item, torch.Tensor):
+        few = item.detach()[:_SAMPLES_KEPT] if item.dim() else item.detach()
+        return few.clone()
+    if type(item) in (tuple, list):
+        return type(item)(_copied(part) for part in item)
+    if type(item) is dict:
+        return {key: _copied(part) for key, part in item.items()}
+    return item
+
+
+@contextlib.contextmanager
+def _undisturbed(root: Any) -> Iterator[None]:
+    """Evaluation mode and silence within; mode, buffers and random state as before afterwards."""
+    modes = [(part, part.training) for _, part, _ in members(root)]
+    buffers = [(b, b.detach().clone()) for _, part, _ in members(root) for b in part._buffers.values() if b is not None]
+    state = torch.get_rng_state()
+    try:
+        for part, _ in modes:
+            part.training = False
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        for part, training in modes:
+            part.training = training
+        torch.set_rng_state(state)
+        with Quiet():
+            for buffer, value in buffers:
+                buffer.copy_(value)
+
+
+def _batch_axes(seen: _Seen) -> Optional[List[Optional[int]]]:
+    """For each positional argument the axis that holds the batch; `None` where no argument has one."""
+    batch = min(seen.batch, _SAMPLES_KEPT) if seen.batch else None
+    if batch is None or seen.output_shape is None:
+        return None
+    axes: List[Optional[int]] = []
+    for item in seen.args:
+        is_batch = isinstance(item, torch.Tensor) and item.dim() > 0 and item.shape[0] == batch
+        axes.append(0 if is_batch else None)
+    return axes if any(axis is not None for axis in axes) and len(axes) == axes.count(0) else None
+
+
+def _resized(seen: _Seen, axes: List[Optional[int]], size: int) -> Tuple[List[Any], Dict[str, Any]]:
+    args = []
+    for item, axis in zip(seen.args, axes):
+        if axis is not None:
+            item = item[torch.arange(size, device=item.device) % item.shape[0]]
+        args.append(item)
+    return args, seen.kwargs
+
+
+def _fits(seen: _Seen, output: Any, size: int) -> str:
+    """`ok` where the output grew with the batch as it should."""
+    was, batch = seen.output_shape or [], seen.batch
+    if output is None or not was or batch not in was:
+        return "ok"
+    axis = was.index(batch)
+    now = list(output.shape)
+    if len(now) != len(was):
+        return "the output has %d dimensions instead of %d" % (len(now), len(was))
+    if now[axis] != size:
+        return "the output has %d rows for %d samples" % (now[axis], size)
+    return "ok"
+
+
+def _flat(output: Any) -> Any:
+    parts = [tensor.detach().reshape(-1).to(torch.float64) for tensor in tensors_in(output) if tensor.is_floating_point()]
+    return torch.cat(parts) if parts else None

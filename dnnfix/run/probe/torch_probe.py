@@ -1,0 +1,130 @@
+"""The probe for programs that use torch: puts the watchers in place and offers the hooks that the runner calls.
+
+    torch_calls        which library calls user code makes, on which tensors
+    torch_components   which layers, losses, optimizers, schedulers it constructs, and where
+    torch_data         data loaders
+    torch_loop         the order of the training loop's operations
+    torch_steps        loss, skill, gradients and updates of each step
+    torch_parameters   which parameters trained
+    torch_targets      prediction and target of the last loss
+    torch_crash        the call in flight when an exception leaves the program
+    torch_experiments  measurements on the model after the program has ended
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, Dict, Optional
+
+import torch as _torch
+
+from .torch_calls import Recorder
+from .torch_components import Components
+from .torch_crash import call_in_flight
+from .torch_data import Loaders
+from .torch_experiments import Experiments
+from .torch_guard import Patches, Quiet, forget_notes, guarded, note
+from .torch_loop import Loop
+from .torch_names import learn_functions
+from .torch_steps import Steps
+from .torch_targets import Targets
+
+torch: Any = _torch
+
+
+def warm() -> None:
+    """Do once, in a process that many runs are forked from, what every run would do."""
+    learn_functions()
+
+
+def install(wire: Any, job: Dict[str, Any]) -> Hooks:
+    """Observe the program that is about to run. `job` is the job as a dictionary; the trace goes through `wire`."""
+    hooks = Hooks(job)
+    try:
+        hooks.begin()
+    except Exception:
+        hooks.withdraw()
+        raise
+    return hooks
+
+
+class Hooks:
+    """A probe in place."""
+
+    def __init__(self, job: Dict[str, Any]) -> None:
+        warm()
+        forget_notes()
+        Quiet.depth = 0
+        record = int(job.get("record_steps", 2))
+        self._patches = Patches()
+        self._components = Components()
+        self._recorder = Recorder(self._components)
+        self._loop = Loop(self._recorder)
+        self._targets = Targets()
+        self._steps = Steps(self._recorder, self._components, self._loop, self._targets, record)
+        self._experiments = Experiments(job, self._recorder, self._components, self._targets)
+        self._record = record
+
+    def begin(self) -> None:
+        """Put the watchers in place."""
+        self._components.install(self._patches)
+        self._targets.install(self._patches)
+        self._loop.install(self._patches)
+        self._steps.install(self._patches)
+        Loaders(self._components, self._recorder).install(self._patches)
+        self._patches.put(torch, "compile", _not_compiled)
+        self._patches.put(torch.nn.Module, "compile", lambda original: _compile_nothing)
+        self._recorder.on_forward = self._forward
+        self._recorder.on_input = self._experiments.saw_input
+        self._recorder.on_output = self._experiments.saw_output
+        if self._record > 0:
+            self._recorder.start()
+
+    def withdraw(self) -> None:
+        """Take the watchers away."""
+        self._recorder.stop()
+        self._recorder.settle()
+        self._patches.undo()
+        self._steps.remove()
+        self._loop.remove()
+
+    @property
+    def step_seconds(self) -> Optional[float]:
+        """The median time of a step after the recorded ones; `None` where there were too few."""
+        return self._steps.step_seconds
+
+    def call_in_flight(self, error: Optional[BaseException] = None) -> Optional[Dict[str, Any]]:
+        """The fields of the call that raised the exception now being handled."""
+        found: Optional[Dict[str, Any]] = call_in_flight(error or sys.exc_info()[1], self._recorder, self._components)
+        return found
+
+    def finish(self) -> None:
+        """The program has ended: write what is still to be written, experiment, and take the watchers away."""
+        self._recorder.flush()
+        self._steps.finish()
+        self.withdraw()
+        self._components.send_all()
+        self._experiments.run()
+
+    def _forward(self, module: Any, site: Any) -> None:
+        self._loop.happened("forward", site)
+        self._steps.parameters.survey()
+
+
+def _not_compiled(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch.compile` that gives back what it is given: compiling takes longer than a whole run may."""
+
+    def compile(model: Any = None, **options: Any) -> Any:
+        _tell_not_compiled()
+        return model if model is not None else (lambda function: function)
+
+    return compile
+
+
+def _compile_nothing(module: Any, *args: Any, **kwargs: Any) -> None:
+    _tell_not_compiled()
+
+
+@guarded
+def _tell_not_compiled() -> None:
+    note("torch.compile was left out: the program ran uncompiled")
