@@ -13,6 +13,9 @@ from dnnfix.source.lines import Line
 from dnnfix.source.parse import Unparsable
 from dnnfix.source.recover import recover
 
+END_OF_LINE = 2**31
+"""The column after everything that the file has on a line."""
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -135,7 +138,7 @@ class Document:
 
     def _column(self, line: int, column: int, lines: list[str], *, end: bool) -> int:
         rewritten = self.rewritten.get(line)
-        if rewritten is None:
+        if rewritten is None or column == END_OF_LINE:
             return min(column, len(lines[line - 1]))
         found = rewritten.to_raw(column, end=end)
         if found is None:

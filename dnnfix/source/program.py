@@ -34,8 +34,8 @@ class Source:
         self.recoveries = document.recoveries
         self.encoding = document.encoding
         self.bom = document.bom
-        self._places = Tree(document.text, document.tree)
-        self._resolver = Resolver(self._places)
+        self.places = Tree(document.text, document.tree)
+        self._resolver = Resolver(self.places)
 
     @classmethod
     def from_bytes(cls, raw: bytes, path: str) -> Source:
@@ -55,6 +55,11 @@ class Source:
         return self.document.container.locate(line)
 
     @cached_property
+    def imported_names(self) -> frozenset[tuple[str, str]]:
+        """What the top of the module imports: pairs of the name that is bound and what was imported under it."""
+        return self._resolver.imported_names
+
+    @cached_property
     def words(self) -> frozenset[str]:
         """The identifiers and other words of the program, found without a walk over the tree."""
         return frozenset(_IDENTIFIER.findall(self.text))
@@ -63,27 +68,27 @@ class Source:
 
     def segment(self, site: Site) -> str:
         """The text at a site."""
-        return self._places.segment(site)
+        return self.places.segment(site)
 
     def site(self, node: ast.AST) -> Site:
         """Where a node stands, in characters from 1. Raises `ValueError` for a node that has no place of its own."""
-        return self._places.site(node)
+        return self.places.site(node)
 
     def node_at(self, site: Site) -> ast.expr | ast.stmt | None:
         """The expression that spans exactly the site, else the statement that does, else `None`."""
-        return self._places.node_at(site)
+        return self.places.node_at(site)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node that holds `node`; `None` for the module."""
-        return self._places.parent(node)
+        return self.places.parent(node)
 
     def statement_of(self, node: ast.AST) -> ast.stmt:
         """The statement that `node` is or stands in."""
-        return self._places.statement_of(node)
+        return self.places.statement_of(node)
 
     def enclosing(self, node: ast.AST, *kinds: type[Node]) -> Node | None:
         """The innermost node of one of the kinds around `node`; `node` does not count itself."""
-        return self._places.enclosing(node, *kinds)
+        return self.places.enclosing(node, *kinds)
 
     # --- names
 

@@ -118,6 +118,17 @@ class Resolver:
             return None
         return made[0]
 
+    @cached_property
+    def imported_names(self) -> frozenset[tuple[str, str]]:
+        """Pairs of a name that the module binds by an import and what it imports under it."""
+        module = self.index.module
+        found = {(name, str(v)) for name, values in module.names.items() for v in values if isinstance(v, Imported)}
+        for statement in self._tree.module.body:
+            if isinstance(statement, ast.Import):
+                found.update((alias.name, alias.name) for alias in statement.names if not alias.asname)
+        found.update((name, "") for name, values in module.names.items() if values and name not in dict(found))
+        return frozenset(found)
+
     # --- scopes
 
     def _scope_for(self, expr: ast.expr) -> Scope:

@@ -295,7 +295,7 @@ class _Walk:
         value = node.value
         for target in node.targets:
             if target.__class__ is ast.Name:
-                self.bind(scope, target.id, value)  # type: ignore[attr-defined]
+                self.bind(scope, target.id, value)
             else:
                 self.assign(scope, target, value)
         return False

@@ -1,0 +1,62 @@
+"""Changes of the analysed text, and the rule that no two edits may touch the same of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from dnnfix.errors import NestedSitesError
+from dnnfix.source.document import END_OF_LINE, Change
+from dnnfix.source.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class TextChange:
+    """New text for the characters from `start` to `end` of the analysed text.
+
+    `whole_lines` and `like` are those of `Change`. `stacks` tells that further insertions at the same place may follow
+    it, in the order in which they were asked for.
+    """
+
+    start: int
+    end: int
+    new: str
+    whole_lines: bool = False
+    like: int = 0
+    stacks: bool = False
+
+
+def ordered(changes: Iterable[TextChange]) -> list[TextChange]:
+    """The changes in the order of the text. Raises `NestedSitesError` where two of them touch the same text."""
+    found = sorted(dict.fromkeys(changes), key=lambda change: (change.start, change.end))
+    for first, second in pairwise(found):
+        same_place = first.start == first.end == second.start == second.end
+        if second.start < first.end or same_place and not (first.stacks and second.stacks):
+            raise NestedSitesError(f"Two edits touch the same text, near {second.new or first.new!r}.")
+    return found
+
+
+def changed(text: str, changes: Sequence[TextChange]) -> str:
+    """`text` with ordered changes carried out."""
+    parts, at = [], 0
+    for change in changes:
+        parts += [text[at : change.start], change.new]
+        at = change.end
+    return "".join([*parts, text[at:]])
+
+
+def in_document(change: TextChange, tree: Tree) -> Change:
+    """The change by line and column, as a document takes it."""
+    line, column = tree.place(change.start)
+    end_line, end_column = tree.place(change.end)
+    at_end = change.start == change.end and change.new.startswith("\n") and column == len(tree.lines[line - 1]) + 1
+    return Change(
+        line=line,
+        column=END_OF_LINE if at_end else column - 1,
+        end_line=end_line,
+        end_column=END_OF_LINE if at_end else end_column - 1,
+        new=change.new,
+        whole_lines=change.whole_lines,
+        like=change.like,
+    )

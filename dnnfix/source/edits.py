@@ -1,0 +1,127 @@
+"""Edits carried out: from the records that a template asks for to the bytes of the edited file.
+
+Every edit becomes changes of exactly the characters that it is about, worked out on the original tree; all changes of
+one call are then made in one pass. What no edit touches is never written anew, so it stays as it is to the byte.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dnnfix.errors import EditError, NestedSitesError, SiteNotFoundError
+from dnnfix.records import (
+    AddImport,
+    Delete,
+    DeleteElement,
+    Edit,
+    InsertAfter,
+    InsertBefore,
+    InsertElement,
+    RemoveArgument,
+    RenameArgument,
+    Replace,
+    SetArgument,
+    Site,
+    Unwrap,
+    Wrap,
+)
+from dnnfix.source import expressions, statements
+from dnnfix.source.arguments import ElementEdit, element_changes
+from dnnfix.source.changes import TextChange, changed, in_document, ordered
+from dnnfix.source.parse import Unparsable, parse
+from dnnfix.source.program import Source
+from dnnfix.source.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """An edited program: the file's bytes, and the text that is analysed and run."""
+
+    raw: bytes
+    text: str
+
+
+def apply_edits(source: Source, edits: Iterable[Edit]) -> bytes:
+    """The bytes of the file with all edits carried out; equal edits count once.
+
+    Raises `SiteNotFoundError` where a site has no node, `NestedSitesError` where two edits touch the same text, and
+    `EditError` where an edit cannot be right there or the result would not be Python.
+    """
+    return edit(source, edits).raw
+
+
+def edit(source: Source, edits: Iterable[Edit]) -> Edited:
+    """As `apply_edits`, with the analysed text as it is after the edits."""
+    asked = list(dict.fromkeys(edits))
+    for each in asked:
+        if each.site.path:
+            raise EditError(f"The edit is for {each.site.path}, not for {source.path}.")
+        if not _within(source.places, each.site):
+            raise SiteNotFoundError(f"{source.path} has no {each.site}.")
+    _refuse_nested([e for e in asked if isinstance(e, (Replace, Wrap, Unwrap, Delete))])
+    changes = ordered(_changes(source, asked))
+    text = changed(source.text, changes)
+    try:
+        parse(text)
+    except Unparsable as error:
+        raise EditError(f"The edited {source.path} would not be Python: {error}") from None
+    raw = source.document.apply([in_document(change, source.places) for change in changes])
+    return Edited(raw, text)
+
+
+def _changes(source: Source, edits: list[Edit]) -> list[TextChange]:
+    tree = source.places
+    changes: list[TextChange] = []
+    by_site: dict[Site, list[ElementEdit]] = {}
+    for each in edits:
+        if isinstance(each, (SetArgument, RemoveArgument, RenameArgument, InsertElement, DeleteElement)):
+            by_site.setdefault(each.site, []).append(each)
+        elif isinstance(each, (InsertBefore, InsertAfter)):
+            changes += statements.insert(tree, each)
+        elif isinstance(each, (Replace, Wrap, Unwrap)):
+            changes += _whole(tree, each)
+    for site, group in by_site.items():
+        changes += element_changes(tree, site, group)
+    changes += statements.delete(tree, [e for e in edits if isinstance(e, Delete)])
+    imports = [e for e in edits if isinstance(e, AddImport)]
+    return changes + (statements.add_imports(tree, imports, source.imported_names) if imports else [])
+
+
+def _whole(tree: Tree, each: Replace | Wrap | Unwrap) -> list[TextChange]:
+    """The changes of an edit that is for a node as a whole."""
+    node = tree.node_at(each.site)
+    if isinstance(each, Replace) and isinstance(node, ast.stmt):
+        return statements.replace_statement(tree, each, node)
+    if not isinstance(node, ast.expr):
+        raise SiteNotFoundError(f"There is no expression at {each.site}.")
+    if isinstance(each, Wrap):
+        return expressions.wrap(tree, each, node)
+    if isinstance(each, Unwrap):
+        return expressions.unwrap(tree, each, node)
+    try:
+        return expressions.replace(tree, each, node)
+    except EditError:
+        above = tree.parent(node)
+        if isinstance(above, ast.Expr):
+            # An expression that is a statement may make way for any statement.
+            return statements.replace_statement(tree, each, above)
+        raise
+
+
+def _refuse_nested(edits: list[Replace | Wrap | Unwrap | Delete]) -> None:
+    for number, first in enumerate(edits):
+        for second in edits[number + 1 :]:
+            if first.site.overlaps(second.site):
+                raise NestedSitesError(f"The edits at {first.site} and {second.site} touch the same text.")
+
+
+def _within(tree: Tree, site: Site) -> bool:
+    """Whether a site is a range of places that the text has."""
+    return (
+        1 <= site.line <= site.end_line <= len(tree.lines)
+        and 1 <= site.column <= len(tree.lines[site.line - 1]) + 1
+        and 1 <= site.end_column <= len(tree.lines[site.end_line - 1]) + 1
+        and (site.line, site.column) <= (site.end_line, site.end_column)
+    )

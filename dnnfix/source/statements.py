@@ -1,0 +1,294 @@
+"""Edits of whole statements: put beside them, exchange them, take them away, import at the top."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dnnfix.errors import EditError, SiteNotFoundError
+from dnnfix.records import AddImport, Delete, InsertAfter, InsertBefore, Replace, Site
+from dnnfix.source.changes import TextChange
+from dnnfix.source.parse import Unparsable, parse
+from dnnfix.source.scan import indented
+from dnnfix.source.tree import Tree, first_line
+
+
+def statement_at(tree: Tree, site: Site) -> ast.stmt:
+    """The statement that is or holds what stands at a site. Raises `SiteNotFoundError` where nothing does."""
+    node = tree.node_at(site)
+    if node is None:
+        raise SiteNotFoundError(f"There is no expression or statement at {site}.")
+    return tree.statement_of(node)
+
+
+def insert(tree: Tree, edit: InsertBefore | InsertAfter) -> list[TextChange]:
+    """New statements before or after the one that holds the site."""
+    statement = statement_at(tree, edit.site)
+    code = _statements(edit.code)
+    place = _Place.of(tree, statement)
+    if place.is_elif:
+        raise EditError(f"Nothing can be put beside the `elif` at {edit.site}.")
+    return _before(tree, place, code) if isinstance(edit, InsertBefore) else _after(tree, place, code)
+
+
+def replace_statement(tree: Tree, edit: Replace, statement: ast.stmt) -> list[TextChange]:
+    """New statements in place of one."""
+    code = _statements(edit.code)
+    place = _Place.of(tree, statement)
+    if place.is_elif:
+        raise EditError(f"The `elif` at {edit.site} cannot be exchanged.")
+    change = TextChange(place.start, place.end, indented(code, place.indent), like=place.first)
+    if "\n" not in code and not _is_compound(code):
+        return [change]
+    if place.following is not None or (place.preceding is not None and _is_compound(code)):
+        raise EditError(f"The statement at {edit.site} shares its line, which {code.splitlines()[0]!r} cannot.")
+    return [*_own_line(tree, place), change] if place.header or place.preceding is not None else [change]
+
+
+def delete(tree: Tree, edits: Sequence[Delete]) -> list[TextChange]:
+    """The statements at the sites taken away; a block that loses all of its statements gets one `pass`."""
+    statements = []
+    for edit in edits:
+        node = tree.node_at(edit.site)
+        if node is None:
+            raise SiteNotFoundError(f"There is no statement at {edit.site}.")
+        above = tree.parent(node)
+        statement = above if isinstance(node, ast.expr) and isinstance(above, ast.Expr) else node
+        if not isinstance(statement, ast.stmt):
+            raise SiteNotFoundError(f"There is an expression but no statement at {edit.site}.")
+        statements.append(statement)
+    changes = []
+    for statement in statements:
+        block = _block(tree, statement)
+        emptied = tree.parent(statement) is not tree.module and all(s in statements for s in block)
+        changes += _deletion(tree, statement, keep=emptied and block[0] is statement)
+    return changes
+
+
+def add_imports(tree: Tree, edits: Sequence[AddImport], bound: frozenset[tuple[str, str]]) -> list[TextChange]:
+    """Import statements at the top of the module. `bound` has (name, qualified name) of what is imported there."""
+    missing = [code for edit in edits for code in _missing(edit.statement, bound)]
+    if not missing:
+        return []
+    code = "\n".join(dict.fromkeys(missing))
+    anchor, after = _import_anchor(tree.module)
+    if anchor is None:
+        end = len(tree.text)
+        lead = "\n" if tree.lines[-1].strip() else ""
+        return [TextChange(end, end, f"{lead}{code}\n", stacks=True)]
+    place = _Place.of(tree, anchor)
+    return _after(tree, place, code) if after else _before(tree, place, code)
+
+
+# --- where a statement stands
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A statement's surroundings: offsets of its text, its indentation, and what shares its first and last line."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+    indent: str
+    header: bool
+    """Whether it begins a suite on the line of the suite's header, as `y` in `if x: y`."""
+    preceding: ast.stmt | None
+    following: ast.stmt | None
+    is_elif: bool
+
+    @classmethod
+    def of(cls, tree: Tree, statement: ast.stmt) -> _Place:
+        block = _block(tree, statement)
+        index = block.index(statement)
+        site = tree.site(statement)
+        first = first_line(statement)
+        line = tree.lines[first - 1]
+        preceding = block[index - 1] if index and (block[index - 1].end_lineno or 0) == first else None
+        following = block[index + 1] if index + 1 < len(block) and block[index + 1].lineno == site.end_line else None
+        suite = block[0]
+        left = tree.lines[first_line(suite) - 1][: tree.site(suite).column - 1]
+        header = first_line(suite) == suite.lineno and bool(left.strip())
+        own = line[: len(line) - len(line.lstrip())]
+        start = tree.offset(site.line, site.column)
+        is_elif = isinstance(statement, ast.If) and tree.text.startswith("elif", start)
+        return cls(
+            start=start,
+            end=tree.offset(site.end_line, site.end_column),
+            first=first,
+            last=site.end_line,
+            indent=_suite_indent(tree, statement) if header else own,
+            header=header and not is_elif,
+            preceding=preceding,
+            following=following,
+            is_elif=is_elif,
+        )
+
+
+def _block(tree: Tree, statement: ast.stmt) -> list[ast.stmt]:
+    """The list of statements that a statement is in."""
+    above = tree.parent(statement)
+    for _, value in ast.iter_fields(above) if above is not None else ():
+        if isinstance(value, list) and any(item is statement for item in value):
+            return [item for item in value if isinstance(item, ast.stmt)]
+    raise SiteNotFoundError(f"The statement at {tree.site(statement)} is in no block.")
+
+
+def _suite_indent(tree: Tree, statement: ast.stmt) -> str:
+    """The indentation that a one-line suite gets when it is put on lines of its own."""
+    above = tree.parent(statement)
+    while above is not None and not isinstance(above, ast.stmt):
+        above = tree.parent(above)
+    line = tree.lines[first_line(above) - 1] if above is not None else ""
+    outer = line[: len(line) - len(line.lstrip())]
+    return outer + ("\t" if outer.endswith("\t") else "    ")
+
+
+def _own_line(tree: Tree, place: _Place) -> list[TextChange]:
+    """What puts a statement that shares its line with a header or an earlier statement on a line of its own."""
+    gap = place.start
+    if place.preceding is not None:
+        earlier = tree.site(place.preceding)
+        gap = tree.offset(earlier.end_line, earlier.end_column)
+    else:
+        while tree.text[gap - 1] in " \t\f":
+            gap -= 1
+    changes = [TextChange(gap, place.start, f"\n{place.indent}", like=place.first)]
+    if place.header and place.preceding is not None:
+        changes += _own_line(tree, _Place.of(tree, _block(tree, place.preceding)[0]))
+    return changes
+
+
+# --- the changes
+
+
+def _before(tree: Tree, place: _Place, code: str) -> list[TextChange]:
+    block = indented(code, place.indent)
+    if not place.header and place.preceding is None:
+        start = tree.starts[place.first - 1]
+        return [TextChange(start, start, f"{place.indent}{block}\n", whole_lines=True, like=place.first, stacks=True)]
+    gap, *others = _own_line(tree, place)
+    return [TextChange(gap.start, gap.end, f"\n{place.indent}{block}{gap.new}", like=place.first), *others]
+
+
+def _after(tree: Tree, place: _Place, code: str) -> list[TextChange]:
+    block = indented(code, place.indent)
+    others = []
+    if place.header:
+        others = _own_line(tree, place)
+    if place.following is not None:
+        following = tree.site(place.following)
+        start = tree.offset(following.line, following.column)
+        new = f"\n{place.indent}{block}\n{place.indent}"
+        return [TextChange(place.end, start, new, like=place.first), *others]
+    end = tree.starts[place.last - 1] + len(tree.lines[place.last - 1])
+    return [TextChange(end, end, f"\n{place.indent}{block}", like=place.first, stacks=True), *others]
+
+
+def _deletion(tree: Tree, statement: ast.stmt, *, keep: bool) -> list[TextChange]:
+    place = _Place.of(tree, statement)
+    if keep and not place.is_elif:
+        start = tree.starts[place.first - 1] + len(place.indent) if place.first < statement.lineno else place.start
+        return [TextChange(start, place.end, "pass")]
+    if place.following is not None:
+        following = tree.site(place.following)
+        return [TextChange(place.start, tree.offset(following.line, following.column), "")]
+    if place.preceding is not None:
+        preceding = tree.site(place.preceding)
+        return [TextChange(tree.offset(preceding.end_line, preceding.end_column), place.end, "")]
+    if place.header:
+        raise EditError("The only statement after a header on its line cannot be taken away.")
+    # Line `last` counted from 0 is the line after the statement.
+    end = tree.starts[place.last] if place.last < len(tree.starts) else len(tree.text)
+    return [TextChange(tree.starts[place.first - 1], end, "", whole_lines=True)]
+
+
+def _statements(code: str) -> str:
+    """The statements of an edit without the indentation that they share. Raises `EditError` where it is no code."""
+    lines = (
+        code.expandtabs(4).strip("\n").rstrip().split("\n") if "\t" in code else code.strip("\n").rstrip().split("\n")
+    )
+    margin = len(lines[0]) - len(lines[0].lstrip())
+    text = "\n".join(line[margin:] if not line[:margin].strip() else line for line in lines)
+    try:
+        if parse(text).body or text.lstrip().startswith("#"):
+            return text
+    except Unparsable as error:
+        raise EditError(f"The edit's code is not Python ({error}). Received: {code!r}") from None
+    raise EditError(f"The edit's code has no statement. Received: {code!r}")
+
+
+def _is_compound(code: str) -> bool:
+    return any(
+        isinstance(
+            s,
+            (
+                ast.If,
+                ast.For,
+                ast.While,
+                ast.With,
+                ast.Try,
+                ast.FunctionDef,
+                ast.ClassDef,
+                ast.AsyncFor,
+                ast.AsyncWith,
+                ast.AsyncFunctionDef,
+                ast.Match,
+            ),
+        )
+        for s in parse(code).body
+    )
+
+
+# --- imports
+
+
+def _missing(statement: str, bound: frozenset[tuple[str, str]]) -> list[str]:
+    """What of an import statement the module does not have yet."""
+    try:
+        body = parse(statement.strip()).body
+    except Unparsable:
+        body = []
+    if len(body) != 1 or not isinstance(body[0], (ast.Import, ast.ImportFrom)):
+        raise EditError(f"The edit's code is not an import statement. Received: {statement!r}")
+    node = body[0]
+    missing = []
+    for alias in node.names:
+        module = f"{'.' * node.level}{node.module or ''}." if isinstance(node, ast.ImportFrom) else ""
+        name = alias.asname or alias.name
+        qualified = module + alias.name
+        if (name, qualified) in bound:
+            continue
+        visible = name.partition(".")[0]
+        if "." not in name and any(n == visible for n, _ in bound):
+            raise EditError(f"{visible!r} is bound to something else already, so {statement!r} cannot be added.")
+        missing.append(alias)
+    if len(missing) == len(node.names):
+        return [statement.strip()]
+    node.names = missing
+    return [ast.unparse(node)] if missing else []
+
+
+def _import_anchor(module: ast.Module) -> tuple[ast.stmt | None, bool]:
+    """The statement that new imports go after (true) or before (false)."""
+    anchor: ast.stmt | None = None
+    imported = False
+    for number, statement in enumerate(module.body):
+        is_docstring = (
+            number == 0
+            and isinstance(statement, ast.Expr)
+            and isinstance(statement.value, ast.Constant)
+            and isinstance(statement.value.value, str)
+        )
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            anchor = statement
+            imported = imported or getattr(statement, "module", None) != "__future__"
+        elif is_docstring:
+            anchor = statement
+        elif imported or not isinstance(statement, (ast.Assign, ast.Expr)):
+            break
+    if anchor is not None:
+        return anchor, True
+    return (module.body[0], False) if module.body else (None, False)
