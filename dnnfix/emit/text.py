@@ -79,6 +79,8 @@ def summary(report: Report, palette: Palette = PLAIN, static: bool = False) -> s
         line = "Nothing was checked."
     if report.errors:
         line += f" {palette.red}{_count(len(report.errors), 'input')} could not be analysed.{palette.off}"
+    if not report.files:
+        return f"{line}\n"
     missing = unchecked(replace(report, errors=()))
     return "\n".join([line, *_list("Not checked: ", missing or ["nothing beyond the rules that are on"])]) + "\n"
 

@@ -1,0 +1,44 @@
+# Needs make and Python 3.11 (or newer; PYTHON=... names another). Everything else goes into .venv, once.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+DNNFIX := $(BIN)/dnnfix
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: demo test lint docs bench clean
+
+demo: $(READY) ## repairs the buggy programs in examples/ and shows each proof
+	@for program in examples/*.py; do \
+		echo "== dnnfix suggest $$program"; \
+		$(DNNFIX) suggest "$$program" --isolated; code=$$?; \
+		if [ $$code -gt 1 ]; then exit $$code; fi; \
+	done
+
+test: $(READY) ## the whole test suite
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(READY) ## ruff, mypy strict, and the generated page of the catalogue
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check --diff
+	$(BIN)/mypy
+	@$(DNNFIX) templates --isolated --output-format markdown | diff -u docs/templates.md - \
+		|| { echo "docs/templates.md is not what the templates say: run make docs"; exit 1; }
+
+docs: $(READY) ## writes docs/templates.md from the templates
+	$(DNNFIX) templates --isolated --output-format markdown > docs/templates.md
+
+bench: $(READY) ## the measurements of benchmarks/README.md, as ratios
+	@for program in benchmarks/bench_*.py; do echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
+
+$(READY): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 is needed: install it, or name one with PYTHON=..."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed. Received: $$($(PYTHON) --version)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lint]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
