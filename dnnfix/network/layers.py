@@ -181,6 +181,6 @@ _SAME_VALUES = (
 
 KEEPS_VALUES: frozenset[str] = SHAPE_ONLY | frozenset(
     [f"torch.Tensor.{m}" for m in _SAME_VALUES]
-    + ["torch.clone", "torch.squeeze", "torch.nn.Identity", "tensorflow.cast", "tensorflow.identity"]
+    + ["torch.clone", "torch.autograd.Variable", "torch.nn.Identity", "tensorflow.cast", "tensorflow.identity"]
 )
 """Operations after which the values (or a selection of them) are still the ones that went in."""

@@ -33,7 +33,9 @@ def describe(target: Any, skip: int = 0) -> list[Any] | None:
         return None
     positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     keyword = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
-    default = {p.name: p.default for p in parameters if p.default is not p.empty and plain(p.default)}
+    private = {p.name for p in parameters if p.name.startswith("_")}
+    given = [p for p in parameters if p.default is not p.empty and p.name not in private]
+    default = {p.name: p.default for p in given if plain(p.default)}
     return [positional, keyword, default] if positional or keyword else None
 
 

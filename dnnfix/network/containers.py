@@ -1,0 +1,213 @@
+"""Lists, tuples, dictionaries and library containers of layers: their elements, and iteration over them."""
+
+from __future__ import annotations
+
+import ast
+
+from dnnfix.network.machine import Arguments, Machine
+from dnnfix.network.values import (
+    Abstract,
+    Item,
+    Items,
+    Library,
+    Made,
+    Mapping_,
+    OneOf,
+    Opaque,
+    Plain,
+    Tensor,
+    holds_modules,
+)
+from dnnfix.records import Site
+
+MOST_UNROLLED = 64
+
+
+def part_of(base: Abstract, site: Site | None) -> Abstract:
+    """Something out of something unknown."""
+    if isinstance(base, Opaque):
+        return Opaque(site, base.origin)
+    return Opaque(site, "data" if isinstance(base, Made) and base.draft.kind == "loader" else None)
+
+
+def element(machine: Machine, base: Items, index: Abstract, node: ast.AST | None) -> Abstract:
+    """`base[index]` of a list or container."""
+    if isinstance(index, Items) and index.kind == "slice":
+        return _slice(machine, base, index)
+    if isinstance(index, Plain) and isinstance(index.value, int):
+        at = index.value
+        before = base.items[: at + 1] if at >= 0 else base.items[at:]
+        if -len(base.items) <= at < len(base.items) and all(i.certain for i in before):
+            return base.items[at].value
+    for value in base.values():
+        machine.escape(value)
+    return Opaque(machine.recorder.site(node))
+
+
+def _slice(machine: Machine, base: Items, index: Items) -> Abstract:
+    bounds = [v.value for v in index.values() if isinstance(v, Plain) and (v.value is None or isinstance(v.value, int))]
+    numbers = [b if isinstance(b, int) else None for b in bounds]
+    if base.exact and len(numbers) == 3 and numbers[2] != 0:
+        chosen = base.items[slice(*numbers)]
+        kind = base.kind if base.draft is None else "list"
+        return Items(kind, list(chosen), machine.context)
+    for value in base.values():
+        machine.escape(value)
+    return Opaque()
+
+
+def entry(machine: Machine, base: Mapping_, key: Abstract) -> Abstract:
+    """`base[key]` of a dictionary."""
+    if isinstance(key, Plain) and not isinstance(key.value, list | dict) and base.closed and key.value in base.entries:
+        return base.entries[key.value]
+    for value in base.entries.values():
+        machine.escape(value)
+    return Opaque()
+
+
+def unrollable(value: Abstract) -> list[Abstract] | None:
+    """The elements of a container of layers, where each is surely there once; loops over them are read in full."""
+    if not isinstance(value, Items) or not value.exact or not 0 < len(value.items) <= MOST_UNROLLED:
+        return None
+    return value.values() if value.kind == "range" or any(holds_modules(v) for v in value.values()) else None
+
+
+def unpack(machine: Machine, value: Abstract, count: int | None, site: Site | None = None) -> list[Abstract]:
+    """The elements that an iteration gives: `count` of them for an assignment, one that stands for all otherwise."""
+    wanted = count if count is not None else 1
+    if isinstance(value, Items):
+        if count is not None and value.exact and len(value.items) == count:
+            return value.values()
+        if count is None and value.items and all(isinstance(v, Plain | Opaque) for v in value.values()):
+            joined = value.items[0].value
+            for item in value.items[1:]:
+                joined = machine.join(joined, item.value)
+            return [Opaque() if len(value.items) > 1 else joined]
+        if count is None and len(value.items) == 1:
+            return [value.items[0].value]
+        for held in value.values():
+            machine.escape(held)
+    if isinstance(value, Tensor):
+        if value.multiple:
+            made = [machine.recorder.value(producer=value.value.producer) for _ in range(wanted)]
+            return [Tensor(v, value.framework) for v in made]
+        return [machine.recorder.tensor(value.framework, dtype=value.value.dtype) for _ in range(wanted)]
+    if isinstance(value, OneOf):
+        return [value] * wanted
+    return [part_of(value, site) for _ in range(wanted)]
+
+
+def builtin(machine: Machine, name: str, arguments: Arguments, node: ast.AST | None) -> Abstract:
+    """Calls of Python's own functions that matter for loops and containers of layers."""
+    first = arguments.get(0)
+    if name == "len":
+        return _length(first)
+    if name in ("list", "tuple") and isinstance(first, Items):
+        return Items(name, list(first.items), machine.context)
+    if name in ("list", "tuple") and first is None and not arguments.open:
+        return Items(name, [], machine.context)
+    if name == "dict" and not arguments.positional and not arguments.open:
+        return Mapping_("dict", {k: v for k, (v, _) in arguments.keywords.items()}, context=machine.context)
+    if name == "enumerate" and isinstance(first, Items) and first.exact:
+        pairs = [Items("tuple", [Item(Plain(i)), Item(v)]) for i, v in enumerate(first.values())]
+        return Items("list", [Item(p) for p in pairs], machine.context)
+    if name == "reversed" and isinstance(first, Items) and first.exact:
+        return Items("list", list(reversed(first.items)), machine.context)
+    if name == "zip":
+        return _zip(machine, arguments)
+    if name == "range":
+        return _range(first, arguments)
+    if name in ("enumerate", "iter", "next", "reversed", "sorted"):
+        return _enumerated(machine, name, first, machine.recorder.site(node))
+    if name in ("getattr", "setattr", "vars", "map", "filter"):
+        machine.escape_all(arguments)
+        for value, _ in arguments.all():
+            machine.open_up(value)
+        return Opaque(machine.recorder.site(node))
+    if name in ("int", "float") and isinstance(first, Plain) and isinstance(first.value, int | float):
+        return Plain(int(first.value) if name == "int" else float(first.value))
+    return Opaque(machine.recorder.site(node))
+
+
+def _length(value: Abstract | None) -> Abstract:
+    if isinstance(value, Items) and value.exact:
+        marked = Plain(len(value.items))
+        marked.of_modules = any(holds_modules(v) for v in value.values())
+        return marked
+    return Opaque()
+
+
+def _range(first: Abstract | None, arguments: Arguments) -> Abstract:
+    count = first.value if isinstance(first, Plain) and first.of_modules and len(arguments.positional) == 1 else None
+    if isinstance(count, int) and 0 < count <= MOST_UNROLLED:
+        return Items("range", [Item(Plain(i)) for i in range(count)])
+    return Opaque()
+
+
+def _zip(machine: Machine, arguments: Arguments) -> Abstract:
+    columns = [value for value, _ in arguments.positional]
+    exact = [c for c in columns if isinstance(c, Items) and c.exact]
+    if exact and len(exact) == len(columns) and not arguments.open:
+        rows = zip(*(c.values() for c in exact), strict=False)
+        return Items("list", [Item(Items("tuple", [Item(v) for v in row])) for row in rows], machine.context)
+    row = Items("tuple", [Item(unpack(machine, c, None)[0]) for c in columns])
+    return Items("list", [Item(row, False)], machine.context)
+
+
+def _enumerated(machine: Machine, name: str, over: Abstract | None, site: Site | None) -> Abstract:
+    if over is None or isinstance(over, Plain | Library):
+        return Opaque(site)
+    if name in ("iter", "reversed", "sorted"):
+        if isinstance(over, Items):
+            return Items("list", [Item(v, False) for v in over.values()], machine.context)
+        return over
+    held = unpack(machine, over, None, site)[0]
+    if name == "next":
+        return held
+    return Items("list", [Item(Items("tuple", [Item(Opaque()), Item(held)]), False)], machine.context)
+
+
+def list_method(machine: Machine, base: Items, name: str, arguments: Arguments, node: ast.AST | None) -> Abstract:
+    """`append`, `extend`, `insert`, … of lists and of torch's containers."""
+    value = arguments.get(1) if name in ("insert", "add_module", "register_module") else arguments.get(0)
+    if name in ("append", "add_module", "register_module") and value is not None:
+        given = arguments.get(0)
+        label = str(given.value) if name != "append" and isinstance(given, Plain) else ""
+        machine.append(base, value, label)
+        return base if base.draft is not None else Plain(None)
+    if name == "extend" and isinstance(value, Items):
+        sure = machine.certain(base.context)
+        base.items.extend(Item(i.value, i.certain and sure, i.name) for i in value.items)
+        return base if base.draft is not None else Plain(None)
+    if name == "insert" and value is not None:
+        at = arguments.get(0)
+        place = at.value if isinstance(at, Plain) and isinstance(at.value, int) else 0
+        base.items.insert(place, Item(value, machine.certain(base.context)))
+        return Plain(None)
+    if name in ("copy", "children", "modules", "values"):
+        return Items("list", list(base.items), machine.context) if name != "modules" else _lost(machine, base)
+    return _lost(machine, base)
+
+
+def _lost(machine: Machine, base: Items) -> Abstract:
+    for item in base.items:
+        machine.escape(item.value)
+        item.certain = False
+    return Opaque()
+
+
+def dict_method(machine: Machine, base: Mapping_, name: str, arguments: Arguments) -> Abstract:
+    """`get`, `items`, `values`, `update`, … of dictionaries and of torch's `ModuleDict`."""
+    key = arguments.get(0)
+    if name == "get" and isinstance(key, Plain):
+        return entry(machine, base, key)
+    if name in ("items", "values", "keys") and base.closed:
+        rows: list[Abstract] = []
+        for k, v in base.entries.items():
+            pair = Items("tuple", [Item(Plain(k)), Item(v)])
+            rows.append(pair if name == "items" else v if name == "values" else Plain(k))
+        return Items("list", [Item(r) for r in rows], machine.context)
+    base.closed = base.closed and name in ("copy", "items", "values", "keys", "get")
+    for value in base.entries.values():
+        machine.escape(value)
+    return Opaque()

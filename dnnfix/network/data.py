@@ -1,0 +1,224 @@
+"""Arrays and tensors that a program writes down: their shape, dtype and range where literals tell them."""
+
+from __future__ import annotations
+
+import ast
+
+from dnnfix.network.machine import Arguments
+from dnnfix.network.recorder import Recorder
+from dnnfix.network.values import Abstract, Items, Library, Plain, Tensor
+
+_MOST_ELEMENTS = 10_000
+_DTYPES = {
+    "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32", "short": "int16",
+    "bool": "bool", "uint8": "uint8", "bfloat16": "bfloat16",
+}  # fmt: skip
+_TYPED = {
+    "torch.FloatTensor": "float32", "torch.DoubleTensor": "float64", "torch.LongTensor": "int64",
+    "torch.IntTensor": "int32", "torch.HalfTensor": "float16", "torch.ByteTensor": "uint8",
+    "torch.BoolTensor": "bool", "torch.Tensor": "float32",
+}  # fmt: skip
+_FILLED = {"zeros": (0.0, 0.0), "ones": (1.0, 1.0), "empty": (None, None), "rand": (0.0, 1.0), "randn": (None, None)}
+_NUMPY_RANDOM = {
+    "rand": (0.0, 1.0), "random": (0.0, 1.0), "random_sample": (0.0, 1.0), "randn": (None, None),
+    "standard_normal": (None, None), "uniform": (None, None), "normal": (None, None),
+}  # fmt: skip
+_LITERAL = ("torch.tensor", "torch.as_tensor", "numpy.array", "numpy.asarray", "tensorflow.constant",
+            "tensorflow.convert_to_tensor", "keras.ops.convert_to_tensor", "keras.ops.array")  # fmt: skip
+_LIKE = ("zeros_like", "ones_like", "rand_like", "randn_like", "empty_like", "full_like", "randint_like")
+_NUMPY_DTYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
+
+
+def dtype_of(value: Abstract | None) -> str | None:
+    """The dtype that an argument names: `torch.long`, `np.float32`, `"float32"`, `float`."""
+    if isinstance(value, Plain) and isinstance(value.value, str):
+        return _DTYPES.get(value.value, value.value) if value.value.isidentifier() else None
+    if not isinstance(value, Library):
+        return None
+    area, _, name = value.name.rpartition(".")
+    if area == "torch":
+        return _DTYPES.get(name, name)
+    if area in ("numpy", "tensorflow"):
+        return "bool" if name == "bool_" else name if name in _NUMPY_DTYPES else None
+    return {"float": "float64", "int": "int64", "bool": "bool"}.get(name) if area == "builtins" else None
+
+
+def created(recorder: Recorder, name: str, arguments: Arguments, node: ast.AST | None) -> Tensor | None:
+    """The tensor or array that a call of the library function `name` makes out of literals, or `None`."""
+    framework = "torch" if name.startswith("torch.") else "numpy" if name.startswith("numpy.") else "keras"
+    facts = _facts(name, framework, arguments)
+    if facts is None:
+        return None
+    given = dtype_of(arguments.get(None, "dtype"))
+    if given is not None:
+        facts["dtype"] = given
+    return recorder.tensor(framework, origin="data", site=recorder.site(node), **facts)
+
+
+def _facts(name: str, framework: str, arguments: Arguments) -> dict[str, object] | None:
+    area, _, short = name.rpartition(".")
+    first = arguments.get(0)
+    if name in _LITERAL or (name in _TYPED and isinstance(first, Items)):
+        return _literal(first, framework, _TYPED.get(name))
+    if name in _TYPED:
+        return {"shape": shape_of(arguments, 0), "dtype": _TYPED[name]} if first is not None else {}
+    if area in ("torch", "numpy", "tensorflow", "keras.ops"):
+        return _plain_area(short, framework, arguments)
+    if area == "numpy.random":
+        return _numpy_random(short, arguments)
+    if area in ("tensorflow.random", "keras.random") and short in ("normal", "uniform", "truncated_normal"):
+        low, high = (0.0, 1.0) if short == "uniform" and len(arguments.positional) == 1 else (None, None)
+        known = low is not None and "minval" not in arguments.keywords and "maxval" not in arguments.keywords
+        shape = shape_of(arguments, 0, "shape")
+        return {"shape": shape, "dtype": "float32", "low": low if known else None, "high": high if known else None}
+    return None
+
+
+def _plain_area(short: str, framework: str, arguments: Arguments) -> dict[str, object] | None:
+    default = "float64" if framework == "numpy" else "float32"
+    if short in _FILLED and not (framework != "torch" and short in ("rand", "randn")):
+        low, high = _FILLED[short]
+        return {"shape": shape_of(arguments, 0, "size", "shape"), "dtype": default, "low": low, "high": high}
+    if short in _LIKE:
+        like = arguments.get(0)
+        return {"shape": like.value.shape, "dtype": like.value.dtype} if isinstance(like, Tensor) else {}
+    if short == "randint" and framework == "torch":
+        return _torch_randint(arguments)
+    if short == "full":
+        return {"shape": shape_of(arguments, 0, "size", "shape")} if arguments.get(0, "size", "shape") else {}
+    if short in ("arange", "linspace", "eye", "randperm", "from_numpy", "loadtxt", "load", "genfromtxt", "normal"):
+        if short in ("load", "normal") and framework != "numpy":
+            return None
+        return {"dtype": "int64"} if short == "randperm" else {}
+    return None
+
+
+def _torch_randint(arguments: Arguments) -> dict[str, object]:
+    numbers = [v.value for v, _ in arguments.positional if isinstance(v, Plain) and isinstance(v.value, int)]
+    low, high = arguments.get(None, "low"), arguments.get(None, "high")
+    if isinstance(high, Plain) and isinstance(high.value, int):
+        numbers = [low.value if isinstance(low, Plain) and isinstance(low.value, int) else 0, high.value]
+    sizes = [v for v, _ in arguments.positional if isinstance(v, Items)]
+    size = sizes[0] if sizes else arguments.get(None, "size")
+    facts: dict[str, object] = {"shape": _dimensions(size), "dtype": "int64", "integral": True}
+    leading = [v for v, _ in arguments.positional if not isinstance(v, Items)]
+    if numbers and len(numbers) >= len(leading):
+        start, stop = (0, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
+        facts |= {"low": float(start), "high": float(stop - 1)}
+    return facts
+
+
+def _numpy_random(short: str, arguments: Arguments) -> dict[str, object] | None:
+    if short in ("randint", "random_integers", "integers", "choice"):
+        return _numpy_randint(short, arguments)
+    if short not in _NUMPY_RANDOM:
+        return None
+    low, high = _NUMPY_RANDOM[short]
+    if short in ("rand", "randn"):
+        shape = shape_of(arguments, 0)
+    elif short in ("uniform", "normal"):
+        shape = _dimensions(arguments.get(2, "size"))
+    else:
+        shape = _dimensions(arguments.get(0, "size"))
+    return {"shape": shape, "dtype": "float64", "low": low, "high": high}
+
+
+def _numpy_randint(short: str, arguments: Arguments) -> dict[str, object]:
+    facts: dict[str, object] = {"integral": True if short != "choice" else None}
+    if short == "choice":
+        return {**facts, "shape": _dimensions(arguments.get(1, "size"))}
+    low, high = arguments.get(0, "low"), arguments.get(1, "high")
+    facts |= {"shape": _dimensions(arguments.get(2, "size")), "dtype": "int64"}
+    if isinstance(low, Plain) and isinstance(low.value, int):
+        if high is None or (isinstance(high, Plain) and high.value is None):
+            return {**facts, "low": 0.0, "high": float(low.value - 1)}
+        if isinstance(high, Plain) and isinstance(high.value, int):
+            last = high.value if short == "random_integers" else high.value - 1
+            return {**facts, "low": float(low.value), "high": float(last)}
+    return facts
+
+
+def shape_of(arguments: Arguments, position: int, *names: str) -> tuple[int | None, ...] | None:
+    """The shape that sizes give, as `(3, 4)` or as `3, 4`; `None` where one of them is unknown in number."""
+    if arguments.open:
+        return None
+    first = arguments.get(position, *names)
+    if isinstance(first, Items):
+        return _dimensions(first)
+    sizes = [v for v, _ in arguments.positional[position:]] or ([first] if first is not None else [])
+    if not sizes or not all(isinstance(s, Plain) and _is_size(s.value) for s in sizes):
+        return None
+    return tuple(s.value for s in sizes if isinstance(s, Plain) and isinstance(s.value, int))
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _dimensions(size: Abstract | None) -> tuple[int | None, ...] | None:
+    if isinstance(size, Plain) and isinstance(size.value, int) and not isinstance(size.value, bool):
+        return (size.value,)
+    if isinstance(size, Items) and size.exact:
+        plain = [v.value if isinstance(v, Plain) and _is_size(v.value) else None for v in size.values()]
+        return tuple(v if isinstance(v, int) else None for v in plain)
+    return None
+
+
+def symbolic_shape(size: Abstract | None) -> tuple[int | None, ...] | None:
+    """A Keras shape argument with its unknown sizes as `None`."""
+    return _dimensions(size)
+
+
+def _literal(what: Abstract | None, framework: str, dtype: str | None) -> dict[str, object]:
+    """Shape, dtype and range of a nested literal list."""
+    if isinstance(what, Tensor):
+        return {
+            "shape": what.value.shape,
+            "dtype": dtype or what.value.dtype,
+            "low": what.value.low,
+            "high": what.value.high,
+        }
+    if isinstance(what, Plain) and isinstance(what.value, int | float) and dtype is None:
+        return {
+            "shape": (),
+            "dtype": _dtype([what.value], framework),
+            "low": float(what.value),
+            "high": float(what.value),
+        }
+    flat: list[object] = []
+    shape = _nested(what, flat) if isinstance(what, Items) else None
+    numbers = [v for v in flat if isinstance(v, bool | int | float)]
+    if shape is None or len(numbers) != len(flat):
+        return {"dtype": dtype}
+    facts: dict[str, object] = {"shape": shape, "dtype": dtype or _dtype(numbers, framework)}
+    if numbers:
+        integral = all(isinstance(n, int) or n.is_integer() for n in numbers)
+        facts |= {"low": float(min(numbers)), "high": float(max(numbers)), "integral": integral}
+        facts["distinct"] = len(set(numbers))
+    return facts
+
+
+def _nested(items: Items, flat: list[object]) -> tuple[int, ...] | None:
+    if not items.exact or len(flat) > _MOST_ELEMENTS:
+        return None
+    inner: set[tuple[int, ...] | None] = set()
+    for value in items.values():
+        if isinstance(value, Items):
+            inner.add(_nested(value, flat))
+        elif isinstance(value, Plain):
+            flat.append(value.value)
+            inner.add(())
+        else:
+            return None
+    if len(inner) > 1 or None in inner:
+        return None
+    rest = inner.pop() if inner else ()
+    return (len(items.items), *(rest or ()))
+
+
+def _dtype(numbers: list[bool | int | float], framework: str) -> str:
+    if all(isinstance(n, bool) for n in numbers):
+        return "bool"
+    if all(isinstance(n, int) for n in numbers):
+        return "int32" if framework == "keras" else "int64"
+    return "float64" if framework == "numpy" else "float32"
