@@ -116,7 +116,7 @@ def _finding(
     elif best is not None:
         shown.add(best.id)
         yield from _repair(best, palette)
-    else:
+    elif result.reason not in file.unchecked:  # else the last lines say it for all findings at once
         yield f"  {palette.yellow}{result.outcome:<10}{palette.off} {printable(result.reason)}"
     yield from _others(patches, best, palette, verbose)
 

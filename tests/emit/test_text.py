@@ -1,0 +1,115 @@
+"""What a person reads: the frame, the verdict in one line, and never a clean bill without what was not checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dnnfix.emit.choice import applicable, chosen
+from dnnfix.emit.github import commands, problem
+from dnnfix.emit.text import COLOURS, PLAIN, file_text, frame, summary
+from dnnfix.emit.view import View
+from dnnfix.records import Applicability, FileReport, Finding, Patch, Report, Site
+
+
+def underlined(finding: Finding, text: str) -> list[str]:
+    lines = list(frame(finding, View(tuple(text.split("\n"))), PLAIN))
+    found = []
+    for shown, marks in zip(lines, lines[1:], strict=False):
+        if set(marks.split("|", 1)[-1].strip()) == {"^"}:
+            found.append(shown[marks.index("^") : marks.rindex("^") + 1])
+    return found
+
+
+def test_frame_underlines_the_site(repaired: FileReport, views: dict[str, View]) -> None:
+    text = "\n".join(views["pkg/train.py"].lines)
+    assert underlined(repaired.findings[0].finding, text) == ["softmax(x)"]
+
+
+@pytest.mark.parametrize(("line", "column", "word"), [("\tx = f(y)", 6, "f(y)"), ("\f  f(y)", 4, "f(y)")])
+def test_frame_with_tabs_and_form_feeds(repaired: FileReport, line: str, column: int, word: str) -> None:
+    site = Site(1, column, 1, column + len(word))
+    assert underlined(replace(repaired.findings[0].finding, site=site), line) == [word]
+
+
+def test_wide_characters_take_two_cells(repaired: FileReport) -> None:
+    found = replace(repaired.findings[0].finding, site=Site(1, 7, 1, 11))
+    lines = list(frame(found, View(("模型名 = f(y)",)), PLAIN))
+    assert lines[1].split("|")[1] == " " + " " * 9 + "^^^^"
+
+
+def test_long_sites_are_cut(repaired: FileReport) -> None:
+    site = Site(1, 1, 40, 2)
+    lines = list(frame(replace(repaired.findings[0].finding, site=site), View(("x",) * 40), PLAIN))
+    assert len(lines) == 13 and "34 more lines" in lines[-1]
+
+
+def test_repair_shows_diff_and_verdict_in_one_line(repaired: FileReport, views: dict[str, View]) -> None:
+    text = file_text(repaired, views["pkg/train.py"])
+    assert '    -über = "ü"; loss = f(softmax(x), y)\n    +über = "ü"; loss = f(x, y)\n' in text
+    assert "passed parse, learn; skill before 0.1, skill after 0.8765" in text
+    assert "pkg/train.py:3:22: DNF301 activation-repeated-by-loss" in text
+    assert "observed   not-learning; row_sums (1, nan), high inf" in text
+    assert "rejected   crash-gone: RuntimeError" in text
+    assert "declined   two names fit" in text
+    assert "failed     synthesize: KeyError" in text
+    assert "also       1 other candidate: 1 accepted (-v shows each)" in text
+    assert "\033" not in text
+
+
+def test_colour_only_when_asked(repaired: FileReport, views: dict[str, View]) -> None:
+    assert "\033[31m" in file_text(repaired, views["pkg/train.py"], COLOURS)
+
+
+def test_terminal_escapes_of_a_program_are_not_passed_on(repaired: FileReport) -> None:
+    seen = View(("", "", "x = '\033]0;owned\007' # \u202e"))
+    result = replace(repaired.findings[1], reason="\033[2Jgone")
+    text = file_text(replace(repaired, findings=(repaired.findings[0], result)), seen)
+    assert not set(text) & set("\033\007\u202e")
+
+
+def test_no_problems_never_stands_alone() -> None:
+    clean = FileReport("a.py", unchecked=("the program was not run",))
+    text = summary(Report((clean,)))
+    assert text.startswith("No problems found in 1 file")
+    assert "Not checked: the program was not run" in text
+    assert "Not checked" in summary(Report((replace(clean, unchecked=()),)))
+
+
+def test_summary_counts(report: Report) -> None:
+    text = summary(report)
+    assert text.startswith("Found 5 problems in 2 files: 1 repaired, 1 rejected, 2 declined, 1 failed. 1 input could not")
+
+
+def test_github_escapes(report: Report, views: dict[str, View]) -> None:
+    lines = list(commands(report.files[0], views["pkg/train.py"]))
+    assert lines[0].startswith("::error title=dnnfix DNF301 activation-repeated-by-loss,file=pkg/train.py,line=3,")
+    assert "col=22,endColumn=31::softmax is applied twice: 100%25, by you" in lines[0]
+    assert problem("a\nb: 5%") == "::error title=dnnfix::a%0Ab: 5%25"
+    strange = replace(report.files[0], path="a,b:c.py")
+    assert "file=a%2Cb%3Ac.py," in next(commands(strange, View()))
+    assert all("\n" not in line for line in lines)
+
+
+def safe(patch: Patch) -> Patch:
+    return replace(patch, candidate=replace(patch.candidate, applicability=Applicability.SAFE))
+
+
+def test_only_accepted_patches_are_ever_applied(repaired: FileReport) -> None:
+    assert [patch.id for patch in applicable(repaired)] == ["patch-1"]
+    assert chosen(repaired, unsafe=False) == ()
+    assert [patch.id for patch in chosen(repaired, unsafe=True)] == ["patch-1"]
+
+
+def test_rivals_are_not_applied_together(repaired: FileReport) -> None:
+    first = safe(repaired.patches[0])
+    rival = replace(first, id="rival", rank=1)
+    file = replace(repaired, patches=(first, rival))
+    assert [patch.id for patch in chosen(file, unsafe=False)] == ["patch-1"]
+
+
+def test_drafts_count_only_when_asked_for(repaired: FileReport) -> None:
+    file = replace(repaired, patches=(safe(repaired.patches[2]),))
+    assert chosen(file, unsafe=True) == ()
+    assert [patch.id for patch in chosen(file, unsafe=False, drafts=True)] == ["patch-3"]
