@@ -1,7 +1,10 @@
-"""Starts the probe: `python <this folder> --job JOB.json` runs one program in the current folder.
+"""Starts the probe, by path, in the user's interpreter.
 
-The job file is the JSON object of a `dnnfix.run.job.Job`, whose `program` is the text. The trace is written to the
-standard output; what the program prints goes to the standard error.
+`python <this folder> --serve DESCRIPTOR` is the zygote of a runner: it takes requests on that socket.
+`python <this folder> --try TIER` says which promises of a sandbox tier hold.
+`python <this folder> --job JOB.json` runs one program in the current folder, unprotected, for the tests of the probe
+itself. The job file is the JSON object of a `dnnfix.run.job.Job`, whose `program` is the text. The trace is written to
+the standard output; what the program prints goes to the standard error.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import socket
 import sys
 from typing import List
 
@@ -33,19 +37,36 @@ def _run_one(path: str) -> None:
     with open(path, encoding="utf-8") as stream:
         job = json.load(stream)
     os.environ.setdefault("MPLBACKEND", "Agg")
-    wire.attach(os.dup(1), os.getcwd())
+    trace = os.dup(1)
+    wire.attach(trace)
     os.dup2(2, 1)
-    program.run(job, job["program"])
+    program.run(job, job["program"].encode("utf-8"), os.getcwd(), trace, None)
+
+
+def _serve(descriptor: int) -> None:
+    from dnnfix_probe import zygote
+
+    zygote.serve(socket.socket(fileno=descriptor))
+
+
+def _try(tier: str) -> None:
+    from dnnfix_probe import attempt
+
+    attempt.report(tier)
 
 
 def main(arguments: List[str]) -> None:
     """Run as the arguments say."""
     sys.dont_write_bytecode = True
     _load_package()
-    if arguments[:1] == ["--job"]:
+    if arguments[:1] == ["--job"] and len(arguments) == 2:
         _run_one(arguments[1])
+    elif arguments[:1] == ["--serve"] and len(arguments) == 2:
+        _serve(int(arguments[1]))
+    elif arguments[:1] == ["--try"] and len(arguments) == 2:
+        _try(arguments[1])
     else:
-        sys.exit("usage: python %s --job JOB.json" % sys.argv[0])
+        sys.exit("usage: python %s --job JOB.json | --serve DESCRIPTOR | --try TIER" % sys.argv[0])
 
 
 if __name__ == "__main__":

@@ -114,6 +114,6 @@ def _at(node: Any, like: ast.AST) -> Any:
     return ast.copy_location(node, like)
 
 
-def compile_source(text: str, filename: str) -> Any:
-    """Code of the text with guarded loops; raises what `compile` raises."""
-    return compile(rewrite(ast.parse(text, filename), filename), filename, "exec", dont_inherit=True)
+def compile_source(source: Any, filename: str) -> Any:
+    """Code of the source, text or bytes, with guarded loops; raises what `compile` raises."""
+    return compile(rewrite(ast.parse(source, filename), filename), filename, "exec", dont_inherit=True)

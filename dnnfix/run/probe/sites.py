@@ -27,7 +27,10 @@ _positions: Dict[int, Tuple[CodeType, List[Any]]] = {}
 
 
 def configure(root: str, program: str) -> None:
-    """User code is what lies in the folder `root`, outside of installed packages; `program` is the program's file."""
+    """User code is what lies in the folder `root`, outside of installed packages; `program` is the program's file.
+
+    Paths of sites are relative to the program's folder, which may lie deeper than `root`.
+    """
     global _root, _program
     _root = root.rstrip(os.sep) + os.sep
     _program = program
@@ -104,10 +107,9 @@ def _relative(filename: str) -> Optional[str]:
         return ""
     if not _root.strip(os.sep) or not filename.startswith(_root):
         return None
-    path = filename[len(_root) :]
-    if "site-packages" in path or "dist-packages" in path:
+    if "site-packages" in filename or "dist-packages" in filename:
         return None
-    return path.replace(os.sep, "/")
+    return os.path.relpath(filename, os.path.dirname(_program)).replace(os.sep, "/")
 
 
 def _site(code: CodeType, lasti: int, line: Optional[int]) -> Optional[Site]:

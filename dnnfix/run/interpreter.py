@@ -1,0 +1,81 @@
+"""What is known of the user's interpreter: where it lives, and so what of the disk a trial needs to see."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from dnnfix.errors import InterpreterError
+
+OLDEST = (3, 8)
+"""The oldest Python that the probe is written for."""
+PREFIX_PARTS = ("bin", "lib", "lib64", "libexec", "share", "etc", "ssl", "nvvm", "targets", "pyvenv.cfg")
+"""What of an interpreter's folder is shown to a trial; an environment may share its folder with the user's files."""
+
+_QUESTION = """
+import importlib.util, json, os, site, sys
+user = site.getusersitepackages() if site.ENABLE_USER_SITE else None
+print(json.dumps({
+    "executable": sys.executable, "version": list(sys.version_info[:3]),
+    "prefixes": sorted({sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}),
+    "packages": [p for p in sys.path if os.path.isdir(p) and os.path.basename(p) in ("site-packages", "dist-packages")],
+    "user_base": site.getuserbase() if user and os.path.isdir(user) else None,
+    "installed": [n for n in ("torch", "keras", "tensorflow", "jax") if importlib.util.find_spec(n) is not None],
+}))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """An interpreter that can be started: its executable, its version and the paths that it reads from."""
+
+    executable: str
+    version: tuple[int, ...]
+    readable: tuple[str, ...]
+    user_base: str | None
+    installed: frozenset[str] = frozenset()
+    """Which of torch, keras, tensorflow and jax it has."""
+
+
+@lru_cache(maxsize=16)
+def describe(path: Path) -> Interpreter:
+    """Ask an interpreter about itself. Raises `InterpreterError` where it does not start or is too old."""
+    try:
+        done = subprocess.run(
+            [str(path), "-c", _QUESTION],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            cwd="/",
+            env={key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ},
+            stdin=subprocess.DEVNULL,
+        )
+        answer = json.loads(done.stdout.strip().splitlines()[-1]) if done.returncode == 0 else None
+    except (OSError, subprocess.TimeoutExpired, ValueError, IndexError) as error:
+        raise InterpreterError(f"The interpreter cannot be started; give another with --python. Received: {path} ({error})") from error
+    if answer is None:
+        said = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+        raise InterpreterError(f"The interpreter cannot be started; give another with --python. Received: {path} ({said[0]})")
+    if tuple(answer["version"]) < OLDEST:
+        raise InterpreterError(f"Programs are run in Python {OLDEST[0]}.{OLDEST[1]} or later. Received: {path} is {answer['version']}")
+    readable = [os.path.join(prefix, part) for prefix in answer["prefixes"] for part in PREFIX_PARTS]
+    readable += answer["packages"] + _hops(answer["executable"])
+    shown: dict[str, None] = {}
+    for place in readable:
+        if os.path.exists(place):
+            shown[place] = None
+            shown[os.path.realpath(place)] = None
+    return Interpreter(answer["executable"], tuple(answer["version"]), tuple(shown), answer["user_base"], frozenset(answer["installed"]))
+
+
+def _hops(executable: str) -> list[str]:
+    """The executable and every link on the way to the file that it is."""
+    found = [executable]
+    while os.path.islink(found[-1]) and len(found) < 20:
+        target = os.readlink(found[-1])
+        found.append(os.path.normpath(os.path.join(os.path.dirname(found[-1]), target)))
+    return found

@@ -1,0 +1,87 @@
+"""Which framework a program trains with, by its words, and the probe that goes with it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, List
+
+from . import wire
+
+KNOWN = ("torch", "keras", "tensorflow")
+_STANDS_FOR = {"torchvision": "torch", "torchaudio": "torch", "lightning": "torch", "pytorch_lightning": "torch"}
+_TORCH_WORDS = ("torch.nn", "nn.Module", "torch.optim", "optim.", "torch.autograd", "lightning")
+_FILES = 200
+"""Modules beside the program that are looked into where the program itself names no framework."""
+
+
+def named_in(text: str) -> List[str]:
+    """The frameworks that the text imports; by its words, so that a text that does not parse has them too."""
+    found = set()
+    for line in text.splitlines():
+        words = line.replace(",", " ").replace(".", " ").replace(";", " ").split()
+        if words[:1] == ["from"]:
+            found.update(words[1:2])
+        elif words[:1] == ["import"]:
+            found.update(words[1:])
+    found.update(_STANDS_FOR[word] for word in list(found) if word in _STANDS_FOR)
+    return [name for name in KNOWN if name in found]
+
+
+def named_below(folder: str) -> List[str]:
+    """The frameworks that the modules in `folder` import."""
+    found: List[str] = []
+    seen = 0
+    for place, folders, files in os.walk(folder):
+        folders.sort()
+        for name in sorted(files):
+            if not name.endswith(".py") or seen >= _FILES:
+                continue
+            seen += 1
+            try:
+                with open(os.path.join(place, name), encoding="utf-8", errors="replace") as stream:
+                    found += named_in(stream.read(200000))
+            except OSError:
+                continue
+    return [name for name in KNOWN if name in found]
+
+
+def primary(named: List[str], text: str) -> str:
+    """The framework that the program trains with, where it names several; `none` where it names none."""
+    if "torch" in named and (len(named) == 1 or any(word in text for word in _TORCH_WORDS)):
+        return "torch"
+    others = [name for name in named if name != "torch"]
+    return ("tensorflow" if "tensorflow" in others else others[0]) if others else "none"
+
+
+def observe(framework: str, job: Dict[str, Any]) -> List[Any]:
+    """Install the probe of a framework; gives its hooks. A framework that is not installed fails in the program."""
+    try:
+        if framework == "torch":
+            import torch  # noqa: F401
+
+            from . import torch_probe
+
+            return [torch_probe.install(wire, job)]
+        if framework in ("keras", "tensorflow"):
+            __import__(framework)
+            from . import keras_probe
+
+            return [keras_probe.install(wire, job)]
+    except Exception as error:
+        wire.emit("note", text="%s is not observed: %s: %s" % (framework, type(error).__name__, error))
+    return []
+
+
+def versions(named: List[str]) -> Dict[str, str]:
+    """The versions of Python, the frameworks and numpy."""
+    import platform
+
+    found = {"python": platform.python_version()}
+    from importlib.metadata import PackageNotFoundError, version
+
+    for name in list(named) + ["numpy"]:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

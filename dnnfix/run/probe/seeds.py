@@ -1,0 +1,41 @@
+"""Seeds every source of randomness that the program may draw from without a seed of its own."""
+
+from __future__ import annotations
+
+import random
+import sys
+from typing import Any, List
+
+
+def plant(seed: int, frameworks: List[str]) -> None:
+    """Seed what is imported; what the program seeds itself afterwards is its own affair."""
+    random.seed(seed)
+    numpy: Any = sys.modules.get("numpy")
+    if numpy is not None:
+        _numpy(numpy, seed)
+    torch: Any = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(seed)
+    for name in frameworks:
+        module: Any = sys.modules.get(name)
+        if name in ("keras", "tensorflow") and module is not None:
+            utilities = getattr(getattr(module, "keras", module), "utils", None)
+            if hasattr(utilities, "set_random_seed"):
+                utilities.set_random_seed(seed % 2**32)
+
+
+def _numpy(numpy: Any, seed: int) -> None:
+    """Also for generators that the program makes without a seed: they would take one from the system."""
+    numpy.random.seed(seed % 2**32)
+    made = [0]
+    original = numpy.random.default_rng
+
+    def default_rng(seed_given: Any = None, *rest: Any, **named: Any) -> Any:
+        given = named.pop("seed", seed_given)
+        if given is None:
+            made[0] += 1
+            given = [seed % 2**32, made[0]]
+        return original(given, *rest, **named)
+
+    default_rng.__doc__ = original.__doc__
+    numpy.random.default_rng = default_rng

@@ -1,0 +1,159 @@
+"""Runs programs in the sandbox: one warm process per kind of program, a fork of it per trial."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from pathlib import Path
+from types import TracebackType
+
+from dnnfix.errors import SandboxError
+from dnnfix.records import Trace
+from dnnfix.run import sandbox
+from dnnfix.run.engine import Engine, Order
+from dnnfix.run.interpreter import describe
+from dnnfix.run.job import Job, Tier
+from dnnfix.run.project import Project, gather, too_broad
+from dnnfix.run.zygote import Kind
+
+PRELOADED = ("numpy",)
+"""Modules that the warm process imports besides the framework, where the program imports them."""
+
+_IMPORTED = re.compile(rb"^\s*(?:from|import)\s+(\w+)", re.MULTILINE)
+_SPAWNS = re.compile(rb"""["']spawn["']|\.spawn\(|forkserver""")
+_WANTS_GPU = re.compile(rb"""\.cuda\(|["']cuda(?::\d+)?["']|device_put""")
+_ASKS_FOR_GPU = re.compile(rb"is_available\(|device_count\(|list_physical_devices\(")
+_BACKEND = re.compile(rb"""KERAS_BACKEND["']\s*\]?\s*[=,]\s*["'](\w+)["']""")
+
+
+class Runner:
+    """Runs jobs in the user's interpreter, each in a process that is forked for it and ended after it.
+
+    `tier` is the sandbox tier, `None` for the best that works; `trust` allows to run without any. `companions` is the
+    folder whose modules and data the programs may read; by default the folder of a job's own path, where that file
+    exists. `framework` is what to import beforehand (by default what the first program imports). `fresh` starts a new
+    interpreter for every job. Raises `SandboxError` and `InterpreterError`. To be closed, best by `with`; after that
+    nothing runs any more. May be used from several threads.
+    """
+
+    def __init__(
+        self,
+        interpreter: Path,
+        tier: Tier | None = None,
+        trust: bool = False,
+        companions: Path | None = None,
+        framework: str | None = None,
+        fresh: bool = False,
+    ) -> None:
+        path = Path(os.path.abspath(interpreter))
+        self._interpreter = describe(path)
+        self._confinement = sandbox.choose(path, tier, trust)
+        self._companions = companions.resolve() if companions is not None else None
+        self._framework = framework
+        self._fresh = fresh
+        self._projects: dict[object, Project] = {}
+        self._count = 0
+        self._engine = Engine(self._interpreter, self._confinement)
+
+    @property
+    def tier(self) -> Tier:
+        """The tier in use."""
+        return self._confinement.tier
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """What the tier does not hold on this machine, in words; also among the notes of every trace."""
+        return self._confinement.gaps
+
+    def run(self, job: Job) -> Trace:
+        """Run one job to its end or the end of its budget."""
+        return self._submit(job).result()
+
+    def run_many(self, jobs: Iterable[Job], parallel: int) -> Iterator[tuple[Job, Trace]]:
+        """Run jobs, up to `parallel` of them side by side, and give each with its trace as it is done."""
+        if parallel < 1:
+            raise ValueError(f"At least one job has to run at a time. Received: parallel={parallel}")
+        waiting = iter(jobs)
+        running: dict[Future[Trace], Job] = {}
+        try:
+            while True:
+                while len(running) < parallel and (job := next(waiting, None)) is not None:
+                    running[self._submit(job)] = job
+                if not running:
+                    return
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield running.pop(future), future.result()
+        finally:
+            for future in running:
+                self._engine.cancel(future)
+
+    def close(self) -> None:
+        """End everything that still runs."""
+        self._engine.close()
+        for project in self._projects.values():
+            with contextlib.suppress(OSError):
+                os.close(project.bundle)
+        self._projects.clear()
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _submit(self, job: Job) -> Future[Trace]:
+        if self._engine.closed:
+            raise SandboxError("The runner is closed.")
+        project, place = self._project(job)
+        return self._engine.submit(Order(job, project, place, self._kind(job, project)))
+
+    def _project(self, job: Job) -> tuple[Project, str]:
+        """The files that go with a job, and where in them the program lies."""
+        path = Path(os.path.abspath(job.path))
+        folder = self._companions
+        if folder is None and path.is_file():
+            folder = path.parent
+        name = path.name if job.path not in ("", "-") else "program.py"
+        place = name
+        if folder is not None and folder in path.parents:
+            place = str(path.relative_to(folder))
+        key = (folder, job.program if folder is not None and too_broad(folder) else None)
+        if key not in self._projects:
+            self._projects[key] = gather(folder, job.program)
+        return self._projects[key], place
+
+    def _kind(self, job: Job, project: Project) -> Kind:
+        """The kind of warm process that a job needs."""
+        imported = {name.decode("ascii", "replace") for name in _IMPORTED.findall(job.program)}
+        wants_tensorflow = "tensorflow" in imported and "tensorflow" in self._interpreter.installed
+        framework = self._framework or next((name for name in ("keras", "torch") if name in imported), None)
+        if "torchvision" in imported and framework is None:
+            framework = "torch"
+        gpu = bool(_WANTS_GPU.search(job.program)) and not _ASKS_FOR_GPU.search(job.program) and os.path.exists("/dev/nvidiactl")
+        alone = self._fresh or wants_tensorflow or gpu or bool(_SPAWNS.search(job.program)) or framework == "tensorflow"
+        self._count += 1
+        return Kind(
+            framework=framework if framework in self._interpreter.installed and not alone else None,
+            modules=PRELOADED,
+            backend=self._backend(job.program, wants_tensorflow),
+            gpu=gpu,
+            links=tuple(full for _path, full in project.links),
+            once=self._count if alone else None,
+            disk=job.budget.disk if alone else sandbox.ZYGOTE_DISK,
+        )
+
+    def _backend(self, program: bytes, wants_tensorflow: bool) -> str:
+        """The backend of Keras: the one that the program names, where it is installed."""
+        installed = self._interpreter.installed
+        named = _BACKEND.search(program)
+        if named and (name := named.group(1).decode("ascii", "replace")) in installed:
+            return name
+        if wants_tensorflow:
+            return "tensorflow"
+        return next((name for name in ("torch", "jax", "tensorflow") if name in installed), "torch")
