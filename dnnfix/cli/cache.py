@@ -70,12 +70,10 @@ class CheckCache:
 
     def get(self, path: str, key: str) -> FileReport | None:
         """What was said of the file under that key, if it is known."""
-        entry = self._entries.get(path)
-        if entry is None or entry[0] != key:
-            return None
         try:
-            return _report(path, entry[1])
-        except (ValueError, KeyError, TypeError, AttributeError):
+            known, report = self._entries[path]
+            return _report(path, report) if known == key else None
+        except (ValueError, KeyError, TypeError, AttributeError):  # unknown, or not written by us
             return None
 
     def put(self, path: str, key: str, report: FileReport) -> None:

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from dnnfix.cli.main import run
-from dnnfix.source.diff import unified_diff
-
-
-class Said(NamedTuple):
-    """What one call did."""
-
-    code: int
-    out: str
-    err: str
-
-
-Call = Callable[..., Said]
+from tests.cli.programs import Call, Said
 
 
 @pytest.fixture
@@ -46,17 +33,3 @@ def call(folder: Path, capsys: pytest.CaptureFixture[str]) -> Call:
         return Said(code, said.out, said.err)
 
     return made
-
-
-FAULTY = """import torch
-from torch import nn
-
-model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 10), nn.Softmax(dim=1))
-loss_fn = nn.CrossEntropyLoss()
-loss = loss_fn(model(torch.randn(32, 20)), torch.randint(0, 10, (32,)))
-"""
-"""A program with one fault that the source shows: softmax before a loss that applies it (DNF301, line 4)."""
-
-HEALTHY = "import torch\n\nprint(torch.zeros(3))\n"
-
-__all__ = ["FAULTY", "HEALTHY", "Call", "Said", "unified_diff"]

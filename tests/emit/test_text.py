@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -16,7 +17,7 @@ from dnnfix.records import Applicability, FileReport, Finding, Patch, Report, Si
 def underlined(finding: Finding, text: str) -> list[str]:
     lines = list(frame(finding, View(tuple(text.split("\n"))), PLAIN))
     found = []
-    for shown, marks in zip(lines, lines[1:], strict=False):
+    for shown, marks in pairwise(lines):
         if set(marks.split("|", 1)[-1].strip()) == {"^"}:
             found.append(shown[marks.index("^") : marks.rindex("^") + 1])
     return found
