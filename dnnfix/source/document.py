@@ -113,9 +113,8 @@ class Document:
         try:
             return self.container.write([self._splice(change, lines, starts) for change in changes])
         except UnicodeEncodeError as error:
-            raise EditError(
-                f"{self.path}: the encoding {self.encoding} has no {error.object[error.start]!r}, which the edit puts in."
-            ) from None
+            missing = error.object[error.start]
+            raise EditError(f"{self.path}: {self.encoding} has no {missing!r}, which the edit puts in.") from None
 
     def _splice(self, change: Change, lines: list[str], starts: list[int]) -> Splice:
         if change.whole_lines:

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dnnfix.errors import EditError, NestedSitesError, SiteNotFoundError
+from dnnfix.errors import EditError, InputError, NestedSitesError, SiteNotFoundError
 from dnnfix.records import (
     AddImport,
     Delete,
@@ -30,6 +30,7 @@ from dnnfix.records import (
 from dnnfix.source import expressions, statements
 from dnnfix.source.arguments import ElementEdit, element_changes
 from dnnfix.source.changes import TextChange, changed, in_document, ordered
+from dnnfix.source.document import read_document
 from dnnfix.source.parse import Unparsable, parse
 from dnnfix.source.program import Source
 from dnnfix.source.tree import Tree
@@ -68,7 +69,16 @@ def edit(source: Source, edits: Iterable[Edit]) -> Edited:
     except Unparsable as error:
         raise EditError(f"The edited {source.path} would not be Python: {error}") from None
     raw = source.document.apply([in_document(change, source.places) for change in changes])
+    if source.document.rewritten and _text_of(raw, source.path) != text:
+        raise EditError(f"{source.path} had to be rewritten to be read, and the edit cannot be carried back to it.")
     return Edited(raw, text)
+
+
+def _text_of(raw: bytes, path: str) -> str | None:
+    try:
+        return read_document(raw, path).text
+    except InputError:
+        return None
 
 
 def _changes(source: Source, edits: list[Edit]) -> list[TextChange]:

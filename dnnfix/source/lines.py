@@ -1,7 +1,7 @@
 """Lines that are analysed in another form than they have in the file, and the way back from one to the other.
 
 To make a snippet parse, lines lose prompts or indentation and get small rewrites. Each such line remembers which of its
-characters come from where in the file, so that an edit of the analysed text can be made in the file's own text.
+characters stand for which in the file, so that an edit of the analysed text can be made in the file's own text.
 """
 
 from __future__ import annotations
@@ -11,10 +11,15 @@ from typing import NamedTuple
 
 
 class Segment(NamedTuple):
-    """Characters of an analysed line; `origin` is their column (from 0) in the file's line, -1 for made-up ones."""
+    """Characters of an analysed line and what they stand for: `length` characters of the file's line from `origin`.
+
+    Where `copied` is false the characters are made up.
+    """
 
     text: str
     origin: int
+    length: int
+    copied: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +32,7 @@ class Line:
     @classmethod
     def of(cls, raw: str) -> Line:
         """A line that is analysed as it stands."""
-        return cls(raw, (Segment(raw, 0),) if raw else ())
+        return cls(raw, (Segment(raw, 0, len(raw)),) if raw else ())
 
     @property
     def text(self) -> str:
@@ -37,42 +42,61 @@ class Line:
     @property
     def prefix(self) -> str:
         """What the file has at the left of the analysed text: a prompt, or indentation that was taken away."""
-        if not self.segments or self.segments[0].origin < 0:
-            return ""
-        return self.raw[: self.segments[0].origin]
+        return self.raw[: self.segments[0].origin] if self.segments else ""
 
     def replaced(self, start: int, end: int, new: str) -> Line:
         """The line with the analysed characters from `start` to `end` (columns from 0) exchanged for `new`."""
-        before, after, at = [], [], 0
+        before: list[Segment] = []
+        after: list[Segment] = []
+        at = 0
         for segment in self.segments:
-            length = len(segment.text)
+            stop = at + len(segment.text)
             if at < start:
-                before.append(Segment(segment.text[: start - at], segment.origin))
-            if at + length > end:
-                cut = max(end - at, 0)
-                after.append(Segment(segment.text[cut:], segment.origin + cut if segment.origin >= 0 else -1))
-            at += length
-        made = [Segment(new, -1)] if new else []
-        return Line(self.raw, tuple(segment for segment in (*before, *made, *after) if segment.text))
+                before.append(_part(segment, 0, min(start, stop) - at))
+            if stop > end:
+                after.append(_part(segment, max(end - at, 0), len(segment.text)))
+            at = stop
+        origin = before[-1].origin + before[-1].length if before else 0
+        if start == end and not before:
+            origin = after[0].origin if after else 0
+        stop_raw = after[0].origin if after else len(self.raw)
+        if not before and end and after:
+            # What is taken from the left end of a line is out of the way of later edits, like a prompt.
+            origin = stop_raw if not new else self.segments[0].origin
+        made = [Segment(new, origin, max(stop_raw - origin, 0), copied=False)] if new else []
+        return Line(self.raw, (*before, *made, *after))
 
     def blanked(self, stand_in: str = "") -> Line:
         """The line analysed as `stand_in` alone."""
-        return Line(self.raw, (Segment(stand_in, -1),) if stand_in else ())
+        return Line(self.raw, (Segment(stand_in, 0, len(self.raw), copied=False),) if stand_in else ())
 
     def to_raw(self, column: int, *, end: bool) -> int | None:
-        """The column in the file of an analysed column (both from 0); `None` where made-up characters meet it.
+        """The column in the file of an analysed column (both from 0); `None` within made-up characters.
 
         `end` tells that the column ends a range, so that it belongs to the character before it.
         """
-        if not self.segments:
-            return len(self.raw) if not self.raw.strip() else None
+        left: int | None = None
+        right: int | None = None
         at = 0
-        found: int | None = None
         for segment in self.segments:
-            length = len(segment.text)
-            if segment.origin >= 0 and at <= column <= at + length:
-                found = segment.origin + column - at
-                if (at < column) if end else (column < at + length):
-                    return found
-            at += length
-        return found
+            stop = at + len(segment.text)
+            if at < column < stop:
+                return segment.origin + column - at if segment.copied else None
+            if stop == column:
+                left = segment.origin + segment.length
+            if at == column:
+                right = segment.origin
+            at = stop
+        if not self.segments and not self.raw.strip():
+            return min(column, len(self.raw))
+        first, second = (left, right) if end else (right, left)
+        return first if first is not None else second
+
+
+def _part(segment: Segment, start: int, end: int) -> Segment:
+    """The characters of a segment from `start` to `end`."""
+    if start == 0 and end == len(segment.text):
+        return segment
+    if segment.copied:
+        return Segment(segment.text[start:end], segment.origin + start, end - start)
+    return Segment(segment.text[start:end], segment.origin, segment.length, copied=False)

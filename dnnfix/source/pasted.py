@@ -1,0 +1,188 @@
+"""What comes along when code is pasted: Markdown fences, interpreter prompts, tracebacks, notebook magics, odd characters."""
+
+from __future__ import annotations
+
+import re
+
+from dnnfix.source.draft import Draft, Replacements, indent_of, ranges
+
+_FENCE = re.compile(r"\s*(?:```|~~~)\s*[\w+-]*\s*$")
+_PROMPT = re.compile(r"\s*(?:>>>|\.\.\.)(?: |$)|\s*In ?\[[\d ]*\]: ?|\s*\.{3,}: ?")
+_FIRST_PROMPT = re.compile(r"\s*(?:>>>(?: |$)|In ?\[[\d ]*\]:)")
+_TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\)")
+_ERROR = re.compile(r"\s*(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit)\b")
+_PROGRESS = re.compile(r"\s*(?:Epoch \d+/\d+|\d+/\d+ \[[=>.]*\]|_{20,}|={20,}|Using \w+ backend)")
+_MAGIC = re.compile(
+    r"(?P<indent>[ \t]*)(?:%(?P<timed>time(?:it)?|prun|memit)\s+(?P<rest>\S.*)|[%!?].*|[\w.]+\?{1,2}\s*)$"
+)
+_ASSIGNED = re.compile(r"[ \t]*[\w., ]+=[ \t]*(?P<magic>[%!].*)$")
+_CELL_MAGIC = re.compile(r"[ \t]*%%(?P<name>\w+)")
+_PYTHON_CELLS = frozenset(["time", "timeit", "capture", "prun", "python", "python3", "tensorflow_version"])
+
+_QUOTES = re.compile("[“”„‟«»″‘’‚‛′´]")
+_DOUBLE = frozenset("“”„‟«»″")
+_ODD = re.compile("[\uff01-\uff5e\u3000\u00a0\u2000-\u200f\u202a-\u202f\u205f\u2060\ufeff\u2010-\u2015\u2212×÷…、。]")
+_MEANT = {"\u3000": " ", "\u00a0": " ", "×": "*", "÷": "/", "…": "...", "、": ",", "。": "."}
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def fences(draft: Draft) -> bool:
+    """Keep only what stands between Markdown fences."""
+    marks = [number for number, line in enumerate(draft.lines) if _FENCE.match(line)]
+    if not marks or (len(marks) == 1 and marks[0] > 0):
+        return False
+    inside = False
+    for number, line in enumerate(draft.lines):
+        if _FENCE.match(line):
+            inside = not inside
+            draft.blank(number)
+        elif not inside and line.strip():
+            draft.blank(number)
+    draft.notes.append("only the code between Markdown fences was read")
+    return True
+
+
+def prompts(draft: Draft) -> bool:
+    """Take prompts away, and the output that stands between them."""
+    first = next((number for number, line in enumerate(draft.lines) if _FIRST_PROMPT.match(line)), None)
+    if first is None:
+        return False
+    for number in range(first, len(draft.lines)):
+        found = _PROMPT.match(draft.lines[number])
+        if found:
+            draft.replace(number, 0, found.end(), "")
+        elif draft.lines[number].strip():
+            draft.blank(number)
+    draft.notes.append("interpreter prompts and the output between them were left out")
+    return True
+
+
+def tracebacks(draft: Draft) -> bool:
+    """Leave out tracebacks and what training prints."""
+    left_out: list[int] = []
+    inside = False
+    for number, line in enumerate(draft.lines):
+        if _TRACEBACK.match(line):
+            inside = True
+        if inside or _PROGRESS.match(line):
+            left_out.append(number)
+        if inside and _ERROR.match(line):
+            inside = False
+    if inside:
+        # A traceback without its last line: only what is indented under it belongs to it.
+        start = max(n for n in left_out if _TRACEBACK.match(draft.lines[n]))
+        left_out = [n for n in left_out if n <= start or draft.lines[n][:1] in {" ", "\t"}]
+    for number in left_out:
+        draft.blank(number)
+    if left_out:
+        draft.notes.append(f"output of a run was left out (lines {ranges(left_out)})")
+    return bool(left_out)
+
+
+def magics(draft: Draft) -> bool:
+    """Put `pass` in the place of notebook magics and shell commands; a timed statement stays."""
+    text = draft.scan()
+    changed: list[int] = []
+    number = 0
+    while number < len(draft.lines):
+        line = draft.lines[number]
+        if text.depths[number] == 0 and number not in text.inside:
+            last = _magic(draft, number, line)
+            if last is not None:
+                changed += range(number, last + 1)
+                number = last
+        number += 1
+    if changed:
+        draft.notes.append(f"notebook magics and shell commands were left out (lines {ranges(changed)})")
+    return bool(changed)
+
+
+def _magic(draft: Draft, number: int, line: str) -> int | None:
+    """Take one magic away; the number of its last line, or `None` where there is none."""
+    cell = _CELL_MAGIC.match(line)
+    if cell:
+        draft.blank(number)
+        if cell["name"] in _PYTHON_CELLS:
+            return number
+        for other in range(number + 1, len(draft.lines)):
+            draft.blank(other)
+        return len(draft.lines) - 1
+    assigned = _ASSIGNED.match(line)
+    magic = _MAGIC.match(line)
+    if assigned:
+        draft.replace(number, assigned.start("magic"), len(line), "None")
+    elif magic and magic["rest"]:
+        draft.replace(number, len(magic["indent"]), magic.start("rest"), "")
+        return number
+    elif magic:
+        draft.blank(number, magic["indent"] + "pass")
+    else:
+        return None
+    while line.endswith("\\") and number + 1 < len(draft.lines):
+        number += 1
+        line = draft.lines[number]
+        draft.blank(number)
+    return number
+
+
+def characters(draft: Draft) -> bool:
+    """Read full-width punctuation, curly quotes and odd spaces as the characters that they stand for."""
+    quotes = draft.replace_all(_QUOTES, _quote)
+    others = draft.replace_all(_ODD, _plain)
+    if quotes or others:
+        draft.notes.append("full-width punctuation, curly quotes or odd spaces were read as their plain forms")
+    return quotes or others
+
+
+def surrogates(draft: Draft) -> bool:
+    """Read halves of characters, which notebooks can hold, as U+FFFD."""
+    found = [number for number, line in enumerate(draft.lines) if _SURROGATE.search(line)]
+    for number in found:
+        for match in reversed(list(_SURROGATE.finditer(draft.lines[number]))):
+            draft.replace(number, match.start(), match.end(), "\ufffd")
+    return bool(found)
+
+
+def common_indentation(draft: Draft) -> bool:
+    """Take away the indentation that all code shares."""
+    text = draft.scan()
+    code = [
+        number
+        for number, line in enumerate(draft.lines)
+        if line.strip() and number not in text.inside and not text.depths[number]
+    ]
+    solid = [number for number in code if not draft.lines[number].lstrip().startswith("#")]
+    if not solid:
+        return False
+    shared = indent_of(draft.lines[solid[0]])
+    for number in solid:
+        own = indent_of(draft.lines[number])
+        while not own.startswith(shared):
+            shared = shared[:-1]
+    if not shared:
+        return False
+    for number, line in enumerate(draft.lines):
+        if line.startswith(shared) and number not in text.inside:
+            draft.replace(number, 0, len(shared), "")
+        elif number in code:
+            draft.shift(number, "")
+    draft.notes.append("the indentation that all lines share was left out")
+    return True
+
+
+def _quote(match: re.Match[str]) -> Replacements:
+    return [(match.start(), match.end(), '"' if match.group() in _DOUBLE else "'")]
+
+
+def _plain(match: re.Match[str]) -> Replacements:
+    character = match.group()
+    code = ord(character)
+    if 0xFF01 <= code <= 0xFF5E:
+        plain = chr(code - 0xFEE0)
+    elif character in _MEANT:
+        plain = _MEANT[character]
+    elif 0x2010 <= code <= 0x2015 or code == 0x2212:
+        plain = "-"
+    else:
+        plain = " " if code in {0x202F, 0x205F} or 0x2000 <= code <= 0x200A else ""
+    return [(match.start(), match.end(), plain)]

@@ -1,0 +1,87 @@
+"""Python 2 read as Python 3, as far as the syntax goes: everything here is an error in Python 3."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from dnnfix.source.draft import Draft, Replacements
+from dnnfix.source.scan import Scan
+
+_STATEMENT = re.compile(
+    r"(?:^|[:;])[ \t]*(?P<word>print|exec)(?P<gap>(?:[ \t]*>>[ \t]*|[ \t]+(?=[^\s(=.,:)\]}]))|(?=[\"'`]))", re.MULTILINE
+)
+_EXCEPT = re.compile(r"^[ \t]*except[ \t]+(?:\([^)\n]*\)|[\w.]+)(?P<comma>[ \t]*,[ \t]*)\w+[ \t]*:", re.MULTILINE)
+_RAISE = re.compile(r"(?:^|[:;])[ \t]*raise[ \t]+[\w.]+(?P<comma>[ \t]*,[ \t]*)(?=\S)", re.MULTILINE)
+_OCTAL = re.compile(r"(?<![\w.])0(?=[0-7]+\b(?![.\w]))")
+_LONG = re.compile(r"(?<![\w.])(?:\d+|0[xX][0-9a-fA-F]+)(?P<suffix>[lL])\b")
+_RAW = re.compile(r"(?<!\w)[uU](?=[rR][\"'])")
+_UNEQUAL = re.compile(r"<>")
+_BACKTICKS = re.compile(r"`(?P<value>[^`\n]+)`")
+_LAMBDA = re.compile(r"\blambda[ \t]*(?P<open>\()[\w \t,]+(?P<close>\))[ \t]*:")
+
+
+def python2(draft: Draft) -> bool:
+    """Rewrite what only Python 2 takes."""
+    steps = (
+        draft.replace_all(_STATEMENT, _as_call(draft)),
+        draft.replace_all(_RAISE, _raised(draft)),
+        draft.replace_all(_EXCEPT, lambda m: [(m.start("comma"), m.end("comma"), " as ")]),
+        draft.replace_all(_BACKTICKS, lambda m: [(m.start(), m.start() + 1, "repr("), (m.end() - 1, m.end(), ")")]),
+        draft.replace_all(_UNEQUAL, lambda m: [(m.start(), m.end(), "!=")]),
+        draft.replace_all(_OCTAL, lambda m: [(m.start(), m.end(), "0o")]),
+        draft.replace_all(_LONG, lambda m: [(m.start("suffix"), m.end(), "")]),
+        draft.replace_all(_RAW, lambda m: [(m.start(), m.end(), "")]),
+        draft.replace_all(
+            _LAMBDA, lambda m: [(m.start("open"), m.end("open"), " "), (m.start("close"), m.end("close"), " ")]
+        ),
+    )
+    if any(steps):
+        draft.notes.append("Python 2 syntax was read as its Python 3 form")
+    return any(steps)
+
+
+def _as_call(draft: Draft) -> Callable[[re.Match[str]], Replacements]:
+    text, found = draft.text, draft.scan()
+
+    def replacements(match: re.Match[str]) -> Replacements:
+        end = _statement_end(text, found, match.end())
+        return [(match.start("gap"), match.end("gap"), "("), (end, end, ")")]
+
+    return replacements
+
+
+def _raised(draft: Draft) -> Callable[[re.Match[str]], Replacements]:
+    text, found = draft.text, draft.scan()
+
+    def replacements(match: re.Match[str]) -> Replacements:
+        end = _statement_end(text, found, match.end())
+        return [(match.start("comma"), match.end("comma"), "("), (end, end, ")")]
+
+    return replacements
+
+
+def _statement_end(text: str, found: Scan, start: int) -> int:
+    """Where the simple statement that `start` stands in ends: at a semicolon, a comment or an unbracketed line end."""
+    skipped = dict(found.strings)
+    comments = {begin for begin, _ in found.comments}
+    depth, at = 0, start
+    while at < len(text):
+        if at in skipped:
+            at = skipped[at]
+            continue
+        character = text[at]
+        if character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+        elif (
+            at in comments
+            or (character == ";" and depth <= 0)
+            or character == "\n"
+            and depth <= 0
+            and text[at - 1] != "\\"
+        ):
+            break
+        at += 1
+    return start + len(text[start:at].rstrip())
