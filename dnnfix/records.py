@@ -482,7 +482,8 @@ class Call:
     """One call of a layer, loss or tensor function, in the order of the run.
 
     For a call of a `Component`, `component` is its id, `made_at` its constructor's site and `args` the constructor's
-    arguments; for a function, `args` are the call's own arguments by name where they are plain values.
+    arguments; for a function, `args` are the call's own arguments by name where they are plain values. A loss has what is
+    given as its prediction as first input and what is given as its target as second, whatever their order in the text.
     """
 
     id: int

@@ -57,7 +57,7 @@ class ActivationRepeatedByLoss(FixTemplate):
         for call, facts in loss_calls(subject.network):
             if facts.prediction is not Prediction.LOGITS or not call.inputs:
                 continue
-            producer = through(subject.network, call.inputs[0 if facts.prediction_first else -1])
+            producer = through(subject.network, call.inputs[0])
             use = activation_of(producer) if producer is not None else None
             if producer is None or use is None or not use.facts.probabilities:
                 continue
