@@ -178,4 +178,3 @@ def _fits(schema: List[Tuple[str, str]], args: Tuple[Any, ...]) -> bool:
 
 def _is_list(kind: str) -> bool:
     return "[]" in kind or kind.startswith("List")
-

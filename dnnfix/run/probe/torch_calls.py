@@ -53,9 +53,11 @@ _WRAPPED = (
 class _Module:
     """A module whose `__call__` is under way."""
 
-    __slots__ = ("module", "root", "call", "transparent", "site", "is_root")
+    __slots__ = ("call", "is_root", "module", "root", "transparent")
 
-    def __init__(self, module: Any, root: Any, call: Optional[Dict[str, Any]], transparent: bool, is_root: bool) -> None:
+    def __init__(
+        self, module: Any, root: Any, call: Optional[Dict[str, Any]], transparent: bool, is_root: bool
+    ) -> None:
         self.module = module
         self.root = root
         self.call = call
@@ -71,7 +73,7 @@ class Recorder:
         self.ledger = Ledger()
         self.on = False
         self.step = 0
-        self.failed: Optional[Tuple[int, Dict[str, Any]]] = None
+        self.failed: Optional[Tuple[Any, Dict[str, Any]]] = None
         self.on_forward: Callable[[Any, Any], None] = lambda module, site: None
         self.on_output: Callable[[Any, Any], None] = lambda module, output: None
         self.on_input: Callable[[Any, Any, Any], None] = lambda module, args, kwargs: None
@@ -98,7 +100,10 @@ class Recorder:
         self._patches.put(torch.nn.Module, "__call__", self._wrap_call)
         for place, name in _WRAPPED:
             self._patches.put(sys.modules[place], name, functools.partial(self._wrap_function, place + "." + name))
-        for name, cls in (("torch.autograd.Variable", torch.autograd.Variable), ("torch.nn.Parameter", torch.nn.Parameter)):
+        for name, cls in (
+            ("torch.autograd.Variable", torch.autograd.Variable),
+            ("torch.nn.Parameter", torch.nn.Parameter),
+        ):
             self._patches.put(type(cls), "__call__", functools.partial(self._wrap_class, name, cls))
         if not self._entered:
             self._entered = True
@@ -199,7 +204,7 @@ class Recorder:
         for part, _ in self._paths.values():
             for buffer in part._buffers.values():
                 if buffer is not None:
-                    self.ledger.constants[id(buffer)] = buffer
+                    self.ledger.is_constant(buffer)
         self.components.describe_root(module)
         self.on_forward(module, sites.caller_site())
         self.on_input(module, args, kwargs)
@@ -360,8 +365,9 @@ class Recorder:
             self.stop()
 
     def _fail(self, error: BaseException, call: Dict[str, Any]) -> None:
-        if self.failed is None or self.failed[0] != id(error):
-            self.failed = (id(error), call)
+        mark = fingerprint(error)
+        if self.failed is None or self.failed[0] != mark:
+            self.failed = (mark, call)
 
 
 class _Mode(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
@@ -402,6 +408,11 @@ def _from_user(frame: Optional[FrameType]) -> bool:
 def _open(module: Any) -> bool:
     """Whether the insides of a library module are worth recording beside the module itself: whole models are."""
     return not type(module).__module__.startswith("torch.nn.")
+
+
+def fingerprint(error: BaseException) -> Tuple[Any, ...]:
+    """Tells exceptions apart without keeping them, and with them the program's frames, alive."""
+    return id(error), type(error), str(error)
 
 
 def _in_tracing() -> bool:

@@ -218,7 +218,9 @@ def members(module: Any) -> List[Tuple[str, Any, bool]]:
     return found
 
 
-def _collect(module: Any, path: str, registered: bool, found: List[Tuple[str, Any, bool]], seen: Dict[int, bool]) -> None:
+def _collect(
+    module: Any, path: str, registered: bool, found: List[Tuple[str, Any, bool]], seen: Dict[int, bool]
+) -> None:
     if id(module) in seen:
         return
     seen[id(module)] = True

@@ -14,7 +14,7 @@ import torch as _torch
 
 from . import sites
 from .torch_arguments import call_arguments
-from .torch_calls import Recorder
+from .torch_calls import Recorder, fingerprint
 from .torch_components import Components, members
 from .torch_guard import Quiet, guarded
 from .torch_names import class_name, is_container, is_user_class, plain
@@ -29,13 +29,15 @@ _MISSING = object()
 
 
 @guarded
-def call_in_flight(error: Optional[BaseException], recorder: Recorder, components: Components) -> Optional[Dict[str, Any]]:
+def call_in_flight(
+    error: Optional[BaseException], recorder: Recorder, components: Components
+) -> Optional[Dict[str, Any]]:
     """The fields of the innermost library call that raised; `None` where the exception came from elsewhere."""
     recorder.flush()
     if error is None:
         return recorder.failed[1] if recorder.failed else None
     chain = _chain(error)
-    if recorder.failed is not None and recorder.failed[0] in {id(one) for one in chain}:
+    if recorder.failed is not None and recorder.failed[0] in [fingerprint(one) for one in chain]:
         return recorder.failed[1]
     with Quiet():
         for one in chain:
@@ -54,7 +56,9 @@ def _chain(error: BaseException) -> List[BaseException]:
     return found
 
 
-def _from_traceback(traceback: Optional[TracebackType], recorder: Recorder, components: Components) -> Optional[Dict[str, Any]]:
+def _from_traceback(
+    traceback: Optional[TracebackType], recorder: Recorder, components: Components
+) -> Optional[Dict[str, Any]]:
     entries: List[TracebackType] = []
     while traceback is not None:
         entries.append(traceback)
@@ -85,7 +89,11 @@ def _called_in(entries: List[TracebackType], recorder: Recorder, components: Com
     for entry in entries:
         frame = entry.tb_frame
         owner = frame.f_locals.get("self")
-        if isinstance(owner, torch.nn.Module) and frame.f_code.co_name in {"_wrapped_call_impl", "_call_impl", "forward"}:
+        if isinstance(owner, torch.nn.Module) and frame.f_code.co_name in {
+            "_wrapped_call_impl",
+            "_call_impl",
+            "forward",
+        }:
             if is_container(owner) or is_user_class(type(owner)):
                 continue
             return _module_call(owner, frame, recorder, components)
@@ -94,7 +102,9 @@ def _called_in(entries: List[TracebackType], recorder: Recorder, components: Com
         if name is not None:
             local = entry.tb_frame.f_locals
             code = entry.tb_frame.f_code
-            given = {key: local[key] for key in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if key in local}
+            given = {
+                key: local[key] for key in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if key in local
+            }
             return _call(name, function, (), given, recorder)
     return None
 
@@ -105,10 +115,10 @@ def _module_call(module: Any, frame: FrameType, recorder: Recorder, components: 
     local = frame.f_locals
     if frame.f_code.co_name == "forward":
         names = frame.f_code.co_varnames[1 : frame.f_code.co_argcount]
-        given = [local[name] for name in names if name in local]
+        args, kwargs = tuple(local[name] for name in names if name in local), {}
     else:
-        given = [local.get("args", ()), local.get("kwargs", {})]
-    call = _call(fields.get("name") or class_name(type(module)), None, (given,), {}, recorder)
+        args, kwargs = tuple(local.get("args", ())), dict(local.get("kwargs", {}))
+    call = _call(fields.get("name") or class_name(type(module)), None, args, kwargs, recorder)
     path = next((path for root in components.roots for path, part, _ in members(root) if part is module), "")
     call.update(component=component, made_at=fields.get("site"), args=fields.get("args", {}), path=path)
     call["phase"] = "train" if module.training else "eval"
@@ -161,7 +171,13 @@ def _called_by(node: ast.Call, frame: FrameType, recorder: Recorder) -> Optional
     if isinstance(node.func, ast.Attribute):
         owner = _evaluate(node.func.value, frame)
         if isinstance(owner, torch.Tensor):
-            return _call("torch.Tensor." + node.func.attr, getattr(torch.Tensor, node.func.attr, None), (owner,) + args, kwargs, recorder)
+            return _call(
+                "torch.Tensor." + node.func.attr,
+                getattr(torch.Tensor, node.func.attr, None),
+                (owner,) + args,
+                kwargs,
+                recorder,
+            )
     function = _evaluate(node.func, frame)
     if function is _MISSING or isinstance(function, torch.nn.Module) or not callable(function):
         return None

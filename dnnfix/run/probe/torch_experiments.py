@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 import torch as _torch
 
@@ -120,7 +120,11 @@ class Experiments:
     def _main_root(self) -> Any:
         """The model with the most parameters."""
         sizes = [
-            (sum(p.numel() for _, part, _ in members(root) for p in part._parameters.values() if p is not None), -number, root)
+            (
+                sum(p.numel() for _, part, _ in members(root) for p in part._parameters.values() if p is not None),
+                -number,
+                root,
+            )
             for number, root in enumerate(self._components.roots)
         ]
         return max(sizes, key=lambda item: item[:2])[2] if sizes else None
@@ -178,15 +182,17 @@ class Experiments:
             if fields is None or fields["kind"] != "layer" or not fields["parameters"] or not call["inputs"]:
                 continue
             reached = _per_sample(call["inputs"][0]["shape"], seen.batch)
-            entered = [_per_sample(shape, None) for shape in self._sources(call)]
-            if reached is None or not entered or None in entered:
+            entered = [_per_sample(shape, None) or 0.0 for shape in self._sources(call)]
+            if reached is None or not max(entered, default=0.0):
                 return None
             return min(1.0, reached / max(entered))
         return None
 
     def _sources(self, call: Dict[str, Any]) -> List[List[int]]:
         """The shapes of the data from which the call's input was made."""
-        shapes, waiting, seen = [], [call["inputs"][0]], set()
+        shapes: List[List[int]] = []
+        waiting = [call["inputs"][0]]
+        seen: Set[Any] = set()
         while waiting and len(seen) < 200:
             value = waiting.pop()
             if value["id"] in seen:
@@ -286,5 +292,7 @@ def _fits(seen: _Seen, output: Any, size: int) -> str:
 
 
 def _flat(output: Any) -> Any:
-    parts = [tensor.detach().reshape(-1).to(torch.float64) for tensor in tensors_in(output) if tensor.is_floating_point()]
+    parts = [
+        tensor.detach().reshape(-1).to(torch.float64) for tensor in tensors_in(output) if tensor.is_floating_point()
+    ]
     return torch.cat(parts) if parts else None

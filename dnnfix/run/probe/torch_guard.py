@@ -34,13 +34,12 @@ class Quiet:
         self._gradients = gradients
         self._before = False
 
-    def __enter__(self) -> Quiet:
+    def __enter__(self) -> None:
         self._before = torch.is_grad_enabled()
         if not Quiet.depth:
             Quiet.outer_gradients = self._before
         Quiet.depth += 1
         torch._C._set_grad_enabled(self._gradients)
-        return self
 
     def __exit__(self, *exception: object) -> None:
         torch._C._set_grad_enabled(self._before)

@@ -30,23 +30,19 @@ RECORDED_PROPERTIES = frozenset({"data", "T", "mT", "H", "mH", "real", "imag"})
 LEAVING = frozenset({"torch.Tensor.item", "torch.Tensor.numpy", "torch.Tensor.tolist"})
 """Calls whose result is no tensor any more, so that gradients end there."""
 
-CONSTANTS = frozenset(
-    "torch." + name
-    for name in (
-        "zeros ones full empty eye arange range linspace logspace zeros_like ones_like full_like empty_like tril_indices "
-        "triu_indices hann_window hamming_window empty_strided scalar_tensor "
-        "Tensor.new_zeros Tensor.new_ones Tensor.new_full Tensor.new_empty"
-    ).split()
-)
+_CONSTANT_NAMES = """
+        zeros ones full empty eye arange range linspace logspace zeros_like ones_like full_like empty_like tril_indices
+        triu_indices hann_window hamming_window empty_strided scalar_tensor
+        Tensor.new_zeros Tensor.new_ones Tensor.new_full Tensor.new_empty
+"""
+CONSTANTS = frozenset("torch." + name for name in _CONSTANT_NAMES.split())
 """Functions whose result holds the same numbers whatever tensor they are given."""
 
-DATA = frozenset(
-    "torch." + name
-    for name in (
-        "tensor as_tensor asarray from_numpy frombuffer rand randn randint randperm rand_like randn_like randint_like "
-        "normal bernoulli poisson multinomial load Tensor.new_tensor Tensor.new autograd.Variable"
-    ).split()
-)
+_DATA_NAMES = """
+        tensor as_tensor asarray from_numpy frombuffer rand randn randint randperm rand_like randn_like randint_like
+        normal bernoulli poisson multinomial load Tensor.new_tensor Tensor.new autograd.Variable
+"""
+DATA = frozenset("torch." + name for name in _DATA_NAMES.split())
 """Functions that bring numbers up from outside, unless they are given a tensor, or what came out of one."""
 
 _LOSS_NAMES = frozenset({"cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div"})
@@ -72,14 +68,16 @@ def learn_functions() -> None:
     ]  # fmt: skip
     for prefix, owner in reversed(places):
         for name, value in vars(owner).items():
-            if callable(value) and not isinstance(value, type) and (name[0] != "_" or name[:2] == "__"):
-                _functions.setdefault(id(value), prefix + "." + name)
+            if callable(value) and not isinstance(value, type) and (name[0] != "_" or name in _OPERATORS):
+                _functions.setdefault(id(value), prefix + "." + _OPERATORS.get(name, name))
                 _kept.append(value)
 
 
 def loss_functions() -> List[str]:
     """The names, in torch.nn.functional, of the functions that compare a prediction with a target."""
-    return [name for name in dir(torch.nn.functional) if name[0] != "_" and (name.endswith("_loss") or name in _LOSS_NAMES)]
+    return [
+        name for name in dir(torch.nn.functional) if name[0] != "_" and (name.endswith("_loss") or name in _LOSS_NAMES)
+    ]
 
 
 def is_loss_function(name: str) -> bool:
@@ -99,7 +97,7 @@ def function_name(function: Any) -> Optional[str]:
         if plain is None and last.startswith("__r") and last not in {"__repr__", "__reduce_ex__"}:
             plain = last.strip("_")
         return "torch.Tensor." + plain if plain else None
-    name = _functions.get(id(function))
+    name = _functions.get(id(function)) or _functions.get(id(getattr(function, "__wrapped__", None)))
     if name is None:
         owner = getattr(getattr(function, "__objclass__", None), "__name__", "")
         name = ("torch.Tensor." if "Tensor" in owner else "torch.") + last

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 import torch as _torch
 
@@ -19,7 +19,7 @@ _MOST_NODES = 5000
 class _Known:
     """A parameter with its name and what was measured of it."""
 
-    __slots__ = ("name", "tensor", "component", "registered", "constant", "gradient", "update", "measured", "before")
+    __slots__ = ("before", "component", "constant", "gradient", "measured", "name", "registered", "tensor", "update")
 
     def __init__(self, name: str, tensor: Any, component: Optional[int], registered: bool) -> None:
         self.name = name
@@ -164,7 +164,8 @@ def parameters_of(optimizer: Any) -> List[Any]:
 
 def leaves_of(loss: Any) -> List[Any]:
     """The leaf tensors at the ends of a loss's graph."""
-    found, seen = [], set()
+    found: List[Any] = []
+    seen: Set[Any] = set()
     waiting = [loss.grad_fn]
     while waiting and len(seen) < _MOST_NODES:
         node = waiting.pop()

@@ -1,14 +1,14 @@
 """The probe for programs that use torch: puts the watchers in place and offers the hooks that the runner calls.
 
-    torch_calls        which library calls user code makes, on which tensors
-    torch_components   which layers, losses, optimizers, schedulers it constructs, and where
-    torch_data         data loaders
-    torch_loop         the order of the training loop's operations
-    torch_steps        loss, skill, gradients and updates of each step
-    torch_parameters   which parameters trained
-    torch_targets      prediction and target of the last loss
-    torch_crash        the call in flight when an exception leaves the program
-    torch_experiments  measurements on the model after the program has ended
+torch_calls        which library calls user code makes, on which tensors
+torch_components   which layers, losses, optimizers, schedulers it constructs, and where
+torch_data         data loaders
+torch_loop         the order of the training loop's operations
+torch_steps        loss, skill, gradients and updates of each step
+torch_parameters   which parameters trained
+torch_targets      prediction and target of the last loss
+torch_crash        the call in flight when an exception leaves the program
+torch_experiments  measurements on the model after the program has ended
 """
 
 from __future__ import annotations

@@ -20,8 +20,14 @@ _MOST_SAMPLES = 4096
 _WORST = -10.0
 _CLASS_LOSSES = frozenset({"cross_entropy", "nll_loss", "multi_margin_loss"})
 _WITHOUT_TARGET = frozenset(
-    "ctc_loss triplet_margin_loss triplet_margin_with_distance_loss margin_ranking_loss cosine_embedding_loss "
-    "hinge_embedding_loss".split()
+    {
+        "ctc_loss",
+        "triplet_margin_loss",
+        "triplet_margin_with_distance_loss",
+        "margin_ranking_loss",
+        "cosine_embedding_loss",
+        "hinge_embedding_loss",
+    }
 )
 
 
@@ -78,7 +84,7 @@ class Skill:
         if not high.numel() or not low.numel():
             return None
         below = torch.searchsorted(low, high).sum() + torch.searchsorted(low, high, right=True).sum()
-        return float(below) / (high.numel() * low.numel()) - 1.0
+        return float(below) / int(high.numel() * low.numel()) - 1.0
 
     def _explained_variance(self, prediction: Any, target: Any) -> Optional[float]:
         rows = target.reshape(target.shape[0], -1) if target.dim() > 1 else target.reshape(-1, 1)
@@ -117,9 +123,9 @@ def _as_classes(prediction: Any, target: Any, loss: str) -> Optional[Tuple[Any, 
             return None
         kept = wanted >= 0
         return named[kept], wanted[kept]
-    if prediction.shape == target.shape and prediction.dim() > 1 and prediction.shape[1] > 1:
-        if loss in {"cross_entropy", "kl_div"} or _is_one_hot(target):
-            return prediction.argmax(1).reshape(-1), target.argmax(1).reshape(-1)
+    several = prediction.shape == target.shape and prediction.dim() > 1 and prediction.shape[1] > 1
+    if several and (loss in {"cross_entropy", "kl_div"} or _is_one_hot(target)):
+        return prediction.argmax(1).reshape(-1), target.argmax(1).reshape(-1)
     return None
 
 

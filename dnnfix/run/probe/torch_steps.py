@@ -180,7 +180,11 @@ class Steps:
             self._end_recorded_step()
         elif len(self._times) < 10_000:
             self._times.append(now)
-        if self.index <= self._record or len(self._waiting) >= _WAITING_AT_MOST or now - self._flushed > _SECONDS_WAITING:
+        if (
+            self.index <= self._record
+            or len(self._waiting) >= _WAITING_AT_MOST
+            or now - self._flushed > _SECONDS_WAITING
+        ):
             self.flush()
         self._loop.step_done(self.index)
         self._recorder.settle()
@@ -216,7 +220,7 @@ class Steps:
     @guarded
     def finish(self) -> None:
         """The program has ended: write what is left."""
-        if self._backwards and self._without_optimizer():
+        if self._backwards and self._without_optimizer() and not budget.used_up():
             self._end_own_step()
         self.flush()
         self.parameters.survey()

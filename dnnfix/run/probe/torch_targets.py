@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from types import CodeType
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 import torch as _torch
 
@@ -21,7 +21,9 @@ from .torch_names import loss_functions
 torch: Any = _torch
 
 _FARTHEST = 64
-_SUBTRACTIONS = frozenset({"torch.Tensor.sub", "torch.sub", "torch.Tensor.rsub", "torch.subtract", "torch.Tensor.subtract"})
+_SUBTRACTIONS = frozenset(
+    {"torch.Tensor.sub", "torch.sub", "torch.Tensor.rsub", "torch.subtract", "torch.Tensor.subtract"}
+)
 _PRODUCTS = frozenset({"torch.Tensor.mul", "torch.mul"})
 _LOGARITHMS = frozenset({"torch.log", "torch.Tensor.log"})
 
@@ -78,7 +80,9 @@ class Targets:
         with Quiet():
             if self.replace is not None:
                 target = self.replace(target)
-                changed = (args[:1] + (target,) + args[2:], kwargs) if len(args) > 1 else (args, {**kwargs, "target": target})
+                changed = (
+                    (args[:1] + (target,) + args[2:], kwargs) if len(args) > 1 else (args, {**kwargs, "target": target})
+                )
             if self.observe is not None:
                 self.observe(name, function, prediction, target, {"args": args[2:], "kwargs": kwargs})
             if Quiet.outer_gradients:
@@ -113,7 +117,7 @@ class Targets:
 
 def _compared_in_graph(loss: Any, recorder: Any) -> Optional[Tuple[Any, Any, str]]:
     waiting: List[Any] = [recorder.producer_of(loss)]
-    seen = set()
+    seen: Set[int] = set()
     while waiting and len(seen) < _FARTHEST:
         call = waiting.pop(0)
         if call is None or call["id"] in seen:

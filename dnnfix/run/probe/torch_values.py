@@ -35,8 +35,14 @@ class Ledger:
         self._entries: Dict[int, Entry] = {}
         self._by_value: Dict[int, Entry] = {}
         self._next = 1
-        self.constants: Dict[int, Any] = {}
-        """Buffers of the models met so far, by identity."""
+        self._constants: Dict[int, Any] = {}
+
+    def is_constant(self, buffer: Any) -> None:
+        """Enter a buffer of a model: what it holds belongs to the model, wherever it once came from."""
+        self._constants[id(buffer)] = buffer
+        entry = self.known(buffer)
+        if entry is not None and entry.value["producer"] is None:
+            entry.value["origin"] = "constant"
 
     def known(self, item: Any) -> Optional[Entry]:
         """The entry of that very object; an array that is a view of a known array stands for it."""
@@ -90,7 +96,7 @@ class Ledger:
     def _origin(self, item: Any, inside: bool) -> Optional[str]:
         if not isinstance(item, torch.Tensor):
             return "data"
-        if self.constants.get(id(item)) is item:
+        if self._constants.get(id(item)) is item:
             return "constant"
         if isinstance(item, torch.nn.Parameter) or (item.requires_grad and item.is_leaf):
             return "parameter"
@@ -141,9 +147,8 @@ def tensors_in(item: Any, depth: int = 0) -> Iterator[Any]:
 
 def traceable(ledger: Ledger, item: Any, depth: int = 0) -> Iterator[Any]:
     """The tensors in an argument, and the arrays, lists and floats in it that are known to come from tensors."""
-    if isinstance(item, torch.Tensor):
-        yield item
-    elif isinstance(item, (float, list)) and ledger.known(item) is not None:
+    left_a_tensor = isinstance(item, (float, list)) and ledger.known(item) is not None
+    if left_a_tensor or isinstance(item, torch.Tensor):
         yield item
     elif type(item).__module__ == "numpy":
         if hasattr(item, "shape") and ledger.known(item) is not None:
