@@ -168,6 +168,8 @@ def read_document(raw: bytes, path: str) -> Document:
     recovered = recover(text)
     if isinstance(recovered, Unparsable):
         raise InputError(f"{path}: not Python, {recovered}; mend this line or give only the code.")
+    if recovered.rewritten and not recovered.tree.body:
+        raise InputError(f"{path}: no line of it is Python; give a Python program or a notebook.")
     return Document(
         path=path,
         container=PlainFile(decoded),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from dnnfix.source.draft import Draft, Replacements, indent_of, ranges
+from dnnfix.source.known import words
 
 _FENCE = re.compile(r"\s*(?:```|~~~)\s*[\w+-]*\s*$")
 _PROMPT = re.compile(r"\s*(?:>>>|\.\.\.)(?: |$)|\s*In ?\[[\d ]*\]: ?|\s*\.{3,}: ?")
@@ -16,8 +17,11 @@ _MAGIC = re.compile(
     r"(?P<indent>[ \t]*)(?:%(?P<timed>time(?:it)?|prun|memit)\s+(?P<rest>\S.*)|[%!?].*|[\w.]+\?{1,2}\s*)$"
 )
 _ASSIGNED = re.compile(r"[ \t]*[\w., ]+=[ \t]*(?P<magic>[%!].*)$")
-_CELL_MAGIC = re.compile(r"[ \t]*%%(?P<name>\w+)")
-_PYTHON_CELLS = frozenset(["time", "timeit", "capture", "prun", "python", "python3", "tensorflow_version"])
+_CELL_MAGIC = re.compile(r"[ \t]*%%(?P<name>!|\w+)")
+_FOREIGN_CELLS = words(
+    """! R SVG bash bigquery cmd css cython file html javascript js julia latex markdown perl pypy ruby script sh sql svg
+    system writefile"""
+)
 
 _QUOTES = re.compile("[“”„‟«»″‘’‚‛′´]")
 _DOUBLE = frozenset("“”„‟«»″")
@@ -102,7 +106,7 @@ def _magic(draft: Draft, number: int, line: str) -> int | None:
     cell = _CELL_MAGIC.match(line)
     if cell:
         draft.blank(number)
-        if cell["name"] in _PYTHON_CELLS:
+        if cell["name"] not in _FOREIGN_CELLS:
             return number
         for other in range(number + 1, len(draft.lines)):
             draft.blank(other)

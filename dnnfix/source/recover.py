@@ -16,6 +16,7 @@ from dnnfix.source.draft import Draft, indent_of, is_code, ranges
 from dnnfix.source.lines import Line
 from dnnfix.source.parse import Unparsable, parse
 from dnnfix.source.python2 import python2
+from dnnfix.source.scan import scan
 
 MAX_ATTEMPTS = 120
 """How often the parser is asked about one text."""
@@ -66,7 +67,7 @@ class _Recovery:
                 return self.first_error
             found = self._mend(found)
         draft = self.draft
-        if len(draft.blanked) > MAX_LEFT_OUT * self.solid or (draft.rewritten and not found.body):
+        if len(draft.blanked) > MAX_LEFT_OUT * self.solid:
             return self.first_error
         if draft.blanked:
             draft.notes.append(f"lines that are not Python were left out (lines {ranges(draft.blanked)})")
@@ -202,6 +203,14 @@ class _Recovery:
                 if not isinstance(found, Unparsable) or found.line > error.line:
                     self.draft, self.closed = closed, True
                     return found
+        if "never closed" in error.message:
+            closed = self.draft.copy()
+            if _close_line(closed, number):
+                found = self._parsed(closed)
+                if not isinstance(found, Unparsable) or found.line > error.line:
+                    self.draft = closed
+                    self.completed.add(number)
+                    return found
         candidates = [self._solid_at(number)]
         start = number
         depths = self.draft.scan().depths
@@ -224,6 +233,15 @@ class _Recovery:
         while number > 0 and not self.draft.lines[number].strip():
             number -= 1
         return range(number, number + 1)
+
+
+def _close_line(draft: Draft, number: int) -> bool:
+    """Put the brackets that a line opens and that are missing at its end."""
+    line = scan(draft.lines[number])
+    end = min([len(draft.lines[number].rstrip()), *(len(draft.lines[number][:at].rstrip()) for at, _ in line.comments)])
+    if line.unclosed:
+        draft.replace(number, end, end, "".join(_CLOSERS[bracket] for bracket in reversed(line.unclosed)))
+    return bool(line.unclosed)
 
 
 def _close(draft: Draft) -> bool:

@@ -287,7 +287,7 @@ def _import_anchor(module: ast.Module) -> tuple[ast.stmt | None, bool]:
             imported = imported or getattr(statement, "module", None) != "__future__"
         elif is_docstring:
             anchor = statement
-        elif imported or not isinstance(statement, (ast.Assign, ast.Expr)):
+        elif imported or not isinstance(statement, (ast.Assign, ast.Expr, ast.Pass)):
             break
     if anchor is not None:
         return anchor, True
