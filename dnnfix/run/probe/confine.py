@@ -12,9 +12,12 @@ from . import landlock, linux, seccomp
 FILES = 1024
 """Open files that a trial may have."""
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
-SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/proc", "/sys/devices/system", "/etc/ld.so.cache",
+SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/sys/devices/system", "/etc/ld.so.cache",
           "/etc/alternatives", "/etc/localtime", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf")  # fmt: skip
 """What a trial may read of the system where nothing but Landlock holds it."""
+PROCESSES = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/version", "/proc/uptime",
+             "/proc/filesystems", "/proc/sys/kernel/osrelease", "/proc/sys/vm/overcommit_memory", "/proc/sys/kernel/random")  # fmt: skip
+"""What of /proc it may read then: of processes only its own entry."""
 
 
 def limit(budget: Dict[str, Any], settings: Dict[str, Any]) -> None:
@@ -41,7 +44,7 @@ def lock(settings: Dict[str, Any], writable: List[str], readable: List[str]) -> 
     linux.drop_capabilities()
     linux.prctl(linux.DUMPABLE, 1)
     if settings["tier"] == "limits":
-        system = list(SYSTEM) + list(settings.get("readable", ())) + readable
+        system = list(SYSTEM) + list(PROCESSES) + list(settings.get("readable", ())) + readable
         _files, signals = landlock.restrict(system, writable, DEVICES)
         seccomp.restrict(network=True, signals=not signals)
     elif seccomp.supported() is None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import socket
 import sys
-import urllib.error
-from typing import Any, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from . import quiet, sites, wire
+from . import budget, opened, quiet, sites, wire
 
 FINISHED = "finished"
 CRASHED = "crashed"
@@ -32,7 +32,7 @@ def report(error: BaseException, hooks: List[Any]) -> Ending:
     frames = sites.frames_of(error.__traceback__)
     if isinstance(error, SyntaxError):
         frames = _syntax_frames(error) or frames
-    fields: dict = {"kind": _kind(error), "message": wire.shorten(_message(error)), "frames": frames}
+    fields: Dict[str, Any] = {"kind": _kind(error), "message": wire.shorten(_message(error)), "frames": frames}
     for hook in hooks:
         in_flight = getattr(hook, "call_in_flight", None)
         call = in_flight() if callable(in_flight) else None
@@ -68,10 +68,12 @@ def _environmental(error: BaseException) -> Optional[Ending]:
         return OUT_OF_MEMORY, message or "MemoryError"
     if _NO_GPU.search(message):
         return NEEDS_GPU, message
-    if isinstance(error, (socket.gaierror, socket.timeout, ConnectionError, urllib.error.URLError)) or _is_network(error):
+    if _is_network(error):
         return NEEDS_NETWORK, "%s: %s" % (_kind(error), message)
-    if isinstance(error, (FileNotFoundError, NotADirectoryError)) and error.filename is not None:
-        return NEEDS_DATA, str(error.filename)
+    if isinstance(error, OSError) and error.errno in _DISK_FULL:
+        return ENVIRONMENT, "the disk budget of %s bytes is used up" % budget.job.get("budget", {}).get("disk")
+    if isinstance(error, (FileNotFoundError, NotADirectoryError, PermissionError)) or _read_only(error):
+        return _file_refused(error)
     if isinstance(error, OSError) or type(error).__name__ == "ParserError":
         named = _NO_FILE.search(message)
         if named:
@@ -79,6 +81,27 @@ def _environmental(error: BaseException) -> Optional[Ending]:
     return None
 
 
+def _file_refused(error: OSError) -> Optional[Ending]:
+    """What to say of a file or folder that is not there, or that the sandbox keeps away."""
+    if error.filename is None:
+        return None
+    name = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else str(error.filename)
+    if any(frame["file"] == "subprocess.py" for frame in _raw_frames(error)):
+        return ENVIRONMENT, "the command %r is not there" % name
+    if opened.for_writing(name):
+        # A folder of the project that is missing is the program's own mistake; beyond it the sandbox refuses.
+        return (ENVIRONMENT, "the sandbox refuses to write %s" % name) if os.path.isabs(name) else None
+    if isinstance(error, PermissionError) and not os.path.isabs(name):
+        return None
+    return NEEDS_DATA, name
+
+
+def _read_only(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno == errno.EROFS
+
+
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_UNREACHABLE = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN, errno.EADDRNOTAVAIL)
 _NO_MEMORY = re.compile(r"can't allocate memory|Cannot allocate memory|out of memory|Unable to allocate .* for an array")
 _NO_GPU = re.compile(
     r"Torch not compiled with CUDA enabled|Found no NVIDIA driver|No CUDA GPUs are available|no NVIDIA GPU|CUDA driver"
@@ -92,17 +115,20 @@ _NO_FILE = re.compile(
 
 
 def _is_network(error: BaseException) -> bool:
+    if isinstance(error, (socket.gaierror, socket.timeout, ConnectionError)) and not isinstance(error, BrokenPipeError):
+        return True
+    if isinstance(error, OSError) and error.errno in _UNREACHABLE:
+        return True
     module = type(error).__module__.partition(".")[0]
     named = type(error).__name__
-    if module in ("requests", "urllib3", "httpx", "aiohttp", "huggingface_hub", "http"):
-        return any(word in named for word in ("Connect", "Timeout", "Proxy", "SSL", "LocalEntryNotFound", "Disconnected"))
-    if isinstance(error, PermissionError) and error.filename is None:
-        return any("socket" in frame["file"] for frame in _raw_frames(error))
+    if module in ("requests", "urllib", "urllib3", "httpx", "aiohttp", "huggingface_hub", "http"):
+        words = ("Connect", "Timeout", "Proxy", "SSL", "LocalEntryNotFound", "Disconnected", "URLError", "Offline")
+        return any(word in named for word in words)
     message = _message(error)
     return "URL fetch failure" in message or "We couldn't connect to" in message
 
 
-def _raw_frames(error: BaseException) -> Iterator[dict]:
+def _raw_frames(error: BaseException) -> Iterator[Dict[str, str]]:
     traceback = error.__traceback__
     while traceback is not None:
         yield {"file": os.path.basename(traceback.tb_frame.f_code.co_filename)}
@@ -133,7 +159,7 @@ def _exit(error: SystemExit) -> Ending:
     return EXITED, "the program ended itself with %s" % (code if isinstance(code, int) else repr(str(code)))
 
 
-def _syntax_frames(error: SyntaxError) -> List[dict]:
+def _syntax_frames(error: SyntaxError) -> List[Dict[str, Any]]:
     if not error.filename or not sites.is_user_file(error.filename) or not error.lineno:
         return []
     column = error.offset or 1

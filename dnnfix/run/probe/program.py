@@ -13,7 +13,7 @@ import tokenize
 import types
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import budget, companions, frameworks, loops, outcome, quiet, seeds, sites, wire
+from . import budget, companions, frameworks, loops, opened, outcome, quiet, seeds, sites, wire
 
 EXIT_CRASHED = 1
 """Exit code of the process after a program that did not finish."""
@@ -45,6 +45,7 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
     if announce is not None:
         os.write(announce, b"r")
         os.close(announce)
+    opened.watch()
     begun = time.monotonic()
     ended, detail = _execute(source, filename, job, hooks)
     ended, detail = _settle(ended, detail, hooks)

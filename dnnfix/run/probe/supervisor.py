@@ -34,6 +34,7 @@ def supervise(channel: socket.socket, descriptors: List[int], settings: Dict[str
         settings["scratch"] = os.path.join(settings["scratch"], "trial-%d" % os.getpid())
         os.mkdir(settings["scratch"], 0o700)
     if settings.get("nested"):
+        linux.prctl(linux.DUMPABLE, 1)
         isolate.enter()
     if sys.platform.startswith("linux"):
         linux.prctl(linux.PARENT_DEATH_SIGNAL, signal.SIGTERM)

@@ -28,6 +28,8 @@ def serve(control: socket.socket) -> None:
         reason = isolate.works()
         settings["nested"] = reason is None
         ready["nested"] = reason
+        # The zygote shows nothing of itself in /proc, not even which descriptors it has.
+        linux.prctl(linux.DUMPABLE, 0)
     else:
         settings["nested"] = False
     ready["threads"] = _threads()

@@ -1,0 +1,69 @@
+"""How a framework's probe stays out of the program's way: patches that can be undone, and failures that become notes.
+
+Whatever goes wrong in the probe, the program under observation must run as it would without it. So every piece of a
+probe that runs between two lines of the program is wrapped by `guarded`.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable, Dict, List, Tuple, TypeVar
+
+from . import wire
+
+_MOST_NOTES = 8
+_ABSENT = object()
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_noted: Dict[str, int] = {}
+
+
+def note(text: str) -> None:
+    """Tell the reader of the report something, once and not without end."""
+    if text not in _noted and len(_noted) < _MOST_NOTES:
+        _noted[text] = 1
+        wire.emit("note", text=text)
+
+
+def forget_notes() -> None:
+    """Begin a new run: every note may be written again."""
+    _noted.clear()
+
+
+def guarded(function: Function) -> Function:
+    """The function, with its own failures turned into a note and `None`."""
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            note("the probe failed in %s: %s: %s" % (function.__name__, type(error).__name__, str(error)[:200]))
+            return None
+
+    return wrapper  # type: ignore[return-value]
+
+
+class Patches:
+    """Attributes put in place of others, and put back."""
+
+    def __init__(self) -> None:
+        self._made: List[Tuple[Any, str, Any]] = []
+
+    def put(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        """Set `owner.name` to `make(what it is now)`; nothing happens where the owner has no such attribute."""
+        original = getattr(owner, name, None)
+        if original is None:
+            return
+        self._made.append((owner, name, vars(owner).get(name, _ABSENT)))
+        setattr(owner, name, make(original))
+
+    def undo(self) -> None:
+        """Put everything back."""
+        for owner, name, own in reversed(self._made):
+            if own is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, own)
+        self._made.clear()
