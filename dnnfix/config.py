@@ -22,7 +22,19 @@ FORMATS = ("text", "diff", "json", "sarif", "github")
 SANDBOXES = ("auto", "bubblewrap", "limits", "none")
 
 _SHOWN_ONLY = frozenset(
-    {"output_format", "unsafe", "jobs", "cache_dir", "exclude", "budget", "seed", "python", "sandbox", "trust", "test_command"}
+    {
+        "output_format",
+        "unsafe",
+        "jobs",
+        "cache_dir",
+        "exclude",
+        "budget",
+        "seed",
+        "python",
+        "sandbox",
+        "trust",
+        "test_command",
+    }
 )
 """Settings that change nothing in what the static analysis of a file finds."""
 
@@ -217,7 +229,9 @@ def _toml(path: Path) -> dict[str, Any]:
 
         return tomllib.loads(raw.decode("utf-8-sig"))
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}). Mend its permissions or pass --isolated.") from None
+        raise ConfigError(
+            f"{path}: cannot be read ({error.strerror}). Mend its permissions or pass --isolated."
+        ) from None
     except ValueError as error:
         raise ConfigError(f"{path}: is not valid TOML: {error}. Mend it or pass --isolated.") from None
 

@@ -114,7 +114,9 @@ def _named(selectors: Iterable[str], finding: Finding) -> bool:
     return any(matches(selector, finding.code, finding.rule) for selector in selectors)
 
 
-def _unused(comments: Iterable[Comment], used: Collection[Comment], checked: Collection[str]) -> Iterator[FindingResult]:
+def _unused(
+    comments: Iterable[Comment], used: Collection[Comment], checked: Collection[str]
+) -> Iterator[FindingResult]:
     for comment in comments:
         codes = [code for code in comment.codes if code.startswith("DNF")]
         if comment in used or not codes or not all(code in checked for code in codes):
@@ -200,7 +202,9 @@ def load_baseline(path: Path) -> dict[str, dict[str, int]]:
     try:
         stamp = path.stat().st_mtime_ns
     except OSError as error:
-        raise ConfigError(f"{path}: no baseline can be read ({error.strerror}). Make one with --write-baseline.") from None
+        raise ConfigError(
+            f"{path}: no baseline can be read ({error.strerror}). Make one with --write-baseline."
+        ) from None
     return _load_baseline(path, stamp)
 
 

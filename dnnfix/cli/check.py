@@ -108,9 +108,11 @@ class _Pool:
     """Processes that check files side by side; made when the first file needs one."""
 
     def __init__(self, jobs: int, patches: bool) -> None:
+        import signal
         from concurrent.futures import ProcessPoolExecutor
 
-        self._executor = ProcessPoolExecutor(jobs)
+        ignored = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; this process ends the others
+        self._executor = ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=ignored)
         self._patches = patches
 
     def submit(self, program: Program) -> Future[FileReport]:

@@ -32,7 +32,7 @@ class Console:
     out: TextIO = field(default_factory=lambda: sys.stdout)
     err: TextIO = field(default_factory=lambda: sys.stderr)
     _status: bool = False
-    _said: float = 0.0
+    _said: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         """Let no character of a program or path break the output, whatever the locale."""
@@ -49,6 +49,13 @@ class Console:
         self.clear()
         self.out.write(text)
         self.out.flush()
+
+    def write_bytes(self, raw: bytes) -> None:
+        """Results that are bytes: diffs and programs, whose encoding is their own."""
+        self.clear()
+        self.out.flush()
+        self.out.buffer.write(raw)
+        self.out.buffer.flush()
 
     def problem(self, text: str) -> None:
         """What went wrong; shown even when quiet."""

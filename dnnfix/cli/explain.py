@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 OPERANDS = "CODE|NAME ..."
 
-DESCRIPTION = """What a rule finds, why that is a fault, how it is repaired and how safe the repair is, with examples."""
+DESCRIPTION = (
+    """What a rule finds, why that is a fault, how it is repaired and how safe the repair is, with examples."""
+)
 
 EXAMPLES = """  dnnfix explain DNF302
   dnnfix explain softmax-before-cross-entropy

@@ -60,7 +60,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if arguments.diff and arguments.output_format not in (None, "diff"):
         raise ConfigError(f"--diff is a format of its own. Received: --output-format {arguments.output_format}")
     if arguments.interactive and "-" in arguments.paths:
-        raise ConfigError("--interactive reads your answers from standard input, so the program cannot come from there.")
+        raise ConfigError(
+            "--interactive reads your answers from standard input, so the program cannot come from there."
+        )
     if arguments.diff:
         arguments.output_format = "diff"
     session = Session(arguments, console)
@@ -93,8 +95,7 @@ def _apply(session: Session, program: Program, report: FileReport, patches: tupl
     with session.guarding(program):
         after = taken(program.raw, patches)
         if program.file is None:
-            session.console.out.buffer.write(after)
-            session.console.out.buffer.flush()
+            session.console.write_bytes(after)
         elif patches:
             replace_file(program.file, program.raw, after)
             session.console.remark(f"{program.path}: applied {', '.join(patch.id for patch in patches)}")

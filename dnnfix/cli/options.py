@@ -36,16 +36,22 @@ def overrides(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def add_paths(parser: argparse.ArgumentParser) -> None:
     """What to work on."""
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="files (.py, .ipynb), folders, or - for standard input")
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="files (.py, .ipynb), folders, or - for standard input"
+    )
     parser.add_argument(
         "--stdin-filename", metavar="NAME", default="stdin.py", help="what to call standard input (%(default)s)"
     )
-    parser.add_argument("--exclude", action=Codes, metavar="PATTERN", help="paths to pass over in folders, e.g. 'old/*'")
+    parser.add_argument(
+        "--exclude", action=Codes, metavar="PATTERN", help="paths to pass over in folders, e.g. 'old/*'"
+    )
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """Which rules take part."""
-    group = parser.add_argument_group("rules", "Codes (DNF302), prefixes (DNF3), rule names or ALL, separated by commas.")
+    group = parser.add_argument_group(
+        "rules", "Codes (DNF302), prefixes (DNF3), rule names or ALL, separated by commas."
+    )
     group.add_argument("--select", action=Codes, metavar="CODES", help="look for these only")
     group.add_argument("--extend-select", action=Codes, metavar="CODES", help="look for these too")
     group.add_argument("--ignore", action=Codes, metavar="CODES", help="do not look for these")
@@ -64,7 +70,9 @@ def add_running(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("runs")
     group.add_argument("--python", metavar="PATH", help="the interpreter that has the program's packages (this one)")
     group.add_argument("--budget", type=float, metavar="SECONDS", help="time for one file, runs included (60)")
-    group.add_argument("--seed", type=int, metavar="N", help="the first random seed (0); the same seed, the same report")
+    group.add_argument(
+        "--seed", type=int, metavar="N", help="the first random seed (0); the same seed, the same report"
+    )
     group.add_argument("--jobs", type=int, metavar="N", help="runs side by side (as many as there are cores)")
     group.add_argument(
         "--sandbox", choices=SANDBOXES, help="how programs are kept from your machine (auto: the best that works here)"
@@ -77,7 +85,9 @@ def add_running(parser: argparse.ArgumentParser) -> None:
 
 def add_configuration(parser: argparse.ArgumentParser) -> None:
     """Where settings and caches are."""
-    group = parser.add_argument_group("settings", "From [tool.dnnfix] in pyproject.toml or from dnnfix.toml; nearest wins.")
+    group = parser.add_argument_group(
+        "settings", "From [tool.dnnfix] in pyproject.toml or from dnnfix.toml; nearest wins."
+    )
     group.add_argument("--config", metavar="FILE", help="take the settings from this file")
     group.add_argument("--isolated", action="store_true", help="take no settings from files")
     group.add_argument("--cache-dir", metavar="FOLDER", help="where caches and certificates go (~/.cache/dnnfix)")
@@ -95,7 +105,9 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 def add_talking(parser: argparse._ActionsContainer) -> None:
     """How much is said."""
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress and no remarks")
-    parser.add_argument("-v", "--verbose", action="store_true", help="every candidate, and tracebacks of internal errors")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="every candidate, and tracebacks of internal errors"
+    )
     parser.add_argument("--no-color", action="store_true", help="no colour (also: NO_COLOR in the environment)")
 
 

@@ -123,6 +123,8 @@ class Output:
         text = made()
         if self.file is not None:
             self._buffer.write(text)
+        elif text and self.format == "diff":
+            self.console.write_bytes(text.encode("utf-8", "surrogateescape"))
         elif text:
             self.console.write(text)
 

@@ -27,7 +27,9 @@ def near(word: str, known: list[tuple[str, str]]) -> str:
     import difflib
 
     words = [text for pair in known for text in pair]
-    found = difflib.get_close_matches(word.upper(), words, n=1, cutoff=0.8) or difflib.get_close_matches(word, words, n=1)
+    found = difflib.get_close_matches(word.upper(), words, n=1, cutoff=0.8) or difflib.get_close_matches(
+        word, words, n=1
+    )
     return f" Did you mean `{found[0]}`?" if found else ""
 
 

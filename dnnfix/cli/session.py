@@ -63,7 +63,7 @@ class Session:
             if self._baseline is not None and program.settings.baseline is not None:
                 program = replace(program, settings=replace(program.settings, baseline=None))
             if number:
-                self.console.progress(f"{number} files done, at {program.path}")
+                self.console.progress(f"{program.path} (number {number + 1})")
             yield program
 
     @contextlib.contextmanager

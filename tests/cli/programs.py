@@ -17,7 +17,6 @@ class Said(NamedTuple):
 Call = Callable[..., Said]
 
 
-
 FAULTY = """import torch
 from torch import nn
 

@@ -162,7 +162,7 @@ def test_standard_input(call: Call, faulty: Path, monkeypatch: pytest.MonkeyPatc
         ("undecodable.py", b"# coding: utf-8\nimport torch\nx = '\xff\xfe CrossEntropyLoss softmax'\n"),
         ("broken.py", b"import torch\nCrossEntropyLoss softmax ((((( def 8 = '''"),
         ("broken.ipynb", b"{'cells': torch CrossEntropyLoss softmax"),
-        ("list.ipynb", b"[1, 2, \"torch CrossEntropyLoss softmax\"]"),
+        ("list.ipynb", b'[1, 2, "torch CrossEntropyLoss softmax"]'),
     ],
 )
 def test_bad_input_is_never_a_traceback(call: Call, faulty: Path, name: str, raw: bytes) -> None:

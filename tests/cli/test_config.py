@@ -24,7 +24,9 @@ def test_nearest_wins(tmp_path: Path) -> None:
 
 
 def test_command_line_over_file(tmp_path: Path) -> None:
-    (tmp_path / "dnnfix.toml").write_text('select = ["DNF1"]\nbudget = 5\nseed = 3\n[per-file-ignores]\n"t/*" = ["DNF2"]\n')
+    (tmp_path / "dnnfix.toml").write_text(
+        'select = ["DNF1"]\nbudget = 5\nseed = 3\n[per-file-ignores]\n"t/*" = ["DNF2"]\n'
+    )
     settings = load(tmp_path, {"select": ["DNF3"], "seed": None})
     assert (settings.select, settings.budget, settings.seed) == (("DNF3",), 5.0, 3)
     assert settings.per_file_ignores == (("t/*", ("DNF2",)),)

@@ -25,7 +25,15 @@ def parted(text: str, *findings: Finding, settings: Settings | None = None, path
 
 @pytest.mark.parametrize(
     "comment",
-    ["# noqa", "# noqa: DNF302", "#noqa:DNF302", "# NOQA : dnf302", "# noqa: E501,DNF302", "# noqa: E501 DNF3", "# why # noqa"],
+    [
+        "# noqa",
+        "# noqa: DNF302",
+        "#noqa:DNF302",
+        "# NOQA : dnf302",
+        "# noqa: E501,DNF302",
+        "# noqa: E501 DNF3",
+        "# why # noqa",
+    ],
 )
 def test_silenced(comment: str) -> None:
     result = parted(f"x = 1  {comment}\n", finding(1))
@@ -119,7 +127,9 @@ def test_baseline_text_does_not_depend_on_order(tmp_path: Path) -> None:
     assert one.text() == two.text()
 
 
-@pytest.mark.parametrize("text", [None, "", "[]", '{"schema": "other/1", "files": {}}', '{"schema": "dnnfix-baseline/1"}'])
+@pytest.mark.parametrize(
+    "text", [None, "", "[]", '{"schema": "other/1", "files": {}}', '{"schema": "dnnfix-baseline/1"}']
+)
 def test_what_is_no_baseline(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "b.json").write_text(text)

@@ -75,7 +75,9 @@ def patch(found: Finding, id: str = "patch-1", **words: object) -> Patch:
 def repaired() -> FileReport:
     """One repaired finding with a rejected rival, and one each that was rejected, declined and failed."""
     first = finding()
-    crash = finding("DNF201", 2, symptom=Symptom.CRASH, rule="size-mismatch", family=Family.LAYER_DIMENSION, evidence={})
+    crash = finding(
+        "DNF201", 2, symptom=Symptom.CRASH, rule="size-mismatch", family=Family.LAYER_DIMENSION, evidence={}
+    )
     refused = patch(
         crash,
         "patch-2",
@@ -95,7 +97,10 @@ def repaired() -> FileReport:
             FindingResult(finding("DNF402", 1), FindingOutcome.FAILED, "synthesize: KeyError"),
         ),
         patches=(patch(first), refused, unproven, rival),
-        runs=(RunRecord("run-1", RunOutcome.FINISHED, 0.51234, 0), RunRecord("run-2", RunOutcome.NEEDS_GPU, 0.1, 1, ("stub",))),
+        runs=(
+            RunRecord("run-1", RunOutcome.FINISHED, 0.51234, 0),
+            RunRecord("run-2", RunOutcome.NEEDS_GPU, 0.1, 1, ("stub",)),
+        ),
         unchecked=("training beyond 20 steps",),
         sandbox="bubblewrap",
         notes=("the data is synthetic",),

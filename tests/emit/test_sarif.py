@@ -13,7 +13,9 @@ from dnnfix.emit.rules import UNUSED, Rule
 from dnnfix.emit.view import View
 from dnnfix.records import Report
 
-RULE = Rule("DNF301", "activation-repeated-by-loss", "loss-activation", "activation", "Twice.", "Twice.\n\n" + "why " * 400)
+RULE = Rule(
+    "DNF301", "activation-repeated-by-loss", "loss-activation", "activation", "Twice.", "Twice.\n\n" + "why " * 400
+)
 
 
 @pytest.fixture

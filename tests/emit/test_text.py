@@ -80,7 +80,9 @@ def test_no_problems_never_stands_alone() -> None:
 
 def test_summary_counts(report: Report) -> None:
     text = summary(report)
-    assert text.startswith("Found 5 problems in 2 files: 1 repaired, 1 rejected, 2 declined, 1 failed. 1 input could not")
+    assert text.startswith(
+        "Found 5 problems in 2 files: 1 repaired, 1 rejected, 2 declined, 1 failed. 1 input could not"
+    )
 
 
 def test_github_escapes(report: Report, views: dict[str, View]) -> None:

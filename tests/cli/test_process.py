@@ -1,0 +1,132 @@
+"""The command as a process: what it imports, a closed pipe, Ctrl-C, other locales."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.programs import FAULTY
+
+ROOT = Path(__file__).parents[2]
+HEAVY = ("torch", "keras", "tensorflow", "numpy", "libcst", "rich", "pydantic", "typer")
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), **more}
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    for number in range(300):
+        (tmp_path / f"m{number}.py").write_text(FAULTY)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "argv", [["--help"], ["check", "a.py"], ["check", "a.py", "--output-format", "github"], ["templates"]]
+)
+def test_light_start(tmp_path: Path, argv: list[str]) -> None:
+    (tmp_path / "a.py").write_text(FAULTY)
+    code = (
+        "import sys; from dnnfix.cli.main import run; run(sys.argv[1:]); "
+        f"print('HEAVY', sorted(set({HEAVY!r}) & set(sys.modules)))"
+    )
+    cache = str(tmp_path / "cache")
+    done = subprocess.run(
+        [sys.executable, "-c", code, *argv],
+        cwd=tmp_path,
+        env=environment(XDG_CACHE_HOME=cache),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "HEAVY []"
+
+
+def test_closed_pipe(many: Path) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m dnnfix check . --no-cache | head -n 1; echo ${{PIPESTATUS[0]}}"],
+        cwd=many,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "141"
+    assert "Traceback" not in done.stderr and "BrokenPipe" not in done.stderr
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_interrupt(many: Path, jobs: str) -> None:
+    argv = [sys.executable, "-m", "dnnfix", "check", ".", "--no-cache", "--jobs", jobs]
+    process = subprocess.Popen(
+        argv,
+        cwd=many,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert "DNF301" in process.stdout.readline()
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "interrupted" in err and "Traceback" not in err
+    assert "Found " in out
+    time.sleep(0.1)
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
+def test_locale_without_unicode(tmp_path: Path) -> None:
+    (tmp_path / "ü.py").write_text(FAULTY.replace("loss =", "größe ="), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "dnnfix", "check", "."],
+        cwd=tmp_path,
+        env=environment(LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0", XDG_CACHE_HOME=str(tmp_path / "c")),
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 1 and b"DNF301" in done.stdout and b"Traceback" not in done.stderr
+
+
+def test_no_colour_in_a_pipe(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(FAULTY)
+    argv = [sys.executable, "-m", "dnnfix", "check", "a.py"]
+    done = subprocess.run(argv, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert "\033" not in done.stdout
+
+
+def test_colour_on_a_terminal(tmp_path: Path) -> None:
+    import pty
+
+    (tmp_path / "a.py").write_text(FAULTY)
+
+    def shown(**more: str) -> str:
+        main, side = pty.openpty()
+        argv = [sys.executable, "-m", "dnnfix", "check", "a.py"]
+        variables = {**environment(TERM="xterm", **more)}
+        if not more:
+            variables.pop("NO_COLOR", None)
+        process = subprocess.Popen(argv, cwd=tmp_path, env=variables, stdout=side, stderr=side)
+        os.close(side)
+        text = b""
+        try:
+            while block := os.read(main, 65536):
+                text += block
+        except OSError:
+            pass
+        process.wait(timeout=30)
+        os.close(main)
+        return text.decode()
+
+    assert "\033[31mDNF301" in shown()
+    assert "\033[31m" not in shown(NO_COLOR="1")

@@ -1,0 +1,188 @@
+"""The shape of the project: links, modules that stand alone, and arrows between packages that never point back."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import dnnfix
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "dnnfix"
+FRAMEWORKS = {"torch", "keras", "tensorflow", "numpy"}
+CATALOGUE = {"fix_templates", "validators"}
+
+FLOOR = {"records", "errors"}
+ENGINE = {"detect", "synthesize", "validate", "reproduce", "emit"}
+OBSERVATION = {"network", "run", "source"}
+CONTRACT = {"subject", "template", "config", "suppress"}
+"""What a template is told and what a user set: below the engine, above the source."""
+
+MAY_IMPORT = {
+    "records": set[str](),
+    "errors": set[str](),
+    "config": FLOOR | {"run"},
+    "suppress": FLOOR | {"config"},
+    "source": FLOOR,
+    "run": FLOOR,
+    "network": FLOOR | OBSERVATION,
+    "subject": FLOOR | OBSERVATION,
+    "template": FLOOR | OBSERVATION | {"subject"},
+    **{name: FLOOR | OBSERVATION | CONTRACT | ENGINE for name in ENGINE},
+    "validate": FLOOR | OBSERVATION | CONTRACT | ENGINE | {"registry"},  # the ladder asks it for the validators
+    "api": FLOOR | OBSERVATION | CONTRACT | {"synthesize", "validate"},
+    "registry": FLOOR | CONTRACT | {"validate"},
+    "pipeline": FLOOR | OBSERVATION | CONTRACT | ENGINE | {"registry"},
+    "testing": FLOOR | OBSERVATION | CONTRACT | ENGINE | {"registry", "pipeline"},
+    "cli": FLOOR | OBSERVATION | CONTRACT | ENGINE | {"registry", "pipeline", "cli"},
+    "bench": FLOOR | OBSERVATION | CONTRACT | ENGINE | {"registry", "pipeline"},
+    "forge": FLOOR | OBSERVATION | CONTRACT | ENGINE | {"registry", "pipeline"},
+    "__main__": {"cli"},
+    "__init__": FLOOR | CONTRACT | {"pipeline"},
+}
+"""For each part of the package, the other parts that it may import (DESIGN, "Layout")."""
+
+
+def modules() -> list[Path]:
+    """Every module of the engine and of the catalogue, once, by its path under `dnnfix/`."""
+    found = []
+    for folder, _, files in os.walk(PACKAGE, followlinks=True):
+        found += [Path(folder, name) for name in files if name.endswith(".py")]
+    return sorted(found)
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def in_probe(path: Path) -> bool:
+    return path.is_relative_to(PACKAGE / "run" / "probe")
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every name that a module imports, wherever in it; `from dnnfix import x` is `dnnfix.x`."""
+    tree = ast.parse(path.read_bytes())
+    package = name_of(path).split(".") if path.name == "__init__.py" else name_of(path).split(".")[:-1]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                base = ".".join([*package[: len(package) - node.level + 1], *([base] if base else [])])
+            yield from (f"{base}.{alias.name}" for alias in node.names) if base == "dnnfix" else (base,)
+
+
+MODULES = modules()
+ENGINE_MODULES = [p for p in MODULES if part_of(p) not in CATALOGUE and not in_probe(p)]
+IDS = {path: str(path.relative_to(PACKAGE)) for path in MODULES}
+
+
+def test_links_are_committed_and_lead_to_the_catalogue() -> None:
+    for name in sorted(CATALOGUE):
+        assert os.readlink(PACKAGE / name) == f"../{name}"
+        assert not (ROOT / name / "__init__.py").exists(), "a package of that name would shadow another on PyPI"
+    listed = subprocess.run(["git", "ls-files", "-s", "dnnfix"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode == 0 and listed.stdout:
+        links = {line.split("\t")[1] for line in listed.stdout.splitlines() if line.startswith("120000")}
+        assert {f"dnnfix/{name}" for name in CATALOGUE} <= links
+
+
+@pytest.mark.parametrize("path", ENGINE_MODULES, ids=IDS.get)
+def test_arrows_point_down(path: Path) -> None:
+    part = part_of(path)
+    assert part in MAY_IMPORT, f"say in MAY_IMPORT where {part} stands"
+    used = {name.split(".")[1] for name in imports(path) if name.startswith("dnnfix.") and name != "dnnfix.__version__"}
+    wrong = used - MAY_IMPORT[part] - {part}
+    assert not wrong, f"dnnfix.{part} must not import {sorted(wrong)}"
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if part_of(p) in CATALOGUE], ids=IDS.get)
+def test_catalogue_imports_only_the_api(path: Path) -> None:
+    used = {name for name in imports(path) if name.split(".")[0] == "dnnfix"}
+    own = {name for name in used if name.startswith(("dnnfix.fix_templates", "dnnfix.validators"))}
+    assert used - own <= {"dnnfix.api"}
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if in_probe(p)], ids=IDS.get)
+def test_probe_imports_nothing_of_dnnfix(path: Path) -> None:
+    """It runs in the user's interpreter: the standard library, the frameworks, and its own modules relatively."""
+    own = {p.stem for p in (PACKAGE / "run" / "probe").glob("*.py")} | {"dnnfix_probe"}  # its name when started by path
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level < 2, f"line {node.lineno} leaves the probe"
+            names = [node.module] if node.module and not node.level else []
+        foreign = {name.split(".")[0] for name in names} - sys.stdlib_module_names - FRAMEWORKS - own
+        assert not foreign
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if not in_probe(p)], ids=IDS.get)
+def test_parent_never_imports_a_framework(path: Path) -> None:
+    assert not {name.split(".")[0] for name in imports(path)} & FRAMEWORKS
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if part_of(p) != "cli" and not in_probe(p)], ids=IDS.get)
+def test_only_the_command_line_prints_exits_and_reads_argv(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in {"print", "input", "exit", "quit"}, f"line {node.lineno}"
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "sys":
+            assert node.attr not in {"exit", "argv", "stdout", "stderr", "stdin"}, f"line {node.lineno}"
+
+
+def test_every_module_imports_alone() -> None:
+    """Each in a forked process, so that none leans on what another imported; nothing is printed on the way."""
+    names = [name_of(p) for p in MODULES if not in_probe(p) and p.name != "__main__.py"]
+    program = (
+        "import importlib, os, sys\n"
+        "for name in sys.argv[1:]:\n"
+        "    child = os.fork()\n"
+        "    if not child:\n"
+        "        try: importlib.import_module(name)\n"
+        "        except BaseException as error: print(name, repr(error)); sys.stdout.flush(); os._exit(1)\n"
+        f"        heavy = sorted({FRAMEWORKS!r} & set(sys.modules))\n"
+        "        if heavy: print(name, 'brings', heavy); sys.stdout.flush()\n"
+        "        os._exit(0)\n"
+        "    os.waitpid(child, 0)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *names],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "" and done.stderr == ""
+
+
+def test_folders_of_the_package_are_packages() -> None:
+    """A folder without `__init__.py` would be missing from a wheel, silently."""
+    lone = {p.parent for p in MODULES if not (p.parent / "__init__.py").exists()}
+    assert lone <= {PACKAGE / "validators", PACKAGE / "fix_templates"} | {PACKAGE / "run" / "probe"}
+
+
+def test_metadata() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["requires-python"] == ">=3.11"
+    assert [need.split(">")[0] for need in project["dependencies"]] == ["libcst"]
+    pinned = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().split())
+    assert pinned["torch"] == "2.13.0"
+    needs = [need for extra in project["optional-dependencies"].values() for need in extra]
+    assert {need.split(">")[0] for need in [*needs, *project["dependencies"]]} <= set(pinned)
+    assert dnnfix.__version__.count(".") == 2
