@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dnnfix import registry
 from dnnfix.config import Settings
-from dnnfix.detect.catalogue import Detection, detect, gate
-from dnnfix.errors import EditError
+from dnnfix.detect.catalogue import detect, gate
+from dnnfix.errors import CertificateError, EditError
 from dnnfix.records import (
     Candidate,
     FileReport,
     Finding,
     FindingOutcome,
     FindingResult,
+    FixPattern,
     Patch,
     PatchVerdict,
     Trace,
@@ -32,6 +36,10 @@ from dnnfix.suppress import split
 from dnnfix.synthesize.candidates import Variant, apply, propose
 from dnnfix.synthesize.search import Repair, repair
 from dnnfix.template import FixTemplate
+
+if TYPE_CHECKING:
+    from dnnfix.run.job import Tier
+    from dnnfix.validate.laboratory import TrialLaboratory
 
 Progress = Callable[[str], None]
 
@@ -69,35 +77,16 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
 
     Raises `InputError` where the bytes cannot be analysed, `SandboxError` and `InterpreterError` where nothing can run.
     """
-    from dnnfix.run.runner import Runner
-    from dnnfix.validate.laboratory import TrialLaboratory
-
-    started = time.monotonic()
     source = Source.from_bytes(raw, path)
-    templates = selected(settings)
+    templates = {template.code: template for template in selected(settings)}
     failures: list[str] = []
-
-    def findings_of(program: Source, trace: Trace | None) -> tuple[Finding, ...]:
-        detection: Detection = detect(Subject(program, trace), templates)
-        failures.extend(detection.failures)
-        return split(detection.findings, program.text, path, settings).kept
-
     progress("starting the interpreter")
-    with Runner(
-        interpreter=Path(settings.python),
-        tier=settings.tier,
-        trust=settings.trust,
-        companions=Path(path).resolve().parent if path != "-" else None,
-        framework=_framework(source),
-    ) as runner:
-        deadline = started + settings.budget
-        laboratory = TrialLaboratory(runner, path, findings_of, deadline, settings.test_command)
+    with _laboratory(source, settings, failures) as laboratory:
+        runner = laboratory.runner
         progress("running the program")
         trace = laboratory.observe(source, settings.seed)
-        outcome = repair(source, trace, laboratory, {t.code: t for t in templates}, settings, progress)
-        patches = tuple(
-            _numbered(patch, rank) for rank, patch in enumerate(outcome.patches)
-        )
+        outcome = repair(source, trace, laboratory, templates, settings, progress)
+        patches = tuple(_certified(patch, outcome, runner.tier, settings) for patch in outcome.patches)
         return FileReport(
             path,
             findings=outcome.results,
@@ -107,6 +96,30 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
             sandbox=runner.tier.value,
             notes=trace.notes,
         )
+
+
+@contextmanager
+def _laboratory(source: Source, settings: Settings, failures: list[str]) -> Iterator[TrialLaboratory]:
+    """A laboratory for one program, whose clock starts now; failures of templates are added to `failures`."""
+    from dnnfix.run.runner import Runner
+    from dnnfix.validate.laboratory import TrialLaboratory
+
+    deadline = time.monotonic() + settings.budget
+    templates = selected(settings)
+
+    def findings_of(program: Source, trace: Trace | None) -> tuple[Finding, ...]:
+        detection = detect(Subject(program, trace), templates)
+        failures.extend(detection.failures)
+        return split(detection.findings, program.text, source.path, settings).kept
+
+    with Runner(
+        interpreter=Path(settings.python),
+        tier=settings.tier,
+        trust=settings.trust,
+        companions=Path(source.path).resolve().parent,
+        framework=_framework(source),
+    ) as runner:
+        yield TrialLaboratory(runner, source.path, findings_of, deadline, settings.test_command)
 
 
 def selected(settings: Settings) -> tuple[type[FixTemplate], ...]:
@@ -153,7 +166,47 @@ def _unchecked(trace: Trace, outcome: Repair, failures: list[str]) -> tuple[str,
     return tuple(said)
 
 
-def _numbered(patch: Patch, rank: int) -> Patch:
-    from dataclasses import replace
+def _certified(patch: Patch, outcome: Repair, tier: Tier, settings: Settings) -> Patch:
+    """The patch with its certificate written, where it was accepted and the cache folder can be written."""
+    from dnnfix.validate import certificate
 
-    return replace(patch, rank=rank)
+    proof = outcome.proofs.get(patch.id)
+    if proof is None or patch.verdict is not PatchVerdict.ACCEPTED:
+        return patch
+    content = certificate.document(patch, proof, tier, settings.seed, settings.budget)
+    try:
+        return replace(patch, certificate=str(certificate.write(settings.certificates, content)))
+    except OSError:  # a full or read-only cache costs the certificate, not the patch
+        return patch
+
+
+def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, ...]]:
+    """Whether the proof in a certificate holds when it is run again, and in what it differs.
+
+    Raises `CertificateError` where the certificate or its program cannot be used.
+    """
+    from dnnfix.emit import hunks
+    from dnnfix.validate import certificate as certificates
+    from dnnfix.validate.evidence import Evidence
+    from dnnfix.validate.ladder import climb
+
+    written = certificates.read(Path(path))
+    try:
+        raw = Path(written.path).read_bytes()
+    except OSError as error:
+        raise CertificateError(f"{path}: its program {written.path} cannot be read: {error.strerror}") from error
+    if certificates.digest(raw) != written.program_hash:
+        raise CertificateError(f"{path}: {written.path} is not the program that was certified; it changed since")
+    before = Source.from_bytes(raw, written.path)
+    after = Source.from_bytes(hunks.apply(raw, hunks.replacements(written.diff)), written.path)
+    again = replace(settings, seed=written.seed, budget=max(settings.budget, written.budget))
+    with _laboratory(before, again, []) as laboratory:
+        trace = laboratory.observe(before, written.seed)
+        findings = laboratory.findings(before, trace)
+        meant = tuple(finding for finding in findings if finding.code in written.codes)
+        if not meant:
+            return False, (f"the finding ({', '.join(written.codes)}) does not appear any more",)
+        repaired = Candidate("", "certified patch", FixPattern.CHANGE_NEURAL_ARCHITECTURE, (), meant)
+        evidence = Evidence((repaired,), before, after, trace, trace, original=findings)
+        differences = certificates.differences(written, climb(evidence, laboratory).evidence.verdicts)
+    return not differences, differences

@@ -178,9 +178,9 @@ def _modules(folder: Path, package: str) -> Iterator[ModuleType]:
 
 def _templates_in(module: ModuleType) -> Iterator[type[FixTemplate]]:
     for value in vars(module).values():
-        if isinstance(value, type) and issubclass(value, FixTemplate) and value.__module__ == module.__name__:
-            if not value.__name__.startswith("_"):
-                yield value
+        own = isinstance(value, type) and issubclass(value, FixTemplate) and value.__module__ == module.__name__
+        if own and not value.__name__.startswith("_"):
+            yield value
 
 
 def _place(template: type[FixTemplate]) -> str:

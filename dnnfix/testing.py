@@ -88,7 +88,7 @@ def check_metadata(template: type[FixTemplate]) -> None:
     _require("Fix safety:" in doc, template, "the docstring has a line that starts with 'Fix safety:'")
     _require(bool(template.examples), template, "at least one example")
     _require(bool(template.rejects), template, "at least one reject")
-    names = [item.name for item in (*template.examples, *template.rejects)]
+    names = [e.name for e in template.examples] + [r.name for r in template.rejects]
     _require(len(names) == len(set(names)), template, "names of examples and rejects differ from one another")
 
 

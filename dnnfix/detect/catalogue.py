@@ -58,6 +58,6 @@ def _findings(subject: Subject, templates: Iterable[type[FixTemplate]]) -> Detec
         try:
             for finding in template().detect(subject):
                 found.setdefault(finding.id, finding)
-        except Exception as error:  # a template is third-party code: its failure is reported and never ends the run
+        except Exception as error:  # noqa: BLE001 - a template is third-party code: its failure is reported and never ends the run
             failures.append(f"{template.code} ({template.name}) failed: {type(error).__name__}: {error}")
     return Detection(tuple(sorted(found.values(), key=lambda f: (f.site, f.code))), tuple(failures))

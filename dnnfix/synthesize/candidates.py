@@ -41,7 +41,7 @@ def propose(finding: Finding, subject: Subject, template: type[FixTemplate]) -> 
                 declined = declined or proposal.reason
             else:
                 candidates.append(proposal)
-    except Exception as error:  # a template is third-party code: its failure is reported and never ends the run
+    except Exception as error:  # noqa: BLE001 - a template is third-party code: its failure is reported and never ends the run
         return Proposals(finding, tuple(candidates), failed=f"{template.code}: {type(error).__name__}: {error}")
     if not candidates and not declined:
         declined = "the template proposes no edit here"

@@ -57,6 +57,8 @@ class Repair:
 
     results: tuple[FindingResult, ...]
     patches: tuple[Patch, ...]
+    proofs: Mapping[str, Evidence] = field(default_factory=dict)
+    """The evidence behind each accepted patch, by the patch's id."""
     unchecked: tuple[str, ...] = ()
 
 
@@ -250,8 +252,11 @@ def _report(search: _Search) -> Repair:
     ordered = sorted(search.accepted, key=lambda item: _merit(*item), reverse=True)
     rest = [item for item in search.climbs if not item[1].accepted]
     patches: list[Patch] = []
+    proofs: dict[str, Evidence] = {}
     for variant, result in (*ordered, *rest):
-        patches.append(_patch(search, variant, result))
+        patches.append(replace(_patch(search, variant, result), rank=len(patches)))
+        if result.accepted:
+            proofs[patches[-1].id] = result.evidence
     findings = {finding.id: finding for finding in search.original}
     for variant, result in ordered:
         for candidate in variant.applied[1:]:
@@ -260,7 +265,7 @@ def _report(search: _Search) -> Repair:
                 findings.setdefault(moved.id, moved)
     results = tuple(_result(search, finding, patches) for finding in findings.values())
     errors = tuple(f"{name}: {reason}" for name, reason in search.edit_errors.items())
-    return Repair(results, tuple(patches), errors)
+    return Repair(results, tuple(patches), proofs, errors)
 
 
 def _moved(search: _Search, variant: Variant, finding: Finding) -> Finding:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,15 +11,13 @@ from dnnfix.records import Finding, RunRecord, Trace
 from dnnfix.run.job import Budget, Experiment, Job
 from dnnfix.run.runner import Runner
 from dnnfix.source.program import Source
+from dnnfix.validate.user_tests import run_tests
 
 OBSERVED_STEPS = 12
 """Optimizer steps of an observing run: enough for a second epoch's effects on toy data, over in a moment."""
 
 TRAINED_STEPS = 150
 """Optimizer steps of a training trial: a small network on learnable data leaves its starting loss well before."""
-
-TEST_SECONDS = 120.0
-"""Time that one run of the user's test command may take."""
 
 Key = tuple[bytes, int, int, tuple[Experiment, ...]]
 
@@ -59,10 +56,7 @@ class TrialLaboratory:
         """Exit status and last lines of the test command, run in a copy of the program's folder with `source` in it."""
         if not self.test_command:
             return None
-        from dnnfix.run.sandbox import run_command
-
-        with tempfile.TemporaryDirectory(prefix="dnnfix-tests-") as scratch:
-            return run_command(self.test_command, Path(self.path), source.raw, Path(scratch), TEST_SECONDS)
+        return run_tests(self.test_command, Path(self.path), source.raw)
 
     def _run(self, source: Source, seed: int, steps: int, experiments: tuple[Experiment, ...]) -> Trace:
         key = (source.raw, seed, steps, experiments)

@@ -1,0 +1,181 @@
+"""The search and the ladder with a laboratory that answers from tables: no program is run here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from dnnfix.records import (
+    Candidate,
+    Crash,
+    Decline,
+    Family,
+    Finding,
+    FindingOutcome,
+    FixPattern,
+    Frame,
+    Network,
+    Parameter,
+    PatchVerdict,
+    Replace,
+    RunOutcome,
+    Site,
+    Step,
+    Symptom,
+    Trace,
+)
+from dnnfix.run.job import Experiment
+from dnnfix.source.program import Source
+from dnnfix.subject import Subject
+from dnnfix.synthesize.search import Repair, repair
+from dnnfix.template import FixTemplate
+
+
+class _Number(FixTemplate):
+    """Replaces a literal that the laboratory does not like."""
+
+    family = Family.LAYER_DIMENSION
+    fix_pattern = FixPattern.LAYER_DIMENSION
+    message = "{old} is wrong"
+    old: ClassVar[str]
+    options: ClassVar[tuple[str, ...]]
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for number, line in enumerate(subject.source.text.splitlines(), 1):
+            at = line.find(self.old)
+            if at >= 0:
+                crashed = subject.crash is not None and subject.crash.site is not None
+                if crashed and subject.crash is not None and subject.crash.site is not None:
+                    if subject.crash.site.line != number:
+                        continue
+                site = Site(number, at + 1, number, at + 1 + len(self.old))
+                yield self.finding(site, symptom=Symptom.CRASH if crashed else Symptom.VIOLATION, old=self.old)
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        if not self.options:
+            yield Decline("nothing fits")
+        for place, option in enumerate(self.options):
+            yield self.candidate(finding, f"write {option}", Replace(finding.site, option), prior=0.9 - place / 10)
+
+
+class One(_Number):
+    code, name, old, options = "DNF201", "one", "111", ("999", "11")
+
+
+class Two(_Number):
+    code, name, old, options = "DNF202", "two", "222", ("22",)
+
+
+class Three(_Number):
+    code, name, old, options = "DNF203", "three", "333", ()
+
+
+TEMPLATES: dict[str, type[FixTemplate]] = {t.code: t for t in (One, Two, Three)}
+
+
+class Wishes:
+    def may_fix(self, code: str, name: str) -> bool:
+        return True
+
+
+@dataclass
+class Table:
+    """A laboratory in which lines with a number from `crashing` crash, first line first."""
+
+    crashing: tuple[str, ...] = ()
+    skill: Callable[[Source, int], float] = lambda source, seed: 0.5
+    runs: list[bytes] = field(default_factory=list)
+    time: int = 1000
+
+    def observe(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
+        return self._trace(source, seed)
+
+    def train(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
+        return self._trace(source, seed)
+
+    def findings(self, source: Source, trace: Trace | None) -> tuple[Finding, ...]:
+        subject = Subject(source, trace)
+        return tuple(finding for template in TEMPLATES.values() for finding in template().detect(subject))
+
+    def user_tests(self, source: Source) -> tuple[int, str] | None:
+        return None
+
+    def out_of_time(self) -> bool:
+        return len(self.runs) >= self.time
+
+    def _trace(self, source: Source, seed: int) -> Trace:
+        self.runs.append(source.raw)
+        for number, line in enumerate(source.text.splitlines(), 1):
+            if any(re.search(rf"\b{bad}\b", line) for bad in self.crashing):
+                site = Site(number, 1, number, 2)
+                steps = tuple(Step(i, 1.0) for i in range(number))
+                return Trace(RunOutcome.CRASHED, seed, crash=Crash("Error", line, (Frame(site, "f"),)), steps=steps)
+        network = Network("torch", "trace", parameters=(Parameter("w", (1,), update=0.1),))
+        steps = tuple(Step(i, 1.0, self.skill(source, seed)) for i in range(8))
+        return Trace(RunOutcome.FINISHED, seed, network=network, steps=steps)
+
+
+def search(text: str, laboratory: Table) -> Repair:
+    source = Source.from_bytes(text.encode(), "a.py")
+    trace = laboratory.observe(source, 0)
+    return repair(source, trace, laboratory, TEMPLATES, Wishes(), lambda said: None)
+
+
+def accepted(result: Repair) -> list[str]:
+    return [patch.diff for patch in result.patches if patch.verdict is PatchVerdict.ACCEPTED]
+
+
+def test_of_two_candidates_the_one_that_runs_is_accepted_and_the_other_keeps_its_reason() -> None:
+    result = search("a = 111\n", Table(("111", "999")))
+    assert len(accepted(result)) == 1
+    assert "+a = 11\n" in accepted(result)[0]
+    rejected = [p for p in result.patches if p.verdict is PatchVerdict.REJECTED]
+    assert rejected[0].refusal is not None
+    assert rejected[0].refusal.validator == "runs"
+    assert result.results[0].outcome is FindingOutcome.REPAIRED
+
+
+def test_a_crash_behind_a_crash_is_repaired_in_one_patch() -> None:
+    result = search("a = 111\nb = 222\n", Table(("111", "999", "222")))
+    best = accepted(result)[0]
+    assert "+a = 11\n" in best
+    assert "+b = 22\n" in best
+    assert {r.finding.code for r in result.results} >= {"DNF201", "DNF202"}
+
+
+def test_findings_that_do_not_hide_each_other_are_proven_alone_and_together() -> None:
+    result = search("a = 111\nb = 222\n", Table())
+    combined = [diff for diff in accepted(result) if "+b = 22\n" in diff and "+a = " in diff]
+    assert len(combined) == 1
+    assert accepted(result)[0] == combined[0]
+    assert len(accepted(result)) >= 3
+
+
+def test_a_patch_that_trains_worse_is_refused() -> None:
+    def skill(source: Source, seed: int) -> float:
+        return 0.9 if b"222" in source.raw else 0.1
+
+    result = search("b = 222\n", Table(skill=skill))
+    assert not accepted(result)
+    assert result.results[0].outcome is FindingOutcome.REJECTED
+    assert result.results[0].reason.startswith("learns:")
+
+
+def test_a_declined_finding_keeps_its_reason() -> None:
+    result = search("c = 333\n", Table())
+    assert result.results[0].outcome is FindingOutcome.DECLINED
+    assert result.results[0].reason == "nothing fits"
+
+
+def test_nothing_is_accepted_when_the_time_is_used_up() -> None:
+    result = search("a = 111\n", Table(("111",), time=1))
+    assert not accepted(result)
+    assert all(p.verdict is PatchVerdict.UNVALIDATED for p in result.patches)
+    assert result.results[0].outcome is FindingOutcome.DECLINED
+
+
+def test_the_same_program_and_seed_give_the_same_result() -> None:
+    first, second = (search("a = 111\nb = 222\n", Table(("111", "999"))) for _ in range(2))
+    assert [p.id for p in first.patches] == [p.id for p in second.patches]
