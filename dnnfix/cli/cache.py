@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -34,7 +33,7 @@ from dnnfix.records import (
     Symptom,
 )
 
-FORMAT = 1
+FORMAT = 2
 MAX_ENTRIES = 50_000
 
 
@@ -45,7 +44,13 @@ class CheckCache:
     path: Path
     variant: str = ""
     _entries: dict[str, list[Any]] = field(default_factory=dict)
-    _salts: dict[str, bytes] = field(default_factory=dict)
+    """By path, the key and the place of the report in `_reports`."""
+    _reports: list[dict[str, Any]] = field(default_factory=list)
+    """Reports as JSON, each once: those of clean files are all the same."""
+    _places: dict[str, int] = field(default_factory=dict)
+    _salts: dict[int, bytes] = field(default_factory=dict)
+    """By the identity of settings, which `_kept` keeps alive: comparing them for each file would cost more."""
+    _kept: list[Settings] = field(default_factory=list)
     _changed: bool = False
 
     @classmethod
@@ -56,47 +61,72 @@ class CheckCache:
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
             document = json.loads(made.path.read_bytes())
             if document["format"] == FORMAT:
-                made._entries = dict(document["entries"])
+                made._entries, made._reports = dict(document["entries"]), list(document["reports"])
+                for report in made._reports:
+                    report["unchecked"] = tuple(report["unchecked"])
         return made
 
     def key(self, raw: bytes, settings: Settings) -> str:
         """What an entry is kept under: the bytes and all that decides what is said of them."""
-        text = settings.fingerprint()
-        salt = self._salts.get(text)
+        salt = self._salts.get(id(settings))
         if salt is None:
-            known = [self.variant, text, sys.version, _engine(), _folders(settings), _stamp(settings.baseline)]
-            salt = self._salts[text] = blake2b(repr(known).encode("utf-8", "surrogateescape"), digest_size=16).digest()
+            self._kept.append(settings)
+            known = [
+                self.variant,
+                settings.fingerprint(),
+                sys.version,
+                _engine(),
+                _folders(settings),
+                _stamp(settings.baseline),
+            ]
+            salt = self._salts[id(settings)] = blake2b(
+                repr(known).encode("utf-8", "surrogateescape"), digest_size=16
+            ).digest()
         return blake2b(raw, digest_size=16, key=salt).hexdigest()
 
     def get(self, path: str, key: str) -> FileReport | None:
         """What was said of the file under that key, if it is known."""
         try:
-            known, report = self._entries[path]
-            return _report(path, report) if known == key else None
-        except (ValueError, KeyError, TypeError, AttributeError):  # unknown, or not written by us
+            known, place = self._entries[path]
+            return _report(path, self._reports[place]) if known == key else None
+        except (ValueError, LookupError, TypeError, AttributeError):  # unknown, or not written by us
             return None
 
     def put(self, path: str, key: str, report: FileReport) -> None:
         """Remember a report; `save` writes it."""
+        made = _plain_report(report)
+        text = json.dumps(made)
+        if text not in self._places:
+            self._places[text] = len(self._reports)
+            self._reports.append(made)
         self._entries.pop(path, None)
-        self._entries[path] = [key, _plain_report(report)]
+        self._entries[path] = [key, self._places[text]]
         self._changed = True
 
     def save(self) -> None:
         """Write the cache in one step. A disk that is full or read-only is no reason to fail."""
         if not self._changed:
             return
-        entries = dict(list(self._entries.items())[-MAX_ENTRIES:])
+        import tempfile
+
+        entries, reports = self._compacted()
         with contextlib.suppress(OSError, ValueError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=".check-")
             try:
                 with os.fdopen(handle, "w", encoding="ascii") as file:
-                    file.write(json.dumps({"format": FORMAT, "entries": entries}))
+                    file.write(json.dumps({"format": FORMAT, "entries": entries, "reports": reports}))
                 os.replace(name, self.path)
             except BaseException:
                 os.unlink(name)
                 raise
+
+    def _compacted(self) -> tuple[dict[str, list[Any]], list[dict[str, Any]]]:
+        """The newest entries and the reports that they need."""
+        kept = [item for item in self._entries.items() if isinstance(item[1], list)][-MAX_ENTRIES:]
+        places: dict[int, int] = {}
+        entries = {path: [key, places.setdefault(place, len(places))] for path, (key, place) in kept}
+        return entries, [self._reports[place] for place in places]
 
 
 def _engine() -> str:
@@ -189,7 +219,7 @@ def _report(path: str, entry: Mapping[str, Any]) -> FileReport:
     )
     patches = tuple(_patch(patch) for patch in entry.get("patches", ()))
     notes = tuple(entry.get("notes", ()))
-    return FileReport(path, results, patches, unchecked=tuple(entry["unchecked"]), notes=notes)
+    return FileReport(path, results, patches, unchecked=entry["unchecked"], notes=notes)
 
 
 def _finding(entry: Mapping[str, Any]) -> Finding:

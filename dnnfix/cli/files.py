@@ -91,84 +91,81 @@ class Finder:
         return Program(name, raw, self.settings.of(Path(os.path.abspath(name)).parent), None)
 
     def _file(self, path: str) -> Iterator[Program]:
-        if self._first_time(path):
-            raw = read(path)
-            yield Program(shown(path), raw, self.settings.of(Path(os.path.abspath(path)).parent), Path(path))
+        raw, identity = read(path)
+        if self._first_time(identity):
+            settings = self.settings.of(Path(os.path.abspath(path)).parent)
+            yield Program(shown(path), raw, settings, Path(path))
 
     def _folder(self, path: str) -> Iterator[Program]:
         any_python = False
-        for file in self._walk(path):
+        for folder, files in self._walk(path):
             any_python = True
-            settings = self.settings.of(Path(os.path.abspath(file)).parent)
-            if any(path_matches(file, pattern, settings.root) for pattern in settings.exclude):
-                continue
-            try:
-                if not self._first_time(file):
+            settings = self.settings.of(Path(os.path.abspath(folder)))
+            prefix = shown(folder)
+            for name in files:
+                file = os.path.join(folder, name)
+                if any(path_matches(file, pattern, settings.root) for pattern in settings.exclude):
                     continue
-                raw = read(file, folder=True)
-            except InputError as error:
-                self.problem(str(error))
-                continue
-            if any(name in raw for name in FRAMEWORKS) or raw.startswith(UTF_16):
-                yield Program(shown(file), raw, settings, Path(file))
-            else:
-                self.passed_over += 1
+                try:
+                    raw, identity = read(file, folder=True)
+                except InputError as error:
+                    self.problem(str(error))
+                    continue
+                if not any(framework in raw for framework in FRAMEWORKS) and not raw.startswith(UTF_16):
+                    self.passed_over += 1
+                elif self._first_time(identity):
+                    yield Program(f"{prefix}/{name}" if prefix != "." else name, raw, settings, Path(file))
         if not any_python:
             raise InputError(f"{path}: no Python files (.py, .ipynb) in this folder. Name a file, or another folder.")
 
-    def _walk(self, folder: str) -> Iterator[str]:
+    def _walk(self, folder: str) -> Iterator[tuple[str, list[str]]]:
+        """Each folder that holds Python files, with their names; files come before those of inner folders."""
         try:
             with os.scandir(folder) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
             self.problem(f"{folder}: cannot be read ({error.strerror}). Mend its permissions or exclude it.")
             return
+        entries = [entry for entry in entries if not entry.name.startswith(".") and entry.name not in SKIPPED]
+        files = [entry.name for entry in entries if entry.name.endswith(SUFFIXES) and entry.is_file()]
+        if files:
+            yield folder, files
         for entry in entries:
-            if entry.name.startswith(".") or entry.name in SKIPPED:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                if not os.path.exists(os.path.join(entry.path, "pyvenv.cfg")):
-                    yield from self._walk(entry.path)
-            elif entry.name.endswith(SUFFIXES) and entry.is_file():
-                yield entry.path
+            if entry.is_dir(follow_symlinks=False) and not os.path.exists(os.path.join(entry.path, "pyvenv.cfg")):
+                yield from self._walk(entry.path)
 
-    def _first_time(self, path: str) -> bool:
+    def _first_time(self, identity: tuple[int, int]) -> bool:
         """Whether the file was not met before, under any name."""
-        try:
-            found = os.stat(path)
-        except FileNotFoundError:
-            raise InputError(f"{path}: no such file or folder. Check the path.") from None
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise InputError(f"{path}: cannot be read ({reason}).") from None
-        key = (found.st_dev, found.st_ino)
-        new = key not in self._seen
-        self._seen.add(key)
+        new = identity not in self._seen
+        self._seen.add(identity)
         return new
 
 
-def read(path: str, folder: bool = False) -> bytes:
-    """The bytes of a file. In a `folder`, an empty file is no mistake (`__init__.py`).
+def read(path: str, folder: bool = False) -> tuple[bytes, tuple[int, int]]:
+    """The bytes of a file, and what tells it from every other. In a `folder`, an empty file is no mistake.
 
     Raises:
         InputError: it cannot be read, or is no program by its size or kind.
     """
+    limit = MAX_NOTEBOOK if path.endswith(".ipynb") else MAX_SOURCE
     try:
-        found = os.stat(path)
-        if not stat.S_ISREG(found.st_mode):
-            raise InputError(f"{path}: is no regular file. Pipe a program in and name it `-`.")
-        limit = MAX_NOTEBOOK if path.endswith(".ipynb") else MAX_SOURCE
-        if found.st_size > limit:
-            raise InputError(_too_large(path, found.st_size, limit))
-        with open(path, "rb") as file:
-            raw = file.read(limit + 1)
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a named pipe would block for ever
+        with open(handle, "rb", buffering=0) as file:
+            found = os.fstat(handle)
+            if not stat.S_ISREG(found.st_mode):
+                raise InputError(f"{path}: is no regular file. Pipe a program in and name it `-`.")
+            if found.st_size > limit:
+                raise InputError(_too_large(path, found.st_size, limit))
+            raw = file.read()
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file or folder. Check the path.") from None
     except PermissionError:
         raise InputError(f"{path}: permission denied. Make the file readable for this user.") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}).") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error}).") from None
     if not folder or raw.strip():
         _refuse(path, raw, limit)
-    return raw
+    return raw, (found.st_dev, found.st_ino)
 
 
 def _refuse(path: str, raw: bytes, limit: int) -> None:
@@ -184,8 +181,6 @@ def _too_large(path: str, size: int, limit: int) -> str:
 
 def shown(path: str) -> str:
     """A path as reports show it: from the working folder where it lies below it, else absolute."""
-    if not os.path.isabs(path) and not path.startswith(("..", "./")):
-        return path.replace(os.sep, "/")
     absolute = os.path.abspath(path)
     below = os.path.relpath(absolute)
     return absolute if below.startswith("..") else below.replace(os.sep, "/")

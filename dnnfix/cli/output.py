@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -47,6 +46,8 @@ class Output:
     def add(self, report: FileReport, raw: bytes) -> None:
         """The report of one program, whose bytes are `raw`."""
         self._files.append(report)
+        if not report.findings and not report.notes and not report.patches:
+            return
         seen = view(raw, report.path) if report.findings and self.format != "diff" else View()
         if self.format in ("json", "sarif"):
             if report.findings:
@@ -153,6 +154,8 @@ def _replace(path: Path, text: str) -> None:
     if path.exists() and not path.is_file():
         path.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
         return
+    import tempfile
+
     handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:

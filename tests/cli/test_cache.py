@@ -53,7 +53,16 @@ def test_a_new_baseline_counts(call: Call, looked_at: list[str], folder: Path) -
     assert call("check", "a.py", "--baseline", "known.json").code == 1
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"format": 1, "entries": {"a.py": 3}}', '{"format": 1, "entries": [1]}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"format": 2, "entries": {"a.py": 3}, "reports": []}',
+        '{"format": 2, "entries": {"a.py": ["x", 7]}, "reports": [1]}',
+        '{"format": 2}',
+    ],
+)
 def test_a_broken_cache_is_an_empty_one(call: Call, looked_at: list[str], tmp_path: Path, text: str) -> None:
     first = call("check", ".")
     (file,) = (tmp_path / "cache" / "dnnfix").iterdir()
@@ -68,8 +77,7 @@ def test_a_forged_entry_is_no_error(call: Call, looked_at: list[str], tmp_path: 
     first = call("check", ".")
     (file,) = (tmp_path / "cache" / "dnnfix").iterdir()
     document = json.loads(file.read_text())
-    for entry in document["entries"].values():
-        entry[1] = {"findings": [[{}]]}
+    document["reports"] = [{"unchecked": [], "findings": [[{}]]} for _ in document["reports"]]
     file.write_text(json.dumps(document))
     assert call("check", ".") == first
 

@@ -27,7 +27,7 @@ def make(root: Path, *names: str, text: str = TORCH) -> None:
 
 def test_folders_are_searched_in_order(folder: Path) -> None:
     make(folder, "b.py", "a/z.py", "a/y.ipynb", "c.txt", "d.pyc")
-    assert found(".") == (["a/y.ipynb", "a/z.py", "b.py"], [], 0)
+    assert found(".") == (["b.py", "a/y.ipynb", "a/z.py"], [], 0)
 
 
 def test_other_peoples_folders_are_passed_over(folder: Path) -> None:
@@ -120,7 +120,7 @@ def test_permission_error_is_a_message(folder: Path, monkeypatch: pytest.MonkeyP
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("builtins.open", refuse)
+    monkeypatch.setattr("os.open", refuse)
     with pytest.raises(InputError, match="a.py: permission denied. Make the file readable"):
         read("a.py")
 
