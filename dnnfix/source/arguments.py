@@ -9,7 +9,7 @@ from typing import TypeAlias
 from dnnfix.errors import EditError, NestedSitesError
 from dnnfix.records import DeleteElement, InsertElement, RemoveArgument, RenameArgument, SetArgument, Site
 from dnnfix.source.changes import TextChange
-from dnnfix.source.expressions import expression_at
+from dnnfix.source.expressions import expression_at, expression_of
 from dnnfix.source.layout import Element, Layout, layout_of
 from dnnfix.source.parse import Unparsable, parse
 from dnnfix.source.tree import Tree
@@ -234,6 +234,8 @@ class _Elements:
 def _argument_code(code: str, *, star: bool = False) -> str:
     """`code` as it can stand among arguments: in parentheses where it would otherwise be taken apart there."""
     code = code.strip()
+    if not star or not code.startswith("*"):
+        expression_of(code)
     for candidate in (code, f"({code})"):
         try:
             call = parse(f"_({candidate}\n, _)").body[0]

@@ -77,6 +77,18 @@ def words_of(raw: bytes) -> frozenset[str]:
     return frozenset(word.decode("ascii") for word in set(_WORD.findall(raw)))
 
 
+def runnable(text: str, encoding: str) -> bytes:
+    """`text` as bytes that an interpreter reads as that text, whatever coding its first lines declare."""
+    declared = _cookie(text[:2048].encode("utf-8", "replace"))
+    if declared is None:
+        return text.encode("utf-8")
+    if declared == encoding:
+        return text.encode(encoding)
+    lines = text.split("\n", 2)
+    lines[:2] = [line.replace("coding", "c0ding") if _COOKIE.match(line.encode()) else line for line in lines[:2]]
+    return "\n".join(lines).encode("utf-8")
+
+
 def split_lines(text: str) -> tuple[list[str], list[str]]:
     """The lines of `text` as Python counts them, and their endings; the last ending is empty.
 

@@ -99,6 +99,12 @@ class Document:
         """The line ending that most lines have."""
         return usual_newline(list(self.endings))
 
+    @property
+    def is_as_given(self) -> bool:
+        """Whether an interpreter reads the file itself as the analysed text."""
+        plain = isinstance(self.container, PlainFile) and not self.container.decoded.notes
+        return plain and not self.rewritten and not self.encoding.startswith(("utf-16", "utf-32"))
+
     def apply(self, changes: Iterable[Change]) -> bytes:
         """The file with changes of the analysed text, in order and apart from each other, carried out.
 
@@ -118,7 +124,9 @@ class Document:
 
     def _splice(self, change: Change, lines: list[str], starts: list[int]) -> Splice:
         if change.whole_lines:
-            start, end = starts[change.line - 1], starts[min(change.end_line - 1, len(starts) - 1)]
+            start, end = starts[change.line - 1], starts[change.end_line - 1]
+            # Only the last line of a text has no line end that could be the end of the range.
+            end += len(lines[change.end_line - 1]) if change.end_column else 0
         else:
             start = starts[change.line - 1] + self._column(change.line, change.column, lines, end=False)
             is_range = change.start != change.end

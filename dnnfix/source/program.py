@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from dnnfix.records import Site
+from dnnfix.source.decode import runnable
 from dnnfix.source.document import Document, read_document
 from dnnfix.source.resolve import Resolver
 from dnnfix.source.scopes import Definition
@@ -49,6 +50,16 @@ class Source:
     def newline(self) -> str:
         """The line ending that most lines of the file have."""
         return self.document.newline
+
+    @cached_property
+    def runnable(self) -> bytes:
+        """The analysed text as an interpreter reads it: the bytes to run in place of the file.
+
+        They are the file's own where nothing had to be recovered. Sites are places in this program.
+        """
+        if self.document.is_as_given:
+            return self.raw
+        return runnable(self.text, self.encoding)
 
     def locate(self, line: int) -> tuple[str | None, int]:
         """The notebook cell (its id, else its number from 0) of a line and the line's number in it; else no cell."""

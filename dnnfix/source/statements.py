@@ -88,6 +88,7 @@ def add_imports(tree: Tree, edits: Sequence[AddImport], bound: frozenset[tuple[s
 class _Place:
     """A statement's surroundings: offsets of its text, its indentation, and what shares its first and last line."""
 
+    block: list[ast.stmt]
     start: int
     end: int
     first: int
@@ -115,6 +116,7 @@ class _Place:
         start = tree.offset(site.line, site.column)
         is_elif = isinstance(statement, ast.If) and tree.text.startswith("elif", start)
         return cls(
+            block=block,
             start=start,
             end=tree.offset(site.end_line, site.end_column),
             first=first,
@@ -157,7 +159,7 @@ def _own_line(tree: Tree, place: _Place) -> list[TextChange]:
             gap -= 1
     changes = [TextChange(gap, place.start, f"\n{place.indent}", like=place.first)]
     if place.header and place.preceding is not None:
-        changes += _own_line(tree, _Place.of(tree, _block(tree, place.preceding)[0]))
+        changes += _own_line(tree, _Place.of(tree, place.block[0]))
     return changes
 
 
@@ -177,7 +179,7 @@ def _after(tree: Tree, place: _Place, code: str) -> list[TextChange]:
     block = indented(code, place.indent)
     others = []
     if place.header:
-        others = _own_line(tree, place)
+        others = _own_line(tree, _Place.of(tree, place.block[0]))
     if place.following is not None:
         following = tree.site(place.following)
         start = tree.offset(following.line, following.column)
