@@ -168,11 +168,17 @@ def _value(value: Json) -> str:
         return {True: "yes", False: "no", None: "unknown"}[value]
     if isinstance(value, float):
         return f"{value:.4g}"
+    if isinstance(value, Mapping) and set(value) == {"before", "after"}:
+        return f"{_value(value['before'])} -> {_value(value['after'])}"
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key} {_value(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "(" + ", ".join(_value(item) for item in value) + ")"
     return " ".join(str(value).split())
+
+
+def _is_unknown(value: Json) -> bool:
+    return value is None or (isinstance(value, Mapping) and all(_is_unknown(item) for item in value.values()))
 
 
 def _cut(text: str) -> str:
@@ -184,7 +190,8 @@ def _repair(patch: Patch, palette: Palette) -> Iterator[str]:
     yield f"  {palette.green}repaired{palette.off}   {printable(patch.candidate.title)} ({kind})"
     yield from diff_lines(patch.diff, palette)
     yield f"  {palette.cyan}proven{palette.off}     {verdict_line(patch)}"
-    effects = ", ".join(f"{name} {_value(value)}" for name, value in patch.side_effects.items())
+    known = {name: value for name, value in patch.side_effects.items() if not _is_unknown(value)}
+    effects = ", ".join(f"{name.replace('_', ' ')} {_value(value)}" for name, value in known.items())
     if effects:
         yield f"  {palette.cyan}effects{palette.off}    {_cut(printable(effects))}"
     if patch.certificate:
