@@ -35,7 +35,7 @@ class ActivationFacts:
 
 
 def _facts() -> Iterator[ActivationFacts]:
-    for name in ("softmax", "softmin", "gumbel_softmax", "sparsemax"):
+    for name in ("softmax", "softmin", "gumbel_softmax"):
         yield ActivationFacts(name, 0.0, 1.0, rows_sum_to_one=True, has_axis=True)
     yield ActivationFacts("log_softmax", high=0.0, log=True, has_axis=True)
     yield ActivationFacts("log_sigmoid", high=0.0, log=True)
@@ -46,7 +46,7 @@ def _facts() -> Iterator[ActivationFacts]:
     for name in ("relu", "softplus", "exponential", "sparse_plus", "squareplus"):
         yield ActivationFacts(name, 0.0)
     yield ActivationFacts("relu6", 0.0, 6.0)
-    lows = {"elu": -1.0, "celu": -1.0, "selu": -1.7581, "gelu": -0.17, "silu": -0.2785, "mish": -0.3088}
+    lows = {"elu": -1.0, "celu": -1.0, "selu": -1.7581, "gelu": -0.17, "silu": -0.2785, "mish": -0.3089}
     for name, low in {**lows, "hard_silu": -0.375}.items():
         yield ActivationFacts(name, low)
     for name in ("leaky_relu", "prelu", "rrelu", "hard_shrink", "soft_shrink", "tanh_shrink", "threshold", "glu"):
@@ -91,14 +91,15 @@ def _forms() -> Iterator[tuple[str, str]]:
     yield from ((f"torch.nn.{k}", v) for k, v in _TORCH_LAYERS.items())
     yield from ((f"torch.nn.functional.{k}", v) for k, v in _TORCH_FUNCTIONS.items())
     yield from ((f"torch.{k}", _TORCH_FUNCTIONS[k]) for k in _TORCH_TOP)
-    yield from ((f"torch.Tensor.{k}{end}", k) for k in _TENSOR_METHODS for end in ("", "_"))
-    yield from (("torch.sigmoid_", "sigmoid"), ("torch.tanh_", "tanh"), ("torch.relu_", "relu"))
+    yield from ((f"torch.Tensor.{k}", k) for k in _TENSOR_METHODS)
+    yield from ((f"torch.{area}{k}_", k) for area in ("", "Tensor.") for k in ("sigmoid", "tanh", "relu"))
     yield from (("torch.special.expit", "sigmoid"), ("torch.special.softmax", "softmax"))
-    yield from (("torch.special.log_softmax", "log_softmax"), ("torch.Tensor.expit", "sigmoid"))
+    yield from (("torch.special.log_softmax", "log_softmax"), ("torch.Tensor.hardshrink", "hard_shrink"))
     yield from ((f"keras.layers.{k}", v) for k, v in {**_KERAS_LAYERS, **_KERAS_OLD}.items())
-    names = {**{k: k for k in ACTIVATIONS}, **_KERAS_ALIASES}
+    torch_only = ("softmin", "gumbel_softmax", "prelu", "rrelu")
+    names = {**{k: k for k in ACTIVATIONS if k not in torch_only}, **_KERAS_ALIASES}
     yield from ((f"keras.activations.{k}", v) for k, v in names.items())
-    yield from ((f"keras.ops.{k}", v) for k, v in names.items() if v not in ("linear", "exponential"))
+    yield from ((f"keras.ops.{k}", v) for k, v in names.items() if v not in ("linear", "exponential", "mish"))
     yield from ((f"keras.backend.{k}", k) for k in _BACKEND)
     yield from ((f"tensorflow.nn.{k}", k) for k in _TF_NN if k in ACTIVATIONS)
     yield from (("tensorflow.nn.swish", "silu"), ("tensorflow.identity", "linear"))

@@ -101,7 +101,7 @@ class Attributes:
                 if isinstance(base.bound, Instance):
                     return self.user_code.bind_method(found, base.bound)
                 return found
-        if isinstance(base.bound, Instance) and name not in ("__init__", "__new__", "__setattr__", "build"):
+        if isinstance(base.bound, Instance) and name not in ("__new__", "__setattr__", "build"):
             return Method(base.bound, name)
         return Method(Opaque(), name)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from dnnfix.network.machine import Arguments, Machine
 from dnnfix.network.values import (
@@ -28,6 +29,30 @@ def part_of(base: Abstract, site: Site | None) -> Abstract:
     if isinstance(base, Opaque):
         return Opaque(site, base.origin)
     return Opaque(site, "data" if isinstance(base, Made) and base.draft.kind == "loader" else None)
+
+
+def elements(kind: str, arguments: Arguments) -> list[Item]:
+    """The elements that the constructor of a torch container is given."""
+    first = arguments.get(0)
+    if isinstance(first, Mapping_) and len(arguments.positional) == 1:
+        return [Item(v, first.closed, str(k)) for k, v in first.entries.items()]
+    if kind == "torch.nn.ModuleList":
+        held = first.items if isinstance(first, Items) else [] if first is None else [Item(Opaque(), False)]
+        return [Item(i.value, i.certain, i.name) for i in held]
+    items = [Item(v) for v, _ in arguments.positional]
+    for rest in arguments.rest:
+        inner = rest.items if isinstance(rest, Items) else [Item(Opaque(), False)]
+        items.extend(Item(i.value, i.certain) for i in inner)
+    return items
+
+
+def several(value: Abstract | None) -> tuple[Abstract, ...]:
+    """One value or the elements of a list of them."""
+    if value is None:
+        return ()
+    if isinstance(value, Items) and value.draft is None:
+        return tuple(value.values()) if value.exact else (Opaque(),)
+    return (value,)
 
 
 def element(machine: Machine, base: Items, index: Abstract, node: ast.AST | None) -> Abstract:
@@ -72,8 +97,11 @@ def unrollable(value: Abstract) -> list[Abstract] | None:
     return value.values() if value.kind == "range" or any(holds_modules(v) for v in value.values()) else None
 
 
-def unpack(machine: Machine, value: Abstract, count: int | None, site: Site | None = None) -> list[Abstract]:
-    """The elements that an iteration gives: `count` of them for an assignment, one that stands for all otherwise."""
+def unpack(machine: Machine, value: Abstract, count: int | None, sites: Sequence[Site | None] = ()) -> list[Abstract]:
+    """The elements that an iteration gives: `count` of them for an assignment, one that stands for all otherwise.
+
+    `sites` are where the elements are named.
+    """
     wanted = count if count is not None else 1
     if isinstance(value, Items):
         if count is not None and value.exact and len(value.items) == count:
@@ -94,7 +122,7 @@ def unpack(machine: Machine, value: Abstract, count: int | None, site: Site | No
         return [machine.recorder.tensor(value.framework, dtype=value.value.dtype) for _ in range(wanted)]
     if isinstance(value, OneOf):
         return [value] * wanted
-    return [part_of(value, site) for _ in range(wanted)]
+    return [part_of(value, sites[i] if i < len(sites) else None) for i in range(wanted)]
 
 
 def builtin(machine: Machine, name: str, arguments: Arguments, node: ast.AST | None) -> Abstract:
@@ -161,7 +189,7 @@ def _enumerated(machine: Machine, name: str, over: Abstract | None, site: Site |
         if isinstance(over, Items):
             return Items("list", [Item(v, False) for v in over.values()], machine.context)
         return over
-    held = unpack(machine, over, None, site)[0]
+    held = unpack(machine, over, None, (site,))[0]
     if name == "next":
         return held
     return Items("list", [Item(Items("tuple", [Item(Opaque()), Item(held)]), False)], machine.context)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 
 from dnnfix.network.machine import Arguments
-from dnnfix.network.recorder import Recorder
+from dnnfix.network.recorder import Recorder, literal_facts
 from dnnfix.network.values import Abstract, Items, Library, Plain, Tensor
 
-_MOST_ELEMENTS = 10_000
 _DTYPES = {
     "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32", "short": "int16",
     "bool": "bool", "uint8": "uint8", "bfloat16": "bfloat16",
@@ -185,35 +184,21 @@ def _literal(what: Abstract | None, framework: str, dtype: str | None) -> dict[s
             "low": float(what.value),
             "high": float(what.value),
         }
-    flat: list[object] = []
-    shape = _nested(what, flat) if isinstance(what, Items) else None
-    numbers = [v for v in flat if isinstance(v, bool | int | float)]
-    if shape is None or len(numbers) != len(flat):
-        return {"dtype": dtype}
-    facts: dict[str, object] = {"shape": shape, "dtype": dtype or _dtype(numbers, framework)}
-    if numbers:
-        integral = all(isinstance(n, int) or n.is_integer() for n in numbers)
-        facts |= {"low": float(min(numbers)), "high": float(max(numbers)), "integral": integral}
-        facts["distinct"] = len(set(numbers))
+    facts = literal_facts(what) if isinstance(what, Items) else {}
+    facts["dtype"] = dtype
+    if dtype is None and isinstance(what, Items) and facts.get("shape") is not None:
+        facts["dtype"] = _dtype(_leaves(what), framework)
     return facts
 
 
-def _nested(items: Items, flat: list[object]) -> tuple[int, ...] | None:
-    if not items.exact or len(flat) > _MOST_ELEMENTS:
-        return None
-    inner: set[tuple[int, ...] | None] = set()
+def _leaves(items: Items) -> list[bool | int | float]:
+    found: list[bool | int | float] = []
     for value in items.values():
         if isinstance(value, Items):
-            inner.add(_nested(value, flat))
-        elif isinstance(value, Plain):
-            flat.append(value.value)
-            inner.add(())
-        else:
-            return None
-    if len(inner) > 1 or None in inner:
-        return None
-    rest = inner.pop() if inner else ()
-    return (len(items.items), *(rest or ()))
+            found.extend(_leaves(value))
+        elif isinstance(value, Plain) and isinstance(value.value, int | float):
+            found.append(value.value)
+    return found
 
 
 def _dtype(numbers: list[bool | int | float], framework: str) -> str:

@@ -333,7 +333,7 @@ def _name_in(framework: str, name: str) -> str:
 
 
 def _fold(function: Callable[[Any, Any], Any], left: Any, right: Any, op: ast.operator) -> Abstract:
-    if isinstance(op, ast.Pow | ast.Mult) and not _small(left, right):
+    if isinstance(op, ast.Pow | ast.Mult) and not _small(left, right, isinstance(op, ast.Pow)):
         return Opaque()
     if isinstance(op, ast.Mod) and isinstance(left, str):
         return Opaque()
@@ -344,14 +344,11 @@ def _fold(function: Callable[[Any, Any], Any], left: Any, right: Any, op: ast.op
     return Plain(result) if isinstance(result, bool | int | float | str) else Opaque()
 
 
-def _small(left: Any, right: Any) -> bool:
-    numbers = isinstance(left, int | float) and isinstance(right, int | float)
-    return (
-        numbers
-        and abs(left) < _LARGEST
-        and abs(right) < (64 if isinstance(right, int) else _LARGEST)
-        or (numbers and abs(left) < _LARGEST and abs(right) < _LARGEST and abs(left * right) < _LARGEST)
-    )
+def _small(left: Any, right: Any, power: bool) -> bool:
+    """Whether the result of a product or power stays small enough to be worth computing."""
+    if not isinstance(left, int | float) or not isinstance(right, int | float):
+        return False
+    return abs(left) < _LARGEST and abs(right) < (_LARGEST if not power else 64)
 
 
 def _compare_plain(op: ast.cmpop, left: Any, right: Any) -> Abstract:

@@ -29,6 +29,7 @@ from dnnfix.network.values import (
     Method,
     OneOf,
     Opaque,
+    Plain,
     Super,
     Tensor,
 )
@@ -92,9 +93,11 @@ class Interpreter:
         if isinstance(callee, Method):
             return self._method(callee, arguments, node, env)
         if isinstance(callee, Function):
+            if isinstance(callee.bound, Instance) and self.user_code.is_forward(callee):
+                return self.user_code.call_instance(callee.bound, arguments, node, through=callee)
             return self.user_code.call_function(callee, arguments)
         if isinstance(callee, Instance):
-            return self.user_code.call_instance(callee, arguments)
+            return self.user_code.call_instance(callee, arguments, node)
         if isinstance(callee, Made):
             return (self.torch if callee.framework == "torch" else self.keras).call_made(callee, arguments, node)
         if isinstance(callee, Class):
@@ -166,6 +169,8 @@ class Interpreter:
 
     def _method(self, callee: Method, arguments: Arguments, node: ast.Call | None, env: Env) -> Abstract:
         base, name = callee.base, callee.name
+        if isinstance(base, Instance) and (found := self._inherited(base, name, arguments, node)) is not None:
+            return found
         if isinstance(base, Tensor):
             return self._tensor_method(base, name, arguments, node)
         if isinstance(base, Opaque):
@@ -183,6 +188,21 @@ class Interpreter:
         if isinstance(base, Method | OneOf):
             self.machine.escape_all(arguments)
         return Opaque(self.recorder.site(node))
+
+    def _inherited(self, base: Instance, name: str, arguments: Arguments, node: ast.Call | None) -> Abstract | None:
+        """Methods that an object has because it is a library's `Sequential` or functional model."""
+        if name == "__init__":
+            self.user_code.construct_inner(base, arguments)
+            return Plain(None)
+        if name in ("forward", "call") and base.inner is not None:
+            return self.call(base.inner, arguments, node, self.machine.module)
+        if isinstance(base.inner, KerasModel) and name in ("add", "pop", "output", "outputs", "input", "inputs"):
+            return self.keras_models.method(base.inner, name, arguments, node)
+        if isinstance(base.inner, Items) and name in ("append", "extend", "insert", "add_module"):
+            return list_method(self.machine, base.inner, name, arguments, node)
+        if name == "add_weight":
+            return self.recorder.tensor("keras", origin="parameter", site=self.recorder.site(node))
+        return None
 
     def _module_method(
         self, base: Items | Mapping_ | Instance | Made, name: str, arguments: Arguments, node: ast.Call | None, env: Env
@@ -227,10 +247,7 @@ class Interpreter:
             found = self.torch.method(base, name, arguments, node) if node is not None else None
             if found is not None:
                 return found
-        if name in ("fit", "compile", "evaluate", "predict", "add") and self.recorder.framework == "keras":
-            self.machine.escape_all(arguments)
-            if name == "compile":
-                return self.keras_models.method(base, name, arguments, node)
-        else:
-            self.machine.escape_all(arguments)
+        self.machine.escape_all(arguments)
+        if name == "compile" and "loss" in arguments.keywords:
+            return self.keras_models.method(base, name, arguments, node)
         return Opaque(self.recorder.site(node), base.origin)

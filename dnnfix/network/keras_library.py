@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from dnnfix.network.activations import ACTIVATION_FORMS, activation_name
+from dnnfix.network.containers import several
 from dnnfix.network.data import symbolic_shape
 from dnnfix.network.layers import LAYERS
 from dnnfix.network.losses import LOSSES
@@ -32,6 +33,7 @@ _MERGES = {"add": "Add", "concatenate": "Concatenate", "multiply": "Multiply", "
            "maximum": "Maximum", "minimum": "Minimum", "subtract": "Subtract", "dot": "Dot"}  # fmt: skip
 _AREAS = ("keras.ops", "keras.backend", "keras.activations", "tensorflow", "tensorflow.nn", "tensorflow.math",
           "tensorflow.image", "tensorflow.linalg")  # fmt: skip
+_ALWAYS = ("keras.ops", "keras.activations", "tensorflow.nn")
 _ENCODINGS = (
     "keras.utils.to_categorical",
     "keras.utils.np_utils.to_categorical",
@@ -64,7 +66,9 @@ class KerasLibrary:
         area, _, short = name.rpartition(".")
         if area in ("keras.layers", "keras.layers.merge") and short in _MERGES:
             return self._merge(f"keras.layers.{_MERGES[short]}", arguments, node)
-        if name in _ENCODINGS or (area in _AREAS and any(isinstance(v, Tensor) for v, _ in arguments.all())):
+        if name in _ENCODINGS or (
+            area in _AREAS and (area in _ALWAYS or any(_has_tensor(v) for v, _ in arguments.all()))
+        ):
             return self._function(name, arguments, node)
         if area in _AREAS and name in ACTIVATION_FORMS:
             return self._function(name, arguments, node)
@@ -100,8 +104,8 @@ class KerasLibrary:
         inputs = arguments.get(0, "inputs", "input")
         outputs = arguments.get(1, "outputs", "output")
         made = KerasModel(draft, self.machine.context)
-        made.inputs = _several(inputs)
-        made.outputs = _several(outputs)
+        made.inputs = several(inputs)
+        made.outputs = several(outputs)
         self.recorder.roots.append(made)
         return made
 
@@ -212,12 +216,8 @@ class KerasLibrary:
         return Tensor(self.recorder.call(name, node, inputs, args=args, facts=facts)[0], "keras")
 
 
-def _several(value: Abstract | None) -> tuple[Abstract, ...]:
-    if value is None:
-        return ()
-    if isinstance(value, Items) and value.draft is None:
-        return tuple(value.values()) if value.exact else (Opaque(),)
-    return (value,)
+def _has_tensor(value: Abstract) -> bool:
+    return isinstance(value, Tensor) or (isinstance(value, Items) and any(_has_tensor(v) for v in value.values()))
 
 
 def is_keras(name: str) -> bool:

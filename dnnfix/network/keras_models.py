@@ -129,6 +129,8 @@ class KerasModels:
                 model.emitted = self._chain(model, first, None)
             return (model.emitted,)
         if isinstance(model, Instance):
+            if isinstance(model.inner, KerasModel) and self.user_code.find(model.of, "call") is None:
+                return self.outputs(model.inner)
             symbol = self.recorder.tensor("keras", origin="symbolic")
             result = self.user_code.call_instance(model, Arguments([(symbol, None)]))
             if isinstance(result, Items) and result.exact:
@@ -231,9 +233,6 @@ class KerasModels:
 
     def _compile(self, compiled: Compiled) -> None:
         draft = draft_of(compiled.model)
-        if draft is None or (isinstance(compiled.model, Made) and draft.kind != "model"):
-            self._components(compiled)
-            return
         if isinstance(compiled.model, Instance) and compiled.model.of.framework != "keras":
             return
         self._components(compiled)
@@ -241,7 +240,7 @@ class KerasModels:
         if found is None:
             return
         outputs = self.outputs(compiled.model)
-        targets = self.targets.get(draft.id, [])
+        targets = self.targets.get(draft.id, []) if draft is not None else []
         target = targets[0] if len(targets) == 1 and len(outputs) == 1 else Value()
         for loss, at, output in self._pairs(found, outputs):
             made = self._loss(loss, at, compiled.node)

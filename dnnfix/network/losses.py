@@ -84,6 +84,11 @@ class LossFacts:
 
 T, P, Y = Task, Prediction, Target
 
+_ADAPTIVE: dict[str, object] = {
+    "same_shape": False,
+    "prediction_argument": "input_",
+    "target_argument": "target_",
+}
 _TORCH: dict[str, tuple[str | None, Task, Prediction, Target, dict[str, object]]] = {
     "L1Loss": ("l1_loss", T.REGRESSION, P.REAL, Y.REAL, {}),
     "MSELoss": ("mse_loss", T.REGRESSION, P.REAL, Y.REAL, {}),
@@ -101,7 +106,7 @@ _TORCH: dict[str, tuple[str | None, Task, Prediction, Target, dict[str, object]]
     "NLLLoss": ("nll_loss", T.CLASSES, P.LOG_PROBABILITIES, Y.INDICES, {"class_axis": 1, "same_shape": False}),
     "NLLLoss2d": (None, T.CLASSES, P.LOG_PROBABILITIES, Y.INDICES, {"class_axis": 1, "same_shape": False}),
     "MultiMarginLoss": ("multi_margin_loss", T.CLASSES, P.LOGITS, Y.INDICES, {"class_axis": 1, "same_shape": False}),
-    "AdaptiveLogSoftmaxWithLoss": (None, T.CLASSES, P.EMBEDDINGS, Y.INDICES, {"same_shape": False}),
+    "AdaptiveLogSoftmaxWithLoss": (None, T.CLASSES, P.EMBEDDINGS, Y.INDICES, _ADAPTIVE),
     "BCELoss": ("binary_cross_entropy", T.LABELS, P.PROBABILITIES, Y.BINARY, {}),
     "BCEWithLogitsLoss": ("binary_cross_entropy_with_logits", T.LABELS, P.LOGITS, Y.BINARY, {}),
     "MultiLabelSoftMarginLoss": ("multilabel_soft_margin_loss", T.LABELS, P.LOGITS, Y.BINARY, {"class_axis": 1}),

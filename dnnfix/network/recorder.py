@@ -15,6 +15,7 @@ from dnnfix.network.values import (
     Library,
     Made,
     Mapping_,
+    Method,
     Opaque,
     Plain,
     Tensor,
@@ -24,6 +25,8 @@ from dnnfix.source.program import Source
 
 MOST_CALLS = 4000
 """More calls than this are not recorded: such a file is generated, or the reading has gone astray."""
+MOST_ELEMENTS = 10_000
+"""Written-down arrays are looked at up to this many numbers."""
 
 
 class Recorder:
@@ -64,8 +67,10 @@ class Recorder:
         if isinstance(what, Plain) and isinstance(what.value, int | float):
             number = float(what.value)
             return self.value(shape=(), origin="constant", site=self.site(node), low=number, high=number)
-        if isinstance(what, Items):
-            return self.value(origin="data" if _numbers(what) else None, site=self.site(node))
+        if isinstance(what, Items) and what.draft is None:
+            return self.value(origin="data" if _numbers(what) else None, site=self.site(node), **literal_facts(what))
+        if isinstance(what, Method) and isinstance(what.base, Opaque):
+            return self.value(origin=what.base.origin, site=self.site(node))
         return self.value(site=self.site(node))
 
     def draft(self, kind: str, name: str, node: ast.AST | None, args: dict[str, Json] | None = None) -> Draft:
@@ -148,6 +153,39 @@ class Recorder:
         )
 
 
+def literal_facts(items: Items) -> dict[str, object]:
+    """Shape and range of a nested list of numbers, as far as it is one."""
+    flat: list[int | float] = []
+    shape = _nested(items, flat)
+    if shape is None or not flat:
+        return {}
+    whole = all(isinstance(n, int) or n.is_integer() for n in flat)
+    return {
+        "shape": shape,
+        "low": float(min(flat)),
+        "high": float(max(flat)),
+        "integral": whole,
+        "distinct": len(set(flat)),
+    }
+
+
+def _nested(items: Items, flat: list[int | float]) -> tuple[int, ...] | None:
+    if not items.exact or len(flat) > MOST_ELEMENTS:
+        return None
+    inner: set[tuple[int, ...] | None] = set()
+    for value in items.values():
+        if isinstance(value, Items):
+            inner.add(_nested(value, flat))
+        elif isinstance(value, Plain) and isinstance(value.value, int | float):
+            flat.append(value.value)
+            inner.add(())
+        else:
+            return None
+    if len(inner) > 1 or None in inner:
+        return None
+    return (len(items.items), *((inner.pop() if inner else None) or ()))
+
+
 def _numbers(items: Items) -> bool:
     return bool(items.items) and all(isinstance(v, Plain | Items) for v in items.values())
 
@@ -162,9 +200,11 @@ def draft_of(what: Abstract) -> Draft | None:
 def parts(what: Abstract) -> Iterable[tuple[str, Abstract]]:
     """The registered parts of a model by attribute name; plain lists of layers are not registered, as in torch."""
     if isinstance(what, Instance):
-        return [(k, v) for k, v in what.attributes.items() if draft_of(v) is not None]
+        held = [(k, v) for k, v in what.attributes.items() if draft_of(v) is not None]
+        return [*held, *(parts(what.inner) if what.inner is not None else ())]
     if isinstance(what, Items) and what.draft is not None:
-        return [(item.name or str(i), item.value) for i, item in enumerate(what.items)]
+        sure = next((i for i, item in enumerate(what.items) if not item.certain), len(what.items))
+        return [(item.name or (str(i) if i < sure else ""), item.value) for i, item in enumerate(what.items)]
     if isinstance(what, Mapping_) and what.draft is not None:
         return [(str(k), v) for k, v in what.entries.items()]
     if isinstance(what, KerasModel) and what.layers is not None:
@@ -174,7 +214,7 @@ def parts(what: Abstract) -> Iterable[tuple[str, Abstract]]:
     return []
 
 
-def _name_children(what: Abstract, path: str, seen: set[int]) -> None:
+def _name_children(what: Abstract, path: str | None, seen: set[int]) -> None:
     draft = draft_of(what)
     if draft is None or id(what) in seen:
         return
@@ -185,9 +225,8 @@ def _name_children(what: Abstract, path: str, seen: set[int]) -> None:
         if child is None or child.kind not in ("layer", "model", "loss"):
             continue
         children.append(child.id)
-        full = f"{path}.{name}" if path and name else name or path
-        if child.attribute is None:
-            child.attribute = full or None
-        _name_children(part, child.attribute or "", seen)
+        if child.attribute is None and name and path is not None:
+            child.attribute = f"{path}.{name}" if path else name
+        _name_children(part, child.attribute, seen)
     if children:
         draft.children = tuple(dict.fromkeys(children))

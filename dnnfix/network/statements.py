@@ -111,7 +111,8 @@ class Statements:
         elif isinstance(target, ast.Tuple | ast.List):
             starred = any(isinstance(e, ast.Starred) for e in target.elts)
             count = len(target.elts)
-            values = unpack(self.machine, value, count, self.machine.recorder.site(target)) if not starred else []
+            sites = [self.machine.recorder.site(part) for part in target.elts]
+            values = unpack(self.machine, value, count, sites) if not starred else []
             for i, part in enumerate(target.elts):
                 self.bind(part, values[i] if values else Opaque(), env)
         elif isinstance(target, ast.Starred):
@@ -251,7 +252,7 @@ class Statements:
             return self.execute(node.orelse, env) if node.orelse else flow
 
         def enter() -> None:
-            self.bind(node.target, unpack(self.machine, over, None, self.machine.recorder.site(node.target))[0], env)
+            self.bind(node.target, unpack(self.machine, over, None, (self.machine.recorder.site(node.target),))[0], env)
 
         return self._loop(node, enter, env)
 

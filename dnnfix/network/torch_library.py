@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from dnnfix.network.activations import ACTIVATION_FORMS
+from dnnfix.network.containers import elements
 from dnnfix.network.data import dtype_of
 from dnnfix.network.layers import LAYERS
 from dnnfix.network.losses import LOSSES
@@ -82,21 +83,9 @@ class TorchLibrary:
             closed = first is None or (isinstance(first, Mapping_) and first.closed)
             made: Items | Mapping_ = Mapping_(name, entries, closed, context, draft)
         else:
-            made = Items(name, self._elements(name, first, arguments), context, draft)
+            made = Items(name, elements(name, arguments), context, draft)
         self.recorder.roots.append(made)
         return made
-
-    def _elements(self, name: str, first: Abstract | None, arguments: Arguments) -> list[Item]:
-        if isinstance(first, Mapping_) and len(arguments.positional) == 1:
-            return [Item(v, first.closed, str(k)) for k, v in first.entries.items()]
-        if name == "torch.nn.ModuleList" or (isinstance(first, Items) and first.kind == "OrderedDict"):
-            held = first.items if isinstance(first, Items) else [] if first is None else [Item(Opaque(), False)]
-            return [Item(i.value, i.certain, i.name) for i in held]
-        items = [Item(v) for v, _ in arguments.positional]
-        for rest in arguments.rest:
-            inner = rest.items if isinstance(rest, Items) else [Item(Opaque(), False)]
-            items.extend(Item(i.value, i.certain) for i in inner)
-        return items
 
     def _make(self, kind: str, name: str, arguments: Arguments, node: ast.Call | None) -> Abstract:
         draft = self.recorder.draft(kind, name, node, self.arguments(name, arguments))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from dnnfix.network.containers import elements, several
 from dnnfix.network.machine import Arguments, Flow, Frame, Machine
 from dnnfix.network.values import (
     Abstract,
@@ -14,6 +15,7 @@ from dnnfix.network.values import (
     Instance,
     Item,
     Items,
+    KerasModel,
     Library,
     Mapping_,
     Opaque,
@@ -101,13 +103,47 @@ class UserCode:
                 made.draft.site = None
             recorder.roots.append(made)
         self.machine.instances.append(made)
+        made.inner = self._inner(of, made)
         if constructor is None:
+            if self.construct_inner(made, arguments):
+                return made
             made.open = made.open or bool(arguments.positional or arguments.keywords)
             self.machine.escape_all(arguments)
             return made
         if not self._enter(self.bind_method(constructor, made), arguments, unknown):
             made.open = True
         return made
+
+    def _inner(self, of: Class, made: Instance) -> Items | KerasModel | None:
+        """The library model that objects of the class are, where they are one."""
+        base = _library_base(of)
+        if made.draft is None or base is None:
+            return None
+        if base == "torch.nn.Sequential":
+            return Items(base, [], self.machine.context, made.draft)
+        if base in ("keras.Sequential", "keras.models.Sequential"):
+            layers = Items("keras.Sequential", [], self.machine.context, made.draft)
+            return KerasModel(made.draft, self.machine.context, layers)
+        return None
+
+    def construct_inner(self, made: Instance, arguments: Arguments) -> bool:
+        """Give the constructor of the library model that an object is its arguments; false where there is none."""
+        inner = made.inner
+        if isinstance(inner, Items):
+            inner.items = elements(inner.kind, arguments)
+            return True
+        if isinstance(inner, KerasModel) and inner.layers is not None:
+            given = arguments.get(0, "layers")
+            inner.layers.items = (
+                list(given.items) if isinstance(given, Items) else [Item(Opaque(), False)] if given else []
+            )
+            return True
+        found = arguments.get(0, "inputs"), arguments.get(1, "outputs")
+        functional = _library_base(made.of) in ("keras.Model", "keras.models.Model") and made.draft is not None
+        if functional and made.draft is not None and found[0] is not None and found[1] is not None:
+            made.inner = KerasModel(made.draft, self.machine.context, None, several(found[0]), several(found[1]))
+            return True
+        return False
 
     def _constructor_args(self, constructor: Function | None, arguments: Arguments) -> dict[str, Json]:
         if constructor is None:
@@ -119,10 +155,19 @@ class UserCode:
         }
         return {name: self.machine.recorder.json(value, node) for name, (value, node) in given.items()}
 
-    def call_instance(self, target: Instance, arguments: Arguments, unknown: bool = False) -> Abstract:
-        """Calling an object: its `forward`, `call` or `__call__`."""
+    def call_instance(
+        self,
+        target: Instance,
+        arguments: Arguments,
+        node: ast.Call | None = None,
+        unknown: bool = False,
+        through: Function | None = None,
+    ) -> Abstract:
+        """Calling an object: its `forward`, `call` or `__call__`, or the one of them given as `through`."""
         name = _FORWARD.get(target.of.framework or "", "__call__")
-        method = self.find(target.of, name) or self.find(target.of, "__call__")
+        method = through or self.find(target.of, name) or self.find(target.of, "__call__")
+        if method is None and target.inner is not None:
+            return self.machine.call(target.inner, arguments, node, self.machine.module)
         if method is None:
             self.machine.escape(target, deep=True)
             self.machine.escape_all(arguments)
@@ -134,6 +179,11 @@ class UserCode:
             return self.call_function(self.bind_method(method, target), arguments, unknown)
         finally:
             self.machine.recorder.scope.pop()
+
+    def is_forward(self, function: Function) -> bool:
+        """Whether the function is the method that calling an object of its class runs."""
+        name = _FORWARD.get(function.of.framework or "") if function.of is not None else None
+        return name is not None and getattr(function.node, "name", None) == name
 
     # --- calls
 
@@ -242,7 +292,7 @@ class UserCode:
                 return
             forward = name == _FORWARD.get(function.of.framework or "")
             if forward and self.find(target.of, name) is function.of.methods.get(name):
-                self.call_instance(target, nothing, unknown=True)
+                self.call_instance(target, nothing, None, unknown=True)
             else:
                 self._enter(self.bind_method(function, target), nothing, unknown=True)
 
@@ -277,6 +327,16 @@ def _framework(bases: tuple[Abstract, ...]) -> str | None:
                 return "torch"
             if base.name.startswith(_KERAS_BASES):
                 return "keras"
+    return None
+
+
+def _library_base(of: Class, depth: int = 0) -> str | None:
+    """The library class that a class of the program is derived from, in however many steps."""
+    for base in of.bases if depth < 16 else ():
+        if isinstance(base, Library):
+            return base.name
+        if isinstance(base, Class):
+            return _library_base(base, depth + 1)
     return None
 
 

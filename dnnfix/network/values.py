@@ -144,13 +144,17 @@ class Class:
 
 @dataclass(eq=False, slots=True)
 class Instance:
-    """An object of a class of the program. `open` says that attributes may have been set out of sight."""
+    """An object of a class of the program. `open` says that attributes may have been set out of sight.
+
+    `inner` is the library model that it is by inheritance, for subclasses of a `Sequential` or of a functional model.
+    """
 
     of: Class
     context: int
     attributes: dict[str, Abstract] = field(default_factory=dict)
     draft: Draft | None = None
     open: bool = False
+    inner: Items | KerasModel | None = None
 
 
 @dataclass(eq=False, slots=True)
