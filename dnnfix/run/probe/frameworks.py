@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.metadata
 import os
+import platform
 from typing import Any, Dict, List
 
 from . import wire
@@ -56,32 +59,34 @@ def primary(named: List[str], text: str) -> str:
 def observe(framework: str, job: Dict[str, Any]) -> List[Any]:
     """Install the probe of a framework; gives its hooks. A framework that is not installed fails in the program."""
     try:
-        if framework == "torch":
-            import torch  # noqa: F401
-
-            from . import torch_probe
-
-            return [torch_probe.install(wire, job)]
-        if framework in ("keras", "tensorflow"):
-            __import__(framework)
-            from . import keras_probe
-
-            return [keras_probe.install(wire, job)]
+        probe = probe_of(framework)
+        return [probe.install(wire, job)] if probe is not None else []
     except Exception as error:
         wire.emit("note", text="%s is not observed: %s: %s" % (framework, type(error).__name__, error))
     return []
 
 
+def probe_of(framework: str) -> Any:
+    """The module that observes a framework, which is imported first; `None` for an unknown one."""
+    if framework not in KNOWN:
+        return None
+    importlib.import_module(framework)
+    return importlib.import_module("." + _PROBES[framework], __package__)
+
+
 def versions(named: List[str]) -> Dict[str, str]:
     """The versions of Python, the frameworks and numpy."""
-    import platform
-
     found = {"python": platform.python_version()}
-    from importlib.metadata import PackageNotFoundError, version
-
     for name in list(named) + ["numpy"]:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
+        if name not in _versions:
+            try:
+                _versions[name] = importlib.metadata.version(name)
+            except importlib.metadata.PackageNotFoundError:
+                _versions[name] = ""
+        if _versions[name]:
+            found[name] = _versions[name]
     return found
+
+
+_versions: Dict[str, str] = {}
+_PROBES = {"torch": "torch_probe", "keras": "keras_probe", "tensorflow": "keras_probe"}

@@ -12,10 +12,11 @@ import shutil
 import signal
 import socket
 import sys
+import tempfile
 import time
 from typing import Any, Dict, List, Optional
 
-from . import confine, isolate, linux, scratch, watch, wire
+from . import confine, isolate, linux, program, scratch, watch, wire
 
 START_SECONDS = 90.0
 """How long a trial may take to import its frameworks before its own time begins to count."""
@@ -156,8 +157,6 @@ def _prepare_and_run(job: Dict[str, Any], keep: List[int], settings: Dict[str, A
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
-    from . import program
-
     return program.run(job, scratch.source_of(job), top, trace, announce)
 
 
@@ -183,6 +182,4 @@ def _close_others(keep: "set[int]") -> None:
 def _environment(base: str) -> None:
     home, temporary = os.path.join(base, "home"), os.path.join(base, "tmp")
     os.environ.update(HOME=home, TMPDIR=temporary, XDG_CACHE_HOME=os.path.join(home, ".cache"), MPLCONFIGDIR=home)
-    import tempfile
-
     tempfile.tempdir = None

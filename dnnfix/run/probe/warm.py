@@ -12,6 +12,8 @@ import os
 import sys
 from typing import Any, Dict, Iterable, Optional
 
+from . import frameworks
+
 
 def up(framework: Optional[str], modules: Iterable[str]) -> Dict[str, Any]:
     """Import and warm `framework` and import the other `modules`; what is not installed is left out and named."""
@@ -20,6 +22,8 @@ def up(framework: Optional[str], modules: Iterable[str]) -> Dict[str, Any]:
         try:
             importlib.import_module(name)
             {"torch": _torch, "keras": _keras}.get(name, _nothing)()
+            frameworks.probe_of(name)
+            frameworks.versions([name])
         except ImportError as error:
             missing.append("%s: %s" % (name, error))
         except Exception as error:

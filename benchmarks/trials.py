@@ -1,0 +1,132 @@
+"""What a trial costs beside a fresh process that runs the same program: start, twenty candidates, memory.
+
+Run it as `python benchmarks/trials.py [torch] [keras]`. Every number is a ratio of two measurements made side by side,
+alternating, in one interpreter and on as many threads (one); the targets are those of the design.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from dnnfix.records import RunOutcome
+from dnnfix.run.job import Budget, Job, Tier
+from dnnfix.run.runner import Runner
+
+PYTHON = Path(sys.executable)
+IMPORTS = {"torch": "import torch\n", "keras": "import keras\n"}
+PROGRAMS = {
+    "torch": """
+import torch
+from torch import nn
+model = nn.Sequential(nn.Linear(20, 32), nn.ReLU(), nn.Linear(32, 3))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+inputs, labels = torch.randn(256, 20), torch.randint(0, 3, (256,))
+for epoch in range(5):
+    for i in range(0, 256, 64):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(inputs[i:i + 64]), labels[i:i + 64])
+        loss.backward()
+        optimizer.step()
+""",
+    "keras": """
+import keras, numpy
+model = keras.Sequential([keras.Input((20,)), keras.layers.Dense(32, activation="relu"), keras.layers.Dense(3, activation="softmax")])
+model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
+model.fit(numpy.random.rand(256, 20), numpy.random.randint(0, 3, 256), batch_size=64, epochs=5, verbose=0)
+""",
+}
+TARGETS = {
+    "torch": {"start": 0.05, "one": 1.1, "many": 0.10, "count": 20},
+    "keras": {"start": 0.05, "one": 1.1, "many": 0.20, "count": 10},
+}
+PRIVATE = """
+import {framework}
+def read():
+    with open("/proc/self/smaps_rollup") as stream:
+        found = dict(line.split(":", 1) for line in stream if line.startswith("Private"))
+    return sum(int(value.split()[0]) for value in found.values()) // 1024
+print(read())
+"""
+
+
+def fresh(folder: Path, program: str) -> float:
+    """Seconds of a plain interpreter that runs the program."""
+    file = folder / "fresh.py"
+    file.write_text(program)
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "OMP_NUM_THREADS": "1", "KERAS_BACKEND": "torch"}
+    begun = time.perf_counter()
+    subprocess.run([str(PYTHON), str(file)], check=True, env=environment, capture_output=True)
+    return time.perf_counter() - begun
+
+
+def trial(runner: Runner, program: str) -> float:
+    """Seconds of one trial, from asking for it to having its trace."""
+    begun = time.perf_counter()
+    trace = runner.run(Job("program.py", program.encode(), budget=Budget(steps=100, seconds=60)))
+    if trace.outcome is not RunOutcome.FINISHED:
+        raise SystemExit(f"the benchmark's program did not finish: {trace.outcome} {trace.detail} {trace.printed}")
+    return time.perf_counter() - begun
+
+
+def alternating(one: Callable[[], float], other: Callable[[], float], times: int) -> tuple[float, float]:
+    """Medians of two measurements that are made in turn."""
+    pairs = [(one(), other()) for _ in range(times)]
+    return statistics.median(pair[0] for pair in pairs), statistics.median(pair[1] for pair in pairs)
+
+
+def measure(framework: str, tier: Tier, times: int) -> bool:
+    """Measure one framework in one tier and print a table; whether all targets are met."""
+    target, program, imports = TARGETS[framework], PROGRAMS[framework], IMPORTS[framework]
+    count = int(target["count"])
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        fresh(folder, program)
+        with Runner(PYTHON, tier=tier, framework=framework) as runner:
+            trial(runner, program)
+            fresh_start, start = alternating(lambda: fresh(folder, imports), lambda: trial(runner, imports), times)
+            private = runner.run(Job("program.py", PRIVATE.format(framework=framework).encode())).printed
+        one_fresh = statistics.median(fresh(folder, program) for _ in range(3))
+        singles = []
+        for _ in range(3):
+            begun = time.perf_counter()
+            with Runner(PYTHON, tier=tier, framework=framework) as runner:
+                trial(runner, program)
+            singles.append(time.perf_counter() - begun)
+        begun = time.perf_counter()
+        with Runner(PYTHON, tier=tier, framework=framework) as runner:
+            for _ in range(count):
+                trial(runner, program)
+        many = time.perf_counter() - begun
+        many_fresh = sum(fresh(folder, program) for _ in range(count))
+    rows = [
+        ("start of a trial / a fresh process", start / fresh_start, target["start"], f"{start * 1e3:.0f} ms / {fresh_start * 1e3:.0f} ms"),
+        ("one candidate / one fresh process", statistics.median(singles) / one_fresh, target["one"], f"{statistics.median(singles):.2f} s / {one_fresh:.2f} s"),
+        (f"{count} candidates / {count} fresh processes", many / many_fresh, target["many"], f"{many:.2f} s / {many_fresh:.2f} s"),
+        ("private memory of a trial, MiB", float(private), 25.0, ""),
+    ]
+    sys.stdout.write(f"{framework}, {tier}\n")
+    for words, value, most, detail in rows:
+        sys.stdout.write(f"  {'ok ' if value <= most else 'BAD'} {words:45} {value:7.3f}  target {most:g}  {detail}\n")
+    return all(value <= most for _words, value, most, _detail in rows)
+
+
+def main() -> None:
+    """Measure what the arguments name; the exit code says whether all targets are met."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("framework", nargs="*", default=["torch", "keras"])
+    parser.add_argument("--tier", type=Tier, default=Tier.BUBBLEWRAP)
+    parser.add_argument("--times", type=int, default=7)
+    options = parser.parse_args()
+    met = [measure(framework, options.tier, options.times) for framework in options.framework]
+    raise SystemExit(0 if all(met) else 1)
+
+
+if __name__ == "__main__":
+    main()
