@@ -222,6 +222,11 @@ class Machine:
         self.escape(value)
         return Opaque()
 
+    def overwrite(self, tensor: Tensor) -> None:
+        """The tensor's elements were changed in place: its shape and dtype stay, what made it is unknown."""
+        old = tensor.value
+        tensor.value = self.recorder.value(shape=old.shape, dtype=old.dtype)
+
     def escape(self, value: Abstract, deep: bool = False) -> None:
         """The value goes where its use cannot be seen: how often its components are called is no longer known."""
         draft = draft_of(value)

@@ -10,7 +10,7 @@ from dnnfix.network.containers import unpack, unrollable
 from dnnfix.network.expressions import Expressions
 from dnnfix.network.machine import Flow, Machine
 from dnnfix.network.user_code import UserCode
-from dnnfix.network.values import Abstract, Env, Instance, Item, Items, Library, Made, Mapping_, Opaque, Plain
+from dnnfix.network.values import Abstract, Env, Instance, Item, Items, Library, Made, Mapping_, Opaque, Plain, Tensor
 
 _TRANSPARENT = (
     "torch.no_grad", "torch.enable_grad", "torch.inference_mode", "torch.set_grad_enabled", "tensorflow.function",
@@ -153,6 +153,8 @@ class Statements:
             else:
                 base.closed = False
                 self.machine.escape(value)
+        elif isinstance(base, Tensor):
+            self.machine.overwrite(base)
         elif isinstance(base, Items):
             for item in base.items:
                 self.machine.escape(item.value)
@@ -387,6 +389,9 @@ def _assigned(node: ast.For | ast.AsyncFor | ast.While) -> tuple[frozenset[str],
     for child in _walk(node.body):
         if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
             names.add(child.id)
+        elif isinstance(child, ast.Subscript):
+            if isinstance(child.ctx, ast.Store) and isinstance(child.value, ast.Name):
+                names.add(child.value.id)
         elif isinstance(child, ast.Attribute):
             if isinstance(child.ctx, ast.Store):
                 attributes.append(child)

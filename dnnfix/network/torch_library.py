@@ -213,7 +213,9 @@ class TorchLibrary:
                 return self.recorder.tensor("numpy", shape=own.shape, dtype=own.dtype)
             return Opaque() if name == "item" else Plain(None)
         args = self._method_arguments(full, name, arguments)
-        return self._record(full, inputs, args, node, _is_multiple(name, arguments, 0), base)
+        if name.endswith("_") and name not in ("requires_grad_", "unsqueeze_", "squeeze_") and isinstance(base, Tensor):
+            self.machine.overwrite(base)
+        return self._record(full, inputs, args, node, _is_multiple(name, arguments, 0))
 
     def _method_arguments(self, full: str, name: str, arguments: Arguments) -> dict[str, Json]:
         if name in FREE_ARGUMENTS:
@@ -230,7 +232,6 @@ class TorchLibrary:
         args: dict[str, Json],
         node: ast.Call | None,
         multiple: bool,
-        base: Abstract | None = None,
     ) -> Abstract:
         facts = self._facts(name, inputs, args)
         short = name.rpartition(".")[2]

@@ -55,8 +55,10 @@ def test_each_activation_form_exists(name: str) -> None:
     assert callable(resolve(name))
 
 
-@pytest.mark.parametrize("short", ["softmax", "log_softmax", "sigmoid", "tanh", "relu", "relu6", "elu", "selu", "gelu",
-                                   "silu", "mish", "celu", "softplus", "softsign", "log_sigmoid", "hard_sigmoid",
+CHECKED = ["softmax", "log_softmax", "sigmoid", "tanh", "relu", "relu6", "elu", "selu", "gelu", "silu", "mish", "celu", "softplus", "softsign", "log_sigmoid", "hard_sigmoid", "hard_tanh", "hard_silu"]
+
+
+@pytest.mark.parametrize("short", CHECKED)
 def test_ranges_hold_on_real_values(short: str) -> None:
     known = facts.ACTIVATIONS[short]
     values = torch.linspace(-30, 30, 4000).reshape(100, 40)

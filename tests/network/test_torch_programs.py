@@ -315,6 +315,14 @@ nn.CrossEntropyLoss()(net(x), y)
         + "F.cross_entropy(net(x), y)\n",
         [("cross_entropy", None)],
     ),
+    "elements written into a tensor": (
+        NET + "net = Net()\nout = torch.zeros(8, 10)\nout[0:4] = net(x)\nF.mse_loss(out, y)\nF.mse_loss(net(x).add_(1), y)\n",
+        [("mse_loss", None), ("mse_loss", "net(x).add_(1)")],
+    ),
+    "a tensor changed in place": (
+        NET + "net = Net()\nout = net(x)\nif soft:\n    out.sigmoid_()\nF.cross_entropy(out, y)\n",
+        [("cross_entropy", None)],
+    ),
     "a variable that an earlier round of the loop set": (
         NET
         + "net = Net()\nout = F.softmax(net(x), 1)\nfor x, y in loader:\n    F.cross_entropy(out, y)\n    out = net(x)\n",
