@@ -1,0 +1,261 @@
+"""Measurements on a trained Keras model, made when the program has ended, so that the run itself stays as it is.
+
+A few samples of each model's first batch are put aside. At the end the model is called on them and on changed copies,
+in inference mode and with the random state put back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from typing import Any, Callable, Dict, Iterator, List, Optional
+
+from . import wire
+from .guard import guarded
+from .keras_calls import Recorder
+from .keras_components import Components
+from .keras_names import is_transparent
+from .keras_values import as_array, is_symbolic, tensors_in
+
+_SAMPLES_KEPT = 16
+_BATCH_SIZES = (1, 3, 5)
+_STEP_SHARE = 0.01
+_TINY = 1e-12
+_SEED = 20_240_229
+
+
+class _Seen:
+    """A model's first batch, cut to a few samples, with the loss that was taken of it."""
+
+    def __init__(self, model: Any, args: Any, kwargs: Any) -> None:
+        self.model = model
+        self.args = _few(args)
+        self.kwargs = {key: value for key, value in kwargs.items() if key not in ("training", "mask") and value is not None}
+        self.batch = _batch_of(args)
+        self.kept = _batch_of(self.args)
+        self.reached: Optional[int] = None
+        self.output: Any = None
+        self.output_shape: Optional[List[int]] = None
+        self.loss: Any = None
+        self.target: Any = None
+
+
+class Experiments:
+    """Carries out the experiments that a job asks for."""
+
+    def __init__(self, job: Dict[str, Any], recorder: Recorder, components: Components) -> None:
+        self._wanted = set(job.get("experiments", ()))
+        self._measuring = bool(self._wanted - {"shuffle-targets"})
+        self._recorder = recorder
+        self._components = components
+        self._seen: Dict[int, _Seen] = {}
+        self._shuffled = False
+        self._seed = int(job.get("seed", 0)) + _SEED
+        self._random: Any = None
+
+    @property
+    def shuffle(self) -> Optional[Callable[[Any], Any]]:
+        """What makes other targets of a batch's targets, where the job asks for that."""
+        return self._shuffle if "shuffle-targets" in self._wanted else None
+
+    def _generator(self) -> Any:
+        """Randomness of the probe's own, so that none of the program's is used up."""
+        if self._random is None:
+            self._random = sys.modules["numpy"].random.RandomState(self._seed % 2**32)
+        return self._random
+
+    def _shuffle(self, y: Any) -> Any:
+        first = next(tensors_in(y), None)
+        if first is None or not first.shape or int(first.shape[0]) < 2:
+            return y
+        order = self._generator().permutation(int(first.shape[0]))
+        self._shuffled = True
+        return _mapped(y, lambda item: item[order] if item.shape and item.shape[0] == len(order) else item)
+
+    @guarded
+    def saw_input(self, model: Any, args: Any, kwargs: Any) -> None:
+        """Put a model's first batch aside."""
+        if self._measuring and is_transparent(model) and id(model) not in self._seen:
+            if not any(is_symbolic(item) for item in tensors_in([args, kwargs])):
+                self._seen[id(model)] = _Seen(model, args, kwargs)
+
+    @guarded
+    def saw_output(self, model: Any, output: Any) -> None:
+        """Remember the first output."""
+        seen = self._seen.get(id(model))
+        first = next(tensors_in(output), None)
+        if seen is not None and seen.output_shape is None and first is not None:
+            seen.output = first
+            seen.output_shape = [int(size) for size in first.shape]
+
+    @guarded
+    def saw_loss(self, loss: Any, target: Any, prediction: Any) -> None:
+        """Where a loss is taken of a model's first output, remember how to compute it again."""
+        for seen in self._seen.values():
+            if loss is not None and seen.loss is None and seen.output is not None and seen.output is prediction:
+                seen.loss, seen.target = loss, _few(target)
+                seen.output = None
+
+    def run(self) -> None:
+        """Make the measurements and write them."""
+        if "shuffle-targets" in self._wanted:
+            wire.emit("probe", name="shuffle-targets", value=self._shuffled)
+        measures: Dict[str, Callable[[_Seen], Any]] = {
+            "batch-sizes": self._batch_sizes,
+            "input-dependence": self._input_dependence,
+            "adversarial": self._adversarial,
+            "information": self._information,
+        }
+        seen = max(self._seen.values(), key=lambda one: _size(one.model), default=None)
+        for name, measure in measures.items():
+            if name in self._wanted:
+                wire.emit("probe", name=name, value=self._measured(measure, seen) if seen is not None else None)
+
+    @guarded
+    def _measured(self, measure: Callable[[_Seen], Any], seen: _Seen) -> Any:
+        with _undisturbed(seen.model):
+            return measure(seen)
+
+    def _output(self, seen: _Seen, args: Any) -> Any:
+        kwargs = dict(seen.kwargs)
+        if getattr(seen.model, "_call_has_training_arg", False):
+            kwargs["training"] = False
+        return next(tensors_in(seen.model(*args, **kwargs)), None)
+
+    def _batch_sizes(self, seen: _Seen) -> Any:
+        if seen.kept is None or seen.output_shape is None:
+            return None
+        answer: Dict[str, str] = {}
+        for size in _BATCH_SIZES:
+            order = [index % seen.kept for index in range(size)]
+            resized = _mapped(seen.args, lambda item: item[order] if _rows(item) == seen.kept else item)
+            try:
+                output = self._output(seen, resized)
+            except Exception as error:
+                answer[str(size)] = "%s: %s" % (type(error).__name__, str(error)[:300])
+                continue
+            answer[str(size)] = _fits(seen, output, size)
+        return answer
+
+    def _input_dependence(self, seen: _Seen) -> Any:
+        before = as_array(self._output(seen, seen.args))
+        after = as_array(self._output(seen, _mapped(seen.args, self._other)))
+        if before is None or after is None or before.shape != after.shape:
+            return None
+        before, after = before.astype("float64"), after.astype("float64")
+        return float((((after - before) ** 2).sum() ** 0.5) / ((before**2).sum() ** 0.5 + _TINY))
+
+    def _other(self, item: Any) -> Any:
+        """Another input of the same kind: the samples in another order, or disturbed where there is only one."""
+        array = as_array(item)
+        numpy: Any = sys.modules["numpy"]
+        if array is None or array.ndim == 0:
+            return item
+        if array.shape[0] > 1 and bool((array != array[:1]).any()):
+            return item[numpy.roll(numpy.arange(array.shape[0]), 1)] if not hasattr(item, "roll") else item.roll(1, 0)
+        if array.dtype.kind == "f":
+            noise = self._generator().standard_normal(array.shape) * (float(array.std()) + 0.1)
+            return _like(item, (array + noise).astype(array.dtype))
+        return _like(item, (array + 1) % (array.max() + 1))
+
+    def _adversarial(self, seen: _Seen) -> Any:
+        torch: Any = sys.modules.get("torch")
+        entered = next(tensors_in(seen.args), None)
+        if torch is None or seen.loss is None or not isinstance(entered, torch.Tensor) or not entered.is_floating_point():
+            return None
+        with torch.enable_grad():
+            start = entered.detach().clone().requires_grad_(True)
+            before = self._loss(seen, _replaced(seen.args, entered, start))
+            (gradient,) = torch.autograd.grad(before.sum(), start)
+        step = _STEP_SHARE * (entered.max() - entered.min()) * gradient.sign()
+        after = self._loss(seen, _replaced(seen.args, entered, entered.detach() + step))
+        return float((after.sum() - before.sum()) / (before.sum().abs() + _TINY))
+
+    def _loss(self, seen: _Seen, args: Any) -> Any:
+        return seen.loss(seen.target, self._output(seen, args))
+
+    def _information(self, seen: _Seen) -> Any:
+        """The share of what was given to `fit` that reaches the first layer of the model."""
+        entered = self._recorder.given
+        first = next(tensors_in(seen.args), None)
+        if first is None or not entered or not seen.kept:
+            return None
+        sizes = [_product(shape[1:]) for shape in entered]
+        reached = sum(_product(item.shape[1:]) for item in tensors_in(seen.args))
+        return min(1.0, reached / sum(sizes)) if sum(sizes) else None
+
+
+def _few(item: Any) -> Any:
+    return _mapped(item, lambda one: _copy(one[:_SAMPLES_KEPT] if one.shape else one))
+
+
+def _copy(item: Any) -> Any:
+    if hasattr(item, "detach"):
+        return item.detach().clone()
+    return item.copy() if hasattr(item, "copy") else item
+
+
+def _mapped(item: Any, change: Callable[[Any], Any]) -> Any:
+    """The nested structure with every tensor in it changed."""
+    if type(item) in (list, tuple):
+        return type(item)(_mapped(part, change) for part in item)
+    if type(item) is dict:
+        return {key: _mapped(part, change) for key, part in item.items()}
+    return change(item) if hasattr(item, "shape") and hasattr(item, "dtype") else item
+
+
+def _replaced(args: Any, old: Any, new: Any) -> Any:
+    return _mapped(args, lambda item: new if item is old else item)
+
+
+def _like(item: Any, array: Any) -> Any:
+    torch: Any = sys.modules.get("torch")
+    return torch.from_numpy(array).to(item.device) if torch is not None and isinstance(item, torch.Tensor) else array
+
+
+def _rows(item: Any) -> Optional[int]:
+    return int(item.shape[0]) if getattr(item, "shape", None) else None
+
+
+def _batch_of(args: Any) -> Optional[int]:
+    first = next(tensors_in(args), None)
+    return _rows(first) if first is not None else None
+
+
+def _product(shape: Any) -> int:
+    total = 1
+    for size in shape:
+        total *= int(size)
+    return total
+
+
+def _size(model: Any) -> int:
+    return sum(_product(weight.shape) for weight in getattr(model, "weights", ()))
+
+
+def _fits(seen: _Seen, output: Any, size: int) -> str:
+    """`ok` where the output grew with the batch as it should."""
+    was, now = seen.output_shape or [], [int(one) for one in getattr(output, "shape", ())]
+    if not was or was[0] != seen.batch:
+        return "ok"
+    if len(now) != len(was):
+        return "the output has %d dimensions instead of %d" % (len(now), len(was))
+    return "ok" if now[0] == size else "the output has %d rows for %d samples" % (now[0], size)
+
+
+@contextlib.contextmanager
+def _undisturbed(model: Any) -> Iterator[None]:
+    """Silence and no gradients within; state and randomness as before afterwards."""
+    torch: Any = sys.modules.get("torch")
+    weights = [(one, as_array(getattr(one, "value", one)).copy()) for one in getattr(model, "non_trainable_variables", ())]
+    state = torch.get_rng_state() if torch is not None else None
+    with contextlib.redirect_stdout(io.StringIO()):
+        try:
+            with torch.no_grad() if torch is not None else contextlib.suppress():
+                yield
+        finally:
+            if torch is not None:
+                torch.set_rng_state(state)
+            for variable, value in weights:
+                variable.assign(value)

@@ -1,0 +1,139 @@
+"""The probe for programs that use Keras: puts the watchers in place and offers the hooks that the runner calls.
+
+    keras_components   which layers, models, losses, optimizers and metrics are constructed, and where
+    keras_compile      what `compile` is given
+    keras_calls        the calls of layers, losses and operations, symbolic and real
+    keras_training     `fit`, `evaluate`, `predict` and their data, held to the budget
+    keras_steps        loss, skill, gradients and updates of each step
+    keras_parameters   which weights trained
+    keras_crash        the call in flight when an exception leaves the program
+    keras_experiments  measurements on the model after the program has ended
+
+It may be installed beside the torch probe (Keras on torch, with a training loop of torch's): ids then do not collide,
+and the torch probe is silent while Keras's own loop and constructors run.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Dict, List, Optional
+
+
+from .guard import Patches, forget_notes
+from .keras_calls import Recorder
+from .keras_compile import Compiled
+from .keras_components import Components
+from .keras_crash import call_in_flight
+from .keras_experiments import Experiments
+from .keras_names import api, class_name, forget_classes
+from .keras_parameters import Parameters
+from .keras_skill import Measure
+from .keras_steps import Steps
+from .keras_training import Training
+
+
+def install(wire: Any, job: Dict[str, Any]) -> Hooks:
+    """Observe the program that is about to run. `job` is the job as a dictionary; the trace goes through `wire`."""
+    hooks = Hooks(job)
+    try:
+        hooks.begin()
+    except Exception:
+        hooks.withdraw()
+        raise
+    return hooks
+
+
+class Hooks:
+    """A probe in place."""
+
+    def __init__(self, job: Dict[str, Any]) -> None:
+        forget_notes()
+        forget_classes()
+        keras = api()
+        backend = keras.backend.backend() if hasattr(keras.backend, "backend") else "tensorflow"
+        record = int(job.get("record_steps", 2))
+        self._keras = keras
+        self._patches = Patches()
+        self._components = Components()
+        self._recorder = Recorder(self._components)
+        self._measure = Measure()
+        self._parameters = Parameters(self._components, self._measure.norm)
+        self._steps = Steps(self._recorder, self._parameters, self._measure, record)
+        self._training = Training(self._components, self._recorder, self._steps)
+        self._compiled = Compiled(self._components, backend)
+        self._experiments = Experiments(job, self._recorder, self._components)
+        self._called: List[Any] = []
+
+    def begin(self) -> None:
+        """Put the watchers in place."""
+        keras = self._keras
+        filtering = getattr(getattr(keras, "config", None), "disable_traceback_filtering", None)
+        if filtering is not None:
+            filtering()
+        self._components.install(keras)
+        self._compiled.install(self._patches, keras)
+        self._steps.install(self._patches, keras)
+        self._training.install(self._patches, keras)
+        self._recorder.install(self._patches, keras)
+        self._recorder.on = self._steps.recording
+        self._recorder.on_input = self._input
+        self._recorder.on_output = self._experiments.saw_output
+        self._recorder.on_loss = self._loss
+        self._recorder.loss_made = lambda loss: self._compiled.made_of(self._model(), loss)
+        self._steps.replace = self._experiments.shuffle
+        self._steps.key = lambda: id(self._training.plans[-1].model) if self._training.plans else None
+        self._parameters.models = self._models
+
+    def withdraw(self) -> None:
+        """Take the watchers away."""
+        self._recorder.on = False
+        self._components.quiet += 1
+        self._patches.undo()
+        self._steps.remove()
+
+    @property
+    def step_seconds(self) -> Optional[float]:
+        """The median time of a step after the recorded ones; `None` where there were too few."""
+        return self._steps.step_seconds
+
+    def call_in_flight(self, error: Optional[BaseException] = None) -> Optional[Dict[str, Any]]:
+        """The fields of the call that raised the exception now being handled."""
+        found: Optional[Dict[str, Any]] = call_in_flight(
+            error or sys.exc_info()[1], self._recorder, self._components, self._training
+        )
+        return found
+
+    def finish(self) -> None:
+        """The program has ended: write what is still to be written, experiment, and take the watchers away."""
+        self._recorder.flush_graphs()
+        self._steps.finish()
+        self.withdraw()
+        for model in self._components.of_kind("model"):
+            self._components.describe(model)
+        self._components.send_all()
+        self._experiments.run()
+
+    def _model(self) -> Any:
+        return self._training.plans[-1].model if self._training.plans else self._training.failed and self._training.failed.model
+
+    def _models(self) -> List[Any]:
+        """The models that training methods or the program itself call, or else all that there are."""
+        found = list(self._training.models)
+        for model in self._called:
+            if not any(model is one for one in found):
+                found.append(model)
+        return found or self._components.of_kind("model")
+
+    def _input(self, layer: Any, args: Any, kwargs: Any) -> None:
+        if hasattr(layer, "weights") and not any(layer is one for one in self._called):
+            self._called.append(layer)
+            self._components.describe(layer)
+        self._experiments.saw_input(layer, args, kwargs)
+
+    def _loss(self, loss: Any, target: Any, prediction: Any, result: Any) -> None:
+        made = self._recorder.loss_made(loss) if loss is not None else None
+        name = made.fields["name"] if made is not None else class_name(type(loss)) if loss is not None else ""
+        self._steps.loss_called(name, target, prediction, result)
+        self._experiments.saw_loss(loss, target, prediction)
+
+

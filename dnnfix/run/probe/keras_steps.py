@@ -1,0 +1,238 @@
+"""Counts optimizer steps of a Keras program and measures each: loss, skill, gradient, update and spread of the output.
+
+A step is one call of an optimizer's `apply`, which `fit`, `train_on_batch` and loops of the program's own all come to.
+During the recorded steps everything is measured at once; later steps only put references aside, to be measured a few
+at a time.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+from typing import Any, Callable, Dict, List, Optional
+
+from . import budget, sites, wire
+from .guard import Patches, guarded
+from .keras_calls import Recorder
+from .keras_parameters import Parameters
+from .keras_skill import Measure
+from .keras_values import is_symbolic, tensors_in
+
+_WAITING_AT_MOST = 16
+_SECONDS_WAITING = 0.25
+_STEPS_WITH_EVENTS = 3
+_MOST_MODELS = 8
+
+
+class Steps:
+    """The program's training, step by step."""
+
+    def __init__(self, recorder: Recorder, parameters: Parameters, measure: Measure, record: int) -> None:
+        self.index = 0
+        self.step_seconds: Optional[float] = None
+        self.replace: Optional[Callable[[Any], Any]] = None
+        """Makes other targets of a batch's targets before the loss sees them; for experiments."""
+        self._recorder = recorder
+        self._parameters = parameters
+        self._measure = measure
+        self._record = record
+        self._of_model: Dict[Any, int] = {}
+        self.key: Callable[[], Any] = lambda: None
+        """What tells the models apart that train: `None` in loops of the program's own."""
+        self._applying = 0
+        self._computing = 0
+        self._applied = False
+        self._pair: Any = None
+        self._loss: Any = None
+        self._waiting: List[Dict[str, Any]] = []
+        self._flushed = time.monotonic()
+        self._times: List[float] = []
+        self._hooks: List[Any] = []
+
+    @property
+    def recording(self) -> bool:
+        """Whether the calls of this step are recorded: the first steps of each model that trains."""
+        key = self.key()
+        return self._of_model.get(key, 0) < self._record and (key in self._of_model or len(self._of_model) < _MOST_MODELS)
+
+    def install(self, patches: Patches, keras: Any) -> None:
+        """Watch optimizers and the computation of losses."""
+        definer = next((base for base in keras.optimizers.Optimizer.__mro__ if "apply" in vars(base)), None)
+        if definer is not None:
+            patches.put(definer, "apply", self._wrap_apply)
+        for name in ("_compute_loss", "compute_loss"):
+            owner = next((base for base in keras.Model.__mro__ if name in vars(base)), None)
+            if owner is not None:
+                patches.put(owner, name, self._wrap_compute_loss)
+        torch: Any = sys.modules.get("torch.optim.optimizer")
+        if torch is not None and hasattr(torch, "register_optimizer_step_post_hook"):
+            self._hooks.append(torch.register_optimizer_step_pre_hook(self._torch_before))
+            self._hooks.append(torch.register_optimizer_step_post_hook(self._torch_after))
+
+    def remove(self) -> None:
+        """Watch no longer."""
+        for hook in self._hooks:
+            hook.remove()
+
+    # Losses
+
+    def _wrap_compute_loss(self, original: Any) -> Any:
+        steps = self
+
+        def compute_loss(model: Any, x: Any = None, y: Any = None, y_pred: Any = None, *args: Any, **kwargs: Any) -> Any:
+            if steps._computing or any(is_symbolic(item) for item in tensors_in(y_pred)):
+                return original(model, x, y, y_pred, *args, **kwargs)
+            if steps.replace is not None:
+                y = steps._replaced(y)
+            steps._computing += 1
+            try:
+                result = original(model, x, y, y_pred, *args, **kwargs)
+            finally:
+                steps._computing -= 1
+            steps._loss_known(result)
+            return result
+
+        return functools.update_wrapper(compute_loss, original)
+
+    @guarded
+    def _loss_known(self, result: Any) -> None:
+        if self._recorder.phase != "eval":
+            self._loss = _detached(result)
+
+    @guarded
+    def _replace(self, y: Any) -> Any:
+        return self.replace(y) if self.replace is not None else None
+
+    def _replaced(self, y: Any) -> Any:
+        changed = self._replace(y)
+        return y if changed is None else changed
+
+    @guarded
+    def loss_called(self, name: str, target: Any, prediction: Any, result: Any) -> None:
+        """A loss object or function was called on real tensors."""
+        if self._recorder.phase == "eval" or self._pair is not None and self._computing:
+            return
+        first = next(tensors_in(prediction), None)
+        wanted = next(tensors_in(target), None)
+        if first is not None and wanted is not None:
+            self._pair = (_detached(first), _detached(wanted), name)
+            self._loss = _detached(result)
+
+    # Steps
+
+    def _wrap_apply(self, original: Any) -> Any:
+        steps = self
+
+        def apply(optimizer: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
+            if steps._applying:
+                return original(optimizer, grads, *args, **kwargs)
+            grads = list(grads) if not isinstance(grads, (list, tuple)) else grads
+            variables = args[0] if args else kwargs.get("trainable_variables")
+            if variables is not None and not isinstance(variables, (list, tuple)):
+                variables = list(variables)
+                args, kwargs = (variables,) + tuple(args[1:]), {k: v for k, v in kwargs.items() if k != "trainable_variables"}
+            steps._applying += 1
+            try:
+                before = steps._before(optimizer, grads, variables)
+                result = original(optimizer, grads, *args, **kwargs)
+            finally:
+                steps._applying -= 1
+            steps._after(optimizer, before)
+            return result
+
+        return functools.update_wrapper(apply, original)
+
+    @guarded
+    def _before(self, optimizer: Any, grads: Any, variables: Any) -> Any:
+        if variables is None:
+            variables = getattr(optimizer, "_trainable_variables", None) or []
+        if self.recording:
+            self._parameters.before_step(optimizer, list(grads), list(variables))
+        if self.index < _STEPS_WITH_EVENTS and sites.caller_function() is not None and not self._recorder.data:
+            wire.emit("loop", name="step", site=sites.caller_site(), step=self.index)
+        return {"gradient": self._measure.norm([one for one in grads if one is not None])}
+
+    @guarded
+    def _after(self, optimizer: Any, before: Any) -> None:
+        self._applied = True
+        update = self._parameters.after_step() if self.recording else None
+        self._finish_step((before or {}).get("gradient"), update)
+
+    @guarded
+    def _torch_before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if not self._applying:
+            held = [one for group in optimizer.param_groups for one in group["params"]]
+            self._gradient = self._measure.norm([one.grad for one in held if one.grad is not None])
+
+    @guarded
+    def _torch_after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if not self._applying:
+            self._applied = True
+            self._finish_step(getattr(self, "_gradient", None), None)
+
+    @guarded
+    def batch_done(self, logs: Any) -> None:
+        """A batch of `fit` is over; where no optimizer was seen to step, the batch counts as the step."""
+        if not self._applied:
+            if self._loss is None and isinstance(logs, dict) and "loss" in logs:
+                self._loss = logs["loss"]
+            self._finish_step(None, None)
+        self._applied = False
+        self._recorder.on = self.recording
+
+    def _finish_step(self, gradient: Any, update: Optional[float]) -> None:
+        self._waiting.append(
+            {"index": self.index, "loss": self._loss, "gradient": gradient, "update": update, "pair": self._pair and self._pair + (self.key(),)}
+        )
+        self._pair = self._loss = None
+        was_recorded = self.recording
+        self._of_model[self.key()] = self._of_model.get(self.key(), 0) + 1
+        self.index += 1
+        budget.count_step()
+        self._recorder.step = self.index
+        now = time.monotonic()
+        if was_recorded and not self.recording:
+            self._parameters.send()
+            if not self._recorder.data:
+                self._recorder.on = False
+        if not was_recorded and len(self._times) < 10_000:
+            self._times.append(now)
+        if was_recorded or len(self._waiting) >= _WAITING_AT_MOST or now - self._flushed > _SECONDS_WAITING:
+            self.flush()
+
+    @guarded
+    def flush(self) -> None:
+        """Measure and write the steps that were put aside."""
+        waiting, self._waiting = self._waiting, []
+        self._flushed = time.monotonic()
+        pairs = [step["pair"] for step in waiting if step["pair"] is not None]
+        measured = iter(guarded(self._measure.of_many)(pairs) or [(None, None)] * len(pairs))
+        for step in waiting:
+            skill, spread = next(measured) if step.pop("pair") is not None else (None, None)
+            step.update(loss=_number(step["loss"]), gradient=_number(step["gradient"]), skill=skill, output_std=spread)
+            wire.emit("step", **step)
+
+    @guarded
+    def finish(self) -> None:
+        """The program has ended: write what is left."""
+        self.flush()
+        self._parameters.send()
+        if len(self._times) > 1:
+            intervals = sorted(later - earlier for earlier, later in zip(self._times, self._times[1:]))
+            self.step_seconds = intervals[len(intervals) // 2]
+
+
+def _detached(item: Any) -> Any:
+    return item.detach() if hasattr(item, "detach") else item
+
+
+def _number(value: Any) -> Optional[float]:
+    if value is None:
+        return None
+    if hasattr(value, "detach") and value.numel() != 1:
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
