@@ -143,6 +143,8 @@ def _cookie(raw: bytes) -> str | None:
 
 def _round_trip(raw: bytes, encoding: str) -> str | None:
     """`raw` as text, if the encoding exists, extends ASCII, and gives the same bytes back."""
+    if "escape" in encoding:
+        return None
     try:
         if _ASCII.decode(encoding) != _ASCII.decode("ascii"):
             return None

@@ -81,11 +81,11 @@ class PlainFile:
 
 @dataclass(frozen=True)
 class Document:
-    """One file: its own text (`own`), the analysed text with as many lines, and what differs between the two."""
+    """One file: the lines of its own text with their endings, the analysed text with as many, and what differs."""
 
     path: str
     container: Container
-    own: str
+    own_lines: Sequence[str]
     text: str
     tree: ast.Module
     endings: Sequence[str]
@@ -110,7 +110,7 @@ class Document:
 
         Raises `EditError` where a change meets characters that the file does not have or cannot hold.
         """
-        lines, _ = split_lines(self.own)
+        lines = self.own_lines
         starts, at = [], 0
         for line, ending in zip(lines, self.endings, strict=True):
             starts.append(at)
@@ -122,7 +122,7 @@ class Document:
             missing = error.object[error.start]
             raise EditError(f"{self.path}: {self.encoding} has no {missing!r}, which the edit puts in.") from None
 
-    def _splice(self, change: Change, lines: list[str], starts: list[int]) -> Splice:
+    def _splice(self, change: Change, lines: Sequence[str], starts: list[int]) -> Splice:
         if change.whole_lines:
             start, end = starts[change.line - 1], starts[change.end_line - 1]
             # Only the last line of a text has no line end that could be the end of the range.
@@ -143,7 +143,7 @@ class Document:
             new = ending.join([*kept, tail if change.whole_lines or not tail else left + tail])
         return Splice(start, max(start, end), new)
 
-    def _column(self, line: int, column: int, lines: list[str], *, end: bool) -> int:
+    def _column(self, line: int, column: int, lines: Sequence[str], *, end: bool) -> int:
         rewritten = self.rewritten.get(line)
         if rewritten is None or column == END_OF_LINE:
             return min(column, len(lines[line - 1]))
@@ -181,7 +181,7 @@ def read_document(raw: bytes, path: str) -> Document:
     return Document(
         path=path,
         container=PlainFile(decoded),
-        own=decoded.text,
+        own_lines=lines,
         text=recovered.text,
         tree=recovered.tree,
         endings=endings,

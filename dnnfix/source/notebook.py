@@ -39,6 +39,8 @@ class Notebook:
 
     def write(self, splices: Sequence[Splice]) -> bytes:
         """The notebook with the splices carried out in the cells that they fall into."""
+        if not self.cells:
+            raise EditError(f"{self.path}: there is no code cell to edit.")
         by_cell: dict[int, list[Splice]] = {}
         for splice in splices:
             number = max(n for n, offset in enumerate(self.offsets) if offset <= splice.start)
@@ -72,22 +74,26 @@ def read_notebook(raw: bytes, path: str) -> Document:
         raise InputError(f"{path}: not a notebook, {error}; save it from Jupyter again or give a .py file.") from None
     if not language.startswith(("python", "ipython")):
         raise InputError(f"{path}: a notebook in {language}; dnnfix reads Python ones.")
-    own = "\n".join(cell.source for cell in cells)
-    if len(own) > MAX_PROGRAM_BYTES:
+    length = sum(len(cell.source) + 1 for cell in cells)
+    if length > MAX_PROGRAM_BYTES:
         limit = MAX_PROGRAM_BYTES // 2**20
-        raise InputError(f"{path}: {len(own):,} characters of code are more than the {limit} MiB that dnnfix analyses.")
-    lines, endings = split_lines(own)
-    offsets, first_lines, at, line = [], [], 0, 1
+        raise InputError(f"{path}: {length:,} characters of code are more than the {limit} MiB that dnnfix analyses.")
+    lines: list[str] = []
+    endings: list[str] = []
+    offsets, first_lines, at = [], [], 0
     for cell in cells:
         offsets.append(at)
-        first_lines.append(line)
+        first_lines.append(len(lines) + 1)
         at += len(cell.source) + 1
-        line += len(split_lines(cell.source)[0])
+        own, own_endings = split_lines(cell.source)
+        lines += own
+        endings += [*own_endings[:-1], "\n"]
+    lines, endings = lines or [""], [*endings[:-1], ""]
     recovered = _recovered("\n".join(lines), cells, first_lines, path)
     return Document(
         path=path,
         container=Notebook(path, text, bom, cells, offsets, first_lines),
-        own=own,
+        own_lines=lines,
         text=recovered.text,
         tree=recovered.tree,
         endings=endings,
