@@ -30,7 +30,7 @@ docs: $(READY) ## writes docs/templates.md from the templates
 	$(DNNFIX) templates --isolated --output-format markdown > docs/templates.md
 
 bench: $(READY) ## the measurements of benchmarks/README.md, as ratios
-	@for program in benchmarks/bench_*.py; do echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
+	@for program in benchmarks/[a-z]*.py; do echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
 
 $(READY): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 is needed: install it, or name one with PYTHON=..."; exit 1; }
