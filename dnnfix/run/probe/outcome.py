@@ -72,8 +72,11 @@ def _environmental(error: BaseException) -> Optional[Ending]:
         return NEEDS_NETWORK, "%s: %s" % (_kind(error), message)
     if isinstance(error, OSError) and error.errno in _DISK_FULL:
         return ENVIRONMENT, "the disk budget of %s bytes is used up" % budget.job.get("budget", {}).get("disk")
-    if isinstance(error, (FileNotFoundError, NotADirectoryError, PermissionError)) or _read_only(error):
+    refused = isinstance(error, (FileNotFoundError, NotADirectoryError, PermissionError)) or _read_only(error)
+    if refused and isinstance(error, OSError) and error.filename is not None:
         return _file_refused(error)
+    if isinstance(error, PermissionError) and any(frame["file"] == "synchronize.py" for frame in _raw_frames(error)):
+        return ENVIRONMENT, "the sandbox refuses memory that processes share"
     if isinstance(error, OSError) or type(error).__name__ == "ParserError":
         named = _NO_FILE.search(message)
         if named:
@@ -83,8 +86,6 @@ def _environmental(error: BaseException) -> Optional[Ending]:
 
 def _file_refused(error: OSError) -> Optional[Ending]:
     """What to say of a file or folder that is not there, or that the sandbox keeps away."""
-    if error.filename is None:
-        return None
     name = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else str(error.filename)
     if any(frame["file"] == "subprocess.py" for frame in _raw_frames(error)):
         return ENVIRONMENT, "the command %r is not there" % name
