@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from dnnfix.network.machine import Arguments, Machine
+from dnnfix.network.nodes import own_nodes
 from dnnfix.network.user_code import UserCode
 from dnnfix.network.values import (
     Abstract,
@@ -63,7 +64,7 @@ class Attributes:
         if name in base.attributes:
             if self.machine.leftover and self._set_in_many_places(base.of, name):
                 self.machine.escape(base.attributes[name])
-                return Opaque(self.machine.recorder.site(node))
+                return Opaque(node)
             return base.attributes[name]
         method = self.user_code.find(base.of, name)
         if method is not None:
@@ -129,7 +130,7 @@ def _assignments(node: ast.ClassDef) -> dict[str, tuple[int, bool]]:
         if not isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         outside = method.name != "__init__"
-        for child in ast.walk(method):
+        for child in own_nodes(method.body):
             if isinstance(child, ast.Attribute) and isinstance(child.ctx, ast.Store):
                 count, before = found.get(child.attr, (0, False))
                 found[child.attr] = (count + 1, before or outside)

@@ -19,16 +19,15 @@ from dnnfix.network.values import (
     Tensor,
     holds_modules,
 )
-from dnnfix.records import Site
 
 MOST_UNROLLED = 64
 
 
-def part_of(base: Abstract, site: Site | None) -> Abstract:
+def part_of(base: Abstract, node: ast.AST | None) -> Abstract:
     """Something out of something unknown."""
     if isinstance(base, Opaque):
-        return Opaque(site, base.origin)
-    return Opaque(site, "data" if isinstance(base, Made) and base.draft.kind == "loader" else None)
+        return Opaque(node, base.origin)
+    return Opaque(node, "data" if isinstance(base, Made) and base.draft.kind == "loader" else None)
 
 
 def elements(kind: str, arguments: Arguments) -> list[Item]:
@@ -66,7 +65,7 @@ def element(machine: Machine, base: Items, index: Abstract, node: ast.AST | None
             return base.items[at].value
     for value in base.values():
         machine.escape(value)
-    return Opaque(machine.recorder.site(node))
+    return Opaque(node)
 
 
 def _slice(machine: Machine, base: Items, index: Items) -> Abstract:
@@ -97,10 +96,12 @@ def unrollable(value: Abstract) -> list[Abstract] | None:
     return value.values() if value.kind == "range" or any(holds_modules(v) for v in value.values()) else None
 
 
-def unpack(machine: Machine, value: Abstract, count: int | None, sites: Sequence[Site | None] = ()) -> list[Abstract]:
+def unpack(
+    machine: Machine, value: Abstract, count: int | None, nodes: Sequence[ast.AST | None] = ()
+) -> list[Abstract]:
     """The elements that an iteration gives: `count` of them for an assignment, one that stands for all otherwise.
 
-    `sites` are where the elements are named.
+    `nodes` are where the elements are named.
     """
     wanted = count if count is not None else 1
     if isinstance(value, Items):
@@ -122,7 +123,7 @@ def unpack(machine: Machine, value: Abstract, count: int | None, sites: Sequence
         return [machine.recorder.tensor(value.framework, dtype=value.value.dtype) for _ in range(wanted)]
     if isinstance(value, OneOf):
         return [value] * wanted
-    return [part_of(value, sites[i] if i < len(sites) else None) for i in range(wanted)]
+    return [part_of(value, nodes[i] if i < len(nodes) else None) for i in range(wanted)]
 
 
 def builtin(machine: Machine, name: str, arguments: Arguments, node: ast.AST | None) -> Abstract:
@@ -146,15 +147,15 @@ def builtin(machine: Machine, name: str, arguments: Arguments, node: ast.AST | N
     if name == "range":
         return _range(first, arguments)
     if name in ("enumerate", "iter", "next", "reversed", "sorted"):
-        return _enumerated(machine, name, first, machine.recorder.site(node))
+        return _enumerated(machine, name, first, node)
     if name in ("getattr", "setattr", "vars", "map", "filter"):
         machine.escape_all(arguments)
         for value, _ in arguments.all():
             machine.open_up(value)
-        return Opaque(machine.recorder.site(node))
+        return Opaque(node)
     if name in ("int", "float") and isinstance(first, Plain) and isinstance(first.value, int | float):
         return Plain(int(first.value) if name == "int" else float(first.value))
-    return Opaque(machine.recorder.site(node))
+    return Opaque(node)
 
 
 def _length(value: Abstract | None) -> Abstract:
@@ -182,14 +183,14 @@ def _zip(machine: Machine, arguments: Arguments) -> Abstract:
     return Items("list", [Item(row, False)], machine.context)
 
 
-def _enumerated(machine: Machine, name: str, over: Abstract | None, site: Site | None) -> Abstract:
+def _enumerated(machine: Machine, name: str, over: Abstract | None, node: ast.AST | None) -> Abstract:
     if over is None or isinstance(over, Plain | Library):
-        return Opaque(site)
+        return Opaque(node)
     if name in ("iter", "reversed", "sorted"):
         if isinstance(over, Items):
             return Items("list", [Item(v, False) for v in over.values()], machine.context)
         return over
-    held = unpack(machine, over, None, (site,))[0]
+    held = unpack(machine, over, None, (node,))[0]
     if name == "next":
         return held
     return Items("list", [Item(Items("tuple", [Item(Opaque()), Item(held)]), False)], machine.context)

@@ -77,7 +77,7 @@ class Expressions:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self.evaluate(child, env)
-        return Opaque(self.recorder.site(node))
+        return Opaque(node)
 
     def _constant(self, node: ast.Constant, env: Env) -> Abstract:
         value = node.value
@@ -90,7 +90,7 @@ class Expressions:
         name = self.machine.source.qualified(node)
         if name is not None:
             return Library(name)
-        unknown = Opaque(self.recorder.site(node))
+        unknown = Opaque(node)
         if env.module is not None:
             env.module.names.setdefault(node.id, unknown)
         return unknown
@@ -152,7 +152,7 @@ class Expressions:
             return Items(left.kind, [Item(i.value, False) for i in left.items], self.machine.context)
         frameworks = {v.framework for v in (left, right) if isinstance(v, Tensor)}
         if not frameworks or not name:
-            return Opaque(self.recorder.site(node))
+            return Opaque(node)
         framework = frameworks.pop() if len(frameworks) == 1 else self.recorder.framework
         if framework == "numpy":
             return self.recorder.tensor("numpy", origin="data", site=self.recorder.site(node))
@@ -170,7 +170,7 @@ class Expressions:
                 return Plain(not value.value, node)
         if isinstance(value, Tensor) and isinstance(node.op, ast.USub) and value.framework == "torch":
             return Tensor(self.recorder.call("torch.Tensor.neg", node, [value.value])[0], "torch")
-        return Opaque(self.recorder.site(node))
+        return Opaque(node)
 
     def _sequence(self, node: ast.Tuple | ast.List | ast.Set, env: Env) -> Abstract:
         kind = "tuple" if isinstance(node, ast.Tuple) else "list" if isinstance(node, ast.List) else "set"
@@ -206,7 +206,7 @@ class Expressions:
             return element(self.machine, base, index, node)
         if isinstance(base, Mapping_):
             return entry(self.machine, base, index)
-        return part_of(base, self.recorder.site(node))
+        return part_of(base, node)
 
     def _index(self, node: ast.expr, env: Env) -> Abstract:
         if not isinstance(node, ast.Slice):

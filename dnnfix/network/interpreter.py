@@ -108,7 +108,7 @@ class Interpreter:
             return self.torch.run_sequential(callee, arguments, node)
         self.machine.escape(callee)
         self.machine.escape_all(arguments)
-        return Opaque(self.recorder.site(node))
+        return Opaque(node)
 
     def _library(self, name: str, arguments: Arguments, node: ast.Call | None, env: Env) -> Abstract:
         if name.startswith("builtins."):
@@ -129,14 +129,14 @@ class Interpreter:
             return self.keras.call(name, arguments, node)
         if name not in _LOOKS_ONLY:
             self.machine.escape_all(arguments)
-        return Opaque(self.recorder.site(node))
+        return Opaque(node)
 
     def _builtin(self, name: str, arguments: Arguments, node: ast.Call | None) -> Abstract:
         if name == "builtins.super":
             return self._super()
         if name not in _LOOKS_ONLY or name == "builtins.len":
             return builtin(self.machine, name.partition(".")[2], arguments, node)
-        return Opaque(self.recorder.site(node))
+        return Opaque(node)
 
     def _super(self) -> Abstract:
         for frame in reversed(self.machine.frames):
@@ -187,7 +187,7 @@ class Interpreter:
             return self._module_method(base, name, arguments, node, env)
         if isinstance(base, Method | OneOf):
             self.machine.escape_all(arguments)
-        return Opaque(self.recorder.site(node))
+        return Opaque(node)
 
     def _inherited(self, base: Instance, name: str, arguments: Arguments, node: ast.Call | None) -> Abstract | None:
         """Methods that an object has because it is a library's `Sequential` or functional model."""
@@ -211,7 +211,7 @@ class Interpreter:
             return self.keras_models.method(base, name, arguments, node)
         if isinstance(base, Instance) and base.of.framework is None:
             self.machine.escape_all(arguments)
-            return Opaque(self.recorder.site(node))
+            return Opaque(node)
         if name in ("forward", "__call__", "call"):
             return self.call(base, arguments, node, env)
         if isinstance(base, Items) and name in ("append", "extend", "insert", "add_module", "register_module"):
@@ -219,14 +219,14 @@ class Interpreter:
         if isinstance(base, Mapping_) and name in ("items", "values", "keys", "update", "pop"):
             return dict_method(self.machine, base, name, arguments)
         found = self.torch.module_method(base, name, arguments)
-        return found if found is not None else Opaque(self.recorder.site(node))
+        return found if found is not None else Opaque(node)
 
     def _tensor_method(self, base: Tensor, name: str, arguments: Arguments, node: ast.Call | None) -> Abstract:
         if base.framework == "torch":
             return self.torch.method(base, name, arguments, node) or Opaque()
         if base.framework == "numpy":
             return self._numpy_method(base, name, arguments, node)
-        return Opaque(self.recorder.site(node))
+        return Opaque(node)
 
     def _numpy_method(self, base: Tensor, name: str, arguments: Arguments, node: ast.Call | None) -> Abstract:
         site, value = self.recorder.site(node), base.value
@@ -240,7 +240,7 @@ class Interpreter:
             return self.recorder.tensor("numpy", origin="data", site=site, shape=known, dtype=value.dtype)
         if name in ("copy", "flatten", "ravel", "transpose", "squeeze", "mean", "sum", "argmax", "max", "min"):
             return self.recorder.tensor("numpy", origin="data", site=site)
-        return Opaque(site)
+        return Opaque(node)
 
     def _opaque_method(self, base: Opaque, name: str, arguments: Arguments, node: ast.Call | None) -> Abstract:
         if self.recorder.framework != "keras":
@@ -250,4 +250,4 @@ class Interpreter:
         self.machine.escape_all(arguments)
         if name == "compile" and "loss" in arguments.keywords:
             return self.keras_models.method(base, name, arguments, node)
-        return Opaque(self.recorder.site(node), base.origin)
+        return Opaque(node, base.origin)

@@ -73,7 +73,7 @@ class KerasLibrary:
         if area in _AREAS and name in ACTIVATION_FORMS:
             return self._function(name, arguments, node)
         self.machine.escape_all(arguments)
-        return Opaque(self.recorder.site(node))
+        return Opaque(node)
 
     # --- constructors
 
@@ -146,7 +146,7 @@ class KerasLibrary:
         if draft.kind != "layer":
             draft.called += 1
             self.machine.escape_all(arguments)
-            return Opaque(self.recorder.site(node))
+            return Opaque(node)
         inputs = self._inputs(arguments, node)
         outputs = self.recorder.call(draft.name, node, inputs, draft=draft, facts=self._facts(made, inputs))
         return Tensor(outputs[0], "keras", multiple=draft.args.get("return_state", False) is not False)

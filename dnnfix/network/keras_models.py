@@ -68,7 +68,7 @@ class KerasModels:
             return self._run(base, name, arguments, node)
         if name == "get_layer" and isinstance(base, KerasModel):
             self.machine.escape(base, deep=True)
-        return Opaque(self.recorder.site(node))
+        return Opaque(node)
 
     def _change(self, base: KerasModel, name: str, arguments: Arguments) -> Abstract:
         layer = arguments.get(0, "layer")

@@ -45,7 +45,7 @@ class Recorder:
 
     def site(self, node: ast.AST | None) -> Site | None:
         """The site of a node; `None` for nodes that have none."""
-        return self.source.site(node) if isinstance(node, ast.expr | ast.stmt) else None
+        return self.source.site(node) if isinstance(node, ast.expr | ast.stmt | ast.arg) else None
 
     def value(self, **facts: object) -> Value:
         """A value with a new id."""
@@ -62,7 +62,7 @@ class Recorder:
             return what.value
         if isinstance(what, Opaque):
             if what.value is None:
-                what.value = self.value(site=what.site or self.site(node), origin=what.origin)
+                what.value = self.value(site=self.site(what.node or node), origin=what.origin)
             return what.value
         if isinstance(what, Plain) and isinstance(what.value, int | float):
             number = float(what.value)

@@ -9,6 +9,7 @@ from typing import Any
 from dnnfix.network.containers import unpack, unrollable
 from dnnfix.network.expressions import Expressions
 from dnnfix.network.machine import Flow, Machine
+from dnnfix.network.nodes import own_nodes
 from dnnfix.network.user_code import UserCode
 from dnnfix.network.values import Abstract, Env, Instance, Item, Items, Library, Made, Mapping_, Opaque, Plain, Tensor
 
@@ -111,16 +112,15 @@ class Statements:
         elif isinstance(target, ast.Tuple | ast.List):
             starred = any(isinstance(e, ast.Starred) for e in target.elts)
             count = len(target.elts)
-            sites = [self.machine.recorder.site(part) for part in target.elts]
-            values = unpack(self.machine, value, count, sites) if not starred else []
+            values = unpack(self.machine, value, count, target.elts) if not starred else []
             for i, part in enumerate(target.elts):
                 self.bind(part, values[i] if values else Opaque(), env)
         elif isinstance(target, ast.Starred):
             self.bind(target.value, Opaque(), env)
 
     def _bind_name(self, target: ast.Name, value: Abstract, env: Env) -> None:
-        if isinstance(value, Opaque) and value.site is None:
-            value.site = self.machine.recorder.site(target)
+        if isinstance(value, Opaque) and value.node is None:
+            value.node = target
         if target.id in env.global_names:
             home = env.module if env.module is not None else env
             old = home.names.get(target.id)
@@ -254,7 +254,7 @@ class Statements:
             return self.execute(node.orelse, env) if node.orelse else flow
 
         def enter() -> None:
-            self.bind(node.target, unpack(self.machine, over, None, (self.machine.recorder.site(node.target),))[0], env)
+            self.bind(node.target, unpack(self.machine, over, None, (node.target,))[0], env)
 
         return self._loop(node, enter, env)
 
@@ -282,7 +282,7 @@ class Statements:
         if flow is not Flow.ENDED:
             exits.append(env.names)
         env.names = self.machine.merge([before, *exits])
-        returns = flow is not Flow.ON and any(isinstance(n, ast.Return) for n in _walk(node.body))
+        returns = flow is not Flow.ON and any(isinstance(n, ast.Return) for n in own_nodes(node.body))
         after = self.execute(node.orelse, env) if node.orelse else Flow.ON
         return Flow.PERHAPS if returns or after is not Flow.ON else Flow.ON
 
@@ -366,27 +366,15 @@ class Statements:
         return Flow.ON
 
 
-def _walk(body: list[ast.stmt]) -> list[ast.AST]:
-    """All nodes of a body except those inside functions and classes defined in it."""
-    found: list[ast.AST] = []
-    stack: list[ast.AST] = list(body)
-    while stack:
-        node = stack.pop()
-        found.append(node)
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            stack.extend(ast.iter_child_nodes(node))
-    return found
-
-
 def _jumps(node: ast.For | ast.AsyncFor) -> bool:
-    return any(isinstance(n, ast.Break | ast.Continue | ast.Return) for n in _walk(node.body))
+    return any(isinstance(n, ast.Break | ast.Continue | ast.Return) for n in own_nodes(node.body))
 
 
 def _assigned(node: ast.For | ast.AsyncFor | ast.While) -> tuple[frozenset[str], list[ast.Attribute], list[ast.Name]]:
     names: set[str] = set()
     attributes: list[ast.Attribute] = []
     lists: list[ast.Name] = []
-    for child in _walk(node.body):
+    for child in own_nodes(node.body):
         if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
             names.add(child.id)
         elif isinstance(child, ast.Subscript):

@@ -72,7 +72,7 @@ class TorchLibrary:
             return self.recorder.tensor("torch", origin="parameter", site=self.recorder.site(node))
         if not name.startswith(("torch.nn.init.", "torch.save", "torch.manual_seed")):
             self.machine.escape_all(arguments)
-        return Opaque(self.recorder.site(node))
+        return Opaque(node)
 
     def _container(self, name: str, arguments: Arguments, node: ast.Call | None) -> Abstract:
         draft = self.recorder.draft("model", name, node)
@@ -129,7 +129,7 @@ class TorchLibrary:
         if made.draft.kind != "layer":
             made.draft.called += 1
             self.machine.escape_all(arguments)
-            return Opaque(self.recorder.site(node))
+            return Opaque(node)
         inputs = self._inputs(arguments, node, several=True)
         count = _outputs(made)
         facts = self._facts(name, inputs, made.draft.args)

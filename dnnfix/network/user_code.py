@@ -6,6 +6,7 @@ import ast
 
 from dnnfix.network.containers import elements, several
 from dnnfix.network.machine import Arguments, Flow, Frame, Machine
+from dnnfix.network.nodes import own_nodes
 from dnnfix.network.values import (
     Abstract,
     Class,
@@ -230,12 +231,14 @@ class UserCode:
         return joined
 
     def _is_generator(self, node: FunctionNode) -> bool:
+        if "yield" not in self.machine.source.words:
+            return False
         if node not in self._generators:
             self._generators[node] = _yields(node)
         return self._generators[node]
 
     def _bind_parameters(self, function: Function, arguments: Arguments, inner: Env, unknown: bool) -> None:
-        node, site = function.node, self.machine.recorder.source.site
+        node = function.node
         positional = [*node.args.posonlyargs, *node.args.args]
         values = list(arguments.positional)
         if function.bound is not None:
@@ -250,7 +253,7 @@ class UserCode:
             elif name in function.defaults and not unknown and not arguments.open:
                 inner.names[name] = function.defaults[name]
             else:
-                inner.names[name] = Opaque(site(parameter), origin)
+                inner.names[name] = Opaque(parameter, origin)
         if node.args.vararg is not None:
             more = [Item(v) for v, _ in values[len(positional) :]]
             loose = arguments.open or unknown
@@ -341,11 +344,5 @@ def _library_base(of: Class, depth: int = 0) -> str | None:
 
 
 def _yields(node: FunctionNode) -> bool:
-    stack: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
-    while stack:
-        child = stack.pop()
-        if isinstance(child, ast.Yield | ast.YieldFrom):
-            return True
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            stack.extend(ast.iter_child_nodes(child))
-    return False
+    body: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
+    return any(isinstance(child, ast.Yield | ast.YieldFrom) for child in own_nodes(body))

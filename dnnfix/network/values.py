@@ -32,9 +32,10 @@ class Draft:
 
 @dataclass(eq=False, slots=True)
 class Opaque:
-    """Something unknown. `value` is there once it was used as a tensor; `origin` is passed on to its parts."""
+    """Something unknown, first met at `node`. `value` is there once it was used as a tensor; `origin` is passed on to its
+    parts."""
 
-    site: Site | None = None
+    node: ast.AST | None = None
     origin: str | None = None
     value: Value | None = None
 

@@ -55,7 +55,26 @@ def test_each_activation_form_exists(name: str) -> None:
     assert callable(resolve(name))
 
 
-CHECKED = ["softmax", "log_softmax", "sigmoid", "tanh", "relu", "relu6", "elu", "selu", "gelu", "silu", "mish", "celu", "softplus", "softsign", "log_sigmoid", "hard_sigmoid", "hard_tanh", "hard_silu"]
+CHECKED = [
+    "softmax",
+    "log_softmax",
+    "sigmoid",
+    "tanh",
+    "relu",
+    "relu6",
+    "elu",
+    "selu",
+    "gelu",
+    "silu",
+    "mish",
+    "celu",
+    "softplus",
+    "softsign",
+    "log_sigmoid",
+    "hard_sigmoid",
+    "hard_tanh",
+    "hard_silu",
+]
 
 
 @pytest.mark.parametrize("short", CHECKED)
