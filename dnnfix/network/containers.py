@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dnnfix.network.machine import Arguments, Machine
 from dnnfix.network.values import (
     Abstract,
+    Instance,
     Item,
     Items,
     Library,
@@ -148,6 +149,11 @@ def builtin(machine: Machine, name: str, arguments: Arguments, node: ast.AST | N
         return _range(first, arguments)
     if name in ("enumerate", "iter", "next", "reversed", "sorted"):
         return _enumerated(machine, name, first, node)
+    if name == "setattr" and isinstance(first, Instance) and len(arguments.positional) == 3:
+        label = arguments.positional[1][0]
+        if isinstance(label, Plain) and isinstance(label.value, str):
+            machine.store(first, label.value, arguments.positional[2][0])
+            return Plain(None)
     if name in ("getattr", "setattr", "vars", "map", "filter"):
         machine.escape_all(arguments)
         for value, _ in arguments.all():

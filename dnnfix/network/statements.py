@@ -11,7 +11,20 @@ from dnnfix.network.expressions import Expressions
 from dnnfix.network.machine import Flow, Machine
 from dnnfix.network.nodes import own_nodes
 from dnnfix.network.user_code import UserCode
-from dnnfix.network.values import Abstract, Env, Instance, Item, Items, Library, Made, Mapping_, Opaque, Plain, Tensor
+from dnnfix.network.values import (
+    Abstract,
+    Class,
+    Env,
+    Instance,
+    Item,
+    Items,
+    Library,
+    Made,
+    Mapping_,
+    Opaque,
+    Plain,
+    Tensor,
+)
 
 _TRANSPARENT = (
     "torch.no_grad", "torch.enable_grad", "torch.inference_mode", "torch.set_grad_enabled", "tensorflow.function",
@@ -133,6 +146,12 @@ class Statements:
         base = self.machine.evaluate(target.value, env)
         if isinstance(base, Instance):
             self.machine.store(base, target.attr, value)
+        elif isinstance(base, Class):
+            base.methods.pop(target.attr, None)
+            base.env.names[target.attr] = Opaque()
+            self.machine.escape(value)
+        elif isinstance(base, Made) and target.attr in base.draft.args:
+            base.draft.args = {**base.draft.args, target.attr: {"repr": "set later"}}
         elif isinstance(base, Made) and base.draft.kind == "model":
             base.inner = (*(i for i in base.inner if i[0] != target.attr), (target.attr, value))
         else:

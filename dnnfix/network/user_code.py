@@ -166,6 +166,8 @@ class UserCode:
     ) -> Abstract:
         """Calling an object: its `forward`, `call` or `__call__`, or the one of them given as `through`."""
         name = _FORWARD.get(target.of.framework or "", "__call__")
+        if name in target.attributes:
+            return self.machine.call(target.attributes[name], arguments, node, self.machine.module)
         method = through or self.find(target.of, name) or self.find(target.of, "__call__")
         if method is None and target.inner is not None:
             return self.machine.call(target.inner, arguments, node, self.machine.module)

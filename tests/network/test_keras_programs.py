@@ -198,6 +198,16 @@ model.compile(loss='categorical_crossentropy', optimizer='adam')
 """,
         [("CategoricalCrossentropy", "Dense:softmax")],
     ),
+    "an activation changed later": (
+        """
+import keras
+last = keras.layers.Dense(2, activation='softmax')
+model = keras.Sequential([last])
+last.activation = None
+model.compile(loss='mse', optimizer='adam')
+""",
+        [("MeanSquaredError", "Dense 0")],
+    ),
     "an unknown model": (
         "import keras\nmodel = load()\nmodel.compile(loss='mse', optimizer='adam')\n",
         [("MeanSquaredError", None)],

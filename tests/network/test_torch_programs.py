@@ -323,6 +323,14 @@ nn.CrossEntropyLoss()(net(x), y)
         NET + "net = Net()\nout = net(x)\nif soft:\n    out.sigmoid_()\nF.cross_entropy(out, y)\n",
         [("cross_entropy", None)],
     ),
+    "a forward put in place later": (
+        NET + "net = Net()\nnet.forward = other\nF.cross_entropy(net(x), y)\nNet.forward = f\nF.mse_loss(Net()(x), y)\n",
+        [("cross_entropy", None), ("mse_loss", None)],
+    ),
+    "a layer set by name": (
+        NET + "net = Net()\nsetattr(net, 'fc2', nn.Sigmoid())\nF.mse_loss(net(x), y)\n",
+        [("mse_loss", "Sigmoid fc2")],
+    ),
     "a variable that an earlier round of the loop set": (
         NET
         + "net = Net()\nout = F.softmax(net(x), 1)\nfor x, y in loader:\n    F.cross_entropy(out, y)\n    out = net(x)\n",
