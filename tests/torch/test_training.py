@@ -78,14 +78,18 @@ def test_steps_measure_loss_gradient_update_and_skill(observe: Observe) -> None:
 
 
 def test_the_skill_of_a_loss_that_the_program_writes_out(observe: Observe) -> None:
+    def told(run: Any) -> list[float]:
+        return [s["skill"] for s in run.steps if s["skill"] is not None]
+
     known = observe(REGRESSION.format(loss="torch.nn.functional.mse_loss(prediction, y)"), steps=60)
+    assert len(told(known)) > 30
     for written in (
         "((prediction - y) ** 2).mean()",
         "(y - prediction).pow(2).sum() / len(y)",
         "torch.mean((prediction - y)**2)",
     ):
         seen = observe(REGRESSION.format(loss=written), steps=60)
-        assert [s["skill"] for s in seen.steps] == pytest.approx([s["skill"] for s in known.steps], abs=1e-3)
+        assert told(seen) == pytest.approx(told(known), abs=1e-3)
 
 
 def test_a_broadcast_does_not_hide_in_the_skill(observe: Observe) -> None:
@@ -128,7 +132,8 @@ def test_skill_nears_one_for_what_is_learnt(
 ) -> None:
     source = CLASSES.format(target=target, outputs=outputs, criterion=criterion, batch=batch)
     skills = [s["skill"] for s in observe(source, steps=300).steps]
-    assert skills[-1] > 0.75
+    assert None not in skills[1:32] and skills[-1] is not None
+    assert skills[-1] > (0.75 if batch > 1 else 0.4)
 
 
 def test_skill_is_about_zero_for_targets_that_say_nothing(observe: Observe) -> None:
@@ -136,7 +141,7 @@ def test_skill_is_about_zero_for_targets_that_say_nothing(observe: Observe) -> N
         target="torch.randint(0, 3, (60,))", outputs=3, criterion="torch.nn.CrossEntropyLoss()", batch=60
     ).replace("lr=0.3", "lr=0.0")
     skills = [s["skill"] for s in observe(source, steps=50).steps]
-    assert max(skills) < 0.3
+    assert max(skill for skill in skills if skill is not None) < 0.3
 
 
 def test_a_loss_that_is_not_finite_is_told_as_such(observe: Observe) -> None:

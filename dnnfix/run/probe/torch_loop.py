@@ -31,18 +31,19 @@ class Loop:
         self._recording = True
         self._listening_for: Optional[str] = None
         self._hooks: List[Any] = []
+        self._patches = Patches()
 
     def install(self, patches: Patches) -> None:
         """Watch the methods that make up a training loop, except for `backward` and `step`."""
         for owner in (torch.optim.Optimizer, torch.nn.Module):
-            patches.put(owner, "zero_grad", self._method("zero_grad"))
+            self._patches.put(owner, "zero_grad", self._method("zero_grad"))
+        self._patches.put(torch.set_grad_enabled, "__init__", self._switch)
         patches.put(torch.nn.Module, "eval", self._method("eval"))
         patches.put(torch.nn.Module, "train", self._method("train"))
         patches.put(torch.no_grad, "__enter__", self._enter)
         patches.put(torch.inference_mode, "__enter__", self._enter)
         patches.put(torch.no_grad, "__exit__", self._exit)
         patches.put(torch.inference_mode, "__exit__", self._exit)
-        patches.put(torch.set_grad_enabled, "__init__", self._switch)
 
     def happened(self, name: str, site: Any = None) -> None:
         """Write one event of the loop; `site` defaults to the user's expression now running."""
@@ -61,11 +62,12 @@ class Loop:
     def step_done(self, step: int) -> None:
         """The optimizer step before step number `step` is done."""
         self.step = step
-        if step >= _STEPS_WITH_EVENTS and self._hooks:
+        if step == _STEPS_WITH_EVENTS:
             self.remove()
 
     def remove(self) -> None:
-        """Take the hooks off the models."""
+        """Take away what only the first steps' events need; optimizers pass here in every step."""
+        self._patches.undo()
         for hook in self._hooks:
             hook.remove()
         self._hooks = []

@@ -76,14 +76,16 @@ class Parameters:
     @guarded
     def add_leaves(self, loss: Any) -> None:
         """Enter the leaf tensors that a loss depends on and that no model holds; they are called as in the program."""
-        if self.sent:
-            return
-        with Quiet():
-            for tensor in leaves_of(loss):
-                if id(tensor) not in self._known:
-                    name = _name_in_frames(tensor) or "tensor%d" % len(self._known)
-                    known = self._known[id(tensor)] = _Known(name, tensor, None, True)
-                    known.constant = _is_constant(tensor)
+        if not self.sent:
+            with Quiet():
+                self._add_loose(leaves_of(loss))
+
+    def _add_loose(self, tensors: List[Any]) -> None:
+        for tensor in tensors:
+            if id(tensor) not in self._known:
+                name = _name_in_frames(tensor) or "tensor%d" % len(self._known)
+                known = self._known[id(tensor)] = _Known(name, tensor, None, True)
+                known.constant = _is_constant(tensor)
 
     @guarded
     def before_step(self, held: Optional[List[Any]]) -> None:
@@ -93,6 +95,7 @@ class Parameters:
         self.survey()
         ids = {id(tensor) for tensor in held} if held is not None else set(self._known)
         with Quiet():
+            self._add_loose(held or [])
             for key, known in self._known.items():
                 if known.measured and (key not in ids or key in self._stepped):
                     continue

@@ -4,10 +4,13 @@ The kind of measure follows from the targets: classes give the accuracy beyond t
 two-valued targets the rank agreement (the area under the ROC curve, rescaled), real targets the explained variance.
 Small batches are pooled over the last steps, and what guessing means (commonest class, spread of the targets) is learnt
 from all the targets so far, so that a batch of one sample does not count for a whole run.
+
+Several steps are measured at a time, in one tensor, since a small network's step takes no longer than ten operations.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from typing import Any, Deque, Dict, List, Optional, Tuple
 
@@ -16,6 +19,7 @@ import torch as _torch
 torch: Any = _torch
 
 _SAMPLES_POOLED = 32
+_MOST_PAIRED = 96
 _MOST_SAMPLES = 4096
 _WORST = -10.0
 _CLASS_LOSSES = frozenset({"cross_entropy", "nll_loss", "multi_margin_loss"})
@@ -30,6 +34,9 @@ _WITHOUT_TARGET = frozenset(
     }
 )
 
+Pair = Tuple[Any, Any, str]
+Skills = List[Optional[float]]
+
 
 class Skill:
     """Computes the skill of one step after another; the order of the steps matters."""
@@ -40,40 +47,92 @@ class Skill:
         self._scores: Deque[Tuple[Any, Any]] = deque()
         self._errors: Deque[Tuple[float, int]] = deque()
         self._seen = 0
-        self._mean: Any = None
-        self._spread: Any = None
+        self._sum: Any = None
+        self._squares: Any = None
 
-    def of(self, prediction: Any, target: Any, loss: str) -> Optional[float]:
-        """The skill shown by a prediction for a target; `None` where the two cannot be compared."""
-        if loss in _WITHOUT_TARGET or prediction.numel() == 0 or prediction.is_complex():
-            return None
-        classes = _as_classes(prediction, target, loss)
-        if classes is not None:
-            return self._accuracy(*classes)
-        if prediction.numel() != target.numel():
-            return None
-        target = target.reshape(prediction.shape).to(torch.float64)
-        prediction = prediction.to(torch.float64)
-        if not bool(torch.isfinite(prediction).all()):
-            return None
-        low, high = torch.aminmax(target)
-        if bool(((target == low) | (target == high)).all()) and {float(low), float(high)} <= {-1.0, 0.0, 1.0}:
-            return self._rank_agreement(prediction.reshape(-1), target.reshape(-1) > 0)
-        return self._explained_variance(prediction, target)
+    def of_many(self, pairs: List[Pair]) -> Skills:
+        """The skill that each prediction shows for its target; `None` where the two cannot be compared."""
+        found: Skills = []
+        for key, group in itertools.groupby(pairs, _likeness):
+            members = list(group)
+            predictions = torch.stack([pair[0] for pair in members])
+            targets = torch.stack([pair[1] for pair in members])
+            found += self._alike(predictions, targets, key[-1])
+        return found
 
-    def _accuracy(self, named: Any, wanted: Any) -> Optional[float]:
-        for label in wanted.tolist():
-            self._counts[label] = self._counts.get(label, 0) + 1
-        _pool(self._correct, (int((named == wanted).sum()), int(wanted.numel())))
-        samples = sum(count for _, count in self._correct)
-        commonest = max(self._counts.values(), default=0) / max(sum(self._counts.values()), 1)
-        if commonest >= 1.0 or not samples:
-            return None
-        return (sum(right for right, _ in self._correct) / samples - commonest) / (1.0 - commonest)
+    def _alike(self, predictions: Any, targets: Any, loss: str) -> Skills:
+        """The skills of steps whose predictions, and whose targets, have one shape (after the axis of the steps)."""
+        nothing: Skills = [None] * len(predictions)
+        if loss in _WITHOUT_TARGET or predictions[0].numel() == 0 or predictions.is_complex():
+            return nothing
+        if not targets.is_floating_point() and targets.dim() == predictions.dim() - 1 and loss in _CLASS_LOSSES:
+            named = predictions.argmax(2 if predictions.dim() > 2 else 1)
+            return self._accuracy(named, targets) if named.shape == targets.shape else nothing
+        if predictions[0].numel() != targets[0].numel():
+            return nothing
+        predictions, targets = predictions.to(torch.float64), targets.reshape(predictions.shape).to(torch.float64)
+        flat = targets.reshape(len(targets), -1)
+        one_hot = self._chosen(predictions, flat, targets, loss)
+        finite = torch.isfinite(predictions.reshape(len(targets), -1)).all(1)
+        low, high = torch.aminmax(flat, dim=1)
+        binary = ((flat == 0) | (flat.abs() == 1)).all(1) & ((flat == low[:, None]) | (flat == high[:, None])).all(1)
+        kinds = zip(one_hot.tolist(), finite.tolist(), binary.tolist())
+        kind = ["class" if c else "none" if not f else "binary" if b else "real" for c, f, b in kinds]
+        return self._by_kind(kind, predictions, targets)
 
-    def _rank_agreement(self, scores: Any, positive: Any) -> Optional[float]:
-        if scores.numel() > _MOST_SAMPLES:
-            stride = -(-scores.numel() // _MOST_SAMPLES)
+    @staticmethod
+    def _chosen(predictions: Any, flat: Any, targets: Any, loss: str) -> Any:
+        """For each step whether the targets are classes, said by one-hot rows or by probabilities."""
+        several = predictions.dim() > 2 and predictions.shape[2] > 1
+        if not several or loss in {"cross_entropy", "kl_div"}:
+            return torch.full((len(flat),), several)
+        two_valued = ((flat == 0) | (flat == 1)).all(1)
+        return two_valued & (targets.sum(2) == 1).reshape(len(flat), -1).all(1)
+
+    def _by_kind(self, kind: List[str], predictions: Any, targets: Any) -> Skills:
+        found: Skills = [None] * len(kind)
+        measures = {"class": self._classes, "binary": self._rank_agreement, "real": self._explained_variance}
+        for name, measure in measures.items():
+            which = [number for number, one in enumerate(kind) if one == name]
+            if which:
+                chosen = slice(None) if len(which) == len(kind) else which
+                for number, skill in zip(which, measure(predictions[chosen], targets[chosen])):
+                    found[number] = skill
+        return found
+
+    def _classes(self, predictions: Any, targets: Any) -> Skills:
+        return self._accuracy(predictions.argmax(2), targets.argmax(2))
+
+    def _accuracy(self, named: Any, wanted: Any) -> Skills:
+        found: Skills = []
+        right = (named == wanted).reshape(len(wanted), -1).sum(1).tolist()
+        for correct, labels in zip(right, wanted.reshape(len(wanted), -1).tolist()):
+            kept = [label for label in labels if label >= 0]
+            for label in kept:
+                self._counts[label] = self._counts.get(label, 0) + 1
+            _pool(self._correct, (correct, len(kept)))
+            samples = sum(count for _, count in self._correct)
+            commonest = max(self._counts.values(), default=0) / max(sum(self._counts.values()), 1)
+            if commonest >= 1.0 or not samples:
+                found.append(None)
+            else:
+                share = sum(part for part, _ in self._correct) / samples
+                found.append((share - commonest) / (1.0 - commonest))
+        return found
+
+    def _rank_agreement(self, predictions: Any, targets: Any) -> Skills:
+        scores, positive = predictions.reshape(len(predictions), -1), targets.reshape(len(targets), -1) > 0
+        if not self._scores and _SAMPLES_POOLED <= scores.shape[1] <= _MOST_PAIRED:
+            order = torch.sign(scores[:, :, None] - scores[:, None, :])
+            paired = positive[:, :, None] & ~positive[:, None, :]
+            total = paired.sum((1, 2))
+            shares = ((order * paired).sum((1, 2)) / total.clamp(min=1)).tolist()
+            return [share if count else None for share, count in zip(shares, total.tolist())]
+        return [self._pooled_rank_agreement(one, which) for one, which in zip(scores, positive)]
+
+    def _pooled_rank_agreement(self, scores: Any, positive: Any) -> Optional[float]:
+        if len(scores) > _MOST_SAMPLES:
+            stride = -(-len(scores) // _MOST_SAMPLES)
             scores, positive = scores[::stride], positive[::stride]
         self._scores.append((scores, positive))
         while len(self._scores) > 1 and sum(len(part) for part, _ in list(self._scores)[1:]) >= _SAMPLES_POOLED:
@@ -86,25 +145,35 @@ class Skill:
         below = torch.searchsorted(low, high).sum() + torch.searchsorted(low, high, right=True).sum()
         return float(below) / int(high.numel() * low.numel()) - 1.0
 
-    def _explained_variance(self, prediction: Any, target: Any) -> Optional[float]:
-        rows = target.reshape(target.shape[0], -1) if target.dim() > 1 else target.reshape(-1, 1)
-        if self._mean is not None and self._mean.shape != rows.shape[1:]:
-            rows = rows.reshape(-1, 1)
-            if self._mean.shape != rows.shape[1:]:
-                self._mean, self._seen = None, 0
-        if self._mean is None:
-            self._mean, self._spread = torch.zeros_like(rows[0]), torch.zeros_like(rows[0])
-        count, mean = len(rows), rows.mean(0)
-        shift, total = mean - self._mean, self._seen + count
-        self._spread = self._spread + ((rows - mean) ** 2).sum(0) + shift**2 * self._seen * count / total
-        self._mean = self._mean + shift * count / total
-        self._seen = total
-        _pool(self._errors, (float(((prediction - target) ** 2).sum()), count))
-        variance = float(self._spread.sum()) / self._seen
-        if variance <= 0.0:
-            return None
-        error = sum(part for part, _ in self._errors) / sum(part for _, part in self._errors)
-        return max(1.0 - error / variance, _WORST)
+    def _explained_variance(self, predictions: Any, targets: Any) -> Skills:
+        steps = len(targets)
+        rows = targets.reshape(steps, targets.shape[1], -1) if targets.dim() > 1 else targets.reshape(steps, 1, 1)
+        if self._sum is not None and self._sum.shape != rows.shape[2:]:
+            self._sum, self._seen = None, 0
+        if self._sum is None:
+            self._sum, self._squares = torch.zeros_like(rows[0, 0]), torch.zeros_like(rows[0, 0])
+        sums = self._sum + rows.sum(1).cumsum(0)
+        squares = self._squares + (rows**2).sum(1).cumsum(0)
+        count = int(rows.shape[1])
+        seen = self._seen + count * torch.arange(1, steps + 1, dtype=torch.float64)[:, None]
+        variances = (squares / seen - (sums / seen) ** 2).sum(1).tolist()
+        errors = ((predictions - targets) ** 2).reshape(steps, -1).sum(1).tolist()
+        self._sum, self._squares, self._seen = sums[-1], squares[-1], self._seen + count * steps
+        scale = float((squares[-1] / seen[-1]).sum())
+        found: Skills = []
+        for error, variance in zip(errors, variances):
+            _pool(self._errors, (error, count))
+            if variance <= 1e-12 * scale:
+                found.append(None)
+                continue
+            mean_error = sum(part for part, _ in self._errors) / sum(part for _, part in self._errors)
+            found.append(max(1.0 - mean_error / variance, _WORST))
+        return found
+
+
+def _likeness(pair: Pair) -> Tuple[Any, ...]:
+    prediction, target, loss = pair
+    return prediction.shape, target.shape, prediction.dtype, target.dtype, loss
 
 
 def _pool(window: Deque[Any], latest: Any) -> None:
@@ -114,31 +183,20 @@ def _pool(window: Deque[Any], latest: Any) -> None:
         window.popleft()
 
 
-def _as_classes(prediction: Any, target: Any, loss: str) -> Optional[Tuple[Any, Any]]:
-    """(classes named, classes wanted), both flat, where the targets are classes."""
-    if not target.is_floating_point() and target.dim() == prediction.dim() - 1 and loss in _CLASS_LOSSES:
-        axis = 1 if prediction.dim() > 1 else 0
-        named, wanted = prediction.argmax(axis).reshape(-1), target.reshape(-1)
-        if named.shape != wanted.shape:
-            return None
-        kept = wanted >= 0
-        return named[kept], wanted[kept]
-    several = prediction.shape == target.shape and prediction.dim() > 1 and prediction.shape[1] > 1
-    if several and (loss in {"cross_entropy", "kl_div"} or _is_one_hot(target)):
-        return prediction.argmax(1).reshape(-1), target.argmax(1).reshape(-1)
-    return None
+def output_spreads(pairs: List[Pair]) -> List[Optional[float]]:
+    """For each step the standard deviation of the prediction over the samples, averaged over the outputs.
 
-
-def _is_one_hot(target: Any) -> bool:
-    two_valued = bool(((target == 0) | (target == 1)).all())
-    return two_valued and bool((target.sum(1) == 1).all())
-
-
-def output_spread(prediction: Any) -> Optional[float]:
-    """The standard deviation over the samples of a batch, averaged over the outputs; 0 for a constant output."""
-    if prediction.dim() == 0 or prediction.shape[0] < 2 or prediction.is_complex():
-        return None
-    return float(prediction.to(torch.float64).std(0, correction=0).mean())
+    It is 0 for a constant output, and `None` for a batch of one sample.
+    """
+    found: List[Optional[float]] = []
+    for _, group in itertools.groupby(pairs, _likeness):
+        predictions = [pair[0] for pair in group]
+        if predictions[0].dim() == 0 or predictions[0].shape[0] < 2 or predictions[0].is_complex():
+            found += [None] * len(predictions)
+        else:
+            spread = torch.stack(predictions).to(torch.float64).std(1, correction=0)
+            found += spread.reshape(len(predictions), -1).mean(1).tolist()
+    return found
 
 
 def norm_of(tensors: List[Any]) -> Any:
@@ -148,3 +206,12 @@ def norm_of(tensors: List[Any]) -> Any:
     if len(tensors) == 1:
         return torch.linalg.vector_norm(tensors[0])
     return torch.linalg.vector_norm(torch.stack(torch._foreach_norm(tensors)))
+
+
+def norms_of(tensors: List[Any]) -> List[Any]:
+    """The norm of each tensor, as tensors of no dimension: cheap, since nothing is read from them yet."""
+    if all(tensor.layout == torch.strided for tensor in tensors):
+        return list(torch._foreach_norm(tensors)) if tensors else []
+    return [
+        torch.linalg.vector_norm(tensor if tensor.layout == torch.strided else tensor.to_dense()) for tensor in tensors
+    ]

@@ -6,6 +6,7 @@ few at a time, so that a step of a small network is hardly slowed.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from typing import Any, Dict, List, Optional
@@ -18,15 +19,17 @@ from .torch_components import Components
 from .torch_guard import Patches, Quiet, guarded
 from .torch_loop import Loop
 from .torch_parameters import Parameters, parameters_of
-from .torch_skill import Skill, norm_of, output_spread
+from .torch_skill import Skill, norm_of, norms_of, output_spreads
 from .torch_targets import Targets
 
 torch: Any = _torch
 
-_WAITING_AT_MOST = 16
+_WAITING_AT_MOST = 64
 _SECONDS_WAITING = 0.25
 _BACKWARDS_WITHOUT_STEP = 16
 _CALLS_AFTER_TRAINING = 400
+_STEPS_MEASURED = 32
+_MEASURED_EVERY = 8
 
 
 class Steps:
@@ -91,7 +94,8 @@ class Steps:
         if self._backwards and self._without_optimizer():
             self._end_own_step()
         self._loop.happened("backward")
-        self._loop.evaluation_ends("backward")
+        if self._recorder.on:
+            self._loop.evaluation_ends("backward")
         loss = tensors if isinstance(tensors, torch.Tensor) else next(iter(tensors), None)
         if loss is None:
             return
@@ -100,7 +104,7 @@ class Steps:
             self._targets.find(loss, self._recorder)
             if self._without_optimizer():
                 self.parameters.add_leaves(loss)
-        else:
+        elif self._targets.last is None:
             self._targets.look_up()
         self._loss = loss.detach() if loss.numel() == 1 else None
 
@@ -117,7 +121,7 @@ class Steps:
             with Quiet():
                 if self.index < self._record:
                     self.parameters.before_step(None)
-                self._gradient = norm_of(self.parameters.gradients())
+                self._gradient = norms_of(self.parameters.gradients())
 
     def _without_optimizer(self) -> bool:
         """Whether the program updates its parameters by hand, so that each `backward` begins a step."""
@@ -139,23 +143,28 @@ class Steps:
             return
         if self.index < 3:
             self._loop.happened("step", sites.caller_site())
+        if self.index >= self._record and not self._measured():
+            return
         with Quiet():
             self._held = parameters_of(optimizer)
             if self.index < self._record:
                 self.parameters.before_step(self._held)
                 self._before = [tensor.detach().clone() for tensor in self._held]
-            if not args and not kwargs.get("closure"):
-                self._gradient = norm_of([t.grad for t in self._held if t.grad is not None])
+            if self._measured() and len(args) < 2 and not kwargs.get("closure"):
+                self._gradient = norms_of([t.grad for t in self._held if t.grad is not None])
 
     @guarded
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if Quiet.depth:
             return
         self._optimizer_steps += 1
+        if not self._held:
+            self._finish_step(None)
+            return
         with Quiet():
             update = None
-            if self._gradient is None:
-                self._gradient = norm_of([t.grad for t in self._held if t.grad is not None])
+            if not self._gradient and self._measured():
+                self._gradient = norms_of([t.grad for t in self._held if t.grad is not None])
             if self._before:
                 update = _update_ratio(self._held, self._before)
                 self._before = []
@@ -163,12 +172,25 @@ class Steps:
             self._finish_step(update)
             self._held = []
 
+    def _measured(self) -> bool:
+        """Whether this step is measured beyond its loss: all the first ones are, and some of the many that may follow."""
+        return self.index < _STEPS_MEASURED or self.index % _MEASURED_EVERY == 0
+
     # Steps
 
     def _finish_step(self, update: Optional[float]) -> None:
         pair = self._targets.take()
+        if self._waiting and not self._waiting[-1]["measured"]:
+            self._waiting[-1]["pair"] = None
         self._waiting.append(
-            {"index": self.index, "loss": self._loss, "gradient": self._gradient, "update": update, "pair": pair}
+            {
+                "index": self.index,
+                "loss": self._loss,
+                "gradient": self._gradient,
+                "update": update,
+                "pair": pair,
+                "measured": self._measured(),
+            }
         )
         self._loss = self._gradient = None
         self._backwards = 0
@@ -202,27 +224,40 @@ class Steps:
         return self._optimizer_steps >= len(self._components.optimizers)
 
     @guarded
-    def flush(self) -> None:
-        """Measure and write the steps that were put aside."""
-        waiting, self._waiting = self._waiting, []
+    def flush(self, final: bool = False) -> None:
+        """Measure and write the steps that were put aside.
+
+        Of the steps that are not measured, the last one of the run is: it waits until the next one begins.
+        """
+        kept = 0 if final or not self._waiting or self._waiting[-1]["measured"] else 1
+        waiting = self._waiting[: len(self._waiting) - kept]
+        self._waiting = self._waiting[len(waiting) :]
         self._flushed = time.monotonic()
         with Quiet():
+            pairs = [step["pair"] for step in waiting if step["pair"] is not None]
+            norms = iter(_norms(waiting))
+            skills, spreads = iter(self._skills(pairs)), iter(self._spreads(pairs))
             for step in waiting:
-                pair = step.pop("pair")
-                skill = spread = None
-                if pair is not None:
-                    skill = self._skill.of(*pair)
-                    spread = output_spread(pair[0])
-                loss, gradient = _number(step["loss"]), _number(step["gradient"])
-                step.update(loss=loss, gradient=gradient, skill=skill, output_std=spread)
+                known = step.pop("pair") is not None
+                del step["measured"]
+                step["loss"] = None if step["loss"] is None else float(step["loss"])
+                step["gradient"] = next(norms)
+                step["skill"] = _rounded(next(skills)) if known else None
+                step["output_std"] = _rounded(next(spreads)) if known else None
                 wire.emit("step", **step)
+
+    def _skills(self, pairs: List[Any]) -> List[Optional[float]]:
+        return guarded(self._skill.of_many)(pairs) or [None] * len(pairs)
+
+    def _spreads(self, pairs: List[Any]) -> List[Optional[float]]:
+        return guarded(output_spreads)(pairs) or [None] * len(pairs)
 
     @guarded
     def finish(self) -> None:
         """The program has ended: write what is left."""
         if self._backwards and self._without_optimizer() and not budget.used_up():
             self._end_own_step()
-        self.flush()
+        self.flush(final=True)
         self.parameters.survey()
         self.parameters.send()
         if len(self._times) > 1:
@@ -230,8 +265,19 @@ class Steps:
             self.step_seconds = intervals[len(intervals) // 2]
 
 
-def _number(value: Any) -> Optional[float]:
-    return None if value is None else float(value)
+def _norms(steps: List[Dict[str, Any]]) -> List[Optional[float]]:
+    """The norm of each step's gradient, from the norms of its parts; all are read at once."""
+    parts = [step["gradient"] or [] for step in steps]
+    every = [norm for one in parts for norm in one]
+    if len({norm.dtype for norm in every}) > 1:
+        every = [norm.to(torch.float64) for norm in every]
+    numbers = iter(torch.stack(every).tolist() if every else [])
+    return [math.hypot(*[next(numbers) for _ in one]) if one else None for one in parts]
+
+
+def _rounded(value: Optional[float]) -> Optional[float]:
+    """Nine digits: how many steps are measured together must not show."""
+    return None if value is None else float("%.9g" % value)
 
 
 def _update_ratio(after: List[Any], before: List[Any]) -> Optional[float]:

@@ -51,7 +51,7 @@ class Targets:
     def take(self) -> Optional[Pair]:
         """The pair of the step that ends."""
         pair, self.last = self.last, None
-        return pair
+        return None if pair is None else (pair[0].detach(), pair[1].detach(), pair[2])
 
     def _wrap(self, name: str, original: Any) -> Any:
         targets = self
@@ -77,6 +77,16 @@ class Targets:
         if not isinstance(prediction, torch.Tensor) or not isinstance(target, torch.Tensor):
             return None
         changed = None
+        if self.replace is not None or self.observe is not None:
+            target, changed = self._experiment(name, function, prediction, target, args, kwargs)
+        if torch.is_grad_enabled():
+            self.last = (prediction, target, name)
+        return changed
+
+    def _experiment(
+        self, name: str, function: Any, prediction: Any, target: Any, args: Any, kwargs: Dict[str, Any]
+    ) -> Tuple[Any, Any]:
+        changed = None
         with Quiet():
             if self.replace is not None:
                 target = self.replace(target)
@@ -85,9 +95,7 @@ class Targets:
                 )
             if self.observe is not None:
                 self.observe(name, function, prediction, target, {"args": args[2:], "kwargs": kwargs})
-            if Quiet.outer_gradients:
-                self.last = (prediction.detach(), target.detach(), name)
-        return changed
+        return target, changed
 
     @guarded
     def find(self, loss: Any, recorder: Any) -> None:
@@ -98,8 +106,7 @@ class Targets:
         if found is None:
             return
         prediction, target, name = found
-        with Quiet():
-            self.last = (prediction.detach(), target.detach(), name)
+        self.last = (prediction, target, name)
         first, second = _place_of(prediction), _place_of(target)
         if first is not None and second is not None:
             self._places = (first, second)
@@ -111,8 +118,7 @@ class Targets:
             return
         prediction, target = (_read(place) for place in self._places)
         if isinstance(prediction, torch.Tensor) and isinstance(target, torch.Tensor):
-            with Quiet():
-                self.last = (prediction.detach(), target.detach(), "")
+            self.last = (prediction, target, "")
 
 
 def _compared_in_graph(loss: Any, recorder: Any) -> Optional[Tuple[Any, Any, str]]:

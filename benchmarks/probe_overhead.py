@@ -1,0 +1,129 @@
+"""How much the torch probe slows a training step once the recorded steps are over.
+
+    OMP_NUM_THREADS=1 python benchmarks/probe_overhead.py [--rounds 9] [--json]
+
+One process trains the same small network (batch 32, three layers, Adam) in turns: a stretch of steps without the probe,
+a stretch with it, and so on. The ratio of the smallest times of the two (what other
+processes add is never negative) is what the probe costs; it must be at most 1.15.
+As in the process that real trials are forked from, what is alive at the start is kept away from the garbage collector.
+The program that trains counts as user code, so that every watcher does the work that it does for a real program.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import importlib.util
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+PROBE = Path(__file__).parents[1] / "dnnfix" / "run" / "probe"
+LIMIT = 1.15
+
+TRAINING = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(64, 128)
+        self.second = nn.Linear(128, 128)
+        self.last = nn.Linear(128, 10)
+
+    def forward(self, x):
+        x = torch.relu(self.first(x))
+        x = torch.relu(self.second(x))
+        return self.last(x)
+
+torch.manual_seed(0)
+net = Net()
+criterion = nn.CrossEntropyLoss()
+optimizer = torch.optim.Adam(net.parameters())
+batches = [(torch.randn(32, 64), torch.randint(0, 10, (32,))) for _ in range(50)]
+
+def train(steps, clock):
+    begun = clock()
+    for step in range(steps):
+        x, y = batches[step % 50]
+        optimizer.zero_grad()
+        loss = criterion(net(x), y)
+        loss.backward()
+        optimizer.step()
+    return (clock() - begun) / steps
+"""
+
+
+def _load_probe() -> None:
+    spec = importlib.util.spec_from_file_location("probe_main", PROBE / "__main__.py")
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"no probe at {PROBE}")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module._load_package()
+
+
+def measure(rounds: int, steps: int) -> dict[str, Any]:
+    """Seconds per step without and with the probe, and their ratio, over `rounds` turns of `steps` steps each."""
+    import torch
+
+    torch.set_num_threads(1)
+    _load_probe()
+    from dnnfix_probe import budget, sites, torch_probe, wire  # type: ignore[import-not-found]
+
+    with tempfile.TemporaryDirectory() as folder:
+        filename = os.path.join(folder, "program.py")
+        sites.configure(folder, filename)
+        sites.add_source(filename, TRAINING)
+        wire.attach(os.open(os.path.join(folder, "trace"), os.O_WRONLY | os.O_CREAT))
+        job = {"seed": 0, "budget": {"steps": 10**9}, "record_steps": 2, "experiments": []}
+        plain: list[float] = []
+        probed: list[float] = []
+        gc.collect()
+        gc.freeze()
+        code = compile(TRAINING, filename, "exec")
+        for _ in range(rounds):
+            for times, watched in ((plain, False), (probed, True)):
+                budget.start(job)
+                hooks = torch_probe.install(wire, job) if watched else None
+                space: dict[str, Any] = {"__name__": "__main__"}
+                exec(code, space)  # noqa: S102
+                space["train"](40, time.process_time)
+                times.append(space["train"](steps, time.process_time))
+                if hooks is not None:
+                    hooks.finish()
+    without, with_probe = min(plain), min(probed)
+    ratios = sorted(b / a for a, b in zip(plain, probed, strict=True))
+    return {
+        "step_without_us": without * 1e6,
+        "step_with_us": with_probe * 1e6,
+        "ratio": with_probe / without,
+        "median_ratio_of_pairs": statistics.median(ratios),
+        "limit": LIMIT,
+    }
+
+
+def main() -> int:
+    """Measure and print; 1 where the limit is passed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    result = measure(options.rounds, options.steps)
+    if options.json:
+        print(json.dumps(result))
+    else:
+        for name, value in result.items():
+            print(f"{name:24} {value:.3f}")
+    return 1 if result["ratio"] > LIMIT else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

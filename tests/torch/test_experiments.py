@@ -1,0 +1,83 @@
+"""Experiments on the model, made after the program has ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Observe = Any
+
+PROGRAM = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 3)
+    def forward(self, x):
+        {forward}
+
+x = torch.randn(30, {shape})
+y = torch.arange(30) % 3
+net, criterion = Net(), nn.CrossEntropyLoss()
+optimizer = torch.optim.Adam(net.parameters(), lr=0.05)
+for _ in range(40):
+    optimizer.zero_grad()
+    loss = criterion(net(x[:10]), y[:10])
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def program(forward: str = "return self.fc(x)", shape: str = "8") -> str:
+    return PROGRAM.format(forward=forward, shape=shape)
+
+
+def test_a_sound_model_takes_other_batch_sizes(observe: Observe) -> None:
+    assert observe(program(), experiments=["batch-sizes"]).probe("batch-sizes") == {"1": "ok", "3": "ok", "5": "ok"}
+
+
+def test_a_model_that_fixes_its_batch_size_does_not(observe: Observe) -> None:
+    answer = observe(program("return self.fc(x.view(10, 8))"), experiments=["batch-sizes"]).probe("batch-sizes")
+    assert set(answer) == {"1", "3", "5"} and all("invalid for input of size" in text for text in answer.values())
+
+
+def test_a_view_that_mixes_samples_changes_the_number_of_rows(observe: Observe) -> None:
+    source = program("return self.fc(x.reshape(10, -1)[:, :8])", shape="16")
+    answer = observe(source, experiments=["batch-sizes"]).probe("batch-sizes")
+    assert "ok" not in answer.values() or answer["5"] == "the output has 10 rows for 5 samples"
+
+
+def test_the_output_depends_on_the_input_or_does_not(observe: Observe) -> None:
+    experiments = ["input-dependence"]
+    assert observe(program(), experiments=experiments).probe("input-dependence") > 0.1
+    assert observe(program("return self.fc(x * 0)"), experiments=experiments).probe("input-dependence") == 0.0
+
+
+def test_an_adversarial_step_raises_the_loss(observe: Observe) -> None:
+    assert observe(program(), experiments=["adversarial"]).probe("adversarial") > 0.0
+
+
+def test_information_is_the_share_of_the_data_that_reaches_the_first_layer(observe: Observe) -> None:
+    assert observe(program(), experiments=["information"]).probe("information") == 1.0
+    cropped = observe(program("return self.fc(x[:, :8])", shape="32"), experiments=["information"])
+    assert cropped.probe("information") == 0.25
+
+
+def test_shuffled_targets_cannot_be_learnt(observe: Observe) -> None:
+    source = program().replace("y = torch.arange(30) % 3", "y = x[:, :3].argmax(1)").replace("range(40)", "range(300)")
+    honest = [s["skill"] for s in observe(source, steps=200).steps if s["skill"] is not None]
+    shuffled = observe(source, steps=200, experiments=["shuffle-targets"])
+    assert shuffled.probe("shuffle-targets") is True
+    assert honest[-1] > 0.8
+    assert max(s["skill"] for s in shuffled.steps[20:] if s["skill"] is not None) < 0.6
+
+
+def test_experiments_leave_no_trace_in_the_run(observe: Observe) -> None:
+    everything = ["batch-sizes", "input-dependence", "adversarial", "information"]
+    source = program("print('forward'); return self.fc(x)")
+    plain, measured = observe(source), observe(source, experiments=everything)
+    assert plain.printed == measured.printed
+    kept = {"begin", "call", "loop", "step", "parameters"}
+    assert [e for e in plain.events if e["event"] in kept] == [e for e in measured.events if e["event"] in kept]
