@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dnnfix.detect.dtypes import cast_expression, cast_where_made, cast_where_used, failing_call, odd_floats
 from dnnfix.network.facts import *  # noqa: F403
 from dnnfix.records import (
     AddImport,

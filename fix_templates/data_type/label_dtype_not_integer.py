@@ -1,0 +1,171 @@
+"""Class indices that are not 64-bit integers go into a loss that looks classes up by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    LOSSES,
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    Reject,
+    Subject,
+    Symptom,
+    Target,
+    cast_where_made,
+    cast_where_used,
+    failing_call,
+)
+
+
+class LabelDtypeNotInteger(FixTemplate):
+    """A classification loss is given its class indices as floats or as small integers, and torch refuses.
+
+    `CrossEntropyLoss` and `NLLLoss` take class indices as 64-bit integers. Floats of the prediction's shape would be
+    class probabilities and are left alone, and so are fractions: those are no class indices.
+
+    Fix safety: unsafe. The program did not run before; whole numbers keep their value.
+
+    References: torch.nn.CrossEntropyLoss and torch.nn.NLLLoss, section "Shape" ("Target").
+    """
+
+    code = "DNF602"
+    name = "label-dtype-not-integer"
+    family = Family.DATA_TYPE
+    fix_pattern = FixPattern.DATA_TYPE
+    message = "{loss} wants class indices as int64 and is given {received}"
+    needs_run = True
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        call = failing_call(subject)
+        facts = LOSSES.get(call.name) if call is not None else None
+        if call is None or facts is None or facts.target is not Target.INDICES or len(call.inputs) < 2:
+            return
+        prediction, target = call.inputs[0], call.inputs[1]
+        if not call.name.startswith("torch.") or target.dtype in (None, "int64", "uint8") or target.integral is False:
+            return
+        if prediction.shape is None or target.shape is None or len(target.shape) != len(prediction.shape) - 1:
+            return
+        if call.site is not None:
+            yield self.finding(
+                call.site,
+                symptom=Symptom.CRASH,
+                confidence=0.9,
+                evidence={"received": target.dtype, "shape": target.shape},
+                cause="crash",
+                loss=call.name.rpartition(".")[2],
+                received=target.dtype,
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        call = failing_call(subject)
+        if call is None:
+            return
+        made = cast_where_made(subject, call, 1, "int64")
+        if made is not None:
+            yield self.candidate(finding, "Make the labels 64-bit integers", *made, prior=0.8)
+        used = cast_where_used(subject, call, 1, "int64")
+        if used is not None:
+            yield self.candidate(finding, "Cast the labels to 64-bit integers in the loss", *used, prior=0.7)
+        if made is None and used is None:
+            yield Decline("the place where the labels enter is not in this file")
+
+    examples = (
+        Example(
+            "float labels from a table",
+            before="""\
+import numpy as np
+import torch
+import torch.nn as nn
+
+table = np.random.rand(12, 4).astype(np.float32)
+classes = np.arange(12) % 3
+net = nn.Linear(4, 3)
+targets = torch.tensor(classes, dtype=torch.float32)
+loss = nn.CrossEntropyLoss()(net(torch.from_numpy(table)), targets)
+""",
+            after="""\
+import numpy as np
+import torch
+import torch.nn as nn
+
+table = np.random.rand(12, 4).astype(np.float32)
+classes = np.arange(12) % 3
+net = nn.Linear(4, 3)
+targets = torch.tensor(classes, dtype=torch.float32).long()
+loss = nn.CrossEntropyLoss()(net(torch.from_numpy(table)), targets)
+""",
+            runs=True,
+        ),
+        Example(
+            "32-bit labels into the negative log-likelihood",
+            before="""\
+import torch
+import torch.nn.functional as F
+
+def objective(scores, truth):
+    return F.nll_loss(F.log_softmax(scores, dim=1), truth)
+
+truth = torch.IntTensor([0, 1, 1, 0])
+print(objective(torch.randn(4, 2), truth))
+""",
+            after="""\
+import torch
+import torch.nn.functional as F
+
+def objective(scores, truth):
+    return F.nll_loss(F.log_softmax(scores, dim=1), truth.long())
+
+truth = torch.IntTensor([0, 1, 1, 0])
+print(objective(torch.randn(4, 2), truth))
+""",
+            runs=True,
+        ),
+        Example(
+            "floats from a loader",
+            before="""\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+data = TensorDataset(torch.rand(8, 5), torch.ones(8))
+head = torch.nn.Linear(5, 2)
+criterion = torch.nn.CrossEntropyLoss()
+for inputs, labels in DataLoader(data, batch_size=4):
+    criterion(head(inputs), labels).backward()
+""",
+            after="""\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+data = TensorDataset(torch.rand(8, 5), torch.ones(8))
+head = torch.nn.Linear(5, 2)
+criterion = torch.nn.CrossEntropyLoss()
+for inputs, labels in DataLoader(data, batch_size=4):
+    criterion(head(inputs), labels.long()).backward()
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "class probabilities as floats",
+            """\
+import torch
+loss = torch.nn.CrossEntropyLoss()(torch.randn(4, 3), torch.softmax(torch.randn(4, 3), dim=1))
+""",
+            runs=True,
+        ),
+        Reject(
+            "float targets of a regression",
+            """\
+import torch
+loss = torch.nn.MSELoss()(torch.nn.Linear(2, 1)(torch.rand(4, 2)), torch.rand(4, 1))
+""",
+            runs=True,
+        ),
+    )
