@@ -1,4 +1,4 @@
-"""Readings of a crash: which layer received what it was not made for.
+"""Readings of a crash: which call received what it was not made for.
 
 Rests on the recorded call in flight, never on the wording of the message: in 20 of 39 crash posts of the study the
 message does not match the fix.
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dnnfix.network.facts import LayerFacts, layer_facts, stated_input
-from dnnfix.records import Call, Value
+from dnnfix.network.facts import LayerFacts, LossFacts, layer_facts, loss_facts, stated_input
+from dnnfix.records import Call, Json, Value
 from dnnfix.subject import Subject
 
 
@@ -29,6 +29,30 @@ class SizeConflict:
     received: int
 
 
+@dataclass(frozen=True, slots=True)
+class RankConflict:
+    """A layer that received a tensor of a rank that it does not take.
+
+    `wanted` is the batched rank that the layer takes; `rank` is what came, the batch axis counted.
+    """
+
+    call: Call
+    facts: LayerFacts
+    value: Value
+    rank: int
+    wanted: int
+
+
+@dataclass(frozen=True, slots=True)
+class LossConflict:
+    """A loss that crashed: what it was given as prediction and as target. Both shapes are known."""
+
+    call: Call
+    facts: LossFacts
+    prediction: Value
+    target: Value
+
+
 def crashed_layer(subject: Subject) -> tuple[Call, LayerFacts, Value] | None:
     """The known layer in whose call the program crashed, with the input whose shape is known."""
     crash = subject.crash
@@ -41,7 +65,10 @@ def crashed_layer(subject: Subject) -> tuple[Call, LayerFacts, Value] | None:
 
 
 def size_conflict(subject: Subject) -> SizeConflict | None:
-    """The size conflict that explains the crash, if the crash is one."""
+    """The size conflict that explains the crash, if the crash is one.
+
+    `None` too where the rank is not one that the layer takes: then no size on an axis can be the matter.
+    """
     found = crashed_layer(subject)
     if found is None:
         return None
@@ -52,6 +79,52 @@ def size_conflict(subject: Subject) -> SizeConflict | None:
     if stated is None or axis is None or shape is None or not -len(shape) <= axis < len(shape):
         return None
     received = shape[axis]
-    if received is None or received == stated:
+    if received is None or received == stated or not facts.accepts_rank(len(shape)):
         return None
     return SizeConflict(call, facts, value, axis, stated, received)
+
+
+def rank_conflict(subject: Subject) -> RankConflict | None:
+    """The rank conflict that explains the crash, if the crash is one."""
+    found = crashed_layer(subject)
+    if found is None:
+        return None
+    call, facts, value = found
+    rank = len(value.shape or ())
+    wanted = facts.batched_rank if facts.ranks else facts.min_rank
+    if facts.accepts_rank(rank) or wanted is None:
+        return None
+    return RankConflict(call, facts, value, rank, wanted)
+
+
+def loss_conflict(subject: Subject) -> LossConflict | None:
+    """The loss in whose call the program crashed, where the shapes of its prediction and target are known."""
+    call = subject.crash.call if subject.crash is not None else None
+    facts = loss_facts(call) if call is not None else None
+    if call is None or facts is None or len(call.inputs) < 2:
+        return None
+    prediction, target = call.inputs[:2]
+    if prediction.shape is None or target.shape is None:
+        return None
+    return LossConflict(call, facts, prediction, target)
+
+
+def refused_constructor(subject: Subject) -> Call | None:
+    """The call in flight, where the constructor of a layer refused its arguments: no tensor had come to it yet."""
+    call = subject.crash.call if subject.crash is not None else None
+    if call is None or call.inputs or layer_facts(call) is None or call.site is None:
+        return None
+    return call if subject.call_node(call) is not None else None
+
+
+def sizes(value: Json, spatial: int) -> tuple[int, ...] | None:
+    """A kernel, pool or stride argument as one number per spatial axis; `None` where it is no plain number or list."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return (value,) * spatial
+    if isinstance(value, (list, tuple)):
+        numbers = [one for one in value if isinstance(one, int) and not isinstance(one, bool)]
+        if len(numbers) == len(value):
+            return tuple(numbers) if len(numbers) == spatial else (numbers[0],) * spatial if len(numbers) == 1 else None
+    return None
