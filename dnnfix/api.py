@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dnnfix.detect.dtypes import cast_expression, cast_where_made, cast_where_used, failing_call, odd_floats
+from dnnfix.detect.api_calls import changed_arguments, changed_methods, receiver_is
+from dnnfix.detect.api_imports import renamed_names
+from dnnfix.detect.api_names import Uses, uses_of
+from dnnfix.detect.versions import ApiChange, Hit
 from dnnfix.network.facts import *  # noqa: F403
 from dnnfix.records import (
     AddImport,

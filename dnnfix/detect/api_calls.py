@@ -1,0 +1,228 @@
+"""Keywords, literals and methods that changed: the calls of a program brought up to date."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.detect.api_imports import facts, removed_in
+from dnnfix.detect.api_names import Uses
+from dnnfix.detect.api_tables import Change
+from dnnfix.detect.versions import Hit
+from dnnfix.records import Edit, RemoveArgument, RenameArgument, Replace, SetArgument, Site
+from dnnfix.source.names import canonical
+from dnnfix.source.program import Source
+
+_KERAS_MODELS = frozenset({"keras.models.Sequential", "keras.models.Model", "keras.Sequential", "keras.Model",
+                           "keras.models.load_model", "keras.models.model_from_json", "keras.models.clone_model"})
+
+RECEIVERS = {
+    "keras.Model": _KERAS_MODELS,
+    "pandas.DataFrame": frozenset({"pandas.DataFrame", "pandas.read_csv", "pandas.read_excel", "pandas.read_table",
+                                   "pandas.concat", "pandas.merge", "pandas.read_json", "pandas.read_sql"}),
+    "torch.Tensor": frozenset(),
+    "torch.nn.Module": frozenset(),
+}
+"""By class, the functions and constructors that give an object of it. Functions of `keras.applications` give models."""
+
+
+def receiver_is(source: Source, expr: ast.expr, kind: str) -> bool | None:
+    """Whether an expression holds an object of a class, where its constructor tells; `None` where nothing does."""
+    if isinstance(expr, ast.Name) and expr.id == "self":
+        owner = source.enclosing(expr, ast.ClassDef)
+        return _derives(source, owner, kind) if owner is not None else None
+    made = source.constructor(expr)
+    if made is None:
+        return None
+    name = source.qualified(made.func)
+    if name is not None:
+        if name in RECEIVERS.get(kind, ()) or kind == "keras.Model" and name.startswith("keras.applications."):
+            return True
+        return False if name.partition(".")[0] != kind.partition(".")[0] or name.rpartition(".")[2][:1].isupper() else None
+    definition = source.definition(made.func)
+    return _derives(source, definition, kind) if isinstance(definition, ast.ClassDef) else None
+
+
+def _derives(source: Source, definition: ast.ClassDef, kind: str) -> bool | None:
+    bases = {source.qualified(base) for base in definition.bases}
+    if bases & RECEIVERS.get(kind, frozenset()) or kind in bases:
+        return True
+    return False if None not in bases else None
+
+
+class CallChanges:
+    """The hits of one program about its calls."""
+
+    def __init__(self, uses: Uses) -> None:
+        self.uses = uses
+        self.source = uses.source
+
+    def arguments(self) -> Iterator[Hit]:
+        """Keywords and literals, call by call."""
+        for call in self.uses.calls() if self.uses.hot else ():
+            keywords = [k for k in call.keywords if k.arg in self.uses.hot]
+            if keywords:
+                yield from self._keywords(call, keywords)
+            yield from self._values(call)
+
+    def methods(self) -> Iterator[Hit]:
+        """Methods, call by call."""
+        for call in self.uses.calls() if self.uses.hot else ():
+            if isinstance(call.func, ast.Attribute) and call.func.attr in self.uses.hot:
+                yield from self._method(call)
+
+    def _names(self, call: ast.Call) -> tuple[str, ...]:
+        """What is called, as canonical names: as it was called then and as it is called today."""
+        written = self.source.written(call.func)
+        if not written or written.startswith("tf_keras"):
+            return ()
+        target = self.uses.target(written)
+        names = [canonical(written)]
+        if target is not None and target.final:
+            names.append(canonical(target.final))
+        return tuple(dict.fromkeys(names))
+
+    def _keywords(self, call: ast.Call, keywords: list[ast.keyword]) -> Iterator[Hit]:
+        names = self._names(call)
+        for keyword in keywords:
+            change = self._argument(call, names, keyword.arg or "")
+            if change is not None:
+                yield self._keyword(call, keyword, change)
+
+    def _argument(self, call: ast.Call, names: tuple[str, ...], keyword: str) -> Change | None:
+        for known in self.uses.tables:
+            for name in names:
+                change = known.argument(name, keyword)
+                if change is not None:
+                    return change
+            if names or not isinstance(call.func, ast.Attribute):
+                continue
+            for of in known.arguments(keyword):
+                kind, _, method = of.rpartition(".")
+                if method != call.func.attr or kind not in RECEIVERS:
+                    continue
+                change = known.argument(of, keyword)
+                holds = receiver_is(self.source, call.func.value, kind)
+                if change is not None and (holds or holds is None and change.telling):
+                    return change
+        return None
+
+    def _keyword(self, call: ast.Call, keyword: ast.keyword, change: Change) -> Hit:
+        site = self.source.site(call)
+        edits: list[Edit] = []
+        decline = ""
+        if change.new:
+            if any(k.arg == change.new for k in call.keywords):
+                decline = f"{change.new} is given too"
+            edits = [RenameArgument(site, change.old, change.new)]
+            if change.values:
+                replaced, decline = self._renamed(keyword.value, change, decline)
+                if replaced is not None:
+                    edits.append(SetArgument(site, change.old, replaced))
+        elif change.drop and self._may_drop(keyword.value, change):
+            edits = [RemoveArgument(site, change.old)]
+        else:
+            decline = change.note or f"nothing replaces {change.old}"
+        return self._hit(self.source.site(keyword), site, change, edits, decline)
+
+    def _renamed(self, value: ast.expr, change: Change, decline: str) -> tuple[str | None, str]:
+        """The literal in its new form, or why there is none."""
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            new = change.values.get(value.value)
+            if new is None:
+                return None, decline or f"{value.value!r} is not known as a value of {change.old}"
+            return (self._quoted(value, new), decline) if new != value.value else (None, decline)
+        if isinstance(value, ast.Call) or all(old == new for old, new in change.values.items()):
+            return None, decline
+        return None, decline or f"the value of {change.old} is not a literal, and its values have new names too"
+
+    def _quoted(self, literal: ast.expr, text: str) -> str:
+        quote = "'" if self.source.segment(self.source.site(literal)).endswith("'") else '"'
+        return f"{quote}{text}{quote}"
+
+    def _may_drop(self, value: ast.expr, change: Change) -> bool:
+        if not change.when:
+            return True
+        return isinstance(value, ast.Constant) and any(
+            value.value == wanted and isinstance(value.value, bool) == isinstance(wanted, bool) for wanted in change.when
+        )
+
+    def _values(self, call: ast.Call) -> Iterator[Hit]:
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if not any(last in known.called for known in self.uses.tables) and last not in self.uses.imported:
+            return
+        site = self.source.site(call)
+        for known in self.uses.tables:
+            for change in (change for name in self._names(call) for change in known.values(name)):
+                given = next((k.value for k in call.keywords if k.arg == change.argument), None)
+                if given is None and change.position is not None and change.position < len(call.args):
+                    given = call.args[change.position]
+                if not isinstance(given, ast.Constant) or given.value != change.old:
+                    continue
+                edits: list[Edit] = []
+                if change.new:
+                    code = self._quoted(given, change.new)
+                    edits = [SetArgument(site, change.argument, code, change.position)]
+                yield self._hit(self.source.site(given), site, change, edits, "" if edits else change.note)
+
+    def _method(self, call: ast.Call) -> Iterator[Hit]:
+        function = call.func
+        if not isinstance(function, ast.Attribute) or self.source.written(function):
+            return
+        if function.attr in self.uses.defined:
+            return  # the program has a method of this name itself
+        for known in self.uses.tables:
+            for change in known.methods(function.attr):
+                holds = [receiver_is(self.source, function.value, kind) for kind in change.of]
+                if not any(holds) and not (change.telling and None in holds):
+                    continue
+                site = self.source.site(function)
+                edits: list[Edit] = []
+                if change.new:
+                    edits = [Replace(site, f"{self.source.segment(self.source.site(function.value))}.{change.new}")]
+                decline = "" if edits else change.note or f"nothing replaces {change.old}"
+                yield self._hit(site, site, change, edits, decline)
+                return
+
+    def _hit(self, site: Site, within: Site, change: Change, edits: list[Edit], decline: str) -> Hit:
+        return Hit(
+            site=site,
+            what=said(change),
+            title=_title(change),
+            edits=() if decline else tuple(edits),
+            decline=decline,
+            safe=change.safe,
+            deprecated=change.deprecated,
+            removed=removed_in((change,)),
+            evidence=facts(change),
+            within=within,
+        )
+
+
+def said(change: Change) -> str:
+    """A change of an argument, literal or method in words."""
+    of = change.of[0].rpartition(".")[2] if len(change.of) == 1 else ""
+    kind = {"argument": "argument", "value": f"value of {change.argument}", "method": "method"}[change.kind]
+    package = {"keras": "Keras"}.get(change.of[0].partition(".")[0], change.of[0].partition(".")[0])
+    if change.removed:
+        when = f"is gone since {package} {change.removed}"
+    else:
+        when = f"is deprecated since {package} {change.since}"
+    now = f"; it is {change.new} now" if change.new else ""
+    return f"the {kind} {change.old}{f' of {of}' if of else ''} {when}{now}"
+
+
+def _title(change: Change) -> str:
+    if not change.new:
+        return f"drop {change.old}"
+    return f"write {change.new} for {change.old}"
+
+
+def changed_arguments(uses: Uses) -> Iterator[Hit]:
+    """The hits of a program about keywords and literals."""
+    yield from CallChanges(uses).arguments()
+
+
+def changed_methods(uses: Uses) -> Iterator[Hit]:
+    """The hits of a program about methods."""
+    yield from CallChanges(uses).methods()

@@ -1,0 +1,412 @@
+"""Names that moved or were renamed: the import statements and the uses of what they bring in, brought up to date."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dnnfix.detect.api_names import Target, Uses
+from dnnfix.detect.api_tables import Change
+from dnnfix.detect.versions import Hit
+from dnnfix.records import AddImport, Delete, Edit, Replace, Site
+
+_FROM = re.compile(r"from\s+([\w.]+)")
+
+
+@dataclass
+class Renames:
+    """The hits of one program about names and modules."""
+
+    uses: Uses
+    hits: list[Hit] = field(default_factory=list)
+    done: set[ast.AST] = field(default_factory=set)
+    """Nodes whose text is part of an edit already."""
+
+    def found(self) -> tuple[Hit, ...]:
+        """The hits, imports first."""
+        if not self.uses.hot:
+            return ()
+        for statement in self.uses.imports():
+            if isinstance(statement, ast.ImportFrom):
+                self._from(statement)
+            else:
+                self._import(statement)
+        for attribute in self.uses.attributes():
+            self._attribute(attribute)
+        for name in self.uses.hot_names():
+            if name.id not in self.uses.imported and name.id not in self.uses.bound:
+                self._bare(name)
+        return tuple(self.hits)
+
+    # --- imports
+
+    def _from(self, statement: ast.ImportFrom) -> None:
+        module = statement.module or ""
+        if not self._is_hot(module, *(alias.name for alias in statement.names)):
+            return
+        plan = _Plan(module)
+        for alias in statement.names:
+            if alias.name == "*":
+                target = self.uses.target(module)
+                plan.keep(alias, target.final if target is not None and target.final else module, target)
+                continue
+            self._alias(statement, alias, plan)
+        if not plan.targets:
+            return
+        site = self.uses.source.site(statement)
+        edits = [*plan.statement_edits(self.uses.source.segment(site), statement, site), *plan.uses]
+        self._report(site, plan.targets, edits, plan.safe)
+        for target, alias in plan.declined:
+            self._decline(self.uses.source.site(alias), target, site)
+
+    def _alias(self, statement: ast.ImportFrom, alias: ast.alias, plan: _Plan) -> None:
+        module = statement.module or ""
+        local, written = alias.asname or alias.name, f"{module}.{alias.name}"
+        target = self.uses.target(written)
+        if target is None:
+            moved = self.uses.target(module)
+            plan.keep(alias, module if moved is None or not moved.final else moved.final, None)
+            return
+        used = [n for n in self.uses.names(local) if self.uses.source.written(n) == written]
+        exported = any(isinstance(n, ast.Constant) and n.value == local for n in ast.walk(self.uses.source.tree))
+        if not target.final:
+            if not used and not exported and local not in self.uses.bound:
+                plan.drop(alias, target)
+            else:
+                plan.keep(alias, module, None)
+                plan.declined.append((target, alias))
+            return
+        parent, _, leaf = target.final.rpartition(".")
+        if not used and not exported and target.names_module:
+            plan.drop(alias, target)
+        elif target.final == module and self._inlined(alias, local, used, plan, target):
+            return
+        elif alias.asname or leaf == local or leaf in self.uses.bound or (leaf in self.uses.imported and not self._same(leaf, target)):
+            plan.rename(alias, parent, leaf, local, target)
+        else:
+            if self._same(leaf, target) and self.uses.imported[leaf] != written:
+                plan.drop(alias, target)
+            else:
+                plan.rename(alias, parent, leaf, leaf, target)
+            plan.local[local] = leaf
+            for name in used:
+                self._use(name, leaf, plan)
+
+    def _use(self, name: ast.Name, leaf: str, plan: _Plan) -> None:
+        """Rename one use of an imported name, with the attribute that it is the root of where that changed too."""
+        source = self.uses.source
+        above = source.parent(name)
+        if isinstance(above, ast.Attribute):
+            written = source.written(above)
+            target = self.uses.target(written) if written else None
+            if target is not None and target.final and target.change.kind == "name":
+                return  # the attribute pass writes the whole chain anew
+        plan.uses.append(Replace(source.site(name), leaf))
+
+    def _same(self, leaf: str, target: Target) -> bool:
+        """Whether a name is imported already as what the target is called today."""
+        known = self.uses.imported.get(leaf)
+        if known is None:
+            return False
+        there = self.uses.target(known)
+        return (there.final if there is not None else known) == target.final
+
+    def _inlined(
+        self, alias: ast.alias, local: str, used: list[ast.Name], plan: _Plan, target: Target
+    ) -> bool:
+        """Import what is used of a module that became a part of its package: `np_utils.to_categorical(…)`."""
+        source = self.uses.source
+        above = [source.parent(name) for name in used]
+        attributes = [node for node in above if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)]
+        names = sorted({node.attr for node in attributes})
+        if not used or len(attributes) != len(used) or len(names) > 3:
+            return False
+        for name in names:
+            there = self.uses.target(f"{target.written}.{name}")
+            if there is None or there.final != f"{target.final}.{name}" or name in self.uses.bound:
+                return False
+            if self.uses.imported.get(name, there.written) not in (there.written, there.final):
+                return False
+        plan.replace(alias, [name for name in names if name not in self.uses.imported], target)
+        for node in attributes:
+            self.done.update((node, node.value))
+            plan.uses.append(Replace(source.site(node), node.attr))
+        return True
+
+    def _import(self, statement: ast.Import) -> None:
+        source = self.uses.source
+        site = source.site(statement)
+        text = source.segment(site)
+        edits: list[tuple[int, int, str]] = []
+        targets: list[Target] = []
+        for alias in statement.names:
+            if not self._is_hot(alias.name):
+                continue
+            target = self.uses.target(alias.name)
+            if target is None:
+                continue
+            if not target.final:
+                self._decline(source.site(alias), target, site)
+                continue
+            start, _ = _within(source.site(alias), site, text)
+            edits.append((start, start + len(alias.name), target.final))
+            targets.append(target)
+        if edits:
+            replacement: list[Edit] = [Replace(site, _spliced(text, edits))]
+            self._report(site, targets, replacement, all(target.safe for target in targets))
+
+    def _is_hot(self, *names: str) -> bool:
+        return any(part in self.uses.hot for name in names for part in name.split("."))
+
+    # --- uses
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        source = self.uses.source
+        if node in self.done or not isinstance(node.ctx, ast.Load):
+            return
+        written = source.written(node)
+        target = self.uses.target(written) if written else None
+        if target is None:
+            return
+        chain: ast.expr = node
+        while isinstance(chain, ast.Attribute):
+            self.done.add(chain)
+            chain = chain.value
+        self.done.add(chain)
+        if self._is_import_of(node, target):
+            return
+        site = source.site(node)
+        if not target.final:
+            self._decline(site, target, site)
+            return
+        above = source.parent(node)
+        if target.change.kind == "module" and target.written == written and isinstance(above, ast.Attribute):
+            whole = source.written(above)
+            there = self.uses.target(whole) if whole else None
+            if there is not None and not there.final:
+                return
+        code, imports = self._reference(node, target.final)
+        if code is None:
+            self.hits.append(Hit(site, _said(target.change, target), decline="its new name is taken by something else here"))
+            return
+        self._report(site, [target], [Replace(site, code), *imports], target.safe)
+
+    def _is_import_of(self, node: ast.Attribute, target: Target) -> bool:
+        """Whether the whole change lies in what the root name was imported as, so that the import is edited instead."""
+        root: ast.expr = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name):
+            return False
+        imported = self.uses.imported.get(root.id)
+        moved = self.uses.target(imported) if imported else None
+        if imported is None or moved is None or not moved.final or imported == root.id:
+            return False
+        return moved.final + target.written[len(imported) :] == target.final
+
+    def _reference(self, node: ast.expr, final: str) -> tuple[str | None, list[Edit]]:
+        """How the present name is written where the old one stands, and the imports that this needs."""
+        source = self.uses.source
+        if final.startswith("builtins."):
+            leaf = final.rpartition(".")[2]
+            return (leaf, []) if leaf not in self.uses.bound and leaf not in self.uses.imported else (None, [])
+        chain = node.value if isinstance(node, ast.Attribute) else None
+        while chain is not None:
+            written = source.written(chain)
+            if written and self.uses.target(written) is None and final.startswith(written + "."):
+                return source.segment(source.site(chain)) + final[len(written) :], []
+            chain = chain.value if isinstance(chain, ast.Attribute) else None
+        for local, imported in self.uses.imported.items():
+            there = self.uses.target(imported)
+            today = there.final if there is not None else imported
+            if today and (final == today or final.startswith(today + ".")) and local not in self.uses.bound:
+                if there is None or imported.rpartition(".")[2] != local or today.rpartition(".")[2] == local:
+                    return local + final[len(today) :], []
+                return final[len(today.rpartition(".")[0]) + 1 :], []
+        parent, _, leaf = final.rpartition(".")
+        package, _, module = parent.rpartition(".")
+        if package and module not in self.uses.bound and module not in self.uses.imported:
+            return f"{module}.{leaf}", [AddImport(f"from {package} import {module}")]
+        if leaf not in self.uses.bound and leaf not in self.uses.imported:
+            return leaf, [AddImport(f"from {parent} import {leaf}")]
+        return None, []
+
+    def _bare(self, node: ast.Name) -> None:
+        """A name that a star import brought in, or that a snippet uses without importing it."""
+        source = self.uses.source
+        written = source.written(node)
+        target = self.uses.target(written) if written else None
+        if target is None or node in self.done or target.change.kind == "module":
+            return
+        site = source.site(node)
+        if not target.final:
+            self._decline(site, target, site)
+            return
+        parent, _, leaf = target.final.rpartition(".")
+        if leaf in self.uses.bound or parent != target.written.rpartition(".")[0]:
+            code, imports = self._reference(node, target.final)
+            if code is not None:
+                self._report(site, [target], [Replace(site, code), *imports], target.safe)
+            return
+        self._report(site, [target], [Replace(site, leaf)], target.safe)
+
+    # --- reports
+
+    def _report(self, site: Site, targets: list[Target], edits: list[Edit], safe: bool) -> None:
+        changes = tuple(change for target in targets for change in target.changes)
+        said = "; ".join(dict.fromkeys(_said(target.change, target) for target in targets))
+        titles = (f"write {_shown(t.final)} for {t.written}" if t.final else f"drop {t.written}" for t in targets)
+        gone = [removed_in(target.changes) for target in targets]
+        self.hits.append(
+            Hit(
+                site=site,
+                what=said,
+                title=", ".join(dict.fromkeys(titles)),
+                edits=tuple(edits),
+                safe=safe,
+                deprecated=all(change.deprecated for change in changes),
+                removed={package: version for found in gone for package, version in found.items()},
+                evidence=facts(targets[0].change),
+            )
+        )
+
+    def _decline(self, site: Site, target: Target, within: Site) -> None:
+        change = target.change
+        reason = change.note or f"nothing replaces {target.written}"
+        self.hits.append(
+            Hit(site, _said(change, target), decline=reason, deprecated=change.deprecated, evidence=facts(change),
+                removed=removed_in(target.changes), within=within)
+        )
+
+
+@dataclass
+class _Plan:
+    """What becomes of one `from module import …` statement."""
+
+    module: str
+    kept: dict[ast.alias, tuple[str, str]] = field(default_factory=dict)
+    """The module and text of each alias that stays, by alias."""
+    extra: dict[ast.alias, list[str]] = field(default_factory=dict)
+    targets: list[Target] = field(default_factory=list)
+    declined: list[tuple[Target, ast.alias]] = field(default_factory=list)
+    uses: list[Edit] = field(default_factory=list)
+    local: dict[str, str] = field(default_factory=dict)
+    safe: bool = True
+
+    def keep(self, alias: ast.alias, module: str, target: Target | None) -> None:
+        text = f"{alias.name} as {alias.asname}" if alias.asname else alias.name
+        self.kept[alias] = (module, text)
+        if target is not None and target.final:
+            self._changed(target)
+
+    def rename(self, alias: ast.alias, module: str, leaf: str, local: str, target: Target) -> None:
+        self.kept[alias] = (module, leaf if leaf == local else f"{leaf} as {local}")
+        self._changed(target)
+
+    def replace(self, alias: ast.alias, names: list[str], target: Target) -> None:
+        if names:
+            self.kept[alias] = (target.final, ", ".join(names))
+        self._changed(target)
+
+    def drop(self, alias: ast.alias, target: Target) -> None:
+        self.targets.append(target)
+
+    def _changed(self, target: Target) -> None:
+        self.targets.append(target)
+        self.safe = self.safe and target.safe
+
+    def statement_edits(self, text: str, statement: ast.ImportFrom, site: Site) -> list[Edit]:
+        """The statement with its module and names changed in place; names of other modules go on lines after it."""
+        groups: dict[str, list[ast.alias]] = {}
+        for alias in statement.names:
+            if alias in self.kept:
+                groups.setdefault(self.kept[alias][0], []).append(alias)
+        if not groups:
+            return [Delete(site)]
+        main = self.module if self.module in groups else max(groups, key=lambda module: len(groups[module]))
+        edits: list[tuple[int, int, str]] = []
+        match = _FROM.match(text)
+        if match is not None and main != self.module:
+            edits.append((*match.span(1), main))
+        places = [_alias_place(alias, site, text) for alias in statement.names]
+        stays = [alias in groups[main] for alias in statement.names]
+        last = max(index for index, stay in enumerate(stays) if stay)
+        for index, alias in enumerate(statement.names):
+            start, end = places[index]
+            if stays[index]:
+                if text[start:end] != self.kept[alias][1]:
+                    edits.append((start, end, self.kept[alias][1]))
+            elif index < last:
+                edits.append((start, places[index + 1][0], ""))
+        if last + 1 < len(stays):
+            edits.append((places[last][1], places[-1][1], ""))
+        lines = [_spliced(text, edits)]
+        for module, aliases in groups.items():
+            if module != main:
+                lines.append(f"from {module} import " + ", ".join(dict.fromkeys(self.kept[a][1] for a in aliases)))
+        new = "\n".join(lines)
+        return [Replace(site, new)] if new != text else []
+
+
+def _alias_place(alias: ast.alias, site: Site, text: str) -> tuple[int, int]:
+    start = _offset(alias.lineno, alias.col_offset + 1, site, text)
+    end = _offset(alias.end_lineno or alias.lineno, (alias.end_col_offset or 0) + 1, site, text)
+    return start, end
+
+
+def _within(inner: Site, outer: Site, text: str) -> tuple[int, int]:
+    return _offset(inner.line, inner.column, outer, text), _offset(inner.end_line, inner.end_column, outer, text)
+
+
+def _offset(line: int, column: int, outer: Site, text: str) -> int:
+    """The offset in the text of `outer` of a place of the program; import statements are ASCII wherever it matters."""
+    lines = text.split("\n")
+    before = sum(len(each) + 1 for each in lines[: line - outer.line])
+    return before + column - (outer.column if line == outer.line else 1)
+
+
+def _spliced(text: str, edits: list[tuple[int, int, str]]) -> str:
+    parts, at = [], 0
+    for start, end, new in sorted(edits):
+        parts += [text[at:start], new]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+def _said(change: Change, target: Target) -> str:
+    """The finding in words."""
+    kind = {"module": "module"}.get(change.kind, "name")
+    if change.removed:
+        when = f"is gone since {_package(target.written)} {change.removed}"
+    else:
+        when = f"is deprecated since {_package(target.written)} {change.since}"
+    return f"{target.written}: this {kind} {when}" + (f"; it is {_shown(target.final)} now" if target.final else "")
+
+
+def _shown(name: str) -> str:
+    return name.removeprefix("builtins.")
+
+
+def _package(name: str) -> str:
+    root = name.partition(".")[0]
+    return {"tensorflow": "Keras" if name.startswith("tensorflow.keras") else "TensorFlow", "keras": "Keras"}.get(root, root)
+
+
+def facts(change: Change) -> dict[str, str]:
+    """What the report may quote of a change."""
+    found = {"old": change.old, "new": change.new, "reference": change.reference, "note": change.note}
+    return {key: value for key, value in found.items() if value}
+
+
+def removed_in(changes: tuple[Change, ...]) -> dict[str, str]:
+    """The first version, by package, that lacks the old way."""
+    change = changes[0]
+    package = (change.of[0] if change.of else change.old).partition(".")[0]
+    return {package: change.removed} if change.removed else {}
+
+
+def renamed_names(uses: Uses) -> Iterator[Hit]:
+    """The hits of a program about names and modules that moved, were renamed or removed."""
+    yield from Renames(uses).found()

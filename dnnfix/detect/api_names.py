@@ -1,0 +1,219 @@
+"""Where a program uses what the tables of API changes name: the tables that concern it, and its imports and names."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import dnnfix
+from dnnfix.detect.api_tables import Change, Table, table
+from dnnfix.source.names import canonical
+from dnnfix.source.program import Source
+
+DATA = Path(dnnfix.__file__).parent / "fix_templates" / "data"
+
+_GATES = {
+    "keras": ("keras", "tensorflow"),
+    "tensorflow": ("tensorflow",),
+    "torch": ("torch",),
+}
+"""The frameworks, of which a program must use one for a table to be read."""
+
+_WORDS = {"numpy": ("np", "numpy"), "pandas": ("pd", "pandas"), "sklearn": ("sklearn",)}
+"""Identifiers, one of which a program must have for the table of another library to be read."""
+
+_KEPT_KERAS = ("tf_keras", "tensorflow.compat", "tensorflow.contrib", "tensorflow.python", "keras.src", "keras._tf_keras")
+"""Where old names live on or are another matter."""
+
+_FOLLOWED = 4
+"""How many changes in a row are followed from an old name to the present one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a qualified name is called today. `final` is empty where nothing replaces it; `changes` led there."""
+
+    written: str
+    final: str
+    changes: tuple[Change, ...]
+
+    @property
+    def change(self) -> Change:
+        """The change that the report speaks of."""
+        return self.changes[-1]
+
+    @property
+    def names_module(self) -> bool:
+        """Whether the name is itself a module that moved."""
+        first = self.changes[0]
+        return first.kind == "module" and self.written.removeprefix("tensorflow.") == first.old
+
+    @property
+    def safe(self) -> bool:
+        """Whether every step keeps the meaning."""
+        return all(change.safe for change in self.changes)
+
+
+def tables_for(source: Source) -> tuple[Table, ...]:
+    """The tables of the built-in files that can concern a program, read only then."""
+    names = [name for name, frameworks in _GATES.items() if source.frameworks.intersection(frameworks)]
+    names += [name for name, words in _WORDS.items() if not source.words.isdisjoint(words)]
+    paths = (DATA / f"{name}.toml" for name in names)
+    return tuple(table(path) for path in paths if path.is_file())
+
+
+@dataclass
+class Uses:
+    """The outdated names, keywords and method names of one program; built once and shared by the templates."""
+
+    source: Source
+    tables: tuple[Table, ...]
+    hot: frozenset[str] = field(init=False)
+    """Identifiers of the program that occur in a table."""
+
+    def __post_init__(self) -> None:
+        words = self.source.words
+        self.hot = frozenset(word for word in words for known in self.tables if word in known.words)
+
+    @cached_property
+    def _nodes(self) -> dict[type[ast.AST], list[ast.AST]]:
+        found: defaultdict[type[ast.AST], list[ast.AST]] = defaultdict(list)
+        if self.hot:
+            for node in ast.walk(self.source.tree):
+                found[type(node)].append(node)
+        return found
+
+    def imports(self) -> Iterator[ast.Import | ast.ImportFrom]:
+        """The import statements that are not relative."""
+        for node in (*self._nodes.get(ast.Import, ()), *self._nodes.get(ast.ImportFrom, ())):
+            if isinstance(node, ast.Import) or isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                yield node
+
+    def names(self, *ids: str) -> Iterator[ast.Name]:
+        """The names with one of the identifiers."""
+        for node in self._nodes.get(ast.Name, ()):
+            if isinstance(node, ast.Name) and node.id in ids:
+                yield node
+
+    def attributes(self) -> Iterator[ast.Attribute]:
+        """The attributes of a table's words, outer ones before what they are of."""
+        for node in self._nodes.get(ast.Attribute, ()):
+            if isinstance(node, ast.Attribute) and node.attr in self.hot:
+                yield node
+
+    def hot_names(self) -> Iterator[ast.Name]:
+        """The bare names that are a table's words."""
+        for node in self._nodes.get(ast.Name, ()):
+            if isinstance(node, ast.Name) and node.id in self.hot and isinstance(node.ctx, ast.Load):
+                yield node
+
+    def all_attributes(self) -> Iterator[ast.Attribute]:
+        """Every attribute of the program."""
+        for node in self._nodes.get(ast.Attribute, ()):
+            if isinstance(node, ast.Attribute):
+                yield node
+
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """Identifiers that the program binds other than by an import: variables, parameters, definitions."""
+        found: set[str] = set()
+        for kind in (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef):
+            found.update(getattr(node, "name", "") for node in self._nodes.get(kind, ()))
+        found.update(node.arg for node in self._nodes.get(ast.arg, ()) if isinstance(node, ast.arg))
+        names = (node for node in self._nodes.get(ast.Name, ()) if isinstance(node, ast.Name))
+        found.update(node.id for node in names if isinstance(node.ctx, ast.Store))
+        return frozenset(found)
+
+    @cached_property
+    def defined(self) -> frozenset[str]:
+        """The functions and methods that the program defines."""
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+        return frozenset(getattr(node, "name", "") for kind in kinds for node in self._nodes.get(kind, ()))
+
+    def calls(self) -> Iterator[ast.Call]:
+        """Every call."""
+        for node in self._nodes.get(ast.Call, ()):
+            if isinstance(node, ast.Call):
+                yield node
+
+    @cached_property
+    def imported(self) -> dict[str, str]:
+        """What the import statements bind, as written."""
+        found: dict[str, str] = {}
+        for statement in self.imports():
+            for alias in statement.names:
+                if isinstance(statement, ast.ImportFrom):
+                    found[alias.asname or alias.name] = f"{statement.module}.{alias.name}"
+                elif alias.asname:
+                    found[alias.asname] = alias.name
+                else:
+                    root = alias.name.partition(".")[0]
+                    found[root] = root
+        return found
+
+    @cached_property
+    def patched(self) -> frozenset[str]:
+        """Qualified names that the program assigns itself (`np.bool = bool`)."""
+        stores = (node for node in self.all_attributes() if not isinstance(node.ctx, ast.Load))
+        return frozenset(name for name in (self.source.written(node) for node in stores) if name)
+
+    def target(self, written: str) -> Target | None:
+        """What a name, given as the import wrote it, is called today; `None` where nothing changed."""
+        if written in self.patched:
+            return None
+        if written.startswith(_KEPT_KERAS):
+            return self._kept(written)
+        prefix = "tensorflow." if written.startswith("tensorflow.keras.") else ""
+        name = written[len(prefix) :]
+        changes: list[Change] = []
+        for _ in range(_FOLLOWED):
+            change = self._change(name, bool(prefix))
+            if change is None:
+                break
+            changes.append(change)
+            if not change.new:
+                return Target(written, "", tuple(changes))
+            name = change.new + name[len(change.old) :] if change.kind == "module" else change.new
+        if not changes:
+            return None
+        moved = prefix if name.startswith("keras.") else ""
+        return Target(written, moved + name, tuple(changes))
+
+    def _kept(self, written: str) -> Target | None:
+        """A name below a root that is spared: only an entry for exactly that module or name counts."""
+        for known in self.tables:
+            change = known.name(written) or known.module(written)
+            if change is not None and change.new:
+                return Target(written, change.new, (change,))
+        return None
+
+    def _change(self, name: str, in_tensorflow: bool) -> Change | None:
+        public = canonical(name)
+        for known in self.tables:
+            for spelled in dict.fromkeys((name, public)):
+                change = known.name(spelled)
+                if change is not None and not (change.standalone and in_tensorflow):
+                    return change
+        module = name
+        while module:
+            for known in self.tables:
+                change = known.module(module)
+                if change is not None and not (change.standalone and in_tensorflow):
+                    return change
+            module = module.rpartition(".")[0]
+        return None
+
+
+_LAST: list[Uses] = []
+"""The uses of the program looked at last: a scan goes from file to file and must not keep them."""
+
+
+def uses_of(source: Source) -> Uses:
+    """The uses of one program, worked out once while it is being looked at."""
+    if not _LAST or _LAST[0].source is not source:
+        _LAST[:] = [Uses(source, tables_for(source))]
+    return _LAST[0]

@@ -1,0 +1,271 @@
+"""What changed in the frameworks' APIs, as data: TOML files turned into tables that are looked up by name.
+
+A file holds arrays of tables, one for each kind of change, and nothing else:
+
+    [[module]]      a module that moved:                old = "keras.layers.core"              new = "keras.layers"
+    [[name]]        a function, class or constant:      old = "keras.layers.AtrousConv2D"      new = "keras.layers.Conv2D"
+    [[method]]      a method of objects of a class:     of = ["keras.Model"]  old = "fit_generator"  new = "fit"
+    [[argument]]    a keyword of calls:                 of = ["keras.layers.Dense"]  old = "init"  new = "kernel_initializer"
+    [[value]]       a literal given for an argument:    of = [...]  argument = "reduction"  old = "elementwise_mean"  new = "mean"
+
+`since` is the version that deprecated it and `removed` the one that took it away (or made it do nothing); without
+`removed` it still works. `safe` says that the rename provably keeps the meaning. Without `new` there is nothing to
+rename to: an argument is dropped where `drop = true` (only for the literals in `when`, where given); else `note` says
+why no edit is made. `telling` is for a method or keyword so particular that it need not be known on what object it is
+used. `reference` is the address of a release note or page. Reading TOML is slow, so what was read is kept in the user's
+cache folder by content; without one that can be written, nothing is lost but time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import marshal
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from dnnfix.errors import CatalogueError
+
+FORMAT = 3
+"""Changes when what is kept in the cache changes its form."""
+
+_TEXT, _TRUTH, _TEXTS = "a text", "true or false", "a list of texts"
+_COMMON = {"old": _TEXT, "new": _TEXT, "since": _TEXT, "removed": _TEXT, "safe": _TRUTH, "reference": _TEXT, "note": _TEXT}
+_KINDS: Mapping[str, Mapping[str, str]] = {
+    "module": {**_COMMON, "standalone": _TRUTH},
+    "name": {**_COMMON, "standalone": _TRUTH},
+    "method": {**_COMMON, "of": _TEXTS, "telling": _TRUTH},
+    "argument": {**_COMMON, "of": _TEXTS, "telling": _TRUTH, "drop": _TRUTH, "when": "a list of literals",
+                 "values": "a table of texts"},
+    "value": {**_COMMON, "of": _TEXTS, "argument": _TEXT, "position": "a whole number"},
+}
+_REQUIRED = {"module": ("old",), "name": ("old",), "method": ("of", "old"), "argument": ("of", "old"),
+             "value": ("of", "argument", "old")}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry: what changed, when, and what is known of its replacement."""
+
+    kind: str
+    old: str
+    new: str = ""
+    of: tuple[str, ...] = ()
+    since: str = ""
+    removed: str = ""
+    safe: bool = False
+    reference: str = ""
+    note: str = ""
+    standalone: bool = False
+    """Whether only the keras package changed so, and not `tensorflow.keras`."""
+    telling: bool = False
+    """Whether the word is so particular that it need not be known on what object it is used."""
+    drop: bool = False
+    when: tuple[object, ...] = ()
+    """The literal values for which an argument may be dropped; any value where empty."""
+    values: Mapping[str, str] = field(default_factory=dict)
+    """Literal values that are renamed along with the argument; any other literal is then refused."""
+    argument: str = ""
+    position: int | None = None
+
+    @property
+    def deprecated(self) -> bool:
+        """Whether it still works."""
+        return not self.removed
+
+    @property
+    def word(self) -> str:
+        """The identifier that a program with this in it must contain."""
+        return self.argument if self.kind == "value" else self.old.rpartition(".")[2]
+
+
+class Table:
+    """The changes of one or more files, by the names under which a program uses them."""
+
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        self._raw = raw
+        self.words: Mapping[str, Any] = raw["words"]
+        """Identifiers, one of which a program must contain for anything here to concern it."""
+
+    @cached_property
+    def called(self) -> frozenset[str]:
+        """The last words of what the entries about literals are for."""
+        return frozenset(of.rpartition(".")[2] for of in self._raw["value"])
+
+    def module(self, name: str) -> Change | None:
+        """The change of a module with that name."""
+        return _change("module", self._raw["module"].get(name))
+
+    def name(self, name: str) -> Change | None:
+        """The change of the function, class or constant with that canonical name."""
+        return _change("name", self._raw["name"].get(name))
+
+    def methods(self, name: str) -> tuple[Change, ...]:
+        """The changes of methods of that name, whatever class they are of."""
+        return _changes("method", self._raw["method"].get(name, ()))
+
+    def arguments(self, keyword: str) -> Mapping[str, Mapping[str, Any]]:
+        """By what is called, the raw entries for a keyword; `argument` makes one of them a `Change`."""
+        found: Mapping[str, Mapping[str, Any]] = self._raw["argument"].get(keyword, {})
+        return found
+
+    def argument(self, of: str, keyword: str) -> Change | None:
+        """The change of a keyword in calls of `of`."""
+        return _change("argument", self._raw["argument"].get(keyword, {}).get(of))
+
+    def values(self, of: str) -> tuple[Change, ...]:
+        """The changes of literals given to calls of `of`."""
+        return _changes("value", self._raw["value"].get(of, ()))
+
+    def changes(self) -> Iterable[Change]:
+        """Every entry, for tests and documents."""
+        for kind in ("module", "name"):
+            yield from (Change(kind=kind, **entry) for entry in self._raw[kind].values())
+        seen: set[int] = set()
+        groups = [("method", e) for group in self._raw["method"].values() for e in group]
+        groups += [("argument", e) for group in self._raw["argument"].values() for e in group.values()]
+        groups += [("value", e) for group in self._raw["value"].values() for e in group]
+        for kind, entry in groups:
+            if id(entry) not in seen:
+                seen.add(id(entry))
+                yield Change(kind=kind, **entry)
+
+
+def _change(kind: str, entry: Mapping[str, Any] | None) -> Change | None:
+    return Change(kind=kind, **entry) if entry is not None else None
+
+
+def _changes(kind: str, entries: Iterable[Mapping[str, Any]]) -> tuple[Change, ...]:
+    return tuple(Change(kind=kind, **entry) for entry in entries)
+
+
+@cache
+def table(path: Path) -> Table:
+    """The table of one TOML file. Raises `CatalogueError`, which names file and entry, where it is not sound."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise CatalogueError(f"{path}: the table of API changes cannot be read: {error.strerror}.") from None
+    folder = _cache_folder()
+    kept = folder / f"api-{blake2b(content, digest_size=12).hexdigest()}-{FORMAT}-{sys.hexversion:x}" if folder else None
+    if kept is not None:
+        with contextlib.suppress(OSError, ValueError, EOFError, TypeError):
+            raw = marshal.loads(kept.read_bytes())
+            if isinstance(raw, dict) and raw.get("format") == FORMAT:
+                return Table(raw)
+    raw = compiled(content.decode("utf-8", "replace"), str(path))
+    if kept is not None:
+        with contextlib.suppress(OSError, ValueError):
+            _write(kept, marshal.dumps(raw))
+    return Table(raw)
+
+
+def compiled(text: str, place: str) -> dict[str, Any]:
+    """Check the text of a TOML file and index its entries. Raises `CatalogueError` with the place and the entry."""
+    import tomllib
+
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CatalogueError(f"{place}: not TOML: {error}.") from None
+    raw: dict[str, Any] = {"format": FORMAT, "words": {}, **{kind: {} for kind in _KINDS}}
+    for kind, entries in document.items():
+        if kind not in _KINDS:
+            known = ", ".join(f"[[{name}]]" for name in _KINDS)
+            raise CatalogueError(f"{place}: {kind!r} is no kind of change. Use {known}.")
+        if not isinstance(entries, list):
+            raise CatalogueError(f"{place}: write [[{kind}]] with two brackets, once for each change.")
+        for number, entry in enumerate(entries, 1):
+            where = f"{place}: [[{kind}]] number {number}"
+            _check(kind, entry, where)
+            _add(raw, kind, _frozen(entry), f"{where} ({entry['old']})")
+    return raw
+
+
+def _check(kind: str, entry: Any, where: str) -> None:
+    if not isinstance(entry, dict):
+        raise CatalogueError(f"{where}: an entry has keys and values. Received: {entry!r}")
+    if isinstance(entry.get("old"), str):
+        where = f"{where} ({entry['old']})"
+    for key, value in entry.items():
+        wanted = _KINDS[kind].get(key)
+        if wanted is None:
+            raise CatalogueError(f"{where}: unknown key {key!r}. Use {', '.join(_KINDS[kind])}.")
+        if not _is(value, wanted):
+            raise CatalogueError(f"{where}: {key} must be {wanted}. Received: {key}={value!r}")
+    missing = [key for key in _REQUIRED[kind] if not entry.get(key)]
+    if missing:
+        raise CatalogueError(f"{where}: {' and '.join(missing)} must be given.")
+    if not entry.get("since") and not entry.get("removed"):
+        raise CatalogueError(f"{where}: give since (deprecated) or removed (gone), the version that changed it.")
+    if not entry.get("new") and not entry.get("drop") and not entry.get("note"):
+        raise CatalogueError(f"{where}: without new, say in note why nothing replaces it.")
+    if entry.get("old") == entry.get("new") and not entry.get("values"):
+        raise CatalogueError(f"{where}: old and new are the same.")
+
+
+def _is(value: object, wanted: str) -> bool:
+    if wanted == _TEXT:
+        return isinstance(value, str)
+    if wanted == _TRUTH:
+        return isinstance(value, bool)
+    if wanted == _TEXTS:
+        return isinstance(value, list) and bool(value) and all(isinstance(v, str) for v in value)
+    if wanted == "a table of texts":
+        return isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
+    if wanted == "a list of literals":
+        return isinstance(value, list) and all(isinstance(v, (str, int, float, bool)) for v in value)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _frozen(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+
+
+def _add(raw: dict[str, Any], kind: str, entry: dict[str, Any], where: str) -> None:
+    old = entry["old"]
+    group = raw[kind]
+    if kind in ("module", "name"):
+        if old in group:
+            raise CatalogueError(f"{where}: listed twice. Keep one entry.")
+        group[old] = entry
+    elif kind == "argument":
+        by_call = group.setdefault(old, {})
+        for of in entry["of"]:
+            if of in by_call:
+                raise CatalogueError(f"{where}: listed twice for {of}. Keep one entry.")
+            by_call[of] = entry
+    else:
+        keys = (old,) if kind == "method" else entry["of"]
+        for key in keys:
+            others = group.get(key, ())
+            for other in others:
+                same = set(other["of"]) & set(entry["of"])
+                if same and (kind == "method" or (other["argument"], other["old"]) == (entry["argument"], old)):
+                    raise CatalogueError(f"{where}: listed twice for {min(same)}. Keep one entry.")
+            group[key] = (*others, entry)
+    raw["words"][Change(kind=kind, **entry).word] = True
+
+
+@cache
+def _cache_folder() -> Path | None:
+    """The user's folder for caches, `None` where there is none."""
+    given = os.environ.get("XDG_CACHE_HOME") or ""
+    with contextlib.suppress(RuntimeError, OSError):
+        root = Path(given) if os.path.isabs(given) else Path.home() / ".cache"
+        folder = root / "dnnfix"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+    return None
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Put the content there whole or not at all: another process may be reading or writing the same."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.write_bytes(content)
+    os.replace(draft, path)

@@ -1,0 +1,230 @@
+"""Programs written for another version of their libraries: what in them changed, and one migrated file for all of it.
+
+A program that was written for old versions rarely has one outdated call. Every template of the versioning family reads
+its own pattern as `Hit`s; the patch proposed for any of them carries the edits of all, so that a person gets one
+migrated file and not twenty patches that each still crash.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import ClassVar
+from weakref import WeakKeyDictionary
+
+from dnnfix.records import (
+    Applicability,
+    Candidate,
+    Decline,
+    Edit,
+    Family,
+    Finding,
+    FixPattern,
+    Json,
+    RunOutcome,
+    Site,
+    Symptom,
+    Trace,
+)
+from dnnfix.source.program import Source
+from dnnfix.subject import Subject
+from dnnfix.template import FixTemplate
+
+CAUSE = "versions"
+"""The cause that all repairable hits of a program share: one patch settles them."""
+
+_GUARDS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", "Exception", "BaseException"})
+_NOQA = re.compile(r"#\s*(?:dnnfix\s*:\s*)?noqa\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One outdated use: where, what is wrong with it in words, and the edits that bring it up to date.
+
+    Without `edits`, `decline` says why there are none. `safe` tells that the edits provably keep the meaning;
+    `deprecated` that the old way still works, so that it is spoken of only when asked for or when the run warned of it.
+    `removed` is the version that took it away, by package (`{"keras": "3.0"}`): older installed ones are left in peace.
+    """
+
+    site: Site
+    what: str
+    title: str = ""
+    edits: tuple[Edit, ...] = ()
+    decline: str = ""
+    safe: bool = False
+    deprecated: bool = False
+    removed: Mapping[str, str] = field(default_factory=dict, compare=False)
+    evidence: Mapping[str, Json] = field(default_factory=dict, compare=False)
+    confidence: float = 0.95
+    within: Site | None = None
+    """The expression or statement that the site is a part of, where the site itself is none (a keyword)."""
+
+
+class ApiChange(FixTemplate):
+    """Base of the templates of the versioning family: a subclass says in `hits` what it sees."""
+
+    family = Family.VERSIONING
+    fix_pattern = FixPattern.VERSIONING
+    message = "{what}"
+    speaks_of_deprecated: ClassVar[bool] = False
+    """Whether the template is about what still works: such hits are left out of the patches of other templates."""
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """Yield the outdated uses of this pattern."""
+        raise NotImplementedError
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        """One finding for each hit that the installed versions take badly."""
+        for hit in _kept(self, subject):
+            yield self.finding(
+                hit.site,
+                symptom=_symptom(hit, subject),
+                confidence=hit.confidence,
+                evidence=dict(hit.evidence),
+                cause=CAUSE if hit.edits else "",
+                what=hit.what,
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        """The migrated file with all that can be migrated, then this one edit alone."""
+        own = next((h for h in _kept(self, subject) if h.site == finding.site and h.what == finding.message), None)
+        if own is None or not own.edits:
+            yield Decline(own.decline if own is not None and own.decline else "there is no replacement to put in its place")
+            return
+        every = [hit for hit in migration(subject) if hit != own]
+        every = sorted([own, *(hit for hit in every if hit.edits and not _silenced(subject.source, hit))], key=_place)
+        yield self._together(finding, every, prior=0.95)
+        safe = [hit for hit in every if hit.safe]
+        if own.safe and len(safe) < len(every):
+            yield self._together(finding, safe, prior=0.6)
+        if len(every) > 1 and safe != [own]:
+            yield self._together(finding, [own], prior=0.4)
+
+    def _together(self, finding: Finding, hits: list[Hit], prior: float) -> Candidate:
+        edits = tuple(dict.fromkeys(edit for hit in hits for edit in hit.edits))
+        titles = list(dict.fromkeys(hit.title or hit.what for hit in hits))
+        title = "; ".join(titles[:3]) + (f"; and {len(titles) - 3} more changes" if len(titles) > 3 else "")
+        level = Applicability.SAFE if all(hit.safe for hit in hits) else Applicability.UNSAFE
+        return self.candidate(finding, title, *edits, applicability=level, prior=prior)
+
+
+def migration(subject: Subject) -> tuple[Hit, ...]:
+    """Everything in the program that the templates of the family would repair by default, in source order."""
+    known = _MIGRATIONS.get(subject.source)
+    if known is not None and known[0] is subject.trace:
+        return known[1]
+    found: list[Hit] = []
+    for template in _family():
+        if template.default and not template.speaks_of_deprecated:
+            found.extend(hit for hit in _kept(template(), subject))
+    ordered = tuple(sorted(dict.fromkeys(found), key=_place))
+    _MIGRATIONS[subject.source] = (subject.trace, ordered)
+    return ordered
+
+
+_MIGRATIONS: WeakKeyDictionary[Source, tuple[Trace | None, tuple[Hit, ...]]] = WeakKeyDictionary()
+
+
+@cache
+def _family() -> tuple[type[ApiChange], ...]:
+    """The templates of the family; its modules are imported by name, as the registry does."""
+    package = importlib.import_module("dnnfix.fix_templates.versioning")
+    found: dict[str, type[ApiChange]] = {}
+    for folder in package.__path__:
+        for file in sorted(os.listdir(folder)):
+            if file.endswith(".py") and file != "__init__.py":
+                module = importlib.import_module(f"{package.__name__}.{file[:-3]}")
+                for value in vars(module).values():
+                    if isinstance(value, type) and issubclass(value, ApiChange) and value.__module__ == module.__name__:
+                        found[value.code] = value
+    return tuple(found[code] for code in sorted(found))
+
+
+def _kept(template: ApiChange, subject: Subject) -> list[Hit]:
+    """The hits of a template that matter for the installed versions and stand in no compatibility branch."""
+    kept = []
+    for hit in template.hits(subject):
+        if hit.deprecated and not template.speaks_of_deprecated and not _warned(hit, subject):
+            continue
+        if not _still_there(hit, subject) and not _is_fallback(hit, subject.source):
+            kept.append(hit)
+    return list({(hit.site, hit.what): hit for hit in reversed(kept)}.values())[::-1]
+
+
+def _still_there(hit: Hit, subject: Subject) -> bool:
+    """Whether the run showed a version in which the old way still works."""
+    installed = subject.trace.versions if subject.trace is not None else {}
+    return any(
+        package in installed and version_number(installed[package]) < version_number(version)
+        for package, version in hit.removed.items()
+    )
+
+
+def version_number(version: str) -> tuple[int, ...]:
+    """`2.13.0+cpu` as (2, 13, 0)."""
+    return tuple(int(part) for part in re.findall(r"\d+", version.partition("+")[0])[:3])
+
+
+def _is_fallback(hit: Hit, source: Source) -> bool:
+    """Whether a program that knows of both versions chooses between them here: `try … except ImportError`, `hasattr`."""
+    node: ast.AST | None = source.node_at(hit.within or hit.site)
+    while node is not None:
+        above = source.parent(node)
+        if isinstance(above, ast.Try) and (node in above.body or isinstance(node, ast.ExceptHandler)):
+            if any(_catches(handler) for handler in above.handlers):
+                return True
+        if isinstance(above, (ast.If, ast.IfExp)) and node is not above.test and _asks_version(above.test):
+            return True
+        node = above
+    return False
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(kind is None or (isinstance(kind, ast.Name) and kind.id in _GUARDS) for kind in kinds)
+
+
+def _asks_version(test: ast.expr) -> bool:
+    for node in ast.walk(test):
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        if "version" in name.lower() or name in ("hasattr", "PY2", "PY3"):
+            return True
+    return False
+
+
+def _silenced(source: Source, hit: Hit) -> bool:
+    """Whether a comment on the line asks not to hear of it: what is suppressed is not edited along either."""
+    lines = source.places.lines[hit.site.line - 1 : hit.site.end_line]
+    return any("noqa" in line.lower() and _NOQA.search(line) for line in (lines[0], lines[-1])) if lines else False
+
+
+def _symptom(hit: Hit, subject: Subject) -> Symptom:
+    crash = subject.crash
+    if crash is not None and not hit.deprecated:
+        lines = {frame.site.line for frame in crash.frames if not frame.site.path}
+        if crash.call is not None and crash.call.made_at is not None and not crash.call.made_at.path:
+            lines.add(crash.call.made_at.line)
+        if any(hit.site.line <= line <= hit.site.end_line for line in lines):
+            return Symptom.CRASH
+    if _warned(hit, subject):
+        return Symptom.WARNING
+    return Symptom.NONE_OBSERVED
+
+
+def _warned(hit: Hit, subject: Subject) -> bool:
+    """Whether a warning was raised on the hit's line by the run."""
+    if subject.trace is None or subject.trace.outcome is RunOutcome.CRASHED and not hit.deprecated:
+        return False
+    return any(
+        warning.site is not None and not warning.site.path and hit.site.line <= warning.site.line <= hit.site.end_line
+        for warning in subject.trace.warnings
+    )
+
+
+def _place(hit: Hit) -> tuple[Site, str]:
+    return hit.site, hit.what

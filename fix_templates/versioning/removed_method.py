@@ -1,0 +1,115 @@
+"""A method that objects of its class do not have any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, changed_methods, uses_of
+
+
+class RemovedMethod(ApiChange):
+    """A method that was renamed or taken away: the call stops with an AttributeError.
+
+    The object's class is read from its constructor; a method whose name no other class has is taken at its word.
+    Methods whose arguments changed too have templates of their own.
+
+    Fix safety: safe where the new method does the same, as `predict` for `predict_proba` and `to_numpy` for `as_matrix`.
+
+    References: https://keras.io/guides/migrating_to_keras_3/, https://pandas.pydata.org/docs/whatsnew/v1.0.0.html.
+    """
+
+    code = "DNF503"
+    name = "removed-method"
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """What the tables say of the methods that the program calls."""
+        yield from changed_methods(uses_of(subject.source))
+
+    examples = (
+        Example(
+            "probabilities of a sequential model",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential()
+model.add(Dense(1, activation="sigmoid"))
+print(model.predict_proba(x))
+""",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential()
+model.add(Dense(1, activation="sigmoid"))
+print(model.predict(x))
+""",
+        ),
+        Example(
+            "evaluation over a generator",
+            """\
+import tensorflow as tf
+
+
+def report(model, batches):
+    return model.evaluate_generator(batches, steps=10)
+
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+""",
+            """\
+import tensorflow as tf
+
+
+def report(model, batches):
+    return model.evaluate(batches, steps=10)
+
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+""",
+        ),
+        Example(
+            "a data frame as a matrix",
+            """\
+import pandas as pd
+import torch
+
+frame = pd.read_csv("iris.csv")
+data = torch.tensor(frame[["a", "b"]].as_matrix())
+""",
+            """\
+import pandas as pd
+import torch
+
+frame = pd.read_csv("iris.csv")
+data = torch.tensor(frame[["a", "b"]].to_numpy())
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "classifiers of scikit-learn have predict_proba",
+            """\
+import keras
+from sklearn.linear_model import LogisticRegression
+
+model = LogisticRegression()
+print(model.fit(x, y).predict_proba(x))
+""",
+        ),
+        Reject(
+            "a method of the program's own",
+            """\
+import keras
+
+
+class Net(keras.Model):
+    def predict_proba(self, x):
+        return self(x)
+
+
+net = Net()
+print(net.predict_proba(x))
+""",
+        ),
+    )

@@ -1,0 +1,191 @@
+"""A module, class or function that the installed libraries no longer have under this name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, renamed_names, uses_of
+
+
+class RemovedName(ApiChange):
+    """A name that moved or went away: the import or the first use of it stops the program.
+
+    Keras 3 has no `keras.layers.core` and no `np_utils`, NumPy no `np.int`, scikit-learn no `cross_validation`. Where
+    the name only moved, the import is changed in place and its uses follow; a name that is imported and never used
+    leaves the import. Imports that a program tries under `except ImportError` are left alone.
+
+    Fix safety: safe where the data file says that the new name means the same; otherwise unsafe, as for
+    `keras.optimizers.legacy`, whose replacements have arguments of their own.
+
+    References: `fix_templates/data/*.toml` give one for each name; https://keras.io/guides/migrating_to_keras_3/.
+    """
+
+    code = "DNF501"
+    name = "removed-name"
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """What the tables say of the imports, attributes and bare names of the program."""
+        yield from renamed_names(uses_of(subject.source))
+
+    examples = (
+        Example(
+            "modules of Keras 2 in from-imports",
+            """\
+from keras.models import Sequential
+from keras.layers.core import Dense, Dropout  # layers
+from keras.layers.convolutional import (
+    Conv2D,
+    MaxPooling2D,
+)
+
+model = Sequential([Dense(4), Dropout(0.5)])
+""",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense, Dropout  # layers
+from keras.layers import (
+    Conv2D,
+    MaxPooling2D,
+)
+
+model = Sequential([Dense(4), Dropout(0.5)])
+""",
+        ),
+        Example(
+            "np_utils was made part of keras.utils",
+            """\
+from keras.models import Sequential
+from keras.utils import np_utils
+
+y_train = np_utils.to_categorical([0, 1, 2], 3)
+y_test = np_utils.to_categorical([2, 1, 0], 3)
+""",
+            """\
+from keras.models import Sequential
+from keras.utils import to_categorical
+
+y_train = to_categorical([0, 1, 2], 3)
+y_test = to_categorical([2, 1, 0], 3)
+""",
+        ),
+        Example(
+            "a layer that is imported and not used",
+            """\
+import numpy as np
+from keras.utils.np_utils import to_categorical
+from keras.layers import Dense, Dropout, Merge
+
+labels = to_categorical(np.arange(4))
+layer = Dense(3)
+""",
+            """\
+import numpy as np
+from keras.utils import to_categorical
+from keras.layers import Dense, Dropout
+
+labels = to_categorical(np.arange(4))
+layer = Dense(3)
+""",
+        ),
+        Example(
+            "an optimizer in lower case",
+            """\
+import keras
+
+model = keras.Sequential([keras.layers.Dense(1, activation="sigmoid")])
+model.compile(optimizer=keras.optimizers.rmsprop(), loss="binary_crossentropy")
+""",
+            """\
+import keras
+
+model = keras.Sequential([keras.layers.Dense(1, activation="sigmoid")])
+model.compile(optimizer=keras.optimizers.RMSprop(), loss="binary_crossentropy")
+""",
+        ),
+        Example(
+            "NumPy's aliases of builtins",
+            """\
+import numpy as np
+import torch
+
+labels = torch.from_numpy(np.array([0, 1], dtype=np.int)).long()
+mask = np.zeros(3, dtype=np.float)
+""",
+            """\
+import numpy as np
+import torch
+
+labels = torch.from_numpy(np.array([0, 1], dtype=int)).long()
+mask = np.zeros(3, dtype=float)
+""",
+        ),
+        Example(
+            "functions of keras.backend that are in keras.ops now",
+            """\
+from keras import backend as K
+
+
+def rmse(y_true, y_pred):
+    return K.sqrt(K.mean(K.square(y_pred - y_true), axis=-1) + K.epsilon())
+""",
+            """\
+from keras import backend as K
+from keras import ops
+
+
+def rmse(y_true, y_pred):
+    return ops.sqrt(ops.mean(ops.square(y_pred - y_true), axis=-1) + K.epsilon())
+""",
+        ),
+        Example(
+            "splitting data with an old scikit-learn",
+            """\
+import torch
+from sklearn.cross_validation import train_test_split
+
+train, test = train_test_split(torch.zeros(10, 2).numpy())
+""",
+            """\
+import torch
+from sklearn.model_selection import train_test_split
+
+train, test = train_test_split(torch.zeros(10, 2).numpy())
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "the program knows both versions",
+            """\
+try:
+    from keras.utils import np_utils
+except ImportError:
+    from keras import utils as np_utils
+from keras.layers import Dense
+
+layer = Dense(3)
+""",
+        ),
+        Reject(
+            "names of today",
+            """\
+import numpy as np
+import keras
+from keras.layers import Dense, Conv2D
+from keras.utils import to_categorical
+
+layer = Dense(3)
+labels = to_categorical(np.zeros(3, dtype=np.int64))
+""",
+        ),
+        Reject(
+            "the program puts the alias back itself",
+            """\
+import numpy as np
+import torch
+
+np.int = int
+labels = torch.from_numpy(np.array([0, 1], dtype=np.int))
+""",
+        ),
+    )
