@@ -106,9 +106,24 @@ def measure(framework: str, tier: Tier, times: int) -> bool:
         many = time.perf_counter() - begun
         many_fresh = sum(fresh(folder, program) for _ in range(count))
     rows = [
-        ("start of a trial / a fresh process", start / fresh_start, target["start"], f"{start * 1e3:.0f} ms / {fresh_start * 1e3:.0f} ms"),
-        ("one candidate / one fresh process", statistics.median(singles) / one_fresh, target["one"], f"{statistics.median(singles):.2f} s / {one_fresh:.2f} s"),
-        (f"{count} candidates / {count} fresh processes", many / many_fresh, target["many"], f"{many:.2f} s / {many_fresh:.2f} s"),
+        (
+            "start of a trial / a fresh process",
+            start / fresh_start,
+            target["start"],
+            f"{start * 1e3:.0f} ms / {fresh_start * 1e3:.0f} ms",
+        ),
+        (
+            "one candidate / one fresh process",
+            statistics.median(singles) / one_fresh,
+            target["one"],
+            f"{statistics.median(singles):.2f} s / {one_fresh:.2f} s",
+        ),
+        (
+            f"{count} candidates / {count} fresh processes",
+            many / many_fresh,
+            target["many"],
+            f"{many:.2f} s / {many_fresh:.2f} s",
+        ),
         ("private memory of a trial, MiB", float(private), 25.0, ""),
     ]
     sys.stdout.write(f"{framework}, {tier}\n")

@@ -223,7 +223,9 @@ class Engine:
             if task.zygote is zygote and task.trial is None:
                 self._tasks.remove(task)
                 detail = "the process for trials ended" if warm else "the interpreter did not start"
-                task.future.set_result(Trace(RunOutcome.ENVIRONMENT, task.order.job.seed, detail=f"{detail}: {said[-500:]}"))
+                task.future.set_result(
+                    Trace(RunOutcome.ENVIRONMENT, task.order.job.seed, detail=f"{detail}: {said[-500:]}")
+                )
 
     def _end(self) -> None:
         for task in self._tasks:

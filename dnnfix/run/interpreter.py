@@ -47,6 +47,7 @@ def describe(path: Path) -> Interpreter:
     try:
         done = subprocess.run(
             [str(path), "-c", _QUESTION],
+            check=False,
             capture_output=True,
             text=True,
             timeout=60,
@@ -56,12 +57,18 @@ def describe(path: Path) -> Interpreter:
         )
         answer = json.loads(done.stdout.strip().splitlines()[-1]) if done.returncode == 0 else None
     except (OSError, subprocess.TimeoutExpired, ValueError, IndexError) as error:
-        raise InterpreterError(f"The interpreter cannot be started; give another with --python. Received: {path} ({error})") from error
+        raise InterpreterError(
+            f"The interpreter cannot be started; give another with --python. Received: {path} ({error})"
+        ) from error
     if answer is None:
         said = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-        raise InterpreterError(f"The interpreter cannot be started; give another with --python. Received: {path} ({said[0]})")
+        raise InterpreterError(
+            f"The interpreter cannot be started; give another with --python. Received: {path} ({said[0]})"
+        )
     if tuple(answer["version"]) < OLDEST:
-        raise InterpreterError(f"Programs are run in Python {OLDEST[0]}.{OLDEST[1]} or later. Received: {path} is {answer['version']}")
+        raise InterpreterError(
+            f"Programs are run in Python {OLDEST[0]}.{OLDEST[1]} or later. Received: {path} is {answer['version']}"
+        )
     readable = [os.path.join(prefix, part) for prefix in answer["prefixes"] for part in PREFIX_PARTS]
     readable += answer["packages"] + _hops(answer["executable"])
     shown: dict[str, None] = {}
@@ -69,7 +76,13 @@ def describe(path: Path) -> Interpreter:
         if os.path.exists(place):
             shown[place] = None
             shown[os.path.realpath(place)] = None
-    return Interpreter(answer["executable"], tuple(answer["version"]), tuple(shown), answer["user_base"], frozenset(answer["installed"]))
+    return Interpreter(
+        answer["executable"],
+        tuple(answer["version"]),
+        tuple(shown),
+        answer["user_base"],
+        frozenset(answer["installed"]),
+    )
 
 
 def _hops(executable: str) -> list[str]:

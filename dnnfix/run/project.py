@@ -28,7 +28,8 @@ LINKED = 300
 DEPTH = 8
 
 _SECRET = re.compile(
-    r"\..*|id_(rsa|dsa|ecdsa|ed25519).*|.*\.(pem|key|p12|pfx|jks|kdbx|keytab|ppk|gpg|asc|crt|ovpn)|_?netrc|tokens?(\.\w+)?"
+    r"\..*|id_(rsa|dsa|ecdsa|ed25519).*|.*\.(pem|key|p12|pfx|jks|kdbx|keytab|ppk|gpg|asc|crt|ovpn)"
+    r"|_?netrc|tokens?(\.\w+)?"
     r"|.*(credential|secret|passw(or)?d|passphrase|api[_-]?key|private[_-]?key|auth[_-]?token|access[_-]?token).*"
     r"|kaggle\.json|service[_-]?account.*|.*\.tfvars|wandb-settings.*",
     re.IGNORECASE,
@@ -135,7 +136,9 @@ def _offered(root: Path, name: str, place: str) -> bool:
     if os.path.islink(place):
         real = os.path.realpath(place)
         within = real.startswith(str(root) + os.sep)
-        return within and stat.S_ISREG(mode) and not any(looks_secret(part) for part in Path(real).relative_to(root).parts)
+        return (
+            within and stat.S_ISREG(mode) and not any(looks_secret(part) for part in Path(real).relative_to(root).parts)
+        )
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 

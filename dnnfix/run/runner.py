@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from dnnfix.errors import SandboxError
 from dnnfix.records import Trace
@@ -99,7 +100,7 @@ class Runner:
                 os.close(project.bundle)
         self._projects.clear()
 
-    def __enter__(self) -> Runner:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -135,7 +136,11 @@ class Runner:
         framework = self._framework or next((name for name in ("keras", "torch") if name in imported), None)
         if "torchvision" in imported and framework is None:
             framework = "torch"
-        gpu = bool(_WANTS_GPU.search(job.program)) and not _ASKS_FOR_GPU.search(job.program) and os.path.exists("/dev/nvidiactl")
+        gpu = (
+            bool(_WANTS_GPU.search(job.program))
+            and not _ASKS_FOR_GPU.search(job.program)
+            and os.path.exists("/dev/nvidiactl")
+        )
         alone = self._fresh or wants_tensorflow or gpu or bool(_SPAWNS.search(job.program)) or framework == "tensorflow"
         self._count += 1
         return Kind(

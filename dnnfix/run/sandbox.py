@@ -16,8 +16,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from dnnfix.errors import SandboxError
+from dnnfix.run.command import run_command
 from dnnfix.run.interpreter import Interpreter, describe
 from dnnfix.run.job import Tier
+
+__all__ = ["NOBODY", "PROBE", "SCRATCH", "Confinement", "choose", "command", "probe_tiers", "run_command"]
 
 PROBE = Path(__file__).resolve().parent / "probe"
 """The folder that is started in the user's interpreter."""
@@ -31,7 +34,7 @@ ZYGOTE_DISK = 64 * 2**20
 _SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/sys/devices/system")
 _WHAT_TO_DO = {
-    Tier.BUBBLEWRAP: "install bubblewrap 0.7 or later and allow user namespaces (on Ubuntu 24.04 an AppArmor profile for bwrap)",
+    Tier.BUBBLEWRAP: "install bubblewrap 0.7 or later and allow user namespaces (Ubuntu 24.04: an AppArmor profile)",
     Tier.LIMITS: "use a Linux kernel with seccomp",
 }
 
@@ -42,7 +45,6 @@ class Confinement:
 
     tier: Tier
     gaps: tuple[str, ...] = ()
-    nested: bool = False
 
 
 def probe_tiers(interpreter: Path) -> dict[Tier, str | None]:
@@ -65,7 +67,9 @@ def choose(interpreter: Path, tier: Tier | None, trust: bool) -> Confinement:
         if why is None:
             return Confinement(candidate, gaps)
         if tier is not None:
-            raise SandboxError(f"The sandbox tier {tier} does not work here: {why}; {_WHAT_TO_DO[tier]}. Received: tier={tier}")
+            raise SandboxError(
+                f"The sandbox tier {tier} does not work here: {why}; {_WHAT_TO_DO[tier]}. Received: tier={tier}"
+            )
     if trust:
         return Confinement(Tier.NONE, ("nothing keeps the program from this machine",))
     reasons = "; ".join(f"{name}: {why}" for name, (why, _gaps) in attempts.items() if why)
@@ -155,14 +159,24 @@ def _attempts(interpreter: Path) -> dict[Tier, tuple[str | None, tuple[str, ...]
         if tier is Tier.BUBBLEWRAP and shutil.which("bwrap") is None:
             found[tier] = ("bubblewrap is not installed (no bwrap on the path)", ())
             continue
-        words = command(Confinement(tier), known, ["--try", tier.value], {"PYTHONDONTWRITEBYTECODE": "1"}, {}, False, 2**20)
+        words = command(
+            Confinement(tier), known, ["--try", tier.value], {"PYTHONDONTWRITEBYTECODE": "1"}, {}, False, 2**20
+        )
         found[tier] = _try(words)
     return found
 
 
 def _try(words: list[str]) -> tuple[str | None, tuple[str, ...]]:
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=30, env={"PATH": os.defpath}, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            words,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            env={"PATH": os.defpath},
+            stdin=subprocess.DEVNULL,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error), ()
     try:

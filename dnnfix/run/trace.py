@@ -95,7 +95,13 @@ class TraceReader:
             self.unreadable += 1
 
     def finish(
-        self, outcome: RunOutcome, detail: str, seconds: float, peak_memory: int, printed: str, notes: Iterable[str] = ()
+        self,
+        outcome: RunOutcome,
+        detail: str,
+        seconds: float,
+        peak_memory: int,
+        printed: str,
+        notes: Iterable[str] = (),
     ) -> Trace:
         """The trace, with what the runner knows: `outcome` and `detail` are how the run ended for it."""
         said = [*self.notes, *notes]
@@ -181,15 +187,17 @@ def read_trace(lines: Iterable[bytes]) -> Trace:
 
 
 def record(kind: type[Any], fields: Mapping[str, Any]) -> Any:
-    """An object of the record type `kind`; keys it does not know are left out. Raises where a value has a wrong type."""
-    converters = _converters(kind)
+    """An object of the record type `kind`, without the keys it does not know; raises where a value has a wrong type."""
+    hashable: Any = kind
+    converters = _converters(hashable)
     return kind(**{key: converters[key](value) for key, value in fields.items() if key in converters})
 
 
 @lru_cache(maxsize=32)
-def _converters(kind: type[Any]) -> dict[str, Convert]:
+def _converters(kind: Any) -> dict[str, Convert]:
     hints = typing.get_type_hints(kind, vars(records))
-    return {field.name: _converter(hints[field.name]) for field in dataclasses.fields(kind)}
+    found: dict[str, Convert] = {field.name: _converter(hints[field.name]) for field in dataclasses.fields(kind)}
+    return found
 
 
 def _converter(hint: Any) -> Convert:

@@ -184,7 +184,10 @@ class Trial:
         budget = self.job.budget
         if reason == "seconds":
             if len(reader.steps) >= budget.steps:
-                return RunOutcome.BUDGET, f"all {budget.steps} steps were done, and {budget.seconds:g} s were over after them"
+                return (
+                    RunOutcome.BUDGET,
+                    f"all {budget.steps} steps were done, and {budget.seconds:g} s were over after them",
+                )
             return RunOutcome.TIMEOUT, f"{budget.seconds:g} s were over after {len(reader.steps)} optimizer steps"
         if reason in _BEYOND:
             outcome, words = _BEYOND[str(reason)]

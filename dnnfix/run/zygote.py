@@ -57,7 +57,7 @@ class Zygote:
     def __post_init__(self) -> None:
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.base = Path(tempfile.mkdtemp(prefix="dnnfix-"))
-        self._said: IO[bytes] = tempfile.TemporaryFile()
+        self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         environment = self._environment()
         links = dict(zip((f"{INSIDE_LINKS}/{n}" for n in range(len(self.kind.links))), self.kind.links, strict=True))
         words = sandbox.command(
@@ -144,7 +144,9 @@ class Zygote:
             "environment": environment,
             "scratch": sandbox.SCRATCH if bubblewrap else str(self.base),
             "readable": [*self.interpreter.readable, str(sandbox.PROBE)],
-            "private_tmp": not any(place.startswith("/tmp/") for place in (*self.interpreter.readable, str(sandbox.PROBE))),
+            "private_tmp": not any(
+                place.startswith("/tmp/") for place in (*self.interpreter.readable, str(sandbox.PROBE))
+            ),
             "user": sandbox.NOBODY if bubblewrap and os.geteuid() == 0 else None,
             "gpu": self.kind.gpu,
             "forks": self.kind.once is None,

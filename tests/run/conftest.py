@@ -38,7 +38,9 @@ def runner(tier: Tier) -> Iterator[Runner]:
 def run(runner: Runner) -> Run:
     """Run a program's text in the tier, with parts of the budget by name."""
 
-    def _run(text: str, *, path: str = "program.py", seed: int = 0, arguments: tuple[str, ...] = (), **budget: float) -> Trace:
+    def _run(
+        text: str, *, path: str = "program.py", seed: int = 0, arguments: tuple[str, ...] = (), **budget: float
+    ) -> Trace:
         allowed: dict[str, float] = {"seconds": 10.0, **budget}
         return runner.run(Job(path, text.encode(), seed, Budget(**allowed), arguments=arguments))  # type: ignore[arg-type]
 

@@ -74,7 +74,9 @@ except OSError as error:
 """)
     assert "refused" in trace.printed
     assert "CANARY" not in trace.printed
-    assert not [line for line in trace.printed.splitlines() if line.startswith("READ") and "/bin/" not in line], trace.printed
+    assert not [line for line in trace.printed.splitlines() if line.startswith("READ") and "/bin/" not in line], (
+        trace.printed
+    )
 
 
 def test_tokens_of_the_environment_do_not_reach_it(tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +101,14 @@ def test_nothing_outside_can_be_written(run: Run, tmp_path: Path) -> None:
     own.write_text("as it was")
     program = tmp_path / "program.py"
     mark = f"dnnfix-escaped-{os.getpid()}"
-    places = [str(own), str(tmp_path / "new.txt"), f"/tmp/{mark}", f"/var/tmp/{mark}", f"/usr/{mark}", f"/dev/shm/{mark}"]
+    places = [
+        str(own),
+        str(tmp_path / "new.txt"),
+        f"/tmp/{mark}",
+        f"/var/tmp/{mark}",
+        f"/usr/{mark}",
+        f"/dev/shm/{mark}",
+    ]
     text = f"""
 import os
 for place in {places!r}:
@@ -126,12 +135,16 @@ def listeners(tmp_path: Path) -> Iterator[tuple[dict[str, object], list[str]]]:
     """Servers of this process, by address, and the names of those that somebody reached."""
     reached: list[str] = []
     servers = []
-    addresses: dict[str, object] = {"internet": ("127.0.0.1", 0), "file": str(tmp_path / "server"), "abstract": f"\0dnnfix{tmp_path}"}
-    for name in addresses:
+    addresses: dict[str, object] = {
+        "internet": ("127.0.0.1", 0),
+        "file": str(tmp_path / "server"),
+        "abstract": f"\0dnnfix{tmp_path}",
+    }
+    for name, address in list(addresses.items()):
         server = socket.socket(socket.AF_INET if name == "internet" else socket.AF_UNIX)
-        server.bind(addresses[name])  # type: ignore[arg-type]
+        server.bind(address)  # type: ignore[arg-type]
         server.listen()
-        addresses[name] = server.getsockname() if name == "internet" else addresses[name]
+        addresses[name] = server.getsockname() if name == "internet" else address
 
         def accept(server: socket.socket = server, name: str = name) -> None:
             try:
@@ -250,7 +263,8 @@ for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/vm/swappiness", "/proc/
 def test_a_fork_bomb_is_ended(run: Run) -> None:
     mark = f"bomb-{os.getpid()}"
     begun = time.monotonic()
-    trace = run(f"""
+    trace = run(
+        f"""
 import ctypes, os, time
 ctypes.CDLL(None).prctl(15, b"{mark[:14]}", 0, 0, 0)
 while True:
@@ -258,7 +272,10 @@ while True:
         os.fork()
     except OSError:
         time.sleep(0.01)
-""", seconds=4.0, processes=40)
+""",
+        seconds=4.0,
+        processes=40,
+    )
     assert time.monotonic() - begun < 12
     assert trace.outcome in {RunOutcome.KILLED, RunOutcome.TIMEOUT}
     named = [p for p in os.listdir("/proc") if p.isdigit() and comm(p) == mark[:14]]
@@ -441,7 +458,11 @@ print(sorted(found))
 
 
 def test_a_flood_of_output_is_thrown_away(run: Run) -> None:
-    trace = run("import sys\nprint('first')\nfor _ in range(3000): sys.stdout.write('x' * 10**5)\nprint('last')", seconds=20, output=10000)
+    trace = run(
+        "import sys\nprint('first')\nfor _ in range(3000): sys.stdout.write('x' * 10**5)\nprint('last')",
+        seconds=20,
+        output=10000,
+    )
     assert trace.outcome is RunOutcome.FINISHED
     assert len(trace.printed) < 11000
     assert trace.printed.startswith("first") and trace.printed.endswith("last\n")
@@ -466,7 +487,8 @@ def test_rubbish_in_the_trace_is_survived(run: Run) -> None:
 
 
 def test_a_trace_without_end_is_cut_off(run: Run) -> None:
-    trace = run("""
+    trace = run(
+        """
 import os
 while True:
     for descriptor in range(3, 20):
@@ -474,5 +496,7 @@ while True:
             os.write(descriptor, b"x" * 60000)
         except OSError:
             pass
-""", seconds=30)
+""",
+        seconds=30,
+    )
     assert trace.outcome is RunOutcome.KILLED, trace.detail

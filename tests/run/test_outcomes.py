@@ -88,7 +88,9 @@ def test_a_program_is_run_as_main_with_its_arguments_in_its_folder(run: Run) -> 
 
 
 def test_the_main_module_can_be_pickled_from_and_inspected(run: Run) -> None:
-    trace = run("import pickle, inspect\nclass Net:\n    x = 1\nprint(type(pickle.loads(pickle.dumps(Net()))).x, len(inspect.getsource(Net)))")
+    trace = run(
+        "import pickle, inspect\nclass Net:\n    x = 1\nprint(type(pickle.loads(pickle.dumps(Net()))).x, len(inspect.getsource(Net)))"
+    )
     assert trace.printed == "1 21\n", trace.detail
 
 
@@ -209,7 +211,9 @@ def test_many_jobs_come_back_each_with_its_own_trace(runner: Runner) -> None:
 
 
 def test_what_is_not_waited_for_is_ended(runner: Runner) -> None:
-    jobs = [Job("program.py", text, budget=Budget(seconds=60)) for text in (b"print(1)", b"import time; time.sleep(50)")]
+    jobs = [
+        Job("program.py", text, budget=Budget(seconds=60)) for text in (b"print(1)", b"import time; time.sleep(50)")
+    ]
     many = runner.run_many(jobs, parallel=2)
     next(many)
     many.close()  # type: ignore[attr-defined]
@@ -224,28 +228,37 @@ PROCESSES_WITH_LOCKS = {
 
 
 def test_the_program_may_start_processes_of_its_own(run: Run, runner: Runner) -> None:
-    assert run("""
+    assert (
+        run("""
 import subprocess, sys
 print(subprocess.run([sys.executable, "-c", "print('child')"], capture_output=True, text=True).stdout)
-""").printed == "child\n\n"
-    trace = run("""
+""").printed
+        == "child\n\n"
+    )
+    trace = run(
+        """
 import multiprocessing
 def square(x):
     return x * x
 if __name__ == "__main__":
     with multiprocessing.get_context("fork").Pool(2) as pool:
         print(pool.map(square, [1, 2, 3]))
-""", seconds=30)
+""",
+        seconds=30,
+    )
     assert (trace.outcome, trace.printed) == PROCESSES_WITH_LOCKS[runner.tier], trace.detail
 
 
 def test_spawned_processes_find_the_program(run: Run, runner: Runner) -> None:
-    trace = run("""
+    trace = run(
+        """
 import multiprocessing
 def square(x):
     return x * x
 if __name__ == "__main__":
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         print(pool.map(square, [1, 2, 3]))
-""", seconds=30)
+""",
+        seconds=30,
+    )
     assert (trace.outcome, trace.printed) == PROCESSES_WITH_LOCKS[runner.tier], trace.detail

@@ -1,4 +1,4 @@
-"""Tries out, in the process itself, what a tier promises: a tier works when its refusals are seen, not when it starts."""
+"""Tries out what a tier promises, in the process itself: it works when its refusals are seen, not when it starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remembers what the program last tried to open for writing: an error says which file, but not what was wanted of it."""
+"""Remembers what the program last tried to write to: an error says which file, but not what was wanted of it."""
 
 from __future__ import annotations
 

@@ -103,14 +103,17 @@ def _read_only(error: BaseException) -> bool:
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _UNREACHABLE = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN, errno.EADDRNOTAVAIL)
-_NO_MEMORY = re.compile(r"can't allocate memory|Cannot allocate memory|out of memory|Unable to allocate .* for an array")
+_NO_MEMORY = re.compile(
+    r"can't allocate memory|Cannot allocate memory|out of memory|Unable to allocate .* for an array"
+)
 _NO_GPU = re.compile(
     r"Torch not compiled with CUDA enabled|Found no NVIDIA driver|No CUDA GPUs are available|no NVIDIA GPU|CUDA driver"
     r"|Attempting to deserialize object on a CUDA device|CUDA-capable device|NVML|Invalid device .*cuda",
     re.IGNORECASE,
 )
 _NO_FILE = re.compile(
-    r"(?:[Uu]nable to (?:synchronously )?open file.*name = '|[Nn]o such file or directory: '?|No file or directory found at |"
+    r"(?:[Uu]nable to (?:synchronously )?open file.*name = '|[Nn]o such file or directory: '?|"
+    r"No file or directory found at |"
     r"Dataset not found|File not found: )([^'\"\n]*)"
 )
 

@@ -22,7 +22,7 @@ class NeedsInput(EOFError):
 
 def install() -> None:
     """Make `input` fail by name. Figures are drawn nowhere by MPLBACKEND=Agg, with which `show` returns at once."""
-    builtins.input = _refuse  # type: ignore[assignment]
+    builtins.input = _refuse
 
 
 def _refuse(prompt: Any = "") -> str:

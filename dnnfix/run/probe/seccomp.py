@@ -12,7 +12,7 @@ import errno
 import os
 import platform
 import struct
-from typing import Dict, List, Optional, Tuple
+from typing import Callable, Dict, List, Optional, Tuple
 
 from . import linux
 
@@ -124,11 +124,8 @@ def _program(network: bool, signals: bool) -> List[Instruction]:
     return rules + [(_RETURN, 0, 0, _ALLOW)]
 
 
-def _refuse_shared(on: object) -> None:
+def _refuse_shared(rule: Callable[..., None]) -> None:
     """Rules for what a namespace would hide: networks, other programs' sockets and memory, the files' metadata."""
-    rule = on
-    if not callable(rule):
-        raise TypeError("a rule writer is needed")
     unreachable = (_RETURN, 0, 0, _refuse(errno.ENETUNREACH))
     rule("socket", _argument(0), (_EQUAL, 1, 0, 1), unreachable, _argument(1), (_AND, 0, 0, 0xF), (_EQUAL, 0, 1, 2),
          unreachable)  # fmt: skip

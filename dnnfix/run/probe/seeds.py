@@ -19,7 +19,7 @@ def plant(seed: int, frameworks: List[str]) -> None:
     for name in frameworks:
         module: Any = sys.modules.get(name)
         if name in ("keras", "tensorflow") and module is not None:
-            utilities = getattr(getattr(module, "keras", module), "utils", None)
+            utilities: Any = getattr(getattr(module, "keras", module), "utils", None)
             if hasattr(utilities, "set_random_seed"):
                 utilities.set_random_seed(seed % 2**32)
 

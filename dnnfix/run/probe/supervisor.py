@@ -135,7 +135,9 @@ def _trial(job: Dict[str, Any], keep: List[int], settings: Dict[str, Any]) -> No
     try:
         code = _prepare_and_run(job, keep, settings)
     except BaseException as error:
-        wire.emit("end", outcome="environment", detail="the trial could not start: %s: %s" % (type(error).__name__, error))
+        wire.emit(
+            "end", outcome="environment", detail="the trial could not start: %s: %s" % (type(error).__name__, error)
+        )
     finally:
         os._exit(code)
 
@@ -166,12 +168,14 @@ def _standard_streams(output: int) -> None:
     os.dup2(output, 1)
     os.dup2(output, 2)
     # New objects: those of the zygote think that they write to a file in which one can seek.
-    sys.stdout = sys.__stdout__ = open(1, "w", 1, encoding="utf-8", errors="replace", closefd=False)  # type: ignore[misc]
-    sys.stderr = sys.__stderr__ = open(2, "w", 1, encoding="utf-8", errors="replace", closefd=False)  # type: ignore[misc]
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        stream = open(number, "w", 1, encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
+        setattr(sys, name, stream)
+        setattr(sys, "__%s__" % name, stream)
 
 
 def _close_others(keep: "set[int]") -> None:
-    """Close every descriptor beyond the standard three that is not in `keep`: those of the zygote are not the trial's."""
+    """Close every descriptor beyond the standard three that is not in `keep`: the rest are the zygote's."""
     low = 3
     for descriptor in sorted(keep):
         os.closerange(low, descriptor)

@@ -67,7 +67,7 @@ def _keras() -> None:
         import torch
 
         torch.set_num_threads(1)
-    inputs = numpy.zeros((4, 4, 4, 1), "float32")
+    inputs: Any = numpy.zeros((4, 4, 4, 1), "float32")
     labels = numpy.array([0, 1, 2, 0])
     layers = keras.layers
     model = keras.Sequential(

@@ -1,0 +1,67 @@
+"""Runs the user's own test command on a copy of the program's folder.
+
+The command is the user's, given on the command line, and may need what no trial gets (other programs, a display). It is
+not put into the sandbox; but it works on a copy, without the tokens of the environment, and ends with its time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+from dnnfix.run.project import gather
+
+TAIL = 4000
+"""Characters of the output that are kept, from its end."""
+_PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+TIMED_OUT = 124
+"""Exit status of a command that was ended because its time was over."""
+
+
+def run_command(command: str, path: Path, program: bytes, scratch: Path, seconds: float) -> tuple[int, str]:
+    """Exit status and last lines of a shell command, run in a copy of the folder of `path` that holds `program`.
+
+    The copy is made in `scratch`. A command that runs longer than `seconds` is ended with all that it started, and has
+    the status 124.
+    """
+    folder = path.resolve().parent
+    work = scratch / (folder.name or "program")
+    _copy(folder, work, program)
+    (work / path.name).write_bytes(program)
+    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    environment |= {"HOME": str(scratch), "TMPDIR": str(scratch), "MPLBACKEND": "Agg", "PYTHONDONTWRITEBYTECODE": "1"}
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            command, shell=True, cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            status = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            status = TIMED_OUT
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        output.seek(max(0, output.seek(0, os.SEEK_END) - TAIL))
+        return status, output.read().decode("utf-8", "replace")
+
+
+def _copy(folder: Path, work: Path, program: bytes) -> None:
+    project = gather(folder, program)
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+        for name in project.folders:
+            (work / name).mkdir(parents=True, exist_ok=True)
+        for name, offset, size in project.files:
+            (work / name).parent.mkdir(parents=True, exist_ok=True)
+            (work / name).write_bytes(os.pread(project.bundle, size, offset))
+        for name, target in project.links:
+            (work / name).parent.mkdir(parents=True, exist_ok=True)
+            (work / name).symlink_to(target)
+    finally:
+        os.close(project.bundle)
