@@ -6,7 +6,6 @@ for what is wrong with the user's program.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from dnnfix import registry
 from dnnfix.config import Settings
-from dnnfix.detect.catalogue import detect, gate
+from dnnfix.detect.catalogue import detect
 from dnnfix.errors import CertificateError, EditError
 from dnnfix.records import (
     Candidate,
@@ -29,21 +28,17 @@ from dnnfix.records import (
     PatchVerdict,
     Trace,
 )
-from dnnfix.source.diff import unified_diff
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.suppress import split
-from dnnfix.synthesize.candidates import Variant, apply, propose
-from dnnfix.synthesize.search import Repair, repair
 from dnnfix.template import FixTemplate
 
 if TYPE_CHECKING:
     from dnnfix.run.job import Tier
+    from dnnfix.synthesize.search import Repair
     from dnnfix.validate.laboratory import TrialLaboratory
 
 Progress = Callable[[str], None]
-
-WORD = re.compile(rb"[A-Za-z_]\w*")
 
 NOT_RUN = "the program was not run: `dnnfix suggest` does that"
 
@@ -53,11 +48,8 @@ def check_file(raw: bytes, path: str, settings: Settings, patches: bool = True) 
 
     Raises `InputError` where the bytes cannot be analysed.
     """
-    active = gate(selected(settings), frozenset(word.decode("ascii", "ignore") for word in WORD.findall(raw)))
-    active = [template for template in active if not template.needs_run]
-    if not active:
-        return FileReport(path, unchecked=(NOT_RUN,))
     source = Source.from_bytes(raw, path)
+    active = [template for template in selected(settings) if not template.needs_run]
     subject = Subject(source)
     detection = detect(subject, active)
     sorted_out = split(detection.findings, source.text, path, settings, {template.code for template in active})
@@ -77,6 +69,8 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
 
     Raises `InputError` where the bytes cannot be analysed, `SandboxError` and `InterpreterError` where nothing can run.
     """
+    from dnnfix.synthesize.search import repair
+
     source = Source.from_bytes(raw, path)
     templates = {template.code: template for template in selected(settings)}
     failures: list[str] = []
@@ -119,7 +113,9 @@ def _laboratory(source: Source, settings: Settings, failures: list[str]) -> Iter
         companions=Path(source.path).resolve().parent,
         framework=_framework(source),
     ) as runner:
-        yield TrialLaboratory(runner, source.path, findings_of, deadline, settings.test_command)
+        yield TrialLaboratory(
+            runner, source.path, findings_of, deadline, registry.validators(), settings.test_command
+        )
 
 
 def selected(settings: Settings) -> tuple[type[FixTemplate], ...]:
@@ -136,6 +132,9 @@ def _framework(source: Source) -> str | None:
 
 def _drafts(finding: Finding, subject: Subject, settings: Settings, start: int) -> tuple[Patch, ...]:
     """Unvalidated patches for a finding of the static path."""
+    from dnnfix.source.diff import unified_diff
+    from dnnfix.synthesize.candidates import Variant, apply, propose
+
     template = registry.template(finding.code, settings.templates)
     if template is None or not settings.may_fix(finding.code, finding.rule):
         return ()

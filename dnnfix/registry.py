@@ -10,8 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -21,22 +20,12 @@ from dnnfix.errors import CatalogueError, DuplicateCodeError
 from dnnfix.template import FixTemplate
 
 if TYPE_CHECKING:
-    from dnnfix.records import Verdict
-    from dnnfix.validate.evidence import Evidence
+    from dnnfix.validate.evidence import Validator
 
 ENTRY_POINTS = "dnnfix.templates"
 """Entry-point group through which installed packages add template modules."""
 
 REQUIRED = ("code", "name", "family", "fix_pattern", "message")
-
-
-@dataclass(frozen=True, slots=True)
-class Validator:
-    """A judge of one property, with the rung that it stands on."""
-
-    name: str
-    rung: str
-    judge: Callable[[Evidence], Verdict]
 
 
 def templates(extra: tuple[Path, ...] = ()) -> tuple[type[FixTemplate], ...]:
@@ -71,7 +60,7 @@ def template(code_or_name: str, extra: tuple[Path, ...] = ()) -> type[FixTemplat
 @cache
 def validators() -> tuple[Validator, ...]:
     """All validators, in the order of the ladder's rungs and then of their names."""
-    from dnnfix.validate.evidence import RUNGS
+    from dnnfix.validate.evidence import RUNGS, Validator
 
     found: dict[str, Validator] = {}
     for module in _modules(_catalogue("validators"), "dnnfix.validators"):

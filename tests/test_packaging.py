@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "subject": FLOOR | OBSERVATION,
     "template": FLOOR | OBSERVATION | {"subject"},
     **{name: FLOOR | OBSERVATION | CONTRACT | ENGINE for name in ENGINE},
-    "validate": FLOOR | OBSERVATION | CONTRACT | ENGINE | {"registry"},  # the ladder asks it for the validators
+    "validate": FLOOR | OBSERVATION | CONTRACT | ENGINE,
     "api": FLOOR | OBSERVATION | CONTRACT | {"synthesize", "validate"},
     "registry": FLOOR | CONTRACT | {"validate"},
     "pipeline": FLOOR | OBSERVATION | CONTRACT | ENGINE | {"registry"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dnnfix.records import Candidate, Finding, Symptom, Trace, Verdict
@@ -53,3 +54,12 @@ class Evidence:
     def wants_improvement(self) -> bool:
         """Whether a symptom of training was observed, so that the patch has to train better, not only as well."""
         return any(finding.symptom in TRAINING_SYMPTOMS for finding in self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Validator:
+    """A judge of one property, with the rung that it stands on."""
+
+    name: str
+    rung: str
+    judge: Callable[[Evidence], Verdict]

@@ -11,6 +11,7 @@ from dnnfix.records import Finding, RunRecord, Trace
 from dnnfix.run.job import Budget, Experiment, Job
 from dnnfix.run.runner import Runner
 from dnnfix.source.program import Source
+from dnnfix.validate.evidence import Validator
 from dnnfix.validate.user_tests import run_tests
 
 OBSERVED_STEPS = 12
@@ -30,6 +31,7 @@ class TrialLaboratory:
     path: str
     detector: Callable[[Source, Trace | None], tuple[Finding, ...]]
     deadline: float
+    validators: tuple[Validator, ...]
     test_command: str | None = None
     arguments: tuple[str, ...] = ()
     seconds: float = 20.0

@@ -11,17 +11,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from dnnfix import registry
 from dnnfix.records import Finding, RunOutcome, Status, Trace, Verdict
 from dnnfix.run.job import Experiment
 from dnnfix.source.program import Source
-from dnnfix.validate.evidence import RUNGS, Evidence, Pair
+from dnnfix.validate.evidence import RUNGS, Evidence, Pair, Validator
 from dnnfix.validate.learning import MAX_PAIRS, decide, difference, score, threshold
 
 BLOCKING = (Status.FAIL, Status.INCONCLUSIVE)
 
 class Laboratory(Protocol):
     """Whoever can run programs and look at what they did."""
+
+    @property
+    def validators(self) -> tuple[Validator, ...]:
+        """The judges of all rungs."""
+        ...
 
     def observe(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         """A short run that records every call of the first steps."""
@@ -69,7 +73,7 @@ def climb(evidence: Evidence, laboratory: Laboratory) -> Climb:
         started = time.monotonic()
         evidence = GATHER[rung](evidence, laboratory)
         spent = time.monotonic() - started
-        verdicts = [validator.judge(evidence) for validator in registry.validators() if validator.rung == rung]
+        verdicts = [validator.judge(evidence) for validator in laboratory.validators if validator.rung == rung]
         if verdicts:
             verdicts[0] = replace(verdicts[0], seconds=round(spent, 3))
         evidence = replace(evidence, verdicts=(*evidence.verdicts, *verdicts))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from dnnfix import registry
 from dnnfix.records import (
     Candidate,
     Crash,
@@ -31,6 +32,7 @@ from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.search import Repair, repair
 from dnnfix.template import FixTemplate
+from dnnfix.validate.evidence import Validator
 
 
 class _Number(FixTemplate):
@@ -88,6 +90,7 @@ class Table:
     skill: Callable[[Source, int], float] = lambda source, seed: 0.5
     runs: list[bytes] = field(default_factory=list)
     time: int = 1000
+    validators: tuple[Validator, ...] = registry.validators()
 
     def observe(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         return self._trace(source, seed)
