@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "template": FLOOR | OBSERVATION | {"subject"},
     **{name: FLOOR | OBSERVATION | CONTRACT | ENGINE for name in ENGINE},
     "validate": FLOOR | OBSERVATION | CONTRACT | ENGINE,
-    "api": FLOOR | OBSERVATION | CONTRACT | {"synthesize", "validate"},
+    "api": FLOOR | OBSERVATION | CONTRACT | {"detect", "synthesize", "validate"},
     "registry": FLOOR | CONTRACT | {"validate"},
     "pipeline": FLOOR | OBSERVATION | CONTRACT | ENGINE | {"registry"},
     "testing": FLOOR | OBSERVATION | CONTRACT | ENGINE | {"registry", "pipeline"},
