@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from textwrap import dedent
 
 from dnnfix.source.draft import Draft, Replacements, indent_of, ranges
 from dnnfix.source.known import words
+from dnnfix.source.parse import Unparsable, parse
 
 _FENCE = re.compile(r"\s*(?:```|~~~)\s*[\w+-]*\s*$")
 _PROMPT = re.compile(r"\s*(?:>>>|\.\.\.)(?: |$)|\s*In ?\[[\d ]*\]: ?|\s*\.{3,}: ?")
@@ -27,20 +29,31 @@ _QUOTES = re.compile("[“”„‟«»″‘’‚‛′´]")
 _DOUBLE = frozenset("“”„‟«»″")
 _ODD = re.compile("[\uff01-\uff5e\u3000\u00a0\u2000-\u200f\u202a-\u202f\u205f\u2060\ufeff\u2010-\u2015\u2212×÷…、。]")
 _MEANT = {"\u3000": " ", "\u00a0": " ", "×": "*", "÷": "/", "…": "...", "、": ",", "。": "."}
+_TRIPLE = ('"""', "'''")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+MIN_KEPT = 0.2
+"""The share of lines that fences or prompts must mark as code; below it they are taken for a docstring's examples."""
 
 
 def fences(draft: Draft) -> bool:
     """Keep only what stands between Markdown fences."""
-    marks = [number for number, line in enumerate(draft.lines) if _FENCE.match(line)]
+    strings = draft.scan().inside
+    marks = [n for n, line in enumerate(draft.lines) if _FENCE.match(line) and n not in strings]
     if not marks or (len(marks) == 1 and marks[0] > 0):
         return False
     inside = False
-    for number, line in enumerate(draft.lines):
-        if _FENCE.match(line):
+    kept: set[int] = set()
+    for number in range(len(draft.lines)):
+        if number in marks:
             inside = not inside
-            draft.blank(number)
-        elif not inside and line.strip():
+        elif inside:
+            kept.add(number)
+    if not _enough(draft, kept):
+        return False
+    for number, line in enumerate(draft.lines):
+        if number not in kept and line.strip():
             draft.blank(number)
     draft.notes.append("only the code between Markdown fences was read")
     return True
@@ -48,24 +61,35 @@ def fences(draft: Draft) -> bool:
 
 def prompts(draft: Draft) -> bool:
     """Take prompts away, and the output that stands between them."""
-    first = next((number for number, line in enumerate(draft.lines) if _FIRST_PROMPT.match(line)), None)
+    strings = draft.scan().inside
+    first = next((n for n, line in enumerate(draft.lines) if _FIRST_PROMPT.match(line) and n not in strings), None)
     if first is None:
         return False
-    for number in range(first, len(draft.lines)):
-        found = _PROMPT.match(draft.lines[number])
-        if found:
-            draft.replace(number, 0, found.end(), "")
+    found = {n: _PROMPT.match(draft.lines[n]) for n in range(first, len(draft.lines))}
+    if not _enough(draft, {*range(first), *(n for n, prompt in found.items() if prompt)}):
+        return False
+    for number, prompt in found.items():
+        if prompt:
+            draft.replace(number, 0, prompt.end(), "")
         elif draft.lines[number].strip():
             draft.blank(number)
     draft.notes.append("interpreter prompts and the output between them were left out")
     return True
 
 
+def _enough(draft: Draft, kept: set[int]) -> bool:
+    solid = [number for number, line in enumerate(draft.lines) if line.strip()]
+    return sum(number in kept for number in solid) >= MIN_KEPT * len(solid)
+
+
 def tracebacks(draft: Draft) -> bool:
     """Leave out tracebacks and what training prints."""
     left_out: list[int] = []
     inside = False
+    strings = draft.scan().inside
     for number, line in enumerate(draft.lines):
+        if number in strings:
+            continue
         if _TRACEBACK.match(line):
             inside = True
         if inside or _PROGRESS.match(line):
@@ -145,6 +169,30 @@ def surrogates(draft: Draft) -> bool:
         for match in reversed(list(_SURROGATE.finditer(draft.lines[number]))):
             draft.replace(number, match.start(), match.end(), "\ufffd")
     return bool(found)
+
+
+def cut_head(draft: Draft) -> bool:
+    """Leave out the end of a string whose beginning was cut off together with the head of the text."""
+    strings = draft.scan().strings
+    last = draft.text[slice(*strings[-1])] if strings else ""
+    if not last.startswith(_TRIPLE) or (len(last) >= 6 and last.endswith(last[:3])):
+        return False
+    end = next((number for number, line in enumerate(draft.lines) if last[:3] in line), 0)
+    if _may_be_code("\n".join(draft.lines[:end])):
+        return False
+    for number in range(end + 1):
+        draft.blank(number)
+    draft.notes.append(f"the end of a string at the head of the text was left out (lines {ranges(range(end + 1))})")
+    return True
+
+
+def _may_be_code(text: str) -> bool:
+    """Whether a text is code as far as it goes."""
+    try:
+        parse(dedent(text))
+    except Unparsable as error:
+        return "indented block" in error.message or "closed" in error.message
+    return True
 
 
 def common_indentation(draft: Draft) -> bool:

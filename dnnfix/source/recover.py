@@ -89,6 +89,7 @@ class _Recovery:
         """Undo what pasting did to the text as a whole, step by step until it parses."""
         steps: tuple[Callable[[Draft], bool], ...] = (
             pasted.surrogates,
+            pasted.cut_head,
             pasted.fences,
             pasted.prompts,
             pasted.tracebacks,

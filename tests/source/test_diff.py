@@ -21,7 +21,12 @@ def applied(before: bytes, diff: str, path: str, folder: Path) -> bytes:
     patch = folder / "change.diff"
     patch.write_bytes(diff.encode("utf-8", "surrogateescape"))
     done = subprocess.run(
-        ["git", "apply", "--whitespace=nowarn", str(patch)], cwd=folder, capture_output=True, text=True, timeout=30
+        ["git", "apply", "--whitespace=nowarn", str(patch)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
     )
     assert done.returncode == 0, done.stderr + diff
     return target.read_bytes()
@@ -105,7 +110,7 @@ def test_it_is_the_diff_that_git_makes(tmp_path: Path) -> None:
             "old",
             "new",
         ]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=30)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=30, check=False)
         theirs = [line.split(b" @@")[0] for line in done.stdout.split(b"\n") if line.startswith(b"@@")]
         ours = unified_diff(before, after, "new").encode("utf-8", "surrogateescape")
         assert [line.split(b" @@")[0] for line in ours.split(b"\n") if line.startswith(b"@@ -")][

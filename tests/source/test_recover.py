@@ -76,6 +76,11 @@ READ = {
     "odd indentation": ("def f():\n        a = 1\n    b = 2\nc = 3\n", None, "brought in line"),
     "tabs and spaces": ("def f():\n\ta = 1\n        b = 2\n", "def f():\n        a = 1\n        b = 2\n", "tabs"),
     "a Markdown fence": ("My code:\n```python\nx = 1\n```\nand then?\n", "\n\nx = 1\n\n\n", "fences"),
+    "cut off at the head, within a docstring": (
+        '    that it has.\n\n    >>> f(1)\n    """\n    return x\n\ndef g():\n    """Doc."""\n    return 1\n',
+        '\n\n\n\nreturn x\n\ndef g():\n    """Doc."""\n    return 1\n',
+        "head of the text",
+    ),
     "magics": (
         "%matplotlib inline\n!pip install x \\\n  y\nfiles = !ls\n%time fit(x)\nmodel?\nx = ('a'\n  % b)\n",
         "pass\npass\n\nfiles = None\nfit(x)\npass\nx = ('a'\n  % b)\n",
@@ -148,6 +153,16 @@ def test_an_edit_that_cannot_be_carried_back_is_refused() -> None:
 def test_what_is_not_code_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="program.py"):
         read(text)
+
+
+def test_examples_in_docstrings_are_no_prompts_or_fences() -> None:
+    text = (
+        'def f(x):\n    """Doc.\n\n    >>> f(1)\n    2\n    ```python\n    f(3)\n    ```\n    """\n    return x\n'
+        "y = = 1\nz = f(2)\n"
+    )
+    source = read(text)
+    assert source.text.split("\n")[:10] == text.split("\n")[:10]
+    assert "z = f(2)" in source.text
 
 
 def test_healthy_text_is_left_alone() -> None:
