@@ -91,7 +91,7 @@ class TraceReader:
             fields = json.loads(line)
             event = fields.pop("event")
             self._take(event, fields)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             self.unreadable += 1
 
     def finish(
