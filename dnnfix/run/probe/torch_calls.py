@@ -1,16 +1,12 @@
 """Records the library calls that user code makes: layers, losses, functions, tensor methods and operators.
 
-Two watchers see them: `nn.Module.__call__` for modules and a `TorchFunctionMode` for everything else. A call is
-recorded when user code makes it; what a library module does inside its own `forward` is not, except for modules that
-the user put into it. Both watchers are taken away once the recorded steps are over, so that they cost nothing then.
+A call is recorded when user code makes it; what a library module does inside its own `forward` is not, except for
+modules that the user put into it. A call is written when it returns, and calls inside a model when the model returns,
+since the model's outputs are measured then.
 """
 
 from __future__ import annotations
 
-import functools
-import os
-import sys
-from types import FrameType
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch as _torch
@@ -18,36 +14,24 @@ import torch as _torch
 from . import sites, wire
 from .torch_arguments import call_arguments
 from .torch_components import Components, members
-from .torch_guard import Patches, Quiet, guarded
+from .torch_guard import Quiet, guarded
 from .torch_names import (
     CONSTANTS,
     DATA,
     LEAVING,
     class_name,
-    function_name,
     is_container,
     is_loss_function,
     is_user_class,
     kind_of,
 )
 from .torch_values import Ledger, keepable, tensors_in, traceable
+from .torch_watch import Watch, in_tracing
 
 torch: Any = _torch
 
 _MOST_CALLS = 5000
 _MOST_PER_SITE_AND_STEP = 64
-_PASSING = frozenset({"handle_torch_function", "wrapped", "fn", "__iter__", "__reversed__", "__array__", "_quietly"})
-_PROBE = os.path.dirname(os.path.abspath(__file__))
-_WRAPPED = (
-    ("torch.nn.functional", "sigmoid"),
-    ("torch.nn.functional", "tanh"),
-    ("torch.nn.utils.rnn", "pad_sequence"),
-    ("torch.nn.utils.rnn", "pack_padded_sequence"),
-    ("torch.nn.utils.rnn", "pad_packed_sequence"),
-    ("torch.nn.utils.rnn", "pack_sequence"),
-    ("torch", "from_numpy"),
-)
-"""Functions that torch does not report to a `TorchFunctionMode`, or only by their insides."""
 
 
 class _Module:
@@ -85,49 +69,25 @@ class Recorder:
         self._recent: Dict[int, Dict[str, Any]] = {}
         self._calls = 0
         self._limit = _MOST_CALLS
-        self._mode = _Mode(self)
-        self._entered = False
-        self._patches = Patches()
-
-    # Listening
+        self._watch = Watch(self)
 
     def start(self, extra: Optional[int] = None) -> None:
         """Listen; at most `extra` further calls where it is given."""
-        if self.on:
-            return
-        self._limit = _MOST_CALLS if extra is None else min(_MOST_CALLS, self._calls + extra)
-        self.on = True
-        self._patches.put(torch.nn.Module, "__call__", self._wrap_call)
-        for place, name in _WRAPPED:
-            self._patches.put(sys.modules[place], name, functools.partial(self._wrap_function, place + "." + name))
-        for name, cls in (
-            ("torch.autograd.Variable", torch.autograd.Variable),
-            ("torch.nn.Parameter", torch.nn.Parameter),
-        ):
-            self._patches.put(type(cls), "__call__", functools.partial(self._wrap_class, name, cls))
-        if not self._entered:
-            self._entered = True
-            self._mode.__enter__()
+        if not self.on:
+            self._limit = _MOST_CALLS if extra is None else min(_MOST_CALLS, self._calls + extra)
+            self.on = True
+            self._watch.start()
 
     def stop(self) -> None:
-        """Listen no more; the programs's calls run as they would without the probe."""
-        if not self.on:
-            return
-        self.on = False
-        self._patches.undo()
-        self._leave_mode()
-
-    def _leave_mode(self) -> None:
-        """Take the mode off the stack where it is on top; one that the program put above it must leave first."""
-        depth = torch._C._len_torch_function_stack()
-        if self._entered and depth and torch._C._get_function_stack_at(depth - 1) is self._mode:
-            self._mode.__exit__(None, None, None)
-            self._entered = False
+        """Listen no more; the program's calls run as they would without the probe."""
+        if self.on:
+            self.on = False
+            self._watch.stop()
 
     def settle(self) -> None:
-        """Take the mode away where listening ended while it could not be."""
-        if self._entered and not self.on:
-            self._leave_mode()
+        """Finish to take the watchers away where `stop` came while one of them was at work."""
+        if not self.on:
+            self._watch.settle()
 
     def flush(self) -> None:
         """Write the calls that were held back until the outputs of the model were measured."""
@@ -149,28 +109,9 @@ class Recorder:
         """Every recorded call, in order."""
         return list(self._recent.values())
 
-    # Modules
-
-    def _wrap_call(self, original: Any) -> Any:
-        recorder = self
-
-        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if not recorder.on or Quiet.depth:
-                return original(module, *args, **kwargs)
-            state = recorder._enter(module, args, kwargs)
-            try:
-                output = original(module, *args, **kwargs)
-            except BaseException as error:
-                recorder._leave(state, error, None)
-                raise
-            recorder._leave(state, None, output)
-            return output
-
-        return __call__
-
     @guarded
-    def _enter(self, module: Any, args: Any, kwargs: Any) -> Optional[_Module]:
-        if _in_tracing():
+    def enter(self, module: Any, args: Any, kwargs: Any) -> Optional[_Module]:
+        if in_tracing():
             return None
         with Quiet():
             self.components.called(module)
@@ -222,7 +163,7 @@ class Recorder:
         return call
 
     @guarded
-    def _leave(self, state: Optional[_Module], error: Optional[BaseException], output: Any) -> None:
+    def leave(self, state: Optional[_Module], error: Optional[BaseException], output: Any) -> None:
         if state is None:
             return
         with Quiet():
@@ -240,56 +181,6 @@ class Recorder:
                     self.ledger.measure(tensor)
             if not self._stack:
                 self.flush()
-
-    # Functions
-
-    def _wrap_function(self, name: str, original: Any) -> Any:
-        recorder = self
-
-        def _quietly(*args: Any, **kwargs: Any) -> Any:
-            if not recorder.on or Quiet.depth or not _from_user(sys._getframe(1)):
-                return original(*args, **kwargs)
-            call = recorder.before(name, original, args, kwargs)
-            Quiet.depth += 1
-            try:
-                output = original(*args, **kwargs)
-            except BaseException as error:
-                recorder.fail(error, call)
-                raise
-            finally:
-                Quiet.depth -= 1
-            recorder.after(call, args, output)
-            return output
-
-        return functools.update_wrapper(_quietly, original)
-
-    def _wrap_class(self, name: str, watched: type, original: Any) -> Any:
-        recorder = self
-
-        def __call__(cls: type, *args: Any, **kwargs: Any) -> Any:
-            if cls is not watched:
-                return original(cls, *args, **kwargs)
-            return recorder._wrap_function(name, functools.partial(original, cls))(*args, **kwargs)
-
-        return __call__
-
-    def function_called(self, function: Any, frame: Optional[FrameType]) -> Optional[str]:
-        """The name under which this call is to be recorded; `None` where user code does not make it."""
-        name = function_name(function)
-        if name is None or _in_tracing():
-            return None
-        own = getattr(function, "__name__", "")
-        for _ in range(6):
-            if frame is None:
-                return None
-            code = frame.f_code
-            if sites.is_user_file(code.co_filename):
-                return name
-            passing = code.co_name in _PASSING or code.co_name in (own, "_" + own)
-            if not passing and not code.co_filename.startswith(_PROBE):
-                return None
-            frame = frame.f_back
-        return None
 
     @guarded
     def before(self, name: str, function: Any, args: Any, kwargs: Any) -> Optional[Dict[str, Any]]:
@@ -326,8 +217,6 @@ class Recorder:
         """Remember the call from which an exception came."""
         if call is not None:
             self._fail(error, call)
-
-    # Calls
 
     def _new_call(self, name: str, args: Any, kwargs: Any, loss: bool) -> Dict[str, Any]:
         inside = any(not state.transparent for state in self._stack)
@@ -370,41 +259,6 @@ class Recorder:
             self.failed = (mark, call)
 
 
-class _Mode(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
-    """Shows the recorder every call of a torch function."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        recorder = self._recorder
-        if Quiet.depth or not recorder.on:
-            return func(*args, **kwargs)
-        name = _named(recorder, func, sys._getframe(1))
-        if name is None:
-            return func(*args, **kwargs)
-        call = recorder.before(name, func, args, kwargs)
-        try:
-            output = func(*args, **kwargs)
-        except BaseException as error:
-            recorder.fail(error, call)
-            raise
-        recorder.after(call, args, output)
-        return output
-
-
-@guarded
-def _named(recorder: Recorder, func: Any, frame: FrameType) -> Optional[str]:
-    return recorder.function_called(func, frame)
-
-
-def _from_user(frame: Optional[FrameType]) -> bool:
-    while frame is not None and frame.f_code.co_filename.startswith(_PROBE):
-        frame = frame.f_back
-    return frame is not None and sites.is_user_file(frame.f_code.co_filename)
-
-
 def _open(module: Any) -> bool:
     """Whether the insides of a library module are worth recording beside the module itself: whole models are."""
     return not type(module).__module__.startswith("torch.nn.")
@@ -413,11 +267,6 @@ def _open(module: Any) -> bool:
 def fingerprint(error: BaseException) -> Tuple[Any, ...]:
     """Tells exceptions apart without keeping them, and with them the program's frames, alive."""
     return id(error), type(error), str(error)
-
-
-def _in_tracing() -> bool:
-    """Whether torch is turning the program into a graph; what runs then is not the program's own work."""
-    return torch._C._get_tracing_state() is not None
 
 
 def _tracking() -> bool:
