@@ -18,7 +18,10 @@ from dnnfix.config import Settings
 from dnnfix.detect.catalogue import detect
 from dnnfix.errors import CertificateError, EditError
 from dnnfix.records import (
+    UNEXPLAINED_CODE,
+    UNEXPLAINED_RULE,
     Candidate,
+    Family,
     FileReport,
     Finding,
     FindingOutcome,
@@ -26,6 +29,8 @@ from dnnfix.records import (
     FixPattern,
     Patch,
     PatchVerdict,
+    Site,
+    Symptom,
     Trace,
 )
 from dnnfix.source.program import Source
@@ -83,7 +88,7 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
         patches = tuple(_certified(patch, outcome, runner.tier, settings) for patch in outcome.patches)
         return FileReport(
             path,
-            findings=outcome.results,
+            findings=(*outcome.results, *_unexplained(trace, outcome.results)),
             patches=patches,
             runs=tuple(laboratory.records),
             unchecked=_unchecked(trace, outcome, failures),
@@ -148,6 +153,25 @@ def _drafts(finding: Finding, subject: Subject, settings: Settings, start: int) 
         name = f"patch-{start + len(drafts) + 1}"
         drafts.append(Patch(name, candidate, diff, PatchVerdict.UNVALIDATED, rank=len(drafts)))
     return tuple(drafts)
+
+
+def _unexplained(trace: Trace, results: tuple[FindingResult, ...]) -> Iterator[FindingResult]:
+    """The crash of the program, where no template has a finding for it: a crash is never reported as "no problem"."""
+    crash = trace.crash
+    if crash is None or any(result.finding.symptom is Symptom.CRASH for result in results):
+        return
+    said = crash.message.strip().splitlines() or [""]
+    finding = Finding(
+        UNEXPLAINED_CODE,
+        UNEXPLAINED_RULE,
+        Family.OPINIONATED,
+        crash.site or Site(1, 1, 1, 1),
+        f"the program crashes: {crash.kind}: {said[0][:300]}",
+        Symptom.CRASH,
+        confidence=1.0,
+        cause="crash",
+    )
+    yield FindingResult(finding, FindingOutcome.DECLINED, "no template explains this crash")
 
 
 def _unchecked(trace: Trace, outcome: Repair, failures: list[str]) -> tuple[str, ...]:

@@ -317,6 +317,10 @@ class Finding:
         return f"{self.code}@{self.site}"
 
 
+UNEXPLAINED_CODE, UNEXPLAINED_RULE = "DNF901", "unexplained-crash"
+"""The engine's own finding for a crash that the catalogue does not know."""
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """One way of editing the program, not yet proven."""

@@ -13,7 +13,7 @@ from dnnfix.cli import options
 from dnnfix.cli.console import CLEAN, ERROR, Console
 from dnnfix.cli.output import palette
 from dnnfix.cli.selectors import near
-from dnnfix.emit.rules import UNUSED, rule
+from dnnfix.emit.rules import engine_rule, rule
 from dnnfix.emit.text import Palette, diff_lines
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         found = registry.template(word, extra)
         if found is not None:
             console.write("\n".join(explained(found, palette(console))) + "\n")
-        elif word.upper() == UNUSED.code or word == UNUSED.name:
-            console.write(f"{UNUSED.code} {UNUSED.name}\n\n{UNUSED.help}\n")
+        elif (own := engine_rule(word)) is not None:
+            console.write(f"{own.code} {own.name}\n\n{own.help}\n")
         else:
             known = [(template.code, template.name) for template in registry.templates(extra)]
             console.problem(f"no rule has the code or name `{word}`.{near(word, known)} See: dnnfix templates")

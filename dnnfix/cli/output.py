@@ -140,11 +140,11 @@ def palette(console: Console) -> Palette:
 def _rules(report: Report, templates: tuple[Path, ...]) -> list[Rule]:
     """The rules behind the findings of a report; one of the engine's own has no template."""
     from dnnfix import registry
-    from dnnfix.emit.rules import UNUSED, rule
+    from dnnfix.emit.rules import ENGINE_RULES, rule
 
     codes = {result.finding.code for _, result in report.findings()}
     found = [template for code in sorted(codes) if (template := registry.template(code, templates)) is not None]
-    return [*map(rule, found), *([UNUSED] if UNUSED.code in codes else [])]
+    return [*map(rule, found), *(own for code, own in ENGINE_RULES.items() if code in codes)]
 
 
 def _replace(path: Path, text: str) -> None:

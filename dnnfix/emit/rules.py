@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dnnfix.records import Family, FixPattern
+from dnnfix.records import UNEXPLAINED_CODE, UNEXPLAINED_RULE, Family, FixPattern
 from dnnfix.suppress import UNUSED_CODE, UNUSED_RULE
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def rule(template: type[FixTemplate]) -> Rule:
     return Rule(template.code, template.name, template.family.value, template.fix_pattern.value, summary, help)
 
 
-UNUSED = Rule(
+_UNUSED = Rule(
     UNUSED_CODE,
     UNUSED_RULE,
     Family.OPINIONATED.value,
@@ -46,4 +46,25 @@ take it away. Comments without a code, and codes of other tools, are never repor
 
 Fix safety: nothing is changed by dnnfix.""",
 )
-"""The engine's own rule: it judges comments, not programs, and so has no template."""
+
+_UNEXPLAINED = Rule(
+    UNEXPLAINED_CODE,
+    UNEXPLAINED_RULE,
+    Family.OPINIONATED.value,
+    FixPattern.API_CONTRACT.value,
+    "The program crashes, and no template explains why.",
+    """The program crashes, and no template explains why.
+
+The run of the program ended with an exception that no rule of the catalogue has a finding for. The place and the message
+are those of the exception. It is reported because a crash is never "no problem".
+
+Fix safety: nothing is changed by dnnfix.""",
+)
+
+ENGINE_RULES = {rule.code: rule for rule in (_UNUSED, _UNEXPLAINED)}
+"""The engine's own rules, which have no template: one judges comments, the other speaks of what no template knows."""
+
+
+def engine_rule(word: str) -> Rule | None:
+    """The engine's own rule with that code (in any case) or name."""
+    return next((own for own in ENGINE_RULES.values() if word.upper() == own.code or word == own.name), None)
