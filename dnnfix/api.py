@@ -2,10 +2,33 @@
 
 from __future__ import annotations
 
-from dnnfix.detect.dtypes import cast_expression, cast_where_made, cast_where_used, failing_call, odd_floats
 from dnnfix.detect.api_calls import changed_arguments, changed_methods, receiver_is
 from dnnfix.detect.api_imports import renamed_names
 from dnnfix.detect.api_names import Uses, uses_of
+from dnnfix.detect.crash import (
+    LossConflict,
+    RankConflict,
+    SizeConflict,
+    crashed_layer,
+    loss_conflict,
+    rank_conflict,
+    refused_constructor,
+    size_conflict,
+    sizes,
+)
+from dnnfix.detect.dtypes import cast_expression, cast_where_made, cast_where_used, failing_call, odd_floats
+from dnnfix.detect.shapes import (
+    CONCATENATIONS,
+    DataGiven,
+    StatedInput,
+    before_flattening,
+    fit_data,
+    image_behind,
+    keeps_shape,
+    known,
+    sized_producer,
+    stated_keras_input,
+)
 from dnnfix.detect.versions import ApiChange, Hit
 from dnnfix.network.facts import *  # noqa: F403
 from dnnfix.records import (
@@ -19,6 +42,7 @@ from dnnfix.records import (
     Delete,
     DeleteElement,
     Edit,
+    Enclose,
     Family,
     Finding,
     FixPattern,
@@ -46,6 +70,7 @@ from dnnfix.records import (
 )
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
+from dnnfix.synthesize.ends import EndChange, both_ends, short
 from dnnfix.synthesize.recipes import (
     added_by_statement,
     argument,
@@ -56,6 +81,7 @@ from dnnfix.synthesize.recipes import (
     remove_constructor_argument,
     set_constructor_argument,
 )
+from dnnfix.synthesize.sizes import SizeChange, made_as, named_sizes, number, size_changes, spelled
 from dnnfix.template import Example, FixTemplate, Reject
 from dnnfix.validate.evidence import Evidence, Pair
 from dnnfix.validate.learning import Decision, decide, difference, score, threshold

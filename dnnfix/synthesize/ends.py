@@ -1,0 +1,100 @@
+"""Both ends of a size that does not meet: what arrives at a layer can be changed, or what the layer takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.detect.crash import SizeConflict
+from dnnfix.detect.shapes import CONCATENATIONS, before_flattening, sized_producer
+from dnnfix.network.facts import layer_facts, stated_output
+from dnnfix.records import Call, Edit, Value
+from dnnfix.subject import Subject
+from dnnfix.synthesize.sizes import SizeChange, made_as, size_changes
+
+
+@dataclass(frozen=True, slots=True)
+class EndChange:
+    """One way of making two sizes meet: the edits, what they do in words, and how likely a person would do it."""
+
+    edits: tuple[Edit, ...]
+    title: str
+    prior: float
+
+
+def short(name: str) -> str:
+    """The last part of a qualified name."""
+    return name.rpartition(".")[2]
+
+
+def both_ends(subject: Subject, conflict: SizeConflict) -> list[EndChange]:
+    """Edits that make a layer take what it received, and edits that make it receive what it takes; likeliest first."""
+    found = [*_take_what_comes(subject, conflict), *_send_what_is_taken(subject, conflict)]
+    return sorted(found, key=lambda change: -change.prior)
+
+
+def _take_what_comes(subject: Subject, conflict: SizeConflict) -> Iterator[EndChange]:
+    call, name = conflict.call, conflict.facts.takes
+    if name is None or not _writable(conflict):
+        return
+    producer = sized_producer(subject, conflict.value, conflict.axis)
+    like = [text for text in [_given_text(subject, producer)] if text is not None]
+    flattened = before_flattening(subject, conflict.value)
+    factors = flattened[1] if flattened is not None else ()
+    for change in size_changes(subject, call, name, conflict.received, like=like, factors=factors):
+        title = f"Make {short(call.name)} take {change.written} on the axis where it states {conflict.stated}"
+        yield EndChange(change.edits, title, 0.8 * change.prior)
+
+
+def _writable(conflict: SizeConflict) -> bool:
+    """Whether the received size may be written down: never the size of a batch that was flattened into the axis."""
+    rank = len(conflict.value.shape or ())
+    return not (rank == 1 or conflict.axis % max(rank, 1) == 0)
+
+
+def _given_text(subject: Subject, producer: Call | None) -> str | None:
+    facts = layer_facts(producer) if producer is not None else None
+    if producer is None or facts is None or facts.gives is None:
+        return None
+    text = made_as(subject, producer, facts.gives)
+    return text if stated_output(producer) == producer.args.get(facts.gives) else None
+
+
+def _send_what_is_taken(subject: Subject, conflict: SizeConflict) -> Iterator[EndChange]:
+    producer = sized_producer(subject, conflict.value, conflict.axis)
+    if producer is not None and producer.component != conflict.call.component:
+        for change in _give(subject, producer, conflict.stated):
+            title = f"Make {short(producer.name)} give {change.written}, as {short(conflict.call.name)} takes it"
+            yield EndChange(change.edits, title, 0.55 * change.prior)
+        return
+    merge = _merge_behind(subject, conflict.value)
+    if merge is None:
+        return
+    for value in merge.inputs:
+        own = sized_producer(subject, value, conflict.axis)
+        size = value.shape[conflict.axis] if value.shape is not None else None
+        if own is None or size is None:
+            continue
+        missing = conflict.stated - (conflict.received - size)
+        for change in _give(subject, own, missing) if missing > 0 else ():
+            title = f"Make {short(own.name)} give {change.written}, so that the parts add up to {conflict.stated}"
+            yield EndChange(change.edits, title, 0.45 * change.prior)
+
+
+def _merge_behind(subject: Subject, value: Value) -> Call | None:
+    call = subject.network.producer(value)
+    return call if call is not None and call.name in CONCATENATIONS else None
+
+
+def _give(subject: Subject, producer: Call, wanted: int) -> list[SizeChange]:
+    """Changes of the producer's own size argument; a bidirectional layer gives twice what it states."""
+    facts = layer_facts(producer)
+    if facts is None or facts.gives is None:
+        return []
+    stated, given = producer.args.get(facts.gives), stated_output(producer)
+    if not isinstance(stated, int) or given is None or stated == 0 or given % stated:
+        return []
+    times = given // stated
+    if wanted % times or facts.takes == facts.gives:
+        return []
+    return size_changes(subject, producer, facts.gives, wanted // times)

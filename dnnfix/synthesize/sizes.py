@@ -1,0 +1,279 @@
+"""How to write another size into a program, the way a person would.
+
+A size can stand in a constructor as a number, as a product of numbers, as a name that another layer uses too, or as
+a parameter that a caller fills. The right place to change depends on which it is and on what else depends on it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from dnnfix.network.facts import argument_position, signature
+from dnnfix.records import Call, Component, Edit, Replace, SetArgument
+from dnnfix.subject import Subject
+from dnnfix.synthesize.recipes import argument
+
+MAX_RATIO = 16
+"""Largest whole ratio that is written as `size * 2` or `size // 2`; beyond it a ratio is a coincidence."""
+
+MAX_DEPTH = 3
+"""Names followed from a constructor's argument towards the place where the number is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeChange:
+    """Edits that make an argument have another size; `written` is the new text, `prior` ranks rivals in (0, 1]."""
+
+    edits: tuple[Edit, ...]
+    written: str
+    prior: float
+
+
+def number(node: ast.expr | None) -> int | None:
+    """The value of an expression of whole numbers; `None` where anything else takes part."""
+    match node:
+        case ast.Constant(value=int() as value) if not isinstance(value, bool):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            inside = number(inner)
+            return -inside if inside is not None else None
+        case ast.BinOp(left=left, op=operator, right=right):
+            a, b = number(left), number(right)
+            if a is None or b is None or max(abs(a), abs(b)) > 10**9:
+                return None
+            match operator:
+                case ast.Add():
+                    return a + b
+                case ast.Sub():
+                    return a - b
+                case ast.Mult():
+                    return a * b
+                case ast.FloorDiv() if b:
+                    return a // b
+                case ast.Pow() if 0 <= b <= 30 and abs(a) <= 16:
+                    return int(a**b)
+    return None
+
+
+def size_changes(
+    subject: Subject,
+    of: Call | Component,
+    name: str,
+    wanted: int,
+    *,
+    like: Sequence[str] = (),
+    factors: Sequence[int] = (),
+) -> list[SizeChange]:
+    """Ways of giving a constructor's size argument `name` the value `wanted`, the likeliest first; at most three.
+
+    `like` are texts of expressions known to have that value (the argument of the layer before), used where they mean
+    the same at the constructor. `factors` are the sizes whose product `wanted` is, for products to be written as such.
+    """
+    node = subject.constructor_node(of) if isinstance(of, Call) else subject.call_node(of)
+    if node is None or any(isinstance(given, ast.Starred) for given in node.args):
+        return []
+    given = argument(subject, node, of.name, name)
+    if given is None:
+        return []
+
+    def put(text: str, prior: float) -> SizeChange:
+        edit = SetArgument(subject.source.site(node), name, text, argument_position(of.name, name))
+        return SizeChange((edit,), text, prior)
+
+    found: list[SizeChange] = []
+    plain = number(given) is not None
+    for text, prior in _names_for(subject, node, wanted, like):
+        if text != subject.text(subject.source.site(given)):
+            found.append(put(text, prior if not plain else prior * 0.9))
+    if plain:
+        found.append(put(spelled(subject, given, wanted, factors), 0.95))
+    else:
+        found += _elsewhere(subject, given, wanted, MAX_DEPTH, factors)
+        now = of.args.get(name)
+        if isinstance(now, int) and not isinstance(now, bool):
+            for text, prior in _derived(subject, given, now, wanted, factors):
+                found.append(put(text, prior))
+        if _always_same(subject, of, name):
+            found.append(put(str(wanted), 0.4))
+    return _first(found, 3)
+
+
+def spelled(subject: Subject, given: ast.expr, wanted: int, factors: Sequence[int] = ()) -> str:
+    """`wanted` as text: as a product where `given` is written as one and the factors are known."""
+    written = subject.text(subject.source.site(given))
+    if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Mult) and factors and prod(factors) == wanted:
+        terms = _terms(given)
+        shown = [size for size in factors if size != 1] if len(factors) > len(terms) else list(factors)
+        if len(shown) > 1:
+            return (" * " if " * " in written else "*").join(str(size) for size in shown)
+    return str(wanted)
+
+
+def made_as(subject: Subject, of: Call | Component, name: str) -> str | None:
+    """The text of a constructor's argument, where it is a name or made of names rather than a plain number."""
+    node = subject.constructor_node(of) if isinstance(of, Call) else subject.call_node(of)
+    given = argument(subject, node, of.name, name) if node is not None else None
+    if given is None or number(given) is not None or not _means_the_same(given):
+        return None
+    return subject.text(subject.source.site(given))
+
+
+def named_sizes(subject: Subject, at: ast.AST) -> dict[str, int]:
+    """Names (and plain expressions of names) in the function around `at` whose size the observed layers tell."""
+    around = subject.source.enclosing(at, ast.FunctionDef, ast.AsyncFunctionDef)
+    known: dict[str, int] = {}
+    torn: set[str] = set()
+    for component in subject.network.components:
+        node = subject.call_node(component)
+        if node is None or subject.source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef) is not around:
+            continue
+        for text, value in _stated(subject, component, node):
+            if known.setdefault(text, value) != value:
+                torn.add(text)
+    return {text: value for text, value in known.items() if text not in torn}
+
+
+def _stated(subject: Subject, component: Component, node: ast.Call) -> Iterator[tuple[str, int]]:
+    described = signature(component.name)
+    names = described.parameters if described is not None else ()
+    for name in names:
+        value = component.args.get(name)
+        given = argument(subject, node, component.name, name)
+        if given is None or isinstance(value, bool) or not isinstance(value, int) or not _means_the_same(given):
+            continue
+        yield subject.text(subject.source.site(given)), value
+
+
+def _means_the_same(node: ast.expr) -> bool:
+    """Whether the expression is made of names, attributes and whole numbers only, with at least one name."""
+    parts = (ast.Name, ast.Attribute, ast.BinOp, ast.Constant, ast.operator, ast.expr_context)
+    return all(isinstance(part, parts) for part in ast.walk(node)) and any(
+        isinstance(part, ast.Name) for part in ast.walk(node)
+    )
+
+
+def _names_for(subject: Subject, node: ast.Call, wanted: int, like: Sequence[str]) -> Iterator[tuple[str, float]]:
+    known = named_sizes(subject, node)
+    for text in like:
+        if known.get(text) == wanted:
+            yield text, 1.0
+    for text, value in sorted(known.items(), key=lambda item: len(item[0])):
+        if value == wanted and text not in like and text.replace(".", "").replace("_", "").isalnum():
+            yield text, 0.55
+
+
+def _derived(
+    subject: Subject, given: ast.expr, now: int, wanted: int, factors: Sequence[int]
+) -> Iterator[tuple[str, float]]:
+    """Expressions of the same names that have the wanted value."""
+    text = subject.text(subject.source.site(given))
+    if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Mult):
+        terms = _terms(given)
+        named = [term for term in terms if number(term) is None]
+        fixed = prod(number(term) or 1 for term in terms)
+        base = now // fixed if fixed and now % fixed == 0 else 0
+        if base and wanted % base == 0 and len(named) < len(terms):
+            rest = [size for size in _rest(base, factors)] if prod(_rest(base, factors)) * base == wanted else []
+            shown = [subject.text(subject.source.site(term)) for term in named]
+            tail = [str(size) for size in rest if size != 1] or [str(wanted // base)]
+            yield (" * " if " * " in text else "*").join([*shown, *tail]), 0.9
+            return
+    simple = text if isinstance(given, (ast.Name, ast.Attribute)) else f"({text})"
+    if now % wanted == 0 and 1 < now // wanted <= MAX_RATIO:
+        yield f"{simple} // {now // wanted}", 0.6
+    elif wanted % now == 0 and 1 < wanted // now <= MAX_RATIO:
+        yield f"{simple} * {wanted // now}", 0.6
+
+
+def _rest(base: int, factors: Sequence[int]) -> Sequence[int]:
+    return factors[1:] if factors and factors[0] == base else ()
+
+
+def _terms(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return [*_terms(node.left), *_terms(node.right)]
+    return [node]
+
+
+def _elsewhere(
+    subject: Subject, given: ast.expr, wanted: int, depth: int, factors: Sequence[int] = ()
+) -> list[SizeChange]:
+    """The number behind a name: where the name is bound once, or where the only caller fills the parameter."""
+    source = subject.source
+    if depth == 0 or not isinstance(given, (ast.Name, ast.Attribute)):
+        return []
+    bound = source.bindings(given, given) or source.bindings(given)
+    if len(bound) == 1:
+        values: list[ast.expr] = [bound[0]]
+    elif isinstance(given, ast.Name):
+        filled = _filled_by_caller(subject, given)
+        values = [filled] if filled is not None else []
+    else:
+        values = []
+    weight = 1.0 if _uses(subject, given) <= 1 else 0.6
+    for value in values:
+        if number(value) is not None:
+            text = spelled(subject, value, wanted, factors)
+            return [SizeChange((Replace(source.site(value), text),), text, 0.92 * weight)]
+        return [
+            SizeChange(change.edits, change.written, change.prior * weight)
+            for change in _elsewhere(subject, value, wanted, depth - 1, factors)
+        ]
+    return []
+
+
+def _filled_by_caller(subject: Subject, name: ast.Name) -> ast.expr | None:
+    """What the only call of the function or class gives for a parameter; its default where nothing is given."""
+    source = subject.source
+    function = source.enclosing(name, ast.FunctionDef, ast.AsyncFunctionDef)
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return None
+    parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    if name.id not in parameters:
+        return None
+    owner = source.parent(function)
+    target: ast.AST = owner if isinstance(owner, ast.ClassDef) else function
+    if isinstance(owner, ast.ClassDef) and function.name != "__init__":
+        return None
+    calls = [call for call in source.all_calls if source.definition(call.func) is target]
+    if len(calls) != 1 or any(isinstance(one, ast.Starred) for one in calls[0].args):
+        return None
+    place = parameters.index(name.id) - isinstance(owner, ast.ClassDef)
+    for keyword in calls[0].keywords:
+        if keyword.arg == name.id:
+            return keyword.value
+    if place < len(calls[0].args):
+        return calls[0].args[place]
+    from_end = len(parameters) - parameters.index(name.id)
+    defaults = function.args.defaults
+    return defaults[-from_end] if from_end <= len(defaults) else None
+
+
+def _uses(subject: Subject, given: ast.Name | ast.Attribute) -> int:
+    """How often a name is read in its function (or an attribute in the file)."""
+    around: ast.AST | None = None
+    if isinstance(given, ast.Name):
+        around = subject.source.enclosing(given, ast.FunctionDef, ast.AsyncFunctionDef)
+    written = ast.dump(given)
+    nodes = ast.walk(around or subject.source.tree)
+    return sum(
+        isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load) and ast.dump(node) == written
+        for node in nodes
+    )
+
+
+def _always_same(subject: Subject, of: Call | Component, name: str) -> bool:
+    """Whether every object that this constructor expression made was given the same size."""
+    site = of.made_at if isinstance(of, Call) else of.site
+    values = [one.args.get(name) for one in subject.network.components if one.site == site and site is not None]
+    return all(value == values[0] for value in values)
+
+
+def _first(found: list[SizeChange], most: int) -> list[SizeChange]:
+    seen: dict[tuple[Edit, ...], SizeChange] = {}
+    for change in sorted(found, key=lambda change: -change.prior):
+        seen.setdefault(change.edits, change)
+    return list(seen.values())[:most]
