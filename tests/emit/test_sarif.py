@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dnnfix.emit import sarif
-from dnnfix.emit.rules import UNUSED, Rule
+from dnnfix.emit.rules import ENGINE_RULES, Rule
 from dnnfix.emit.view import View
 from dnnfix.records import Report
 
@@ -20,7 +20,7 @@ RULE = Rule(
 
 @pytest.fixture
 def run(report: Report, views: dict[str, View]) -> Any:
-    log: Any = json.loads(sarif.text(report, views, [RULE, UNUSED]))
+    log: Any = json.loads(sarif.text(report, views, [RULE, ENGINE_RULES["DNF900"]]))
     assert log["version"] == "2.1.0" and log["$schema"].endswith("sarif-2.1.0.json")
     return log["runs"][0]
 
