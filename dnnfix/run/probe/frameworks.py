@@ -13,6 +13,11 @@ from . import wire
 KNOWN = ("torch", "keras", "tensorflow")
 _STANDS_FOR = {"torchvision": "torch", "torchaudio": "torch", "lightning": "torch", "pytorch_lightning": "torch"}
 _TORCH_WORDS = ("torch.nn", "nn.Module", "torch.optim", "optim.", "torch.autograd", "lightning")
+_KERAS_WORDS = tuple(
+    "keras" + word
+    for word in (".layers", ".models", ".Model", ".Sequential", " import layers", " import models", " import Sequential")
+)
+"""Words of programs that build a Keras model, on torch as the backend mostly; others use Keras for its data sets."""
 _FILES = 200
 """Modules beside the program that are looked into where the program itself names no framework."""
 
@@ -50,9 +55,10 @@ def named_below(folder: str) -> List[str]:
 
 def primary(named: List[str], text: str) -> str:
     """The framework that the program trains with, where it names several; `none` where it names none."""
-    if "torch" in named and (len(named) == 1 or any(word in text for word in _TORCH_WORDS)):
-        return "torch"
     others = [name for name in named if name != "torch"]
+    builds_keras = bool(others) and any(word in text for word in _KERAS_WORDS)
+    if "torch" in named and not builds_keras and (not others or any(word in text for word in _TORCH_WORDS)):
+        return "torch"
     return ("tensorflow" if "tensorflow" in others else others[0]) if others else "none"
 
 

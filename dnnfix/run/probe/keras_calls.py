@@ -64,6 +64,7 @@ class Recorder:
         self._emitted: Dict[Any, bool] = {}
         self._within_op = 0
         self._op_site: Any = None
+        self._root_phase = "unknown"
         self._fake: Callable[[], bool] = lambda: False
         self.originals: Dict[str, Any] = {}
 
@@ -120,7 +121,8 @@ class Recorder:
         made = self.components.made(layer)
         if made is not None:
             self.components.count_call(made)
-        if self._fake() or self._within_op or not (symbolic or self.on):
+        building = symbolic and bool(self.stack) and self.stack[-1].buffer is not None
+        if not building and self._fake() or self._within_op or not (symbolic or self.on):
             return None
         if any(state.call is not None and not state.transparent for state in self.stack):
             return None
@@ -142,6 +144,8 @@ class Recorder:
 
     def _begin_root(self, layer: Any, args: Any, kwargs: Any, given: List[Any]) -> None:
         self.flush_graphs()
+        training = kwargs.get("training")
+        self._root_phase = "train" if training is True else "eval" if training is False else "unknown"
         for state in (self.components.made(inner) for inner in _inner(layer)):
             if state is not None:
                 state.passes = 0
@@ -156,7 +160,7 @@ class Recorder:
     def _layer_call(self, layer: Any, made: Optional[Made], given: List[Any], symbolic: bool) -> Dict[str, Any]:
         inputs = [self._input(item) for item in given]
         name = made.fields["name"] if made is not None else class_name(type(layer))
-        call = self.new_call(name, inputs, "symbolic" if symbolic else self.phase)
+        call = self.new_call(name, inputs, "symbolic" if symbolic else self.phase_now())
         if made is not None:
             call.update(component=made.fields["id"], made_at=made.fields["site"], args=made.fields["args"])
             call["path"] = made.fields["attribute"] or ""
@@ -184,7 +188,8 @@ class Recorder:
             same = self._same_as(item)
             if same is not None:
                 self.ledger.enter(item, dict(same))
-        return self.ledger.value(item, None if self.stack else "data", None if self.stack else sites.caller_site())
+        computed = bool(self.stack) or getattr(item, "requires_grad", False)
+        return self.ledger.value(item, None if computed else "data", None if computed else sites.caller_site())
 
     def _symbolic_input(self, item: Any) -> Dict[str, Any]:
         """A symbolic tensor that no recorded call made: a Keras input, usually."""
@@ -337,7 +342,7 @@ class Recorder:
         if any(state.call is not None for state in self.stack):
             return
         name = "keras.ops." + snake(type(operation).__name__)
-        call = self.new_call(name, [self._input(item) for item in tensors_in([args, kwargs])], self.phase)
+        call = self.new_call(name, [self._input(item) for item in tensors_in([args, kwargs])], self.phase_now())
         call.update(site=site, args=arguments)
         self.complete(call, list(tensors_in(result)))
 
@@ -374,7 +379,7 @@ class Recorder:
         inputs = [self._input(item) for item in given]
         if loss and not symbolic:
             inputs = [self.ledger.value(item, "data", measured=True) for item in given]
-        call = self.new_call(name, inputs, "symbolic" if symbolic else self.phase)
+        call = self.new_call(name, inputs, "symbolic" if symbolic else self.phase_now())
         call["args"] = arguments_of(original, args, kwargs)
         return call
 
@@ -417,8 +422,9 @@ class Recorder:
                 known = self.data.get(role, [])
                 if self.ledger.known(one) is None and index < len(known):
                     self.ledger.enter(one, dict(known[index]))
-                inputs.append(self.ledger.value(one, "data" if role else None, measured=True))
-        call = self.new_call(made.fields["name"] if made is not None else class_name(type(loss)), inputs, self.phase)
+                site = sites.caller_site() if role and not self.data else None
+                inputs.append(self.ledger.value(one, "data" if role else None, site, measured=True))
+        call = self.new_call(made.fields["name"] if made is not None else class_name(type(loss)), inputs, self.phase_now())
         if made is not None:
             self.components.count_call(made)
             call.update(component=made.fields["id"], made_at=made.fields["site"], args=made.fields["args"])
@@ -426,6 +432,10 @@ class Recorder:
         return call
 
     # Calls
+
+    def phase_now(self) -> str:
+        """`train` or `eval`, as the training method under way says, or else the latest call of a model."""
+        return self.phase if self.phase != "unknown" else self._root_phase
 
     def new_call(self, name: str, inputs: List[Dict[str, Any]], phase: str) -> Dict[str, Any]:
         """The fields of a call that is not yet numbered."""

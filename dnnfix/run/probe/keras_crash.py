@@ -117,18 +117,20 @@ def _running(
             trainer = trainer or frame
     if found:
         frame, owner = found[-1] if inner else found[0]
-        return _layer_or_loss(frame, owner, recorder, components)
+        return _layer_or_loss(frame, owner, recorder, components, training)
     if model is not None:
-        return _layer_or_loss(model[0], model[1], recorder, components)
+        return _layer_or_loss(model[0], model[1], recorder, components, training)
     return _training_call(trainer, recorder, components, training) if trainer is not None else None
 
 
-def _layer_or_loss(frame: FrameType, owner: Any, recorder: Recorder, components: Components) -> Dict[str, Any]:
+def _layer_or_loss(
+    frame: FrameType, owner: Any, recorder: Recorder, components: Components, training: Training
+) -> Dict[str, Any]:
     local = frame.f_locals
     if "y_pred" in local:
         made = recorder.loss_made(owner)
         call = _of(made, owner, [], recorder)
-        call["inputs"] = _data_and_prediction(local["y_pred"], local.get("y_true"), recorder)
+        call["inputs"] = _data_and_prediction(local["y_pred"], local.get("y_true"), training.model, recorder)
         return call
     given = local.get("original_args", local.get("args", ()))
     kwargs = local.get("original_kwargs", local.get("kwargs", {}))
@@ -141,8 +143,12 @@ def _layer_or_loss(frame: FrameType, owner: Any, recorder: Recorder, components:
     return call
 
 
-def _data_and_prediction(prediction: Any, target: Any, recorder: Recorder) -> List[Dict[str, Any]]:
+def _data_and_prediction(prediction: Any, target: Any, model: Any, recorder: Recorder) -> List[Dict[str, Any]]:
     inputs = [_value(item, recorder) for item in tensors_in(prediction)]
+    for value, output in zip(inputs, tensors_in(getattr(model, "outputs", None) or [])):
+        graph = recorder.ledger.known(output)
+        if value.get("producer") is None and graph is not None:
+            value.update(id=graph["id"], producer=graph["producer"])
     known = recorder.data.get("y", []) or (recorder.last_data.get("y", []))
     for index, item in enumerate(tensors_in(target)):
         value = _value(item, recorder)

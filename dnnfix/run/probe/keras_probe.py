@@ -79,7 +79,7 @@ class Hooks:
         self._recorder.on_input = self._input
         self._recorder.on_output = self._experiments.saw_output
         self._recorder.on_loss = self._loss
-        self._recorder.loss_made = lambda loss: self._compiled.made_of(self._model(), loss)
+        self._recorder.loss_made = lambda loss: self._compiled.made_of(self._training.model, loss)
         self._steps.replace = self._experiments.shuffle
         self._steps.key = lambda: id(self._training.plans[-1].model) if self._training.plans else None
         self._parameters.models = self._models
@@ -112,9 +112,6 @@ class Hooks:
             self._components.describe(model)
         self._components.send_all()
         self._experiments.run()
-
-    def _model(self) -> Any:
-        return self._training.plans[-1].model if self._training.plans else self._training.failed and self._training.failed.model
 
     def _models(self) -> List[Any]:
         """The models that training methods or the program itself call, or else all that there are."""

@@ -8,6 +8,7 @@ at a time.
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import time
 from typing import Any, Callable, Dict, List, Optional
@@ -22,6 +23,8 @@ from .keras_values import is_symbolic, tensors_in
 _WAITING_AT_MOST = 16
 _SECONDS_WAITING = 0.25
 _STEPS_WITH_EVENTS = 3
+_PASSING = ("backward", "apply_gradients")
+_PROBE = os.path.dirname(os.path.abspath(__file__))
 _MOST_MODELS = 8
 
 
@@ -65,15 +68,53 @@ class Steps:
             owner = next((base for base in keras.Model.__mro__ if name in vars(base)), None)
             if owner is not None:
                 patches.put(owner, name, self._wrap_compute_loss)
-        torch: Any = sys.modules.get("torch.optim.optimizer")
-        if torch is not None and hasattr(torch, "register_optimizer_step_post_hook"):
-            self._hooks.append(torch.register_optimizer_step_pre_hook(self._torch_before))
-            self._hooks.append(torch.register_optimizer_step_post_hook(self._torch_after))
+        torch: Any = sys.modules.get("torch")
+        if torch is not None:
+            patches.put(torch.autograd, "backward", self._wrap_backward)
+            patches.put(torch.nn.Module, "zero_grad", self._wrap_zero_grad)
+            optimizers: Any = sys.modules["torch.optim.optimizer"]
+            self._hooks.append(optimizers.register_optimizer_step_pre_hook(self._torch_before))
+            self._hooks.append(optimizers.register_optimizer_step_post_hook(self._torch_after))
 
     def remove(self) -> None:
         """Watch no longer."""
         for hook in self._hooks:
             hook.remove()
+
+    # Loops of the program's own
+
+    def _wrap_backward(self, original: Any) -> Any:
+        steps = self
+
+        def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            steps._backward(tensors)
+            return original(tensors, *args, **kwargs)
+
+        return functools.update_wrapper(backward, original)
+
+    @guarded
+    def _backward(self, tensors: Any) -> None:
+        if self._loss is None and hasattr(tensors, "detach"):
+            self._loss = tensors.detach()
+        self._happened("backward")
+
+    def _wrap_zero_grad(self, original: Any) -> Any:
+        steps = self
+
+        def zero_grad(module: Any, *args: Any, **kwargs: Any) -> Any:
+            steps._happened("zero_grad")
+            return original(module, *args, **kwargs)
+
+        return functools.update_wrapper(zero_grad, original)
+
+    @guarded
+    def _happened(self, name: str) -> None:
+        """Write an operation of a training loop that user code itself carries out."""
+        frame: Any = sys._getframe(1)
+        while frame.f_code.co_filename.startswith(_PROBE) or frame.f_code.co_name in _PASSING:
+            frame = frame.f_back
+        if self.index < _STEPS_WITH_EVENTS and sites.is_user_file(frame.f_code.co_filename):
+            wire.emit("loop", name=name, site=sites.site_of(frame), step=self.index)
 
     # Losses
 
@@ -149,8 +190,7 @@ class Steps:
             variables = getattr(optimizer, "_trainable_variables", None) or []
         if self.recording:
             self._parameters.before_step(optimizer, list(grads), list(variables))
-        if self.index < _STEPS_WITH_EVENTS and sites.caller_function() is not None and not self._recorder.data:
-            wire.emit("loop", name="step", site=sites.caller_site(), step=self.index)
+        self._happened("step")
         return {"gradient": self._measure.norm([one for one in grads if one is not None])}
 
     @guarded

@@ -90,6 +90,13 @@ class Training:
 
         return functools.update_wrapper(method, original)
 
+    @property
+    def model(self) -> Any:
+        """The model whose training method runs, or was running when an exception came."""
+        if self.plans:
+            return self.plans[-1].model
+        return self.failed.model if self.failed is not None else None
+
     # Before
 
     @guarded
