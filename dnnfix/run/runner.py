@@ -20,8 +20,11 @@ from dnnfix.run.job import Job, Tier
 from dnnfix.run.project import Project, gather, too_broad
 from dnnfix.run.zygote import Kind
 
-PRELOADED = ("numpy",)
-"""Modules that the warm process imports besides the framework, where the program imports them."""
+PRELOADED = {
+    "numpy": "numpy", "pandas": "pandas", "sklearn": "sklearn.model_selection", "matplotlib": "matplotlib.pyplot",
+    "scipy": "scipy", "torchvision": "torchvision", "PIL": "PIL.Image", "tqdm": "tqdm", "seaborn": "seaborn",
+}  # fmt: skip
+"""Modules that the warm process imports besides the framework, by what the program imports; none starts threads."""
 
 _IMPORTED = re.compile(rb"^\s*(?:from|import)\s+(\w+)", re.MULTILINE)
 _SPAWNS = re.compile(rb"""["']spawn["']|\.spawn\(|forkserver""")
@@ -56,6 +59,7 @@ class Runner:
         self._framework = framework
         self._fresh = fresh
         self._projects: dict[object, Project] = {}
+        self._preloaded: dict[str | None, tuple[str, ...]] = {}
         self._count = 0
         self._engine = Engine(self._interpreter, self._confinement)
 
@@ -145,13 +149,18 @@ class Runner:
         self._count += 1
         return Kind(
             framework=framework if framework in self._interpreter.installed and not alone else None,
-            modules=PRELOADED,
+            modules=() if alone else self._modules(framework, imported),
             backend=self._backend(job.program, wants_tensorflow),
             gpu=gpu,
             links=tuple(full for _path, full in project.links),
             once=self._count if alone else None,
             disk=job.budget.disk if alone else sandbox.ZYGOTE_DISK,
         )
+
+    def _modules(self, framework: str | None, imported: set[str]) -> tuple[str, ...]:
+        """What else to import beforehand: what the first program with this framework uses, for all that follow it."""
+        used = tuple(module for name, module in PRELOADED.items() if name in imported or name == "numpy")
+        return self._preloaded.setdefault(framework, used)
 
     def _backend(self, program: bytes, wants_tensorflow: bool) -> str:
         """The backend of Keras: the one that the program names, where it is installed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from dnnfix.records import RunOutcome, Site, Trace
 from dnnfix.run.trace import TraceReader, read_trace
 
-LINES = [
+LINES: list[dict[str, Any]] = [
     {"event": "begin", "seed": 4, "framework": "torch", "versions": {"python": "3.11.7", "torch": "2.1"}},
     {"event": "component", "id": 1, "kind": "layer", "name": "torch.nn.Linear", "site": [2, 3, 2, 9], "args": {"bias": True}},
     {"event": "component", "id": 1, "attribute": "fc", "called": 2},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import resource
 import sys
@@ -46,7 +47,18 @@ def lock(settings: Dict[str, Any], writable: List[str], readable: List[str]) -> 
     linux.prctl(linux.DUMPABLE, 1)
     if settings["tier"] == "limits":
         system = list(SYSTEM) + list(PROCESSES) + list(settings.get("readable", ())) + readable
-        _files, signals = landlock.restrict(system, writable, DEVICES)
+        devices = list(DEVICES)
+        if settings.get("gpu"):
+            devices += glob.glob("/dev/nvidia*")
+            system += [
+                "/proc/driver/nvidia",
+                "/proc/devices",
+                "/proc/modules",
+                "/sys/module",
+                "/sys/bus/pci",
+                "/sys/devices",
+            ]
+        _files, signals = landlock.restrict(system, writable, devices)
         seccomp.restrict(network=True, signals=not signals)
     elif seccomp.supported() is None:
         # Without processes of its own the trial has its supervisor in reach.

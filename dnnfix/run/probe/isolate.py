@@ -40,6 +40,10 @@ def hide(settings: Dict[str, Any], disk: int) -> None:
         os.mkdir(os.path.join(scratch, name))
         if name != "tmp" or settings.get("private_tmp"):
             linux.mount(os.path.join(scratch, name), target, None, linux.MOUNT_BIND)
+        else:
+            # The interpreter lies below /tmp and must stay in sight; then /tmp is no place that trials may share.
+            held = linux.MOUNT_NO_SUID | linux.MOUNT_NO_DEVICES
+            linux.mount(None, target, None, linux.MOUNT_REMOUNT | linux.MOUNT_BIND | linux.MOUNT_READ_ONLY | held)
     try:
         linux.mount("proc", "/proc", "proc", linux.MOUNT_NO_SUID | linux.MOUNT_NO_DEVICES | linux.MOUNT_NO_EXEC)
     except OSError:

@@ -77,6 +77,9 @@ def _environmental(error: BaseException) -> Optional[Ending]:
         return _file_refused(error)
     if isinstance(error, PermissionError) and any(frame["file"] == "synchronize.py" for frame in _raw_frames(error)):
         return ENVIRONMENT, "the sandbox refuses memory that processes share"
+    unwritable = _NOT_WRITTEN.search(message)
+    if unwritable:
+        return ENVIRONMENT, "the sandbox refuses to write %s" % unwritable.group(1)
     if isinstance(error, OSError) or type(error).__name__ == "ParserError":
         named = _NO_FILE.search(message)
         if named:
@@ -111,6 +114,7 @@ _NO_GPU = re.compile(
     r"|Attempting to deserialize object on a CUDA device|CUDA-capable device|NVML|Invalid device .*cuda",
     re.IGNORECASE,
 )
+_NOT_WRITTEN = re.compile(r"(?:File|Parent directory) (/\S*) (?:cannot be opened|does not exist)")
 _NO_FILE = re.compile(
     r"(?:[Uu]nable to (?:synchronously )?open file.*name = '|[Nn]o such file or directory: '?|"
     r"No file or directory found at |"
