@@ -6,7 +6,8 @@ message does not match the fix.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from dnnfix.network.facts import LayerFacts, LossFacts, layer_facts, loss_facts, stated_input
 from dnnfix.records import Call, Json, Value
@@ -58,10 +59,25 @@ def crashed_layer(subject: Subject) -> tuple[Call, LayerFacts, Value] | None:
     crash = subject.crash
     if crash is None or crash.call is None:
         return None
-    facts = layer_facts(crash.call)
-    if facts is None or not crash.call.inputs or crash.call.inputs[0].shape is None:
+    call = _inner(subject, crash.call)
+    facts = layer_facts(call)
+    if facts is None or not call.inputs or call.inputs[0].shape is None:
         return None
-    return crash.call, facts, crash.call.inputs[0]
+    return call, facts, call.inputs[0]
+
+
+STACKS = {"torch.nn.TransformerEncoder": "encoder_layer", "torch.nn.TransformerDecoder": "decoder_layer"}
+"""Layers that repeat a layer they are given, and the argument that gives it."""
+
+
+def _inner(subject: Subject, call: Call) -> Call:
+    """The call, as one of the layer that a stack repeats where it is a call of a stack."""
+    given = call.args.get(STACKS.get(call.name, ""))
+    place = given.get("component") if isinstance(given, Mapping) else None
+    repeated = subject.network.component(place) if isinstance(place, int) else None
+    if repeated is None:
+        return call
+    return replace(call, name=repeated.name, component=repeated.id, made_at=repeated.site, args=repeated.args)
 
 
 def size_conflict(subject: Subject) -> SizeConflict | None:

@@ -1,0 +1,179 @@
+"""A recurrent layer is made for another number of features per step than it receives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    Reject,
+    SizeConflict,
+    Subject,
+    Symptom,
+    both_ends,
+    short,
+    size_conflict,
+)
+
+
+class RecurrentSizeMismatch(FixTemplate):
+    """A recurrent layer is made for another number of features per step than it receives.
+
+    `input_size` is the size of one step, not the length of the sequence nor the size of the batch. The program stops at
+    the first batch.
+
+    Fix safety: unsafe. The layer, or the one before it, gets other weights; saved weights do not fit any more.
+
+    References: torch.nn.LSTM (`input_size`, "the number of expected features in the input x").
+    """
+
+    code = "DNF204"
+    name = "recurrent-size-mismatch"
+    family = Family.LAYER_DIMENSION
+    fix_pattern = FixPattern.LAYER_DIMENSION
+    message = "{layer} takes {stated} features per step and receives {received}"
+    needs_run = True
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        conflict = size_conflict(subject)
+        if conflict is None or not _explains(subject, conflict):
+            return
+        site = conflict.call.made_at or conflict.call.site
+        if site is not None:
+            yield self.finding(
+                site,
+                symptom=Symptom.CRASH,
+                confidence=0.9,
+                cause="crash",
+                evidence={"stated": conflict.stated, "received": conflict.received, "axis": conflict.axis},
+                layer=short(conflict.call.name),
+                stated=conflict.stated,
+                received=conflict.received,
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        conflict = size_conflict(subject)
+        changes = both_ends(subject, conflict) if conflict is not None else []
+        for change in changes[:4]:
+            yield self.candidate(finding, change.title, *change.edits, prior=change.prior)
+        if not changes:
+            yield Decline("neither size is written at a place that can be changed alone")
+
+    examples = (
+        Example(
+            "length of the sequence given as its width",
+            before="""\
+import torch
+import torch.nn as nn
+
+steps = torch.randn(4, 10, 3)
+lstm = nn.LSTM(input_size=10, hidden_size=6, batch_first=True)
+out, state = lstm(steps)
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+steps = torch.randn(4, 10, 3)
+lstm = nn.LSTM(input_size=3, hidden_size=6, batch_first=True)
+out, state = lstm(steps)
+""",
+            runs=True,
+        ),
+        Example(
+            "embedding of another width",
+            before="""\
+import torch
+import torch.nn as nn
+
+
+class Tagger(nn.Module):
+    def __init__(self, vocab, width, hidden, tags):
+        super().__init__()
+        self.words = nn.Embedding(vocab, width)
+        self.rnn = nn.GRU(hidden, hidden, batch_first=True)
+        self.out = nn.Linear(hidden, tags)
+
+    def forward(self, x):
+        h, _ = self.rnn(self.words(x))
+        return self.out(h)
+
+
+Tagger(30, 8, 12, 5)(torch.randint(0, 30, (2, 7)))
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+
+class Tagger(nn.Module):
+    def __init__(self, vocab, width, hidden, tags):
+        super().__init__()
+        self.words = nn.Embedding(vocab, width)
+        self.rnn = nn.GRU(width, hidden, batch_first=True)
+        self.out = nn.Linear(hidden, tags)
+
+    def forward(self, x):
+        h, _ = self.rnn(self.words(x))
+        return self.out(h)
+
+
+Tagger(30, 8, 12, 5)(torch.randint(0, 30, (2, 7)))
+""",
+            runs=True,
+        ),
+        Example(
+            "bidirectional layer before",
+            before="""\
+import torch
+import torch.nn as nn
+
+first = nn.LSTM(4, 8, bidirectional=True)
+second = nn.LSTM(8, 8)
+out, _ = first(torch.randn(5, 2, 4))
+out, _ = second(out)
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+first = nn.LSTM(4, 8, bidirectional=True)
+second = nn.LSTM(16, 8)
+out, _ = first(torch.randn(5, 2, 4))
+out, _ = second(out)
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "sizes that meet",
+            """\
+import torch
+import torch.nn as nn
+
+out, _ = nn.GRU(3, 6)(torch.randn(10, 4, 3))
+""",
+            runs=True,
+        ),
+        Reject(
+            "a state of the wrong size",
+            """\
+import torch
+import torch.nn as nn
+
+nn.GRU(3, 6)(torch.randn(10, 4, 3), torch.zeros(1, 2, 6))
+""",
+            runs=True,
+        ),
+    )
+
+
+def _explains(subject: Subject, conflict: SizeConflict) -> bool:
+    return conflict.facts.kind == "recurrent"
