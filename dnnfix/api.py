@@ -82,6 +82,7 @@ from dnnfix.synthesize.recipes import (
     set_constructor_argument,
 )
 from dnnfix.synthesize.sizes import SizeChange, made_as, named_sizes, number, size_changes, spelled
+from dnnfix.synthesize.spelling import Spelling, spell
 from dnnfix.template import Example, FixTemplate, Reject
 from dnnfix.validate.evidence import Evidence, Pair
 from dnnfix.validate.learning import Decision, decide, difference, score, threshold
