@@ -237,3 +237,46 @@ def test_batches_of_a_loader_come_from_the_loop_over_it(observe: Observe) -> Non
     )
     values = [seen.call("torch.nn.Linear")["inputs"][0], seen.call("torch.nn.functional.mse_loss")["inputs"][1]]
     assert [(v["origin"], seen.text(v["site"])) for v in values] == [("data", "loader")] * 2
+
+
+def test_a_model_whose_forward_is_called_directly_is_one_model(observe: Observe) -> None:
+    seen = observe(
+        """
+        import torch
+        from torch import nn
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.second = nn.Linear(2, 3), nn.Linear(3, 1)
+            def forward(self, x):
+                return self.second(torch.relu(self.first(x)))
+        net = Net()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            net.forward(torch.ones(2, 2)).sum().backward()
+            optimizer.step()
+        """
+    )
+    assert set(seen.parameters) == {"first.weight", "first.bias", "second.weight", "second.bias"}
+    assert all(p["optimized"] for p in seen.parameters.values())
+    assert [(c["path"], c["scope"]) for c in seen.calls(step=0)[:3]] == [
+        ("first", ["Net"]),
+        ("", ["Net"]),
+        ("second", ["Net"]),
+    ]
+    assert [e["name"] for e in seen.of("loop")][:4] == ["zero_grad", "forward", "backward", "step"]
+
+
+def test_modules_that_run_in_other_threads_are_left_alone(observe: Observe) -> None:
+    seen = observe(
+        """
+        import threading, torch
+        net = torch.nn.Sequential(torch.nn.Linear(2, 2))
+        threads = [threading.Thread(target=net, args=(torch.ones(1, 2),)) for _ in range(4)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        print(net(torch.ones(1, 2)).shape)
+        """
+    )
+    assert len(seen.calls("torch.nn.Linear")) == 1

@@ -7,6 +7,8 @@ since the model's outputs are measured then.
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch as _torch
@@ -25,7 +27,7 @@ from .torch_names import (
     is_user_class,
     kind_of,
 )
-from .torch_values import Ledger, keepable, tensors_in, traceable
+from .torch_values import EDGES, at_edge, Ledger, keepable, tensors_in, traceable
 from .torch_watch import Watch, in_tracing
 
 torch: Any = _torch
@@ -69,6 +71,7 @@ class Recorder:
         self._recent: Dict[int, Dict[str, Any]] = {}
         self._calls = 0
         self._limit = _MOST_CALLS
+        self._running: Tuple[int, int, int] = (0, 0, 0)
         self._watch = Watch(self)
 
     def start(self, extra: Optional[int] = None) -> None:
@@ -118,7 +121,7 @@ class Recorder:
             outer = self._stack[-1] if self._stack else None
             transparent = is_user_class(type(module)) or is_container(module)
             loss = kind_of(module) == "loss"
-            is_root = outer is None and not loss and self._is_model(module)
+            is_root = outer is None and not loss and not self._within_running(module) and self._is_model(module)
             state = _Module(module, outer.root if outer else module, None, transparent, is_root)
             if is_root:
                 self._begin_root(module, args, kwargs)
@@ -126,6 +129,21 @@ class Recorder:
                 state.call = self._module_call(module, args, kwargs, loss)
             self._stack.append(state)
             return state
+
+    def _within_running(self, module: Any) -> bool:
+        """Whether a method of a model is running that torch knows nothing of, as in `model.forward(x)`.
+
+        Such a model is entered as if it had been called, so that its layers do not pass for models of their own.
+        """
+        for owner, frame in _running_modules():
+            if owner is module or not any(part is module for _, part, _ in members(owner)):
+                continue
+            self.components.add_root(owner)
+            if self._running != (id(frame), id(owner), self.step):
+                self._running = (id(frame), id(owner), self.step)
+                self._begin_root(owner, (), {}, sites.caller_site())
+            return True
+        return False
 
     def _is_model(self, module: Any) -> bool:
         self.components.add_root(module)
@@ -140,15 +158,16 @@ class Recorder:
             return False
         return all(state.call is None or _open(state.module) for state in self._stack)
 
-    def _begin_root(self, module: Any, args: Any, kwargs: Any) -> None:
+    def _begin_root(self, module: Any, args: Any, kwargs: Any, site: Any = None) -> None:
         self._paths = {id(part): (part, path) for path, part, _ in members(module)}
         for part, _ in self._paths.values():
             for buffer in part._buffers.values():
                 if buffer is not None:
                     self.ledger.is_constant(buffer)
         self.components.describe_root(module)
-        self.on_forward(module, sites.caller_site())
-        self.on_input(module, args, kwargs)
+        self.on_forward(module, site or sites.caller_site())
+        if site is None:
+            self.on_input(module, args, kwargs)
         for tensor in tensors_in([args, kwargs]):
             self.ledger.value(tensor)
             self.ledger.measure(tensor)
@@ -210,7 +229,7 @@ class Recorder:
             else:
                 outputs = list(tensors_in(output))
                 if outputs:
-                    self._complete(call, outputs)
+                    self._complete(call, outputs, measured=name in EDGES and any(at_edge(item) for item in outputs))
 
     @guarded
     def fail(self, error: BaseException, call: Optional[Dict[str, Any]]) -> None:
@@ -228,6 +247,8 @@ class Recorder:
                 value = self.ledger.value(item, inside)
             inputs.append(value)
         scope = [type(state.module).__name__ for state in self._stack if state.transparent]
+        if not self._stack:
+            scope = [type(module).__name__ for module, _ in _running_modules()]
         training = self._stack[0].module.training if self._stack else True
         return {
             "id": 0, "name": name, "site": sites.caller_site(), "component": None, "made_at": None, "args": {},
@@ -235,7 +256,7 @@ class Recorder:
             "phase": "train" if training and _tracking() else "eval",
         }  # fmt: skip
 
-    def _complete(self, call: Dict[str, Any], outputs: Any) -> None:
+    def _complete(self, call: Dict[str, Any], outputs: Any, measured: bool = False) -> None:
         key = (str(call["site"]), call["name"], call["component"], call["step"], call["phase"])
         count = self._counts.get(key, 0)
         self._counts[key] = count + 1
@@ -246,6 +267,8 @@ class Recorder:
         self._calls += 1
         call["id"] = self._last_at[key] = self._calls
         call["outputs"] = [self.ledger.produced(item, call["id"]) for item in outputs]
+        for item in outputs if measured else ():
+            self.ledger.measure(item)
         self._recent[call["id"]] = call
         self._pending.append(call)
         if not self._stack:
@@ -257,6 +280,20 @@ class Recorder:
         mark = fingerprint(error)
         if self.failed is None or self.failed[0] != mark:
             self.failed = (mark, call)
+
+
+def _running_modules() -> List[Tuple[Any, FrameType]]:
+    """The modules of the user's whose methods are running, outermost first, with the frames that run them."""
+    found: List[Tuple[Any, FrameType]] = []
+    frame: Optional[FrameType] = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_argcount and code.co_name != "__init__" and sites.is_user_file(code.co_filename):
+            owner = frame.f_locals.get(code.co_varnames[0])
+            if isinstance(owner, torch.nn.Module) and all(owner is not known for known, _ in found):
+                found.append((owner, frame))
+        frame = frame.f_back
+    return found[::-1]
 
 
 def _open(module: Any) -> bool:

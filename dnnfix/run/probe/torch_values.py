@@ -12,6 +12,14 @@ from .torch_guard import Quiet
 
 torch: Any = _torch
 
+EDGES = frozenset(
+    f"torch.{area}{name}{end}"
+    for area in ("", "Tensor.")
+    for name in ("log", "log2", "log10", "log1p", "sqrt", "rsqrt", "div", "true_divide", "rdiv", "reciprocal", "pow")
+    for end in ("", "_")
+)
+"""Functions that are not defined, or have no finite slope, on all of their range."""
+
 _LARGEST_FOR_STATISTICS = 1 << 22
 _LARGEST_FOR_DISTINCT = 1 << 17
 _LARGEST_LIST = 10_000
@@ -165,6 +173,19 @@ def keepable(item: Any) -> bool:
     if isinstance(item, list):
         return len(item) <= _LARGEST_LIST
     return type(item).__module__ == "numpy" and hasattr(item, "shape")
+
+
+def at_edge(item: Any) -> bool:
+    """Whether a tensor holds a value that is not finite, or a zero that came out of a function steep at zero."""
+    if not isinstance(item, torch.Tensor) or item.layout != torch.strided or not item.is_floating_point():
+        return False
+    if item.device.type == "meta" or type(item).__name__ == "FakeTensor" or item.numel() > _LARGEST_FOR_STATISTICS:
+        return False
+    if torch._C._functorch.is_functorch_wrapped_tensor(item):
+        return False
+    with Quiet():
+        whole = item.detach()
+        return not bool((torch.isfinite(whole) & (whole != 0)).all())
 
 
 def statistics(item: Any) -> Dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import threading
 from types import FrameType
 from typing import Any, Optional
 
@@ -73,8 +74,10 @@ class Watch:
     def _wrap_call(self, original: Any) -> Any:
         recorder = self._recorder
 
+        main = threading.get_ident()
+
         def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if not recorder.on or Quiet.depth:
+            if not recorder.on or Quiet.depth or threading.get_ident() != main:
                 return original(module, *args, **kwargs)
             state = recorder.enter(module, args, kwargs)
             try:
