@@ -11,7 +11,7 @@ from dnnfix.network.expressions import Expressions
 from dnnfix.network.keras_library import KerasLibrary, is_keras
 from dnnfix.network.keras_models import KerasModels
 from dnnfix.network.machine import Arguments, Exhausted, Machine
-from dnnfix.network.recorder import Recorder
+from dnnfix.network.recorder import Recorder, parts
 from dnnfix.network.statements import Statements
 from dnnfix.network.torch_library import TorchLibrary
 from dnnfix.network.user_code import UserCode
@@ -66,6 +66,7 @@ class Interpreter:
             self._read(self.machine.source.tree.body)
             self._guarded(self.user_code.read_leftovers)
             self._guarded(self.keras_models.finish)
+            self._guarded(self._run_idle_chains)
         except Exhausted:
             self.recorder.complete = False
         return self.recorder
@@ -76,6 +77,21 @@ class Interpreter:
                 self.machine.execute([statement], self.machine.module)
             except RecursionError:
                 self.recorder.complete = False
+
+    def _run_idle_chains(self) -> None:
+        """Call each torch `Sequential` that is no part of a model and that nothing called, with an unknown input.
+
+        A program that only shows its model is told about its layers like one that uses it.
+        """
+        roots = self.recorder.roots
+        held = {id(part) for root in roots for _, part in parts(root)}
+        for root in roots:
+            if not isinstance(root, Items) or root.kind != "torch.nn.Sequential" or root.draft is None:
+                continue
+            draft = root.draft
+            if not draft.called and id(root) not in held and draft.id not in self.recorder.escaped:
+                node = self.machine.source.node_at(draft.site) if draft.site is not None else None
+                self.torch.run_sequential(root, Arguments(), node if isinstance(node, ast.Call) else None)
 
     def _guarded(self, read: object) -> None:
         if callable(read):

@@ -225,7 +225,8 @@ class KerasModels:
         """Record the losses of compiled models, and call the models that nothing called."""
         for compiled in self.compiled:
             self._compile(compiled)
-        for root in self.recorder.roots:
+        inherited = [i.inner for i in self.machine.instances if i.inner is not None]
+        for root in [*self.recorder.roots, *inherited]:
             if isinstance(root, KerasModel) and root.layers is not None and root.layers.items and not root.draft.called:
                 held = [draft_of(i.value) for i in root.layers.items]
                 if any(d is not None and d.called == 0 for d in held):
@@ -246,7 +247,7 @@ class KerasModels:
             made = self._loss(loss, at, compiled.node)
             if made is not None:
                 value = self.recorder.value_of(output, compiled.node) if output is not None else Value()
-                self.recorder.call(made.name, compiled.node, [value, target], draft=made)
+                self.recorder.call(made.name, made.site or compiled.node, [value, target], draft=made)
 
     def _pairs(
         self, found: tuple[Abstract, ast.expr | None], outputs: tuple[Abstract, ...]

@@ -82,7 +82,7 @@ class Recorder:
     def call(
         self,
         name: str,
-        node: ast.AST | None,
+        node: ast.AST | Site | None,
         inputs: Sequence[Value],
         outputs: int = 1,
         *,
@@ -102,7 +102,7 @@ class Recorder:
             Call(
                 id=id,
                 name=name,
-                site=self.site(node),
+                site=node if isinstance(node, Site) else self.site(node),
                 component=draft.id if draft is not None else None,
                 made_at=draft.site if draft is not None else None,
                 args=draft.args if draft is not None and args is None else (args or {}),

@@ -237,6 +237,9 @@ def test_the_prediction_of_each_loss_is_traced_to_its_producer(name: str) -> Non
 def test_compile_makes_components_at_the_strings_that_name_them() -> None:
     program, network = read(CASES["sequential as a list"][0])
 
+    loss = network.calls[-1]
+    assert loss.site == loss.made_at
+
     found = {c.kind: (c.name, program.segment(c.site)) for c in network.components if c.site and c.kind != "layer"}
     assert found["loss"] == ("keras.losses.SparseCategoricalCrossentropy", '"sparse_categorical_crossentropy"')
     assert found["optimizer"] == ("keras.optimizers.Adam", '"adam"')

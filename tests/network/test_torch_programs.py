@@ -470,3 +470,25 @@ def test_methods_record_what_they_do() -> None:
 
     assert [c.name for c in network.calls] == [f"torch.Tensor.{m}" for m in ("view", "permute", "softmax", "item")]
     assert [dict(c.args) for c in network.calls[:3]] == [{"shape": [2, -1]}, {"dims": [1, 0]}, {"dim": 1}]
+
+
+def test_a_sequence_that_nothing_calls_is_told_as_if_called_unless_a_model_holds_it() -> None:
+    code = """
+    import torch.nn as nn
+    shown = nn.Sequential(nn.Linear(2, 3), nn.Softmax(dim=1))
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.idle = nn.Sequential(nn.Linear(5, 6))
+            self.out = nn.Linear(4, 4)
+        def forward(self, x):
+            return self.out(x)
+    """
+    _, network = read(code)
+
+    assert sorted((c.name.rpartition(".")[2], c.called) for c in network.components if c.kind == "layer") == [
+        ("Linear", 0),
+        ("Linear", 1),
+        ("Linear", 1),
+        ("Softmax", 1),
+    ]
