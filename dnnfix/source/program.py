@@ -12,7 +12,7 @@ from dnnfix.records import Site
 from dnnfix.source.decode import runnable
 from dnnfix.source.document import Document, read_document
 from dnnfix.source.resolve import Resolver
-from dnnfix.source.scopes import Definition
+from dnnfix.source.scope import Definition
 from dnnfix.source.tree import Tree
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 from dnnfix.source.draft import Draft, Replacements
-from dnnfix.source.scan import Scan
 
 _STATEMENT = re.compile(
     r"(?:^|[:;])[ \t]*(?P<word>print|exec)(?P<gap>(?:[ \t]*>>[ \t]*|[ \t]+(?=[^\s(=.,:)\]}]))|(?=[\"'`]))", re.MULTILINE
@@ -43,9 +42,10 @@ def python2(draft: Draft) -> bool:
 
 def _as_call(draft: Draft) -> Callable[[re.Match[str]], Replacements]:
     text, found = draft.text, draft.scan()
+    strings, comments = dict(found.strings), {begin for begin, _ in found.comments}
 
     def replacements(match: re.Match[str]) -> Replacements:
-        end = _statement_end(text, found, match.end())
+        end = _statement_end(text, strings, comments, match.end())
         return [(match.start("gap"), match.end("gap"), "("), (end, end, ")")]
 
     return replacements
@@ -53,18 +53,20 @@ def _as_call(draft: Draft) -> Callable[[re.Match[str]], Replacements]:
 
 def _raised(draft: Draft) -> Callable[[re.Match[str]], Replacements]:
     text, found = draft.text, draft.scan()
+    strings, comments = dict(found.strings), {begin for begin, _ in found.comments}
 
     def replacements(match: re.Match[str]) -> Replacements:
-        end = _statement_end(text, found, match.end())
+        end = _statement_end(text, strings, comments, match.end())
         return [(match.start("comma"), match.end("comma"), "("), (end, end, ")")]
 
     return replacements
 
 
-def _statement_end(text: str, found: Scan, start: int) -> int:
-    """Where the simple statement that `start` stands in ends: at a semicolon, a comment or an unbracketed line end."""
-    skipped = dict(found.strings)
-    comments = {begin for begin, _ in found.comments}
+def _statement_end(text: str, skipped: Mapping[int, int], comments: Collection[int], start: int) -> int:
+    """Where the simple statement that `start` stands in ends: at a semicolon, a comment or an unbracketed line end.
+
+    `skipped` has the strings of the text, `comments` the places where its comments begin.
+    """
     depth, at = 0, start
     while at < len(text):
         if at in skipped:

@@ -9,8 +9,10 @@ from functools import cached_property
 
 from dnnfix.source import names
 from dnnfix.source.known import words
-from dnnfix.source.scopes import COMPREHENSIONS, SCOPES, Binding, Definition, Imported, Index, Scope, index
-from dnnfix.source.tree import Tree
+from dnnfix.source.scope import COMPREHENSIONS, SCOPES, Binding, Definition, Imported, Index, Scope
+from dnnfix.source.scopes import index
+from dnnfix.source.straight import value_at
+from dnnfix.source.tree import Tree, position
 
 _BUILTINS = words("""abs all any bool bytes callable dict dir enumerate eval exec filter float format getattr hasattr hash id input
     int isinstance issubclass iter len list locals map max min next object open ord pow print property range repr
@@ -61,12 +63,12 @@ class Resolver:
     def all_calls(self) -> tuple[ast.Call, ...]:
         """Every call in source order."""
         calls = [call for _, call in self._calls_in_scope]
-        return tuple(sorted(calls, key=_position))
+        return tuple(sorted(calls, key=position))
 
     def calls(self, *qualified: str) -> Iterator[ast.Call]:
         """The calls of what has one of the canonical names, in source order."""
         found = [call for name in dict.fromkeys(qualified) for call in self._calls_by_name.get(name, ())]
-        yield from sorted(found, key=_position) if len(qualified) > 1 else found
+        yield from sorted(found, key=position) if len(qualified) > 1 else found
 
     def qualified(self, expr: ast.expr) -> str | None:
         """The canonical name of what `expr` refers to; `None` when unknown or when bindings disagree."""
@@ -81,11 +83,11 @@ class Resolver:
     def bindings(self, expr: ast.expr, at: ast.AST | None = None) -> tuple[ast.expr, ...]:
         """The values that `expr`, a name or `self.attribute`, is bound to; empty when one of them is unknown."""
         values = self._values(expr, self._scope_for(expr))
-        found = sorted((v for v in values or () if isinstance(v, ast.expr)), key=_position)
+        found = sorted((v for v in values or () if isinstance(v, ast.expr)), key=position)
         if not found or len(found) != len(values or ()):
             return ()
         if at is not None and len(found) > 1:
-            last = self._reaching(found, at)
+            last = value_at(self._tree, self.scope_of, found, at)
             return (last,) if last is not None else tuple(found)
         return tuple(found)
 
@@ -126,7 +128,8 @@ class Resolver:
         for statement in self._tree.module.body:
             if isinstance(statement, ast.Import):
                 found.update((alias.name, alias.name) for alias in statement.names if not alias.asname)
-        found.update((name, "") for name, values in module.names.items() if values and name not in dict(found))
+        imported = {name for name, _ in found}
+        found.update((name, "") for name, values in module.names.items() if values and name not in imported)
         return frozenset(found)
 
     # --- scopes
@@ -196,7 +199,7 @@ class Resolver:
                 if len(found) == 1:
                     by_name[found.pop()].append(call)
         for calls in by_name.values():
-            calls.sort(key=_position)
+            calls.sort(key=position)
         return by_name
 
     def _written(self, expr: ast.expr, scope: Scope, depth: int) -> tuple[str, ...]:
@@ -261,35 +264,6 @@ class Resolver:
                 return frozenset(["keras"])
         return frozenset()
 
-    # --- which assignment holds at a place
-
-    def _reaching(self, values: list[ast.expr], at: ast.AST) -> ast.expr | None:
-        """The one of `values` that is the name's value at `at`, where the straight line of statements tells it."""
-        place = _position(at)[:2]
-        scope = self.scope_of(at)
-        before = [v for v in values if self.scope_of(v) is scope and _position(v)[:2] < place]
-        if not before or len([v for v in values if self.scope_of(v) is not scope]) > 0:
-            return None
-        last = self._tree.statement_of(before[-1])
-        if self._tree.statement_of(at) is last:
-            before.pop()
-            if not before:
-                return None
-            last = self._tree.statement_of(before[-1])
-        block = self._tree.parent(last)
-        above: ast.AST | None = at
-        while above is not None and self._tree.parent(above) is not block:
-            above = self._tree.parent(above)
-            if isinstance(above, (ast.For, ast.While, ast.AsyncFor)) and self._assigned_in(above, values):
-                return None
-        if above is None or not _same_list(block, last, above):
-            return None
-        return before[-1]
-
-    def _assigned_in(self, loop: ast.AST, values: list[ast.expr]) -> bool:
-        inside = self._tree.site(loop)
-        return any(inside.encloses(self._tree.site(value)) for value in values)
-
 
 def _framework(name: str) -> tuple[str, ...]:
     root = name.partition(".")[0]
@@ -348,15 +322,3 @@ def _inside(scope: ast.AST, child: ast.AST, trail: list[ast.AST]) -> bool:
         first = scope.generators[0]
         return not (child is first and len(trail) > 1 and trail[-2] is first.iter)
     return True
-
-
-def _same_list(block: ast.AST | None, first: ast.AST, second: ast.AST) -> bool:
-    """Whether two children of a node stand in the same list of statements."""
-    for _, value in ast.iter_fields(block) if block is not None else ():
-        if isinstance(value, list) and first in value:
-            return second in value
-    return False
-
-
-def _position(node: ast.AST) -> tuple[int, int, int, int]:
-    return node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0  # type: ignore[attr-defined]

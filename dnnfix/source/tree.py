@@ -158,3 +158,8 @@ def first_line(statement: ast.stmt) -> int:
     """The line on which a statement begins, its decorators included."""
     decorators = getattr(statement, "decorator_list", None)
     return min([statement.lineno, *(d.lineno for d in decorators)]) if decorators else statement.lineno
+
+
+def position(node: ast.AST) -> tuple[int, int, int, int]:
+    """Where a node that has a place stands, for putting nodes in the order of the source."""
+    return node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0  # type: ignore[attr-defined]

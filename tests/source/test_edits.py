@@ -10,6 +10,7 @@ from dnnfix.errors import EditError, NestedSitesError, SiteNotFoundError
 from dnnfix.records import (
     DeleteElement,
     Edit,
+    Enclose,
     InsertElement,
     RemoveArgument,
     RenameArgument,
@@ -251,13 +252,31 @@ def test_edits_at_several_sites_are_made_in_one_pass() -> None:
     assert apply_edits(source, edits).decode() == "a = L(0)\nb = L(0)\nc = S(L(0), F(), L(0))\n"
 
 
+def test_what_a_wrap_or_unwrap_leaves_as_it_is_may_be_edited_too() -> None:
+    source = read("x = f(g(a))\n")
+    call, inner = place(source, "f(g(a))"), place(source, "g(a)")
+    edits = [Wrap(call, "w(", ")"), Replace(place(source, "f"), "h"), Wrap(inner, "v(", ")")]
+    assert apply_edits(source, edits).decode() == "x = w(h(v(g(a))))\n"
+    assert apply_edits(source, [Unwrap(call, inner), Replace(place(source, "a"), "b")]).decode() == "x = g(b)\n"
+
+
+def test_statements_are_enclosed_and_edited_at_once() -> None:
+    text = 'for x in y:\n    a = f(x)\n    # why\n    print("""\nz""",\n          a)\nb = 1\n'
+    source = read(text)
+    first, last = Site(2, 5, 2, 13), Site(4, 5, 6, 13)
+    edits = [Enclose(first, last, "with g():"), Replace(Site(2, 9, 2, 10), "h")]
+    changed = '    with g():\n        a = h(x)\n        # why\n        print("""\nz""",\n              a)\n'
+    assert apply_edits(source, edits).decode() == f"for x in y:\n{changed}b = 1\n"
+    with pytest.raises(EditError):
+        apply_edits(source, [Enclose(first, last, "print(1)")])
+
+
 @pytest.mark.parametrize(
     "edits",
     [
         (Replace(Site(1, 5, 1, 12), "a"), Replace(Site(1, 7, 1, 11), "b")),
         (Replace(Site(1, 5, 1, 12), "a"), SetArgument(Site(1, 7, 1, 11), "b", "c")),
         (Wrap(Site(1, 7, 1, 11), "a(", ")"), Wrap(Site(1, 7, 1, 11), "b(", ")")),
-        (Wrap(Site(1, 5, 1, 12), "a(", ")"), Wrap(Site(1, 7, 1, 11), "b(", ")")),
         (SetArgument(Site(1, 5, 1, 12), "a", "b", 0), SetArgument(Site(1, 7, 1, 11), "b", "c")),
         (Unwrap(Site(1, 5, 1, 12), Site(1, 7, 1, 11)), Replace(Site(1, 5, 1, 12), "c")),
         (RemoveArgument(Site(1, 7, 1, 11), "a", 0), DeleteElement(Site(1, 7, 1, 11), 0)),
@@ -276,6 +295,7 @@ def test_nested_edits_of_different_text_are_made() -> None:
     assert edited(text, SetArgument(Site(1, 7, 1, 11), "a", "1"), Wrap(Site(1, 5, 1, 12), "", ".h()")) == (
         "y = f(g(x, a=1)).h()\n"
     )
+    assert edited(text, Wrap(Site(1, 5, 1, 12), "a(", ")"), Wrap(Site(1, 7, 1, 11), "b(", ")")) == "y = a(f(b(g(x))))\n"
     assert edited(text, Unwrap(Site(1, 5, 1, 12), Site(1, 7, 1, 11)), SetArgument(Site(1, 7, 1, 11), "a", "1")) == (
         "y = g(x, a=1)\n"
     )

@@ -104,7 +104,7 @@ def test_escapes_and_spacing_of_untouched_lines_stay() -> None:
 
 
 def test_a_cell_that_is_emptied_or_filled() -> None:
-    cells = [
+    cells: list[dict[str, Any]] = [
         {"cell_type": "code", "id": "a", "source": ["x = 1"]},
         {"cell_type": "code", "id": "b", "source": ["y = 2"]},
     ]
@@ -118,7 +118,7 @@ def test_a_cell_that_is_emptied_or_filled() -> None:
 
 
 def test_a_version_3_notebook() -> None:
-    cells = [{"cell_type": "code", "input": ["x = f(1)"], "language": "python"}]
+    cells: list[dict[str, Any]] = [{"cell_type": "code", "input": ["x = f(1)"], "language": "python"}]
     raw = json.dumps({"nbformat": 3, "metadata": {}, "worksheets": [{"cells": cells}]}).encode()
     source = read(raw, "n.ipynb")
     assert source.text == "x = f(1)"
@@ -126,7 +126,7 @@ def test_a_version_3_notebook() -> None:
 
 
 def test_a_cell_that_is_not_python_is_left_out_and_told() -> None:
-    cells = [
+    cells: list[dict[str, Any]] = [
         {"cell_type": "code", "id": "a", "source": ["what is this thing\n", "and that one too"]},
         {"cell_type": "code", "id": "b", "source": ["%%backend tensorflow\n", "y = f(2)"]},
         {"cell_type": "code", "id": "c", "source": "z = '\ud800'"},
@@ -139,7 +139,7 @@ def test_a_cell_that_is_not_python_is_left_out_and_told() -> None:
 
 
 def test_a_byte_order_mark_and_windows_line_ends_stay() -> None:
-    cells = [{"cell_type": "code", "id": "a", "source": ["x = 1\r\n", "y = f(2)\r\n"]}]
+    cells: list[dict[str, Any]] = [{"cell_type": "code", "id": "a", "source": ["x = 1\r\n", "y = f(2)\r\n"]}]
     raw = codecs.BOM_UTF8 + notebook(cells, indent=1).replace(b"\n", b"\r\n")
     source = read(raw, "n.ipynb")
     after = apply_edits(source, [InsertAfter(place(source, "x = 1"), "z = 3")])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dnnfix.errors import EditError, NestedSitesError, SiteNotFoundError
-from dnnfix.records import AddImport, Delete, InsertAfter, InsertBefore, Replace, SetArgument, Site
+from dnnfix.records import AddImport, Delete, Enclose, InsertAfter, InsertBefore, Replace, SetArgument, Site
 from tests.source.helpers import edited, place, read
 
 BLOCK = "for i in j:\n    k(i)\n"
@@ -191,3 +191,17 @@ def test_an_import_and_other_edits_of_the_first_line() -> None:
     assert edited("x = f(1)\n", AddImport("import a"), AddImport("import b"), Replace(Site(1, 5, 1, 9), "a.g()")) == (
         "import a\nimport b\nx = a.g()\n"
     )
+
+
+def test_statements_are_put_under_a_header() -> None:
+    text = "def f():\r\n    # lead\r\n    x = g(1)\r\n    if x: y\r\n    s = '''\r\n q\r\n'''  # c\r\n    z\r\n"
+    source = read(text)
+    first, last = place(source, "x = g(1)"), place(source, "s = '''\n q\n'''")
+    assert edited(text, Enclose(first, last, "with h():"), SetArgument(place(source, "g(1)"), "a", "2")) == (
+        "def f():\r\n    # lead\r\n    with h():\r\n        x = g(1, a=2)\r\n        if x: y\r\n"
+        "        s = '''\r\n q\r\n'''  # c\r\n    z\r\n"
+    )
+    with pytest.raises(EditError):
+        edited(text, Enclose(first, place(source, "y"), "with h():"))
+    with pytest.raises(EditError):
+        edited(text, Enclose(first, first, "h()"))
