@@ -18,6 +18,7 @@ from dnnfix.api import (
     Symptom,
     Wrap,
     component_kind,
+    layer_facts,
     spell,
 )
 
@@ -183,6 +184,17 @@ class Model(Module):
     )
     rejects = (
         Reject(
+            "layers without weights",
+            """\
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.pools = [nn.MaxPool2d(2), nn.MaxPool2d(3)]
+""",
+        ),
+        Reject(
             "the list becomes a Sequential",
             """\
 from torch import nn
@@ -261,7 +273,9 @@ def _layers(subject: Subject, owner: ast.ClassDef, attribute: str, value: ast.ex
         elements, container = [*value.elts, *_appended(owner, attribute)], "list"
     else:
         return [], ""
-    return (elements if all(_makes_layer(subject, element) for element in elements) else []), container
+    made = [_made(subject, element) for element in elements]
+    known = all(kind is not None for kind in made)
+    return (elements if known and "weighted" in made else []), container
 
 
 def _appended(owner: ast.ClassDef, attribute: str) -> Iterator[ast.expr]:
@@ -272,15 +286,20 @@ def _appended(owner: ast.ClassDef, attribute: str) -> Iterator[ast.expr]:
                 yield node.args[-1]
 
 
-def _makes_layer(subject: Subject, element: ast.expr) -> bool:
+def _made(subject: Subject, element: ast.expr) -> str | None:
+    """`weighted` for an expression that makes a layer with weights or a module of the program, `plain` for another
+    layer, `None` for anything else."""
     made = subject.source.constructor(element)
     if made is None:
-        return False
+        return None
     name = subject.source.qualified(made.func)
-    if name is not None:
-        return name.startswith("torch.nn.") and component_kind(name) in ("layer", "model")
-    definition = subject.source.definition(made.func)
-    return isinstance(definition, ast.ClassDef) and definition in list(_modules(subject))
+    if name is None:
+        definition = subject.source.definition(made.func)
+        return "weighted" if isinstance(definition, ast.ClassDef) and definition in list(_modules(subject)) else None
+    if not name.startswith("torch.nn.") or component_kind(name) not in ("layer", "model"):
+        return None
+    facts = layer_facts(name)
+    return "weighted" if component_kind(name) == "model" or (facts is not None and facts.gives) else "plain"
 
 
 def _registered(owner: ast.ClassDef, attribute: str, called: set[str]) -> bool:
