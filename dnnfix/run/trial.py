@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import time
@@ -23,6 +24,8 @@ TRACE_BYTES = 128 * 2**20
 LINE_BYTES = 8 * 2**20
 _CHUNK = 1 << 18
 
+_AT = re.compile(r'File "(?:/scratch|[^"]*/trial-\d+)/work/[^"/]+/([^"]+)", line (\d+)')
+_STACK = "Stack (most recent call first):"
 _FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP}
 _BEYOND = {
     "memory": (RunOutcome.OUT_OF_MEMORY, "more memory than the budget of {memory} bytes"),
@@ -159,7 +162,10 @@ class Trial:
             self.notes.append(f"the program printed {self._printed.total} bytes, of which most are left out")
         seconds = self._reader.seconds or _number(report.get("seconds")) or time.monotonic() - self._begun
         peak = max(self._reader.peak_memory, int(_number(report.get("peak"))))
-        return self._reader.finish(outcome, detail, seconds, peak, self._printed.text(), self.notes)
+        printed = self._printed.text()
+        if report.get("killed_for") == "seconds" and _STACK in printed:
+            printed = printed.rpartition(_STACK)[0]
+        return self._reader.finish(outcome, detail, seconds, peak, printed, self.notes)
 
     def _take(self, data: bytes) -> None:
         self._bytes += len(data)
@@ -188,12 +194,21 @@ class Trial:
                     RunOutcome.BUDGET,
                     f"all {budget.steps} steps were done, and {budget.seconds:g} s were over after them",
                 )
-            return RunOutcome.TIMEOUT, f"{budget.seconds:g} s were over after {len(reader.steps)} optimizer steps"
+            return RunOutcome.TIMEOUT, (
+                f"{budget.seconds:g} s were over after {len(reader.steps)} optimizer steps{self._where()}"
+            )
         if reason in _BEYOND:
             outcome, words = _BEYOND[str(reason)]
             allowed = words.format(memory=budget.memory, processes=budget.processes, disk=budget.disk)
             return outcome, allowed if reason == "cancelled" else f"the program used {allowed}"
         return self._ended_by_itself(report)
+
+    def _where(self) -> str:
+        """The line of user code that was running, as the trial printed it before it was ended."""
+        printed = self._printed.text()
+        last = printed.rfind(_STACK)
+        found = _AT.search(printed, last) if last >= 0 else None
+        return f", at line {found[2]} of {found[1]}" if found else ""
 
     def _ended_by_itself(self, report: dict[str, object]) -> tuple[RunOutcome, str]:
         """The end of a process that wrote no end."""

@@ -337,6 +337,8 @@ def test_time_is_bounded(run: Run, lasting: str) -> None:
     trace = run(lasting, seconds=1.0)
     assert trace.outcome is RunOutcome.TIMEOUT
     assert time.monotonic() - begun < 6
+    assert trace.printed == ""
+    assert ("at line" in trace.detail) == (not lasting.startswith(("import signal", "import threading"))), trace.detail
 
 
 DAEMON = """

@@ -15,7 +15,15 @@ _STANDS_FOR = {"torchvision": "torch", "torchaudio": "torch", "lightning": "torc
 _TORCH_WORDS = ("torch.nn", "nn.Module", "torch.optim", "optim.", "torch.autograd", "lightning")
 _KERAS_WORDS = tuple(
     "keras" + word
-    for word in (".layers", ".models", ".Model", ".Sequential", " import layers", " import models", " import Sequential")
+    for word in (
+        ".layers",
+        ".models",
+        ".Model",
+        ".Sequential",
+        " import layers",
+        " import models",
+        " import Sequential",
+    )
 )
 """Words of programs that build a Keras model, on torch as the backend mostly; others use Keras for its data sets."""
 _FILES = 200

@@ -6,6 +6,7 @@ The supervisor is a fork of the zygote and runs no user code. The trial is a for
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import shutil
@@ -22,6 +23,8 @@ START_SECONDS = 90.0
 """How long a trial may take to import its frameworks before its own time begins to count."""
 LOOK_EVERY = 0.05
 """Seconds between two looks at what the trial uses."""
+WHERE = signal.SIGUSR2
+"""The signal on which a trial prints where it is."""
 
 
 def supervise(channel: socket.socket, descriptors: List[int], settings: Dict[str, Any]) -> None:
@@ -94,12 +97,20 @@ def _stand_over(
         if (woken is not None and woken.si_signo == signal.SIGTERM) or _left(channel):
             reason = reason or "cancelled"
         if reason:
+            if reason == "seconds" and running:
+                _ask_where(process)
             _end(process, settings)
             _done, status, used = os.wait4(process, 0)
             break
     killed = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
     return {"killed_for": reason, "signal": killed, "code": code, "peak": max(use.peak, used.ru_maxrss * 1024)}
+
+
+def _ask_where(process: int) -> None:
+    """Have the trial print the line that it is at; a program that refuses to is not waited for."""
+    os.kill(process, WHERE)
+    time.sleep(LOOK_EVERY)
 
 
 def _end(process: int, settings: Dict[str, Any]) -> None:
@@ -146,6 +157,7 @@ def _prepare_and_run(job: Dict[str, Any], keep: List[int], settings: Dict[str, A
     trace, output, bundle, announce = keep
     wire.attach(trace)
     os.setsid()
+    _first_to_go()
     _standard_streams(output)
     if settings.get("nested"):
         isolate.hide(settings, int(job["budget"]["disk"]))
@@ -158,8 +170,18 @@ def _prepare_and_run(job: Dict[str, Any], keep: List[int], settings: Dict[str, A
     confine.lock(settings, [settings["scratch"]], [target for _path, target in job.get("links", ())])
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
+    faulthandler.register(WHERE, file=2, all_threads=False)
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
     return program.run(job, scratch.source_of(job), top, trace, announce)
+
+
+def _first_to_go() -> None:
+    """Where the machine runs out of memory, it is the trial that the kernel ends."""
+    try:
+        with open("/proc/self/oom_score_adj", "w") as stream:
+            stream.write("1000")
+    except OSError:
+        return
 
 
 def _standard_streams(output: int) -> None:
