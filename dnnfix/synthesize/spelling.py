@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from dnnfix.records import AddImport
+from dnnfix.records import AddImport, Edit
 from dnnfix.source.names import canonical
 from dnnfix.subject import Subject
 
@@ -73,3 +73,33 @@ def _imported(subject: Subject) -> dict[str, str]:
                 if item.name != "*":
                     bound[item.asname or item.name] = canonical(f"{statement.module}.{item.name}")
     return bound
+
+
+def sibling(subject: Subject, like: ast.expr, name: str) -> tuple[str, tuple[Edit, ...]] | None:
+    """How to write `name` from the module that `like` (the function of a call) comes from, and the import it needs.
+
+    `nn.Linear` gives `nn.Flatten`; an imported `Dense` gives `Flatten` and, where it is not imported yet, its import.
+    `None` where the module cannot be told.
+    """
+    if isinstance(like, ast.Attribute):
+        return f"{subject.text(subject.source.site(like.value))}.{name}", ()
+    written = subject.source.written(like)
+    if written is None or "." not in written:
+        return None
+    module = written.rpartition(".")[0]
+    if any(bound == name for bound, _ in subject.source.imported_names) or _starred(subject, module):
+        return name, ()
+    return name, (AddImport(f"from {module} import {name}"),)
+
+
+def _starred(subject: Subject, module: str) -> bool:
+    return any(
+        isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
+        and (node.module == module or module.startswith(f"{node.module}."))
+        for node in subject.source.tree.body
+    )  # fmt: skip
+
+
+def imports(subject: Subject, name: str) -> bool:
+    """Whether the program has the module under exactly this name (`torch`)."""
+    return (name, name) in subject.source.imported_names
