@@ -255,7 +255,7 @@ def test_edits_at_several_sites_are_made_in_one_pass() -> None:
 def test_what_a_wrap_or_unwrap_leaves_as_it_is_may_be_edited_too() -> None:
     source = read("x = f(g(a))\n")
     call, inner = place(source, "f(g(a))"), place(source, "g(a)")
-    edits = [Wrap(call, "w(", ")"), Replace(place(source, "f"), "h"), Wrap(inner, "v(", ")")]
+    edits: list[Edit] = [Wrap(call, "w(", ")"), Replace(place(source, "f"), "h"), Wrap(inner, "v(", ")")]
     assert apply_edits(source, edits).decode() == "x = w(h(v(g(a))))\n"
     assert apply_edits(source, [Unwrap(call, inner), Replace(place(source, "a"), "b")]).decode() == "x = g(b)\n"
 

@@ -148,9 +148,8 @@ def edits_for(source: Source, choose: random.Random) -> list[Edit]:
         found.append(choose.choice(kinds))
     for statement in choose.sample(statements, min(2, len(statements))):
         site = source.site(statement)
-        found.append(
-            choose.choice([InsertBefore(site, "added = 1\nmore()"), InsertAfter(site, "if a:\n    b"), Delete(site)])
-        )
+        around: list[Edit] = [InsertBefore(site, "added = 1\nmore()"), InsertAfter(site, "if a:\n    b"), Delete(site)]
+        found.append(choose.choice(around))
     return found
 
 
