@@ -264,7 +264,7 @@ def test_statements_are_enclosed_and_edited_at_once() -> None:
     text = 'for x in y:\n    a = f(x)\n    # why\n    print("""\nz""",\n          a)\nb = 1\n'
     source = read(text)
     first, last = Site(2, 5, 2, 13), Site(4, 5, 6, 13)
-    edits = [Enclose(first, last, "with g():"), Replace(Site(2, 9, 2, 10), "h")]
+    edits: list[Edit] = [Enclose(first, last, "with g():"), Replace(Site(2, 9, 2, 10), "h")]
     changed = '    with g():\n        a = h(x)\n        # why\n        print("""\nz""",\n              a)\n'
     assert apply_edits(source, edits).decode() == f"for x in y:\n{changed}b = 1\n"
     with pytest.raises(EditError):
