@@ -26,10 +26,22 @@ from dnnfix.detect.shapes import (
     image_behind,
     keeps_shape,
     known,
+    label_count,
+    model_output,
     sized_producer,
     stated_keras_input,
+    way_back,
 )
 from dnnfix.detect.versions import ApiChange, Hit
+from dnnfix.detect.values import (
+    LossUse,
+    binary,
+    edge_calls,
+    extent,
+    loss_uses,
+    outside,
+    whole,
+)
 from dnnfix.network.facts import *  # noqa: F403
 from dnnfix.records import (
     AddImport,
@@ -68,9 +80,21 @@ from dnnfix.records import (
     Verdict,
     Wrap,
 )
+from dnnfix.source.arithmetic import number
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.ends import EndChange, both_ends, short
+from dnnfix.synthesize.losses import (
+    add_activation,
+    change_activation,
+    change_loss,
+    for_one_unit,
+    rename,
+    set_from_logits,
+    set_width,
+    torch_import,
+    wrap_input,
+)
 from dnnfix.synthesize.recipes import (
     added_by_statement,
     argument,
@@ -81,8 +105,9 @@ from dnnfix.synthesize.recipes import (
     remove_constructor_argument,
     set_constructor_argument,
 )
-from dnnfix.synthesize.sizes import SizeChange, made_as, named_sizes, number, size_changes, spelled
+from dnnfix.synthesize.sizes import SizeChange, made_as, named_sizes, size_changes, spelled
 from dnnfix.synthesize.spelling import Spelling, spell
+from dnnfix.synthesize.spelling import imports, sibling
 from dnnfix.template import Example, FixTemplate, Reject
 from dnnfix.validate.evidence import Evidence, Pair
 from dnnfix.validate.learning import Decision, decide, difference, score, threshold

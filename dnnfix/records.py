@@ -255,6 +255,24 @@ class DeleteElement:
 
 
 @dataclass(frozen=True, slots=True)
+class Enclose:
+    """Put the statements from the one at `first` to the one at `last` of its block under the header `code`.
+
+    The header is a compound statement's line, such as `with torch.no_grad():`; the statements are only indented, so
+    that other edits may change what is in them.
+    """
+
+    first: Site
+    last: Site
+    code: str
+
+    @property
+    def site(self) -> Site:
+        """From the first to the last statement."""
+        return Site(self.first.line, self.first.column, self.last.end_line, self.last.end_column, self.first.path)
+
+
+@dataclass(frozen=True, slots=True)
 class Delete:
     """Take the whole statement at `site` away; a block left empty gets `pass`."""
 
@@ -285,6 +303,7 @@ Edit: TypeAlias = (
     | InsertAfter
     | InsertElement
     | DeleteElement
+    | Enclose
     | Delete
     | AddImport
 )

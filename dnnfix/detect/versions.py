@@ -31,6 +31,8 @@ from dnnfix.records import (
     Symptom,
     Trace,
 )
+from dnnfix.errors import EditError
+from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.template import FixTemplate
@@ -96,14 +98,12 @@ class ApiChange(FixTemplate):
         if own is None or not own.edits:
             yield Decline(own.decline if own is not None and own.decline else "there is no replacement to put in its place")
             return
-        every = [hit for hit in migration(subject) if hit != own]
-        every = sorted([own, *(hit for hit in every if hit.edits and not _silenced(subject.source, hit))], key=_place)
+        others = [hit for hit in migration(subject) if hit.edits and not _silenced(subject.source, hit)]
+        every = _compatible(subject.source, own, others)
         yield self._together(finding, every, prior=0.95)
         safe = [hit for hit in every if hit.safe]
-        if own.safe and len(safe) < len(every):
+        if subject.trace is None and own.safe and len(safe) < len(every):
             yield self._together(finding, safe, prior=0.6)
-        if len(every) > 1 and safe != [own]:
-            yield self._together(finding, [own], prior=0.4)
 
     def _together(self, finding: Finding, hits: list[Hit], prior: float) -> Candidate:
         edits = tuple(dict.fromkeys(edit for hit in hits for edit in hit.edits))
@@ -111,6 +111,26 @@ class ApiChange(FixTemplate):
         title = "; ".join(titles[:3]) + (f"; and {len(titles) - 3} more changes" if len(titles) > 3 else "")
         level = Applicability.SAFE if all(hit.safe for hit in hits) else Applicability.UNSAFE
         return self.candidate(finding, title, *edits, applicability=level, prior=prior)
+
+
+def _compatible(source: Source, own: Hit, others: list[Hit]) -> list[Hit]:
+    """The hit with those others whose edits can be carried out along with its own, in source order."""
+    every = sorted({own, *others}, key=_place)
+    if _applies(source, every):
+        return every
+    chosen = [own]
+    for hit in others:
+        if hit != own and _applies(source, [*chosen, hit]):
+            chosen.append(hit)
+    return sorted(chosen, key=_place)
+
+
+def _applies(source: Source, hits: list[Hit]) -> bool:
+    try:
+        apply_edits(source, [edit for hit in hits for edit in hit.edits])
+    except EditError:
+        return False
+    return True
 
 
 def migration(subject: Subject) -> tuple[Hit, ...]:

@@ -16,6 +16,7 @@ from dnnfix.records import (
     Delete,
     DeleteElement,
     Edit,
+    Enclose,
     InsertAfter,
     InsertBefore,
     InsertElement,
@@ -90,6 +91,8 @@ def _changes(source: Source, edits: list[Edit]) -> list[TextChange]:
             by_site.setdefault(each.site, []).append(each)
         elif isinstance(each, (InsertBefore, InsertAfter)):
             changes += statements.insert(tree, each)
+        elif isinstance(each, Enclose):
+            changes += statements.enclose(tree, each)
         elif isinstance(each, (Replace, Wrap, Unwrap)):
             changes += _whole(tree, each)
     for site, group in by_site.items():
@@ -123,8 +126,15 @@ def _whole(tree: Tree, each: Replace | Wrap | Unwrap) -> list[TextChange]:
 def _refuse_nested(edits: list[Replace | Wrap | Unwrap | Delete]) -> None:
     for number, first in enumerate(edits):
         for second in edits[number + 1 :]:
-            if first.site.overlaps(second.site):
+            if first.site.overlaps(second.site) and not (_leaves(first, second) or _leaves(second, first)):
                 raise NestedSitesError(f"The edits at {first.site} and {second.site} touch the same text.")
+
+
+def _leaves(outer: Replace | Wrap | Unwrap | Delete, inner: Replace | Wrap | Unwrap | Delete) -> bool:
+    """Whether `outer` leaves the text of `inner` as it is, so that both can be carried out."""
+    if isinstance(outer, Wrap):
+        return outer.site.encloses(inner.site) and outer.site != inner.site
+    return isinstance(outer, Unwrap) and outer.inner.encloses(inner.site)
 
 
 def _within(tree: Tree, site: Site) -> bool:

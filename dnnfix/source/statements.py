@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dnnfix.errors import EditError, SiteNotFoundError
-from dnnfix.records import AddImport, Delete, InsertAfter, InsertBefore, Replace, Site
+from dnnfix.records import AddImport, Delete, Enclose, InsertAfter, InsertBefore, Replace, Site
 from dnnfix.source.changes import TextChange
 from dnnfix.source.parse import Unparsable, parse
-from dnnfix.source.scan import indented
+from dnnfix.source.scan import indented, scan
 from dnnfix.source.tree import Tree, first_line
 
 
@@ -44,6 +44,32 @@ def replace_statement(tree: Tree, edit: Replace, statement: ast.stmt) -> list[Te
     if place.following is not None or (place.preceding is not None and _is_compound(code)):
         raise EditError(f"The statement at {edit.site} shares its line, which {code.splitlines()[0]!r} cannot.")
     return [*_own_line(tree, place), change] if place.header or place.preceding is not None else [change]
+
+
+def enclose(tree: Tree, edit: Enclose) -> list[TextChange]:
+    """A header above the statements, and each of their lines indented by one level."""
+    first, last = statement_at(tree, edit.first), statement_at(tree, edit.last)
+    block = _block(tree, first)
+    if last not in block or block.index(last) < block.index(first):
+        raise EditError(f"{edit.last} is not behind {edit.first} in one block.")
+    header = edit.code.strip()
+    try:
+        parse(f"{header}\n    pass")
+    except Unparsable as error:
+        raise EditError(f"The edit's code is no header of a block ({error}). Received: {edit.code!r}") from None
+    top, bottom = _Place.of(tree, first), _Place.of(tree, last)
+    shared = top.header or top.preceding is not None or bottom.following is not None or top.is_elif
+    if shared or ";" in tree.lines[bottom.last - 1].partition("#")[0][tree.site(last).end_column - 1 :]:
+        raise EditError(f"The statement at {edit.first} or {edit.last} shares its line with others.")
+    step = "\t" if top.indent.endswith("\t") else "    "
+    start = tree.starts[top.first - 1]
+    changes = [TextChange(start, start, f"{top.indent}{header}\n", whole_lines=True, like=top.first, stacks=True)]
+    inside = scan(tree.text).inside
+    for number in range(top.first, bottom.last + 1):
+        if tree.lines[number - 1].strip() and number - 1 not in inside:
+            place = tree.starts[number - 1] + len(tree.lines[number - 1]) - len(tree.lines[number - 1].lstrip())
+            changes.append(TextChange(place, place, step, stacks=True))
+    return changes
 
 
 def delete(tree: Tree, edits: Sequence[Delete]) -> list[TextChange]:
@@ -209,9 +235,7 @@ def _deletion(tree: Tree, statement: ast.stmt, *, keep: bool) -> list[TextChange
 
 def _statements(code: str) -> str:
     """The statements of an edit without the indentation that they share. Raises `EditError` where it is no code."""
-    lines = (
-        code.expandtabs(4).strip("\n").rstrip().split("\n") if "\t" in code else code.strip("\n").rstrip().split("\n")
-    )
+    lines = code.strip("\n").rstrip().split("\n")
     margin = len(lines[0]) - len(lines[0].lstrip())
     text = "\n".join(line[margin:] if not line[:margin].strip() else line for line in lines)
     try:
