@@ -9,6 +9,7 @@ from math import prod
 
 from dnnfix.network.facts import KEEPS_VALUES, activation_of, argument_position, layer_facts, stated_output
 from dnnfix.records import Call, Site, Value
+from dnnfix.source.arithmetic import number
 from dnnfix.subject import Subject
 
 MAX_STEPS = 64
@@ -211,3 +212,58 @@ def positional_argument(node: ast.Call, name: str, argument: str) -> ast.expr | 
     if place is None or place >= len(node.args) or any(isinstance(one, ast.Starred) for one in node.args[: place + 1]):
         return None
     return node.args[place]
+
+
+def model_output(subject: Subject, value: Value) -> Value:
+    """The value as the model's graph knows it: Keras runs a model on real tensors that the graph did not make."""
+    if value.producer is not None or value.shape is None:
+        return value
+    for call in reversed(subject.network.calls):
+        if call.name.startswith("keras.models.") or call.name == "keras.Model":
+            for output in call.inputs:
+                if output.producer is not None and _same_but_batch(output.shape, value.shape):
+                    return output
+    return value
+
+
+def _same_but_batch(first: Sequence[int | None] | None, second: Sequence[int | None]) -> bool:
+    if first is None or len(first) != len(second):
+        return False
+    return all(a is None or b is None or a == b for a, b in zip(first[1:], second[1:], strict=True))
+
+
+def way_back(subject: Subject, value: Value) -> list[Call]:
+    """The calls that made the value, the last one first, along first inputs."""
+    found: list[Call] = []
+    call = subject.network.producer(value)
+    while call is not None and len(found) < MAX_STEPS and call not in found:
+        found.append(call)
+        call = subject.network.producer(call.inputs[0]) if call.inputs else None
+    return found
+
+
+RANDOM_BOUNDS = frozenset({"torch.randint", "numpy.random.randint", "torch.randint_like"})
+
+
+def label_count(subject: Subject, target: Value) -> int | None:
+    """How many classes integer labels speak of: one more than the largest that was seen or that can be drawn."""
+    highest = [target.high] if target.high is not None else []
+    for call in subject.network.calls:
+        for value in call.inputs:
+            if value.site is not None and value.site == target.site and value.high is not None and value.origin == "data":
+                highest.append(value.high)
+    if not highest or target.low is None or target.low < 0 or not all(high == int(high) for high in highest):
+        return None
+    return max(int(max(highest)) + 1, _drawn(subject, target) or 0)
+
+
+def _drawn(subject: Subject, target: Value) -> int | None:
+    """The bound given to the random generator that made the value, where it is written as a number."""
+    node = subject.node(target.site)
+    if isinstance(node, ast.Name):
+        bound = subject.source.bindings(node, node)
+        node = bound[0] if len(bound) == 1 else node
+    if not isinstance(node, ast.Call) or subject.source.qualified(node.func) not in RANDOM_BOUNDS:
+        return None
+    numbers = [number(given) for given in node.args[:2]]
+    return numbers[1] if len(numbers) > 1 and numbers[1] is not None else numbers[0] if numbers else None

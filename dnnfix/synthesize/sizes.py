@@ -13,6 +13,7 @@ from math import prod
 
 from dnnfix.network.facts import argument_position, signature
 from dnnfix.records import Call, Component, Edit, Replace, SetArgument
+from dnnfix.source.arithmetic import number
 from dnnfix.subject import Subject
 from dnnfix.synthesize.recipes import argument
 
@@ -30,32 +31,6 @@ class SizeChange:
     edits: tuple[Edit, ...]
     written: str
     prior: float
-
-
-def number(node: ast.expr | None) -> int | None:
-    """The value of an expression of whole numbers; `None` where anything else takes part."""
-    match node:
-        case ast.Constant(value=int() as value) if not isinstance(value, bool):
-            return value
-        case ast.UnaryOp(op=ast.USub(), operand=inner):
-            inside = number(inner)
-            return -inside if inside is not None else None
-        case ast.BinOp(left=left, op=operator, right=right):
-            a, b = number(left), number(right)
-            if a is None or b is None or max(abs(a), abs(b)) > 10**9:
-                return None
-            match operator:
-                case ast.Add():
-                    return a + b
-                case ast.Sub():
-                    return a - b
-                case ast.Mult():
-                    return a * b
-                case ast.FloorDiv() if b:
-                    return a // b
-                case ast.Pow() if 0 <= b <= 30 and abs(a) <= 16:
-                    return int(a**b)
-    return None
 
 
 def size_changes(

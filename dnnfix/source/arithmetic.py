@@ -1,0 +1,31 @@
+"""Whole numbers as programs write them: `128`, `16 * 5 * 5`, `2**10`."""
+
+from __future__ import annotations
+
+import ast
+
+
+def number(node: ast.expr | None) -> int | None:
+    """The value of an expression of whole numbers; `None` where anything else takes part."""
+    match node:
+        case ast.Constant(value=int() as value) if not isinstance(value, bool):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            inside = number(inner)
+            return -inside if inside is not None else None
+        case ast.BinOp(left=left, op=operator, right=right):
+            a, b = number(left), number(right)
+            if a is None or b is None or max(abs(a), abs(b)) > 10**9:
+                return None
+            match operator:
+                case ast.Add():
+                    return a + b
+                case ast.Sub():
+                    return a - b
+                case ast.Mult():
+                    return a * b
+                case ast.FloorDiv() if b:
+                    return a // b
+                case ast.Pow() if 0 <= b <= 30 and abs(a) <= 16:
+                    return int(a**b)
+    return None
