@@ -285,6 +285,25 @@ def test_training_without_an_optimizer_counts_steps_by_backward(observe: Observe
     assert "torch.Tensor.sub_" in seen.names()
 
 
+def test_backward_of_torch_autograd_is_one_backward(observe: Observe) -> None:
+    seen = observe(
+        """
+        import torch
+        w = torch.ones(2, requires_grad=True)
+        for i in range(20):
+            loss = (w ** 2).sum()
+            torch.autograd.backward(loss)
+            with torch.no_grad():
+                w -= 0.1 * w.grad
+                w.grad.zero_()
+        """,
+        steps=5,
+    )
+    assert len(seen.steps) == 5
+    assert [e["name"] for e in seen.of("loop")] == ["backward", "no_grad"] * 3
+    assert seen.text(seen.of("loop")[1]["site"]) == "torch.no_grad()"
+
+
 def test_an_optimizer_that_never_steps_is_cut_too(observe: Observe) -> None:
     seen = observe(
         """
@@ -375,3 +394,27 @@ def test_random_numbers_are_those_of_a_run_without_the_probe(observe: Observe) -
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
     assert observe(source, steps=100, experiments=everything).printed.split()[-2:] == plain.stdout.split()
+
+
+TWO_OPTIMIZERS = """
+import torch
+first, second = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
+ours = torch.optim.SGD(first.parameters(), lr=0.1)
+theirs = torch.optim.SGD(second.parameters(), lr=0.1)
+for i in range(40):
+    second(first(torch.ones(1, 2))).sum().backward()
+    ours.step()
+    if i % 5 == 4:
+        theirs.step()
+"""
+
+
+def test_an_optimizer_whose_turn_comes_late_still_counts(observe: Observe) -> None:
+    seen = observe(TWO_OPTIMIZERS, steps=20)
+    assert [p["optimized"] for p in seen.parameters.values()] == [True] * 4
+    assert all(p["update"] > 0 and p["gradient"] > 0 for p in seen.parameters.values())
+
+
+def test_an_optimizer_whose_turn_the_budget_took_is_unknown(observe: Observe) -> None:
+    seen = observe(TWO_OPTIMIZERS, steps=3)
+    assert [p["optimized"] for p in seen.parameters.values()] == [True, True, None, None]

@@ -27,7 +27,7 @@ from .torch_names import (
     is_user_class,
     kind_of,
 )
-from .torch_values import EDGES, at_edge, Ledger, keepable, tensors_in, traceable
+from .torch_values import EDGES, Ledger, at_edge, keepable, tensors_in, traceable
 from .torch_watch import Watch, in_tracing
 
 torch: Any = _torch

@@ -9,11 +9,11 @@ from typing import Any, Dict
 
 import torch as _torch
 
-from . import budget, sites, wire
+from . import budget, wire
 from .torch_arguments import Construction
 from .torch_calls import Recorder
 from .torch_components import Components
-from .torch_guard import Patches, Quiet, guarded, note
+from .torch_guard import Patches, Quiet, guarded, head_site, note
 from .torch_names import class_name, plain
 from .torch_values import tensors_in
 
@@ -107,7 +107,7 @@ class Loaders:
 
     @guarded
     def _report_cut(self) -> None:
-        site = _loop_site()
+        site = head_site()
         if str(site) not in self._cut:
             self._cut[str(site)] = True
             wire.emit("cut", site=site)
@@ -121,20 +121,7 @@ class Loaders:
     @guarded
     def _arrived(self, batch: Any) -> None:
         with Quiet():
-            site = _loop_site()
+            site = head_site()
             for tensor in tensors_in(batch):
                 if self._recorder.ledger.known(tensor) is None:
                     self._recorder.ledger.arrived(tensor, "data", site)
-
-
-def _loop_site() -> Any:
-    """The expression that a loop of the user's runs over, or the user's expression that asks for a batch."""
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        if sites.is_user_file(frame.f_code.co_filename):
-            site = sites.site_of(frame)
-            if site is not None and site[0] != site[2]:
-                return sites.line_site(frame.f_code.co_filename, site[0]) or site
-            return site
-        frame = frame.f_back
-    return None

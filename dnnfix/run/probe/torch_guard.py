@@ -8,11 +8,12 @@ runs inside `Quiet`, where nothing is recorded and no gradient is tracked.
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar
 
 import torch as _torch
 
-from . import wire
+from . import sites, wire
 
 torch: Any = _torch
 _MOST_NOTES = 8
@@ -70,6 +71,22 @@ def guarded(function: Function) -> Function:
             return None
 
     return wrapper  # type: ignore[return-value]
+
+
+def head_site() -> Any:
+    """The user's expression now running, or what its statement runs itself: the iterable of a loop, a `with`'s context.
+
+    The interpreter gives the whole statement as the place from which a loop asks for the next item.
+    """
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if sites.is_user_file(frame.f_code.co_filename):
+            site = sites.site_of(frame)
+            if site is not None and site[0] != site[2]:
+                return sites.line_site(frame.f_code.co_filename, site[0]) or site
+            return site
+        frame = frame.f_back
+    return None
 
 
 class Patches:

@@ -10,7 +10,7 @@ import torch as _torch
 
 from . import sites, wire
 from .torch_calls import Recorder
-from .torch_guard import Patches, Quiet, guarded
+from .torch_guard import Patches, Quiet, guarded, head_site
 
 torch: Any = _torch
 
@@ -142,7 +142,7 @@ class Loop:
 
     @guarded
     def _no_grad(self) -> None:
-        self.happened("no_grad")
+        self.happened("no_grad", head_site())
         self.evaluation_begins("no_grad")
 
 

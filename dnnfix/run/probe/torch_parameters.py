@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Set, Tuple
 
 import torch as _torch
 
-from . import sites, wire
+from . import budget, sites, wire
 from .torch_components import Components, members
 from .torch_guard import Quiet, guarded
 
@@ -124,6 +124,20 @@ class Parameters:
         """The gradients there are now."""
         return [known.tensor.grad for known in self._known.values() if known.tensor.grad is not None]
 
+    def _cut_off(self) -> Set[int]:
+        """The parameters of optimizers whose turn did not come before the budget ended."""
+        if not budget.used_up():
+            return set()
+        held = {id(tensor) for optimizer in self._components.optimizers for tensor in parameters_of(optimizer)}
+        return held - set(self._stepped)
+
+    def all_stepped(self) -> bool:
+        """Whether every optimizer of the program has made a step, and there is one."""
+        optimizers = self._components.optimizers
+        return bool(optimizers) and all(
+            any(id(tensor) in self._stepped for tensor in parameters_of(optimizer)) for optimizer in optimizers
+        )
+
     def names(self) -> Dict[int, str]:
         """The names by the identity of the tensors."""
         self.survey()
@@ -142,13 +156,14 @@ class Parameters:
                 held = parameters_of(optimizer)
                 fields = self._components.fields[component]
                 fields["parameters"] = [names.get(id(tensor), "unnamed%d" % n) for n, tensor in enumerate(held)]
+        waiting = self._cut_off()
         listed = [
             {
                 "name": known.name,
                 "shape": [int(size) for size in known.tensor.shape],
                 "component": known.component,
                 "trainable": bool(known.tensor.requires_grad),
-                "optimized": key in self._stepped,
+                "optimized": None if key in waiting else key in self._stepped,
                 "gradient": known.gradient,
                 "update": known.update,
                 "constant": known.constant,

@@ -50,6 +50,7 @@ class Steps:
         self._before: List[Any] = []
         self._held: List[Any] = []
         self._backwards = 0
+        self._within_backward = False
         self._optimizer_steps = 0
         self._waiting: List[Dict[str, Any]] = []
         self._flushed = time.monotonic()
@@ -75,14 +76,17 @@ class Steps:
         steps = self
 
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            if Quiet.depth:
+            if Quiet.depth or steps._within_backward:
                 return original(tensors, *args, **kwargs)
             steps._begin_backward(tensors)
+            steps._within_backward = True
             try:
                 result = original(tensors, *args, **kwargs)
             except BaseException as error:
                 steps._backward_failed(error, tensors)
                 raise
+            finally:
+                steps._within_backward = False
             if not steps._optimizer_steps:
                 steps._end_backward()
             return result
@@ -143,12 +147,12 @@ class Steps:
             return
         if self.index < 3:
             self._loop.happened("step", sites.caller_site())
-        if self.index >= self._record and not self._measured():
+        if self.index >= self._record and self.parameters.sent and not self._measured():
             return
         with Quiet():
             self._held = parameters_of(optimizer)
+            self.parameters.before_step(self._held)
             if self.index < self._record:
-                self.parameters.before_step(self._held)
                 self._before = [tensor.detach().clone() for tensor in self._held]
             if self._measured() and len(args) < 2 and not kwargs.get("closure"):
                 self._gradient = norms_of([t.grad for t in self._held if t.grad is not None])
@@ -168,7 +172,7 @@ class Steps:
             if self._before:
                 update = _update_ratio(self._held, self._before)
                 self._before = []
-                self.parameters.after_step(self._held)
+            self.parameters.after_step(self._held)
             self._finish_step(update)
             self._held = []
 
@@ -198,6 +202,8 @@ class Steps:
         budget.count_step()
         self._recorder.step = self.index
         now = time.monotonic()
+        if not self.parameters.sent and self.parameters.all_stepped():
+            self.parameters.send()
         if self.index <= self._record:
             self._end_recorded_step()
         elif len(self._times) < 10_000:
@@ -215,13 +221,10 @@ class Steps:
             self._recorder.start(_CALLS_AFTER_TRAINING)
 
     def _end_recorded_step(self) -> None:
-        if self.index == self._record or self._all_stepped():
+        if self.index == self._record and not self._components.optimizers:
             self.parameters.send()
         if self.index == self._record:
             self._loop.recorded()
-
-    def _all_stepped(self) -> bool:
-        return self._optimizer_steps >= len(self._components.optimizers)
 
     @guarded
     def flush(self, final: bool = False) -> None:
