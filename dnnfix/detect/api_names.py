@@ -82,9 +82,8 @@ class Uses:
     @cached_property
     def _nodes(self) -> dict[type[ast.AST], list[ast.AST]]:
         found: defaultdict[type[ast.AST], list[ast.AST]] = defaultdict(list)
-        if self.hot:
-            for node in ast.walk(self.source.tree):
-                found[type(node)].append(node)
+        for node in ast.walk(self.source.tree):
+            found[type(node)].append(node)
         return found
 
     def imports(self) -> Iterator[ast.Import | ast.ImportFrom]:
@@ -138,6 +137,12 @@ class Uses:
         """Every call."""
         for node in self._nodes.get(ast.Call, ()):
             if isinstance(node, ast.Call):
+                yield node
+
+    def subscripts(self) -> Iterator[ast.Subscript]:
+        """Every indexing."""
+        for node in self._nodes.get(ast.Subscript, ()):
+            if isinstance(node, ast.Subscript):
                 yield node
 
     @cached_property

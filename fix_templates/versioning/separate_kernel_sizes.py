@@ -1,0 +1,182 @@
+"""`Convolution2D(32, 3, 3)`: the kernel's height and width in two arguments."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    ApiChange,
+    Edit,
+    Example,
+    Hit,
+    Reject,
+    RemoveArgument,
+    RenameArgument,
+    SetArgument,
+    Subject,
+    uses_of,
+)
+
+SIZES = {
+    "Conv2D": ("nb_row", "nb_col"),
+    "Conv2DTranspose": ("nb_row", "nb_col"),
+    "SeparableConv2D": ("nb_row", "nb_col"),
+    "Conv3D": ("kernel_dim1", "kernel_dim2", "kernel_dim3"),
+}
+"""By today's layer, the names that Keras 1 had for the sizes of the kernel."""
+
+OLD_LEAVES = ("Convolution", "AtrousConvolution", "Deconvolution", "SeparableConvolution")
+
+KERAS_1 = frozenset({"border_mode", "subsample", "init", "dim_ordering", "bias", "W_regularizer", "nb_filter"})
+"""Keywords that only Keras 1 had."""
+
+
+class SeparateKernelSizes(ApiChange):
+    """Keras 1 took the sides of a kernel one by one; Keras 2 and 3 take `(3, 3)`, and the next number as the stride.
+
+    `Convolution2D(32, 3, 3)` is therefore no error today: it strides by 3 and the network shrinks far too fast. Calls
+    by the old name of the layer, or with another keyword of Keras 1, get one tuple.
+
+    Fix safety: unsafe: the strides that the program runs with today change.
+
+    References: https://github.com/keras-team/keras/wiki/Keras-2.0-release-notes.
+    """
+
+    code = "DNF505"
+    name = "separate-kernel-sizes"
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """Convolutions whose kernel is given in pieces."""
+        source = subject.source
+        uses = uses_of(source)
+        if "keras" not in source.frameworks:
+            return
+        for call in uses.calls():
+            written = source.written(call.func)
+            target = uses.target(written) if written else None
+            layer = ((target.final if target is not None else written) or "").rpartition(".")[2]
+            if layer not in SIZES or not (written or "").startswith(("keras.", "tensorflow.keras.")):
+                continue
+            edits, said = _edits(subject, call, SIZES[layer], (written or "").rpartition(".")[2])
+            if edits:
+                yield Hit(
+                    source.site(call),
+                    f"{layer} takes its kernel as one tuple since Keras 2; {said} would be read as the stride",
+                    title="give the kernel as one tuple",
+                    edits=tuple(edits),
+                )
+
+    examples = (
+        Example(
+            "Keras 1 in a sequential model",
+            """\
+from keras.models import Sequential
+from keras.layers import Activation, Convolution2D, MaxPooling2D
+
+model = Sequential()
+model.add(Convolution2D(32, 3, 3, input_shape=(28, 28, 1)))
+model.add(Activation("relu"))
+model.add(MaxPooling2D(pool_size=(2, 2)))
+""",
+            """\
+from keras.models import Sequential
+from keras.layers import Activation, Convolution2D, MaxPooling2D
+
+model = Sequential()
+model.add(Convolution2D(32, (3, 3), input_shape=(28, 28, 1)))
+model.add(Activation("relu"))
+model.add(MaxPooling2D(pool_size=(2, 2)))
+""",
+        ),
+        Example(
+            "by keyword, and with names",
+            """\
+from keras.layers import Convolution2D
+from keras import layers
+
+k = 5
+first = Convolution2D(nb_filter=16, nb_row=k, nb_col=3, border_mode="same")
+second = layers.Conv2D(8, k, k, subsample=(2, 2))
+""",
+            """\
+from keras.layers import Convolution2D
+from keras import layers
+
+k = 5
+first = Convolution2D(filters=16, kernel_size=(k, 3), padding="same")
+second = layers.Conv2D(8, (k, k), strides=(2, 2))
+""",
+        ),
+        Example(
+            "three dimensions",
+            """\
+import keras
+
+model = keras.Sequential()
+model.add(keras.layers.Convolution3D(8, 3, 3, 3, activation="relu"))
+""",
+            """\
+import keras
+
+model = keras.Sequential()
+model.add(keras.layers.Convolution3D(8, (3, 3, 3), activation="relu"))
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "a stride of three is meant",
+            """\
+from keras.layers import Conv2D
+
+layer = Conv2D(32, 3, 3)
+other = Conv2D(32, (3, 3), (2, 2), activation="relu")
+""",
+        ),
+        Reject(
+            "the old name with today's arguments",
+            """\
+from keras.layers import Convolution2D
+
+layer = Convolution2D(32, (3, 3), padding="same")
+square = Convolution2D(32, 3, activation="relu")
+""",
+        ),
+    )
+
+
+def _edits(subject: Subject, call: ast.Call, names: tuple[str, ...], leaf: str) -> tuple[list[Edit], str]:
+    """The edits that make one tuple of the sizes, and the text of the second size; none where nothing is in pieces."""
+    source = subject.source
+    site = source.site(call)
+    if any(isinstance(argument, ast.Starred) for argument in call.args):
+        return [], ""
+    keywords = {k.arg: k.value for k in call.keywords if k.arg}
+    if all(name in keywords for name in names):
+        sizes = [source.segment(source.site(keywords[name])) for name in names]
+        edits: list[Edit] = [RemoveArgument(site, name) for name in names[1:]]
+        return [SetArgument(site, names[0], f"({', '.join(sizes)})"), *edits, _renamed(subject, call, names[0])], sizes[1]
+    given = call.args[1 : 1 + len(names)]
+    if len(given) < len(names) or len(call.args) > 1 + len(names):
+        return [], ""
+    old = leaf.startswith(OLD_LEAVES) or not KERAS_1.isdisjoint(keywords)
+    if not old or not all(_is_size(subject, size) for size in given) or "strides" in keywords:
+        return [], ""
+    sizes = [source.segment(source.site(size)) for size in given]
+    removed: list[Edit] = [RemoveArgument(site, "", position) for position in range(2, 1 + len(names))]
+    return [SetArgument(site, "kernel_size", f"({', '.join(sizes)})", 1), *removed], sizes[1]
+
+
+def _renamed(subject: Subject, call: ast.Call, old: str) -> Edit:
+    return RenameArgument(subject.source.site(call), old, "kernel_size")
+
+
+def _is_size(subject: Subject, size: ast.expr) -> bool:
+    """Whether an argument is one number, as far as can be read."""
+    if isinstance(size, ast.Constant):
+        return isinstance(size.value, int)
+    if isinstance(size, ast.Name):
+        bound = subject.source.bindings(size)
+        return all(isinstance(value, ast.Constant) and isinstance(value.value, int) for value in bound)
+    return isinstance(size, (ast.BinOp, ast.Subscript))

@@ -1,0 +1,252 @@
+"""`loss.data[0]`: a number indexed as if it were a tensor of one element."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Subject, uses_of
+
+PEELED_CALLS = frozenset({"cpu", "detach", "numpy", "cuda", "float"})
+"""Methods on the way to the index that change nothing about the number."""
+
+REDUCTIONS = frozenset({"sum", "mean", "norm", "max", "min", "prod"})
+"""Methods of tensors that give a single number when called without arguments."""
+
+
+class ZeroDimTensorIndexed(ApiChange):
+    """Losses and full reductions have no axis since torch 0.4: indexing one raises an IndexError.
+
+    Programs of torch 0.3 wrote `loss.data[0]` for the number in a loss. What is indexed counts as a number where it is
+    the result of a loss that reduces, of `sum()` or `mean()` over everything, where `backward()` is called on it
+    without an argument, or where the run stopped at this very index.
+
+    Fix safety: safe: `item()` gives the same number for a tensor of one element, whatever its shape.
+
+    References: https://github.com/pytorch/pytorch/releases/tag/v0.4.0 (0-dimensional tensors).
+    """
+
+    code = "DNF504"
+    name = "zero-dim-tensor-indexed"
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """The indexings of numbers."""
+        source = subject.source
+        if "torch" not in source.frameworks:
+            return
+        scalars = None
+        for node in uses_of(source).subscripts():
+            if not _is_zero(node.slice) or isinstance(source.parent(node), ast.Subscript):
+                continue
+            base, unwrapped = _peeled(node)
+            if scalars is None:
+                scalars = _driven(source.all_calls)
+            crashed = _crashed_at(subject, node)
+            if not crashed and not _is_number(subject, base, scalars, unwrapped):
+                continue
+            if isinstance(base, ast.Name) and not base.id.isidentifier():
+                continue
+            text = source.segment(source.site(base))
+            if isinstance(base, (ast.BinOp, ast.UnaryOp, ast.Compare)):
+                text = f"({text})"
+            yield Hit(
+                source.site(node),
+                f"{source.segment(source.site(node))}: a tensor without axes is indexed; since torch 0.4 this is an error",
+                title="take the number out with item()",
+                edits=(Replace(source.site(node), f"{text}.item()"),),
+                safe=True,
+                removed={"torch": "0.5"},
+            )
+
+    examples = (
+        Example(
+            "the loss of a training loop",
+            """\
+import torch
+
+model = torch.nn.Linear(1, 1)
+criterion = torch.nn.MSELoss()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+x, y = torch.randn(4, 1), torch.randn(4, 1)
+for epoch in range(3):
+    loss = criterion(model(x), y)
+    print(epoch, loss.data[0])
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+            """\
+import torch
+
+model = torch.nn.Linear(1, 1)
+criterion = torch.nn.MSELoss()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+x, y = torch.randn(4, 1), torch.randn(4, 1)
+for epoch in range(3):
+    loss = criterion(model(x), y)
+    print(epoch, loss.item())
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+            runs=True,
+        ),
+        Example(
+            "a loss by hand",
+            """\
+import torch
+
+w = torch.randn(3, 2, requires_grad=True)
+y = torch.randn(4, 3).mm(w)
+loss = (y - 1).pow(2).sum()
+loss.backward()
+print(loss.data.cpu().numpy()[0])
+""",
+            """\
+import torch
+
+w = torch.randn(3, 2, requires_grad=True)
+y = torch.randn(4, 3).mm(w)
+loss = (y - 1).pow(2).sum()
+loss.backward()
+print(loss.item())
+""",
+        ),
+        Example(
+            "a loss added up while testing",
+            """\
+import torch.nn.functional as F
+
+
+def test(model, loader):
+    total = 0
+    for data, target in loader:
+        total += F.nll_loss(model(data), target).data[0]
+    return total
+""",
+            """\
+import torch.nn.functional as F
+
+
+def test(model, loader):
+    total = 0
+    for data, target in loader:
+        total += F.nll_loss(model(data), target).item()
+    return total
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "the first of several losses",
+            """\
+import torch
+
+criterion = torch.nn.MSELoss(reduction="none")
+losses = criterion(torch.zeros(3), torch.ones(3))
+print(losses.data[0], torch.zeros(3).data[0])
+""",
+        ),
+        Reject(
+            "the first row of a batch",
+            """\
+import torch
+
+model = torch.nn.Linear(2, 1)
+output = model(torch.randn(4, 2))
+print(output.data[0], output[0], output.data.numpy()[0])
+""",
+            runs=True,
+        ),
+    )
+
+
+def _is_zero(index: ast.expr) -> bool:
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return bool(parts) and all(isinstance(p, ast.Constant) and p.value == 0 and p.value is not False for p in parts)
+
+
+def _peeled(node: ast.Subscript) -> tuple[ast.expr, bool]:
+    """What is indexed in the end, without `.data`, `.cpu()` and the like; and whether there was any of these."""
+    base: ast.expr = node.value
+    unwrapped = False
+    while True:
+        if isinstance(base, ast.Subscript) and _is_zero(base.slice):
+            base = base.value
+        elif isinstance(base, ast.Attribute) and base.attr == "data":
+            base, unwrapped = base.value, True
+        elif isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute) and not base.args and not base.keywords:
+            if base.func.attr not in PEELED_CALLS:
+                return base, unwrapped
+            base, unwrapped = base.func.value, True
+        else:
+            return base, unwrapped
+
+
+def _driven(calls: tuple[ast.Call, ...]) -> frozenset[str]:
+    """The names on which `backward()` is called without a gradient: they hold one number."""
+    found = set()
+    for call in calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "backward" and not call.args:
+            if isinstance(call.func.value, ast.Name) and all(k.arg == "retain_graph" for k in call.keywords):
+                found.add(call.func.value.id)
+    return frozenset(found)
+
+
+def _is_number(subject: Subject, base: ast.expr, driven: frozenset[str], unwrapped: bool) -> bool:
+    """Whether an expression holds a tensor of one element and no axis."""
+    if isinstance(base, ast.Name):
+        if base.id in driven:
+            return unwrapped
+        bound = subject.source.bindings(base)
+        return bool(bound) and unwrapped and all(_gives_number(subject, value) for value in bound)
+    return _gives_number(subject, base)
+
+
+def _gives_number(subject: Subject, value: ast.expr) -> bool:
+    source = subject.source
+    if isinstance(value, ast.BinOp):
+        return _gives_number(subject, value.left) and _gives_number(subject, value.right)
+    if isinstance(value, ast.Constant):
+        return isinstance(value.value, (int, float))
+    if not isinstance(value, ast.Call):
+        return False
+    name = source.qualified(value.func) or ""
+    if name.startswith("torch.nn.functional.") and name.endswith(("_loss", "cross_entropy", "kl_div", "logits")):
+        return _reduces(value)
+    if name in ("torch.sum", "torch.mean"):
+        return len(value.args) == 1 and not value.keywords
+    made = source.constructor(value.func)
+    kind = source.qualified(made.func) if made is not None else None
+    if made is not None and kind and kind.startswith("torch.nn.") and kind.endswith("Loss"):
+        return _reduces(made)
+    if isinstance(value.func, ast.Attribute) and value.func.attr in REDUCTIONS and not source.qualified(value.func):
+        return not value.args and not value.keywords
+    return False
+
+
+def _reduces(call: ast.Call) -> bool:
+    """Whether a loss is reduced to one number, as far as its arguments tell."""
+    for keyword in call.keywords:
+        if keyword.arg is None or keyword.arg in ("reduction", "reduce"):
+            if not isinstance(keyword.value, ast.Constant) or keyword.value.value in ("none", False):
+                return False
+    return True
+
+
+def _crashed_at(subject: Subject, node: ast.Subscript) -> bool:
+    """Whether the run stopped at this index: an IndexError, in user code, that no recorded call explains."""
+    crash = subject.crash
+    if crash is None or crash.kind != "IndexError" or crash.site is None or crash.site.path:
+        return False
+    site = subject.source.site(node)
+    if crash.call is not None and crash.call.inputs and crash.call.inputs[0].shape not in ((), None):
+        return False
+    _, unwrapped = _peeled(node)
+    return unwrapped and (crash.site == site or (crash.site.encloses(site) and _lone(subject, node)))
+
+
+def _lone(subject: Subject, node: ast.Subscript) -> bool:
+    """Whether the statement has no other index that could have failed."""
+    statement = subject.source.statement_of(node)
+    return sum(isinstance(each, ast.Subscript) for each in ast.walk(statement)) == 1
