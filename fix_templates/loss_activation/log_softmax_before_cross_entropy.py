@@ -1,0 +1,196 @@
+"""Log-softmax stands before a cross-entropy that begins with one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    LossUse,
+    Reject,
+    Site,
+    Subject,
+    Symptom,
+    bypass,
+    change_loss,
+    loss_uses,
+)
+
+
+class LogSoftmaxBeforeCrossEntropy(FixTemplate):
+    """The output goes through log-softmax although `CrossEntropyLoss` starts with one.
+
+    Log-softmax of a log-softmax changes nothing, so training is right; what is wrong is the pair: `log_softmax` goes with
+    `NLLLoss`, raw scores go with `CrossEntropyLoss`. Kept, the next edit of either end (a softmax in place of the
+    log-softmax, scores read as log-probabilities) becomes an error that no message reports.
+
+    Fix safety: unsafe. `NLLLoss` gives the same values up to rounding; where the log-softmax is taken out instead, the
+    model gives raw scores, and code that reads log-probabilities has to take it itself.
+
+    References: torch.nn.CrossEntropyLoss ("equivalent to applying LogSoftmax on an input, followed by NLLLoss").
+    """
+
+    code = "DNF303"
+    name = "log-softmax-before-cross-entropy"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.LOSS_FUNCTION
+    message = "log_softmax goes into {loss}, which begins with one: it belongs to an NLL loss"
+    triggers = ("log_softmax", "LogSoftmax")
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for site, use in _pairs(subject):
+            yield self.finding(
+                site,
+                symptom=Symptom.VIOLATION,
+                confidence=0.6,
+                evidence={"activation": "log_softmax", "loss": use.name, "effect": "none on the value of the loss"},
+                loss=use.name,
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        use = next((use for site, use in _pairs(subject) if site == finding.site), None)
+        if use is None or use.producer is None:
+            yield Decline("the log_softmax is not found again")
+            return
+        others = [u for u in loss_uses(subject) if u.site == use.site and u.producer != use.producer]
+        edits = change_loss(subject, use.call, "torch.nn.NLLLoss")
+        if edits is not None and all(u.activation is not None and u.activation.facts.log for u in others):
+            yield self.candidate(finding, "Use the NLL loss, which takes log-probabilities", *edits, prior=0.6)
+        taken = bypass(subject, use.producer)
+        if taken is not None:
+            yield self.candidate(finding, "Give the loss the scores before log_softmax", *taken, prior=0.5)
+        if edits is None and taken is None:
+            yield Decline("neither the loss nor the log_softmax can be changed at one place")
+
+    examples = (
+        Example(
+            "module with log_softmax",
+            before="""\
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class Bow(nn.Module):
+    def __init__(self, words, context):
+        super().__init__()
+        self.embed = nn.Embedding(words, 10)
+        self.linear = nn.Linear(10, words)
+
+    def forward(self, x):
+        x = self.linear(self.embed(x).sum(dim=1))
+        return F.log_softmax(x, dim=1)
+
+model = Bow(30, 2)
+criterion = nn.CrossEntropyLoss()
+loss = criterion(model(torch.randint(0, 30, (8, 4))), torch.randint(0, 30, (8,)))
+""",
+            after="""\
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class Bow(nn.Module):
+    def __init__(self, words, context):
+        super().__init__()
+        self.embed = nn.Embedding(words, 10)
+        self.linear = nn.Linear(10, words)
+
+    def forward(self, x):
+        x = self.linear(self.embed(x).sum(dim=1))
+        return F.log_softmax(x, dim=1)
+
+model = Bow(30, 2)
+criterion = nn.NLLLoss()
+loss = criterion(model(torch.randint(0, 30, (8, 4))), torch.randint(0, 30, (8,)))
+""",
+        ),
+        Example(
+            "sequential with LogSoftmax",
+            before="""\
+import torch
+import torch.nn as nn
+
+net = nn.Sequential(
+    nn.Linear(4, 8),
+    nn.ReLU(),
+    nn.Linear(8, 3),
+    nn.LogSoftmax(dim=1),
+)
+loss = nn.functional.cross_entropy(net(torch.rand(5, 4)), torch.tensor([0, 1, 2, 0, 1]))
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+net = nn.Sequential(
+    nn.Linear(4, 8),
+    nn.ReLU(),
+    nn.Linear(8, 3),
+)
+loss = nn.functional.cross_entropy(net(torch.rand(5, 4)), torch.tensor([0, 1, 2, 0, 1]))
+""",
+        ),
+        Example(
+            "function loss",
+            runs=True,
+            before="""\
+import torch
+import torch.nn.functional as F
+
+weight = torch.randn(4, 3, requires_grad=True)
+scores = torch.log_softmax(torch.rand(5, 4) @ weight, dim=1)
+F.cross_entropy(scores, torch.tensor([0, 1, 2, 0, 1])).backward()
+""",
+            after="""\
+import torch
+import torch.nn.functional as F
+
+weight = torch.randn(4, 3, requires_grad=True)
+scores = torch.log_softmax(torch.rand(5, 4) @ weight, dim=1)
+F.nll_loss(scores, torch.tensor([0, 1, 2, 0, 1])).backward()
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "log_softmax with the NLL loss",
+            """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+model = nn.Linear(4, 3)
+loss = F.nll_loss(F.log_softmax(model(torch.rand(5, 4)), dim=1), torch.tensor([0, 1, 2, 0, 1]))
+""",
+        ),
+        Reject(
+            "log_softmax beside the loss",
+            """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+model = nn.Linear(4, 3)
+scores = model(torch.rand(5, 4))
+loss = F.cross_entropy(scores, torch.tensor([0, 1, 2, 0, 1]))
+logged = F.log_softmax(scores, dim=1)
+""",
+        ),
+    )
+
+
+def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
+    for use in loss_uses(subject):
+        if use.call.name not in ("torch.nn.CrossEntropyLoss", "torch.nn.functional.cross_entropy"):
+            continue
+        if use.activation is None or use.activation.name != "log_softmax" or use.producer is None:
+            continue
+        site = use.producer.made_at or use.producer.site
+        if site is not None and not site.path:
+            yield site, use

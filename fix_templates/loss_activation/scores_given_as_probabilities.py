@@ -1,0 +1,265 @@
+"""Raw scores go into a loss that takes probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Edit,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    LossUse,
+    Prediction,
+    Reject,
+    Site,
+    Subject,
+    Symptom,
+    Task,
+    add_activation,
+    change_loss,
+    extent,
+    loss_uses,
+    set_from_logits,
+    wrap_input,
+)
+
+
+class ScoresGivenAsProbabilities(FixTemplate):
+    """The output layer has no activation, and the loss takes probabilities.
+
+    torch's `BCELoss` stops at values outside [0, 1]. Keras clips them: the loss then has no slope for scores below 0 or
+    above 1, and divides by sums that may be negative. Either the activation is missing or the loss has to be told that
+    it gets raw scores (`BCEWithLogitsLoss`, `from_logits=True`).
+
+    Fix safety: unsafe. With an activation the model's output becomes a probability; with the other loss it stays a raw
+    score, which readers of the output have to know.
+
+    References: torch.nn.BCELoss, torch.nn.BCEWithLogitsLoss, keras.losses.BinaryCrossentropy (`from_logits`).
+    """
+
+    code = "DNF304"
+    name = "scores-given-as-probabilities"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.ACTIVATION
+    message = "{loss} takes probabilities and is given {what}"
+    triggers = (
+        "BCELoss",
+        "binary_cross_entropy",
+        "binary_crossentropy",
+        "BinaryCrossentropy",
+        "categorical_crossentropy",
+        "CategoricalCrossentropy",
+        "sparse_categorical_crossentropy",
+        "SparseCategoricalCrossentropy",
+        "bce",
+    )
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for site, use in _pairs(subject):
+            seen = use.leaves_unit_range
+            what = f"values from {extent(use.prediction)}" if seen else "raw scores"
+            yield self.finding(
+                site,
+                symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
+                confidence=0.95 if seen else 0.85,
+                evidence={"loss": use.name, "range": extent(use.prediction), "units": use.width},
+                cause=use.cause,
+                loss=use.name,
+                what=what,
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        use = next((use for site, use in _pairs(subject) if site == finding.site), None)
+        proposed = list(_candidates(subject, use)) if use is not None else []
+        for title, edits, prior in proposed:
+            if edits is not None:
+                yield self.candidate(finding, title, *edits, prior=prior)
+        if not any(edits for _, edits, _ in proposed):
+            yield Decline("neither the loss nor the output can be changed at one place")
+
+    examples = (
+        Example(
+            "Keras classifier without softmax",
+            before="""\
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential()
+model.add(Dense(64, activation="relu", input_shape=(20,)))
+model.add(Dense(10))
+model.compile(optimizer="adam", loss="categorical_crossentropy", metrics=["accuracy"])
+""",
+            after="""\
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential()
+model.add(Dense(64, activation="relu", input_shape=(20,)))
+model.add(Dense(10, activation="softmax"))
+model.compile(optimizer="adam", loss="categorical_crossentropy", metrics=["accuracy"])
+""",
+        ),
+        Example(
+            "Keras loss told that it gets scores",
+            before="""\
+import keras
+from keras import layers
+
+inputs = keras.Input((6,))
+model = keras.Model(inputs, layers.Dense(1)(layers.Dense(8, activation="relu")(inputs)))
+model.compile(loss=keras.losses.BinaryCrossentropy(), optimizer="sgd")
+""",
+            after="""\
+import keras
+from keras import layers
+
+inputs = keras.Input((6,))
+model = keras.Model(inputs, layers.Dense(1)(layers.Dense(8, activation="relu")(inputs)))
+model.compile(loss=keras.losses.BinaryCrossentropy(from_logits=True), optimizer="sgd")
+""",
+        ),
+        Example(
+            "BCELoss on a linear layer",
+            before="""\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 1))
+criterion = nn.BCELoss()
+loss = criterion(model(torch.rand(4, 5)), torch.ones(4, 1))
+""",
+            after="""\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 1))
+criterion = nn.BCEWithLogitsLoss()
+loss = criterion(model(torch.rand(4, 5)), torch.ones(4, 1))
+""",
+        ),
+        Example(
+            "scores by hand, seen in a run",
+            runs=True,
+            before="""\
+import torch
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+w = torch.randn(5, 1, requires_grad=True)
+x = torch.randn(16, 5)
+loss = F.binary_cross_entropy(x @ w, (x[:, :1] > 0).float())
+loss.backward()
+""",
+            after="""\
+import torch
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+w = torch.randn(5, 1, requires_grad=True)
+x = torch.randn(16, 5)
+loss = F.binary_cross_entropy_with_logits(x @ w, (x[:, :1] > 0).float())
+loss.backward()
+""",
+        ),
+        Example(
+            "sigmoid put behind the last layer",
+            before="""\
+import torch
+import torch.nn as nn
+
+class Judge(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(5, 8)
+        self.b = nn.Linear(8, 1)
+
+    def forward(self, x):
+        return self.b(torch.relu(self.a(x)))
+
+loss = nn.BCELoss()(Judge()(torch.rand(4, 5)), torch.ones(4, 1))
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+class Judge(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(5, 8)
+        self.b = nn.Linear(8, 1)
+
+    def forward(self, x):
+        return torch.sigmoid(self.b(torch.relu(self.a(x))))
+
+loss = nn.BCELoss()(Judge()(torch.rand(4, 5)), torch.ones(4, 1))
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "sigmoid before BCELoss",
+            """\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(5, 1), nn.Sigmoid())
+loss = nn.BCELoss()(model(torch.rand(4, 5)), torch.ones(4, 1))
+""",
+            runs=True,
+        ),
+        Reject(
+            "Keras scores with from_logits",
+            """\
+import keras
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
+model.compile(loss=keras.losses.CategoricalCrossentropy(from_logits=True))
+""",
+        ),
+        Reject(
+            "activation as a layer of its own",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense, Activation
+
+model = Sequential([Dense(3, input_shape=(4,)), Activation("softmax")])
+model.compile(loss="sparse_categorical_crossentropy")
+""",
+        ),
+    )
+
+
+def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
+    for use in loss_uses(subject):
+        if use.facts.prediction is not Prediction.PROBABILITIES or use.facts.task not in (Task.LABELS, Task.CLASSES):
+            continue
+        bare = use.activation is None or use.activation.facts.linear
+        if not use.plain and not (bare and use.leaves_unit_range):
+            continue
+        if use.width == 1 and use.facts.task is Task.CLASSES:
+            continue
+        site = use.site
+        if use.producer is not None and use.plain:
+            site = use.producer.made_at or use.producer.site
+        if site is not None and not site.path:
+            yield site, use
+
+
+def _candidates(subject: Subject, use: LossUse) -> Iterator[tuple[str, tuple[Edit, ...] | None, float]]:
+    activation = "softmax" if use.facts.task is Task.CLASSES else "sigmoid"
+    keras = use.call.name.startswith("keras.")
+    if use.producer is not None and use.plain:
+        title = f"Take a {activation} of the output"
+        yield title, add_activation(subject, use.producer, activation), 0.85 if keras else 0.7
+    elif activation == "sigmoid" and use.call.name.startswith("torch."):
+        title = "Give the loss a sigmoid of the scores"
+        yield title, wrap_input(subject, use.call, 0, "torch.sigmoid(", ")"), 0.5
+    if keras and use.facts.has_from_logits:
+        yield "Tell the loss that it gets raw scores", set_from_logits(subject, use.call, True), 0.7
+    elif use.call.name.startswith("torch.") and use.facts.task is Task.LABELS:
+        edits = change_loss(subject, use.call, "torch.nn.BCEWithLogitsLoss")
+        yield "Use the loss that takes raw scores", edits, 0.75

@@ -1,0 +1,294 @@
+"""A softmax is taken over an axis that holds one value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    ActivationUse,
+    Call,
+    Candidate,
+    Decline,
+    Edit,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    LossUse,
+    Prediction,
+    Reject,
+    Site,
+    Subject,
+    Symptom,
+    Task,
+    activation_of,
+    binary,
+    bypass,
+    change_activation,
+    for_one_unit,
+    layer_facts,
+    loss_uses,
+    stated_output,
+    through,
+)
+
+
+class SoftmaxOverOneUnit(FixTemplate):
+    """The softmax of a single value is 1 whatever the value: the output is constant and no gradient comes back.
+
+    Seen where a two-class problem is given one output unit, and in regressions copied from a classifier. One unit goes
+    with a sigmoid; a softmax goes with one unit per class.
+
+    Fix safety: unsafe. The model's output changes from the constant 1 to a probability (or a plain value, or one value
+    per class), and with it whatever reads that output.
+
+    References: keras.activations.softmax, torch.nn.Softmax; Keras 3 warns of "a softmax over axis -1 of a tensor of
+    shape (32, 1)".
+    """
+
+    code = "DNF302"
+    name = "softmax-over-one-unit"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.ACTIVATION
+    message = "{activation} over a single unit is constant"
+    triggers = ("softmax", "Softmax", "log_softmax", "LogSoftmax", "softmin")
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        losses = {_site(use.producer): use for use in loss_uses(subject) if use.producer is not None}
+        for call, activation in _constant(subject):
+            site = _site(call)
+            use = losses.get(site)
+            if site is not None and not site.path:
+                crashed = use is not None and use.crashed
+                yield self.finding(
+                    site,
+                    symptom=Symptom.CRASH if crashed else Symptom.VIOLATION,
+                    confidence=0.95,
+                    evidence={"activation": activation.name, "units": 1, "loss": use.name if use is not None else None},
+                    cause="crash" if crashed else "",
+                    activation=activation.name,
+                )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        call = next((c for c, _ in _constant(subject) if _site(c) == finding.site), None)
+        use = next((u for u in loss_uses(subject) if u.producer is not None and _site(u.producer) == finding.site), None)
+        if call is None or (use is None and call.outputs and call.outputs[0].shape and len(call.outputs[0].shape) > 2):
+            yield Decline("the softmax is inside the network, where only its author knows the axis that was meant")
+            return
+        proposed = list(_candidates(subject, call, use))
+        for title, edits, prior in proposed:
+            if edits is not None:
+                yield self.candidate(finding, title, *edits, prior=prior)
+        if not any(edits for _, edits, _ in proposed):
+            yield Decline("the activation cannot be changed at one place")
+
+    examples = (
+        Example(
+            "Keras binary classifier",
+            before="""\
+import keras
+from keras.layers import Dense
+
+model = keras.Sequential([
+    keras.Input((8,)),
+    Dense(16, activation='relu'),
+    Dense(1, activation='softmax'),  # probability
+])
+model.compile(optimizer='adam', loss='binary_crossentropy', metrics=['accuracy'])
+""",
+            after="""\
+import keras
+from keras.layers import Dense
+
+model = keras.Sequential([
+    keras.Input((8,)),
+    Dense(16, activation='relu'),
+    Dense(1, activation='sigmoid'),  # probability
+])
+model.compile(optimizer='adam', loss='binary_crossentropy', metrics=['accuracy'])
+""",
+        ),
+        Example(
+            "torch module with BCELoss",
+            before="""\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 1), nn.Softmax(dim=-1))
+criterion = nn.BCELoss()
+loss = criterion(model(torch.rand(4, 6)), torch.ones(4, 1))
+""",
+            after="""\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 1), nn.Sigmoid())
+criterion = nn.BCELoss()
+loss = criterion(model(torch.rand(4, 6)), torch.ones(4, 1))
+""",
+        ),
+        Example(
+            "Keras regression with a softmax output",
+            before="""\
+from tensorflow import keras
+from tensorflow.keras import layers
+
+inputs = keras.Input(shape=(3,))
+hidden = layers.Dense(8, activation="relu")(inputs)
+price = layers.Dense(1, activation="softmax")(hidden)
+model = keras.Model(inputs, price)
+model.compile(optimizer="rmsprop", loss="mse")
+""",
+            after="""\
+from tensorflow import keras
+from tensorflow.keras import layers
+
+inputs = keras.Input(shape=(3,))
+hidden = layers.Dense(8, activation="relu")(inputs)
+price = layers.Dense(1)(hidden)
+model = keras.Model(inputs, price)
+model.compile(optimizer="rmsprop", loss="mse")
+""",
+        ),
+        Example(
+            "one unit for classes",
+            before="""\
+from keras.layers import Input, Dense
+from keras.models import Model
+
+inputs = Input(shape=(5,))
+outputs = Dense(1, activation="softmax")(inputs)
+model = Model(inputs, outputs)
+model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
+""",
+            after="""\
+from keras.layers import Input, Dense
+from keras.models import Model
+
+inputs = Input(shape=(5,))
+outputs = Dense(1, activation="sigmoid")(inputs)
+model = Model(inputs, outputs)
+model.compile(optimizer="adam", loss="binary_crossentropy")
+""",
+        ),
+        Example(
+            "function in forward, seen in a run",
+            runs=True,
+            before="""\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(4, 1)
+
+    def forward(self, x):
+        return F.softmax(self.out(x), dim=1)
+
+net = Net()
+loss = F.binary_cross_entropy(net(torch.randn(8, 4)), torch.ones(8, 1))
+loss.backward()
+""",
+            after="""\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(4, 1)
+
+    def forward(self, x):
+        return torch.sigmoid(self.out(x))
+
+net = Net()
+loss = F.binary_cross_entropy(net(torch.randn(8, 4)), torch.ones(8, 1))
+loss.backward()
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "softmax over positions, one score each",
+            """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.score = nn.Linear(16, 1)
+
+    def forward(self, states):
+        weights = F.softmax(self.score(states), dim=1)
+        return (weights * states).sum(dim=1)
+
+pooled = Attention()(torch.randn(2, 7, 16))
+""",
+            runs=True,
+        ),
+        Reject(
+            "two units",
+            """\
+import keras
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, activation="softmax")])
+model.compile(loss="categorical_crossentropy")
+""",
+        ),
+        Reject(
+            "one sigmoid unit",
+            """\
+import keras
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
+model.compile(loss="binary_crossentropy")
+""",
+        ),
+    )
+
+
+def _site(call: Call | None) -> Site | None:
+    return (call.made_at or call.site) if call is not None else None
+
+
+def _constant(subject: Subject) -> Iterator[tuple[Call, ActivationUse]]:
+    """Softmax-like calls whose axis is the one of a layer that gives a single value."""
+    for call in subject.network.calls:
+        use = activation_of(call)
+        if use is None or not use.facts.has_axis or not (use.facts.rows_sum_to_one or use.facts.log):
+            continue
+        layer = call if use.as_argument is not None else None
+        if layer is None and call.inputs:
+            layer = through(subject.network, call.inputs[0], frozenset())
+        facts = layer_facts(layer) if layer is not None else None
+        if layer is None or facts is None or facts.gives_axis is None or stated_output(layer) != 1:
+            continue
+        shape = call.outputs[0].shape if call.outputs else None
+        axis = use.axis
+        if axis is not None and axis >= 0:
+            axis = axis - len(shape) if shape is not None else None
+        if axis == facts.gives_axis and (shape is None or shape[axis] in (1, None)):
+            yield call, use
+
+
+def _candidates(
+    subject: Subject, call: Call, use: LossUse | None
+) -> Iterator[tuple[str, tuple[Edit, ...] | None, float]]:
+    if use is None:
+        yield "Take a sigmoid of the single unit", change_activation(subject, call, "sigmoid"), 0.6
+        return
+    task = use.facts.task
+    if task is Task.REGRESSION:
+        yield "Leave the single unit as it is", bypass(subject, call), 0.9
+        if binary(use.target):
+            yield "Take a sigmoid of the single unit", change_activation(subject, call, "sigmoid"), 0.6
+    elif task is Task.LABELS and use.facts.prediction is Prediction.LOGITS:
+        yield "Give the loss the raw score", bypass(subject, call), 0.9
+    elif task is Task.LABELS:
+        yield "Take a sigmoid of the single unit", change_activation(subject, call, "sigmoid"), 0.9
+    elif task is Task.CLASSES:
+        yield from for_one_unit(subject, use)
