@@ -27,8 +27,6 @@ MAX_FRAME_LINES = 6
 """Lines of a long site that are shown and underlined."""
 MAX_LINE = 160
 """Characters of a line of facts before it is cut."""
-NUMBERS = 4
-"""Measured numbers shown in the line of a verdict."""
 
 _WHY_UNSAFE = {"unsafe": "unsafe: it changes what is trained", "safe": "safe: the meaning is kept"}
 
@@ -205,23 +203,22 @@ def diff_lines(diff: str, palette: Palette = PLAIN) -> Iterator[str]:
         yield f"    {colour}{printable(line.encode('utf-8', 'replace').decode())}{palette.off if colour else ''}"
 
 
+TOLD = ("runs", "learns", "user-tests-pass")
+"""Validators whose reasons a reader wants to see; of the others the rungs are named."""
+
+
 def verdict_line(patch: Patch) -> str:
-    """What the ladder said of a patch in one line: the rungs that it passed, and the numbers of the last ones."""
+    """What the ladder said of a patch in one line: what its runs showed, and the rungs that it passed."""
     if patch.verdict is PatchVerdict.UNVALIDATED:
         return "not validated: nothing was run"
     refusal = patch.refusal
     if refusal is not None:
         return _cut(printable(f"{refusal.validator} ({refusal.rung}) {refusal.status}: {refusal.reason}"))
-    rungs = dict.fromkeys(verdict.rung for verdict in patch.verdicts if verdict.status is Status.PASS)
-    numbers = [number for verdict in reversed(patch.verdicts) for number in _numbers(verdict)][:NUMBERS]
-    return _cut(printable(f"passed {', '.join(rungs)}{'; ' if numbers else ''}{', '.join(numbers)}"))
+    passed = [verdict for verdict in patch.verdicts if verdict.status is Status.PASS]
+    told = [verdict.reason for verdict in passed if verdict.validator in TOLD]
+    rungs = ", ".join(dict.fromkeys(verdict.rung for verdict in passed))
+    return printable(f"{'; '.join(told)}{'; ' if told else ''}passed {rungs}")
 
-
-def _numbers(verdict: Verdict) -> Iterator[str]:
-    if verdict.status is Status.PASS:
-        for name, value in verdict.measured.items():
-            if isinstance(value, (int, float)) and not isinstance(value, bool):
-                yield f"{name.replace('_', ' ')} {_value(value)}"
 
 
 def _others(patches: list[Patch], best: Patch | None, palette: Palette, verbose: bool) -> Iterator[str]:

@@ -37,7 +37,7 @@ def reduce_patch(before: Source, after: Source, still_good: Needed) -> Source:
             index += 1
 
 
-def line_map(before: bytes, after: bytes) -> dict[int, int]:
+def line_map(before: str, after: str) -> dict[int, int]:
     """For each line of `after`, counted from 1, the line of `before` that it stands for."""
     old, new = before.splitlines(), after.splitlines()
     mapped: dict[int, int] = {}

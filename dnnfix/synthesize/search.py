@@ -270,7 +270,7 @@ def _report(search: _Search) -> Repair:
 
 def _moved(search: _Search, variant: Variant, finding: Finding) -> Finding:
     """A finding of a later program at the line of the original that it stands for."""
-    lines = line_map(search.origin.raw, variant.source.raw)
+    lines = line_map(search.origin.text, variant.source.text)
     site = finding.site
     line = lines.get(site.line, site.line)
     moved = Site(line, site.column, line + site.end_line - site.line, site.end_column, site.path)

@@ -68,7 +68,7 @@ class TrialLaboratory:
         left = max(1.0, self.deadline - time.monotonic())
         budget = Budget(steps=steps, seconds=min(self.seconds, left))
         recorded = 2 if steps == OBSERVED_STEPS else 0
-        job = Job(self.path, source.raw, seed, budget, recorded, experiments, self.arguments)
+        job = Job(self.path, source.runnable, seed, budget, recorded, experiments, self.arguments)
         trace = self.runner.run(job)
         self._cache[key] = trace
         number = len(self.records) + 1

@@ -17,6 +17,14 @@ from dnnfix.source.program import Source
 from dnnfix.validate.evidence import RUNGS, Evidence, Pair, Validator
 from dnnfix.validate.learning import MAX_PAIRS, decide, difference, score, threshold
 
+MEASUREMENTS = (
+    Experiment.BATCH_SIZES,
+    Experiment.INPUT_DEPENDENCE,
+    Experiment.ADVERSARIAL,
+    Experiment.INFORMATION,
+)
+"""What is measured in the runs that a candidate is compared by."""
+
 BLOCKING = (Status.FAIL, Status.INCONCLUSIVE)
 
 class Laboratory(Protocol):
@@ -87,9 +95,11 @@ def _nothing(evidence: Evidence, laboratory: Laboratory) -> Evidence:
 
 
 def _run(evidence: Evidence, laboratory: Laboratory) -> Evidence:
-    experiments = (Experiment.BATCH_SIZES, Experiment.INPUT_DEPENDENCE, Experiment.ADVERSARIAL, Experiment.INFORMATION)
-    after = laboratory.observe(evidence.source_after, evidence.before.seed, *experiments)
-    return replace(evidence, after=after)
+    after = laboratory.observe(evidence.source_after, evidence.before.seed, *MEASUREMENTS)
+    if evidence.before.crash is not None or after.crash is not None:
+        return replace(evidence, after=after)
+    before = laboratory.observe(evidence.source_before, evidence.before.seed, *MEASUREMENTS)
+    return replace(evidence, before=before, after=after)
 
 
 def _look_again(evidence: Evidence, laboratory: Laboratory) -> Evidence:

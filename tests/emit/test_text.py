@@ -49,7 +49,7 @@ def test_long_sites_are_cut(repaired: FileReport) -> None:
 def test_repair_shows_diff_and_verdict_in_one_line(repaired: FileReport, views: dict[str, View]) -> None:
     text = file_text(repaired, views["pkg/train.py"])
     assert '    -über = "ü"; loss = f(softmax(x), y)\n    +über = "ü"; loss = f(x, y)\n' in text
-    assert "passed parse, learn; skill before 0.1, skill after 0.8765" in text
+    assert "proven     the loss falls; passed parse, learn" in text
     assert "pkg/train.py:3:22: DNF301 activation-repeated-by-loss" in text
     assert "observed   not-learning; row_sums (1, nan), high inf" in text
     assert "rejected   crash-gone: RuntimeError" in text
