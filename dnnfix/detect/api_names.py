@@ -145,6 +145,12 @@ class Uses:
             if isinstance(node, ast.Subscript):
                 yield node
 
+    def constants(self) -> Iterator[ast.Constant]:
+        """Every literal."""
+        for node in self._nodes.get(ast.Constant, ()):
+            if isinstance(node, ast.Constant):
+                yield node
+
     @cached_property
     def imported(self) -> dict[str, str]:
         """What the import statements bind, as written."""

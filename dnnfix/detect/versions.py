@@ -98,7 +98,8 @@ class ApiChange(FixTemplate):
         if own is None or not own.edits:
             yield Decline(own.decline if own is not None and own.decline else "there is no replacement to put in its place")
             return
-        others = [hit for hit in migration(subject) if hit.edits and not _silenced(subject.source, hit)]
+        also = _kept(self, subject) if self.speaks_of_deprecated else []
+        others = [hit for hit in (*migration(subject), *also) if hit.edits and not _silenced(subject.source, hit)]
         every = _compatible(subject.source, own, others)
         yield self._together(finding, every, prior=0.95)
         safe = [hit for hit in every if hit.safe]
