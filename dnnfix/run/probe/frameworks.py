@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import importlib.util
 import os
 import platform
 from typing import Any, Dict, List
@@ -67,7 +68,9 @@ def primary(named: List[str], text: str) -> str:
     builds_keras = bool(others) and any(word in text for word in _KERAS_WORDS)
     if "torch" in named and not builds_keras and (not others or any(word in text for word in _TORCH_WORDS)):
         return "torch"
-    return ("tensorflow" if "tensorflow" in others else others[0]) if others else "none"
+    if "tensorflow" in others and ("keras" not in others or importlib.util.find_spec("tensorflow") is not None):
+        return "tensorflow"
+    return others[0] if others else "none"
 
 
 def observe(framework: str, job: Dict[str, Any]) -> List[Any]:

@@ -27,7 +27,9 @@ class Compiled:
 
     def install(self, patches: Patches, keras: Any) -> None:
         """Watch the method wherever in Keras it is defined."""
-        definer = next((base for base in keras.Model.__mro__ if "compile" in vars(base) and "keras" in base.__module__), None)
+        definer = next(
+            (base for base in keras.Model.__mro__ if "compile" in vars(base) and "keras" in base.__module__), None
+        )
         if definer is not None:
             patches.put(definer, "compile", self._wrap)
 
@@ -83,13 +85,20 @@ class Compiled:
         known = self._components.made(given)
         if known is not None:
             return known
-        if isinstance(given, str) or callable(given) and not hasattr(type(given), "get_config") and hasattr(given, "__name__"):
+        if (
+            isinstance(given, str)
+            or callable(given)
+            and not hasattr(type(given), "get_config")
+            and hasattr(given, "__name__")
+        ):
             name = given if isinstance(given, str) else str(given.__name__)
             own = not isinstance(given, str) and function_name(given).startswith("user.")
             cls = None if own else class_of_function(area, name)
             if kind == "metric" and name in _ACCURACY:
                 return self._add(kind, "keras.metrics.Accuracy", site, {}, given)
-            title = function_name(given) if own else class_name(cls) if cls is not None else "keras.%s.%s" % (area, name)
+            title = (
+                function_name(given) if own else class_name(cls) if cls is not None else "keras.%s.%s" % (area, name)
+            )
             return self._add(kind, title, site, bound(cls, (), {}) if cls is not None else {}, given)
         return self._add(kind, class_name(type(given)), site, {}, given)
 
@@ -110,7 +119,10 @@ class Compiled:
         inner = getattr(instance, "inner_optimizer", None)
         if inner is not None and self._components.made(inner) is not None:
             return
-        cls = next((base for base in type(instance).__mro__ if not base.__module__.startswith("keras.src.backend")), type(instance))
+        cls = next(
+            (base for base in type(instance).__mro__ if not base.__module__.startswith("keras.src.backend")),
+            type(instance),
+        )
         site = written.site_of(node) if node is not None else written.site
         made = self._components.add("optimizer", instance, class_name(type(instance)), site, bound(cls, (), {}))
         made.fields["called"] = None
@@ -149,5 +161,3 @@ def _unwrapped(item: Any) -> Any:
 def _is_ours(item: Any) -> bool:
     code = getattr(item, "__code__", None)
     return code is not None and code.co_filename.startswith(__file__.rpartition("keras_compile")[0])
-
-

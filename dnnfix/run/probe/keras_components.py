@@ -15,14 +15,23 @@ from .keras_names import class_name, is_container, is_sequential, is_user_class,
 
 _MOST_COMPONENTS = 3000
 _MOST_PER_SITE = 100
-_OF_KERAS = ("_layers", "_metrics", "_functional", "_inbound_nodes", "_outbound_nodes", "_operations", "_modules", "_tracker")
+_OF_KERAS = (
+    "_layers",
+    "_metrics",
+    "_functional",
+    "_inbound_nodes",
+    "_outbound_nodes",
+    "_operations",
+    "_modules",
+    "_tracker",
+)
 _CALLED = ("layer", "model", "loss")
 
 
 class Made:
     """One object of the program, with the fields that the trace gets."""
 
-    __slots__ = ("reference", "fields", "sites", "passes")
+    __slots__ = ("fields", "passes", "reference", "sites")
 
     def __init__(self, instance: Any, fields: Dict[str, Any]) -> None:
         self.reference: Callable[[], Any] = weakref.ref(instance)
@@ -65,7 +74,7 @@ class Components:
         definer = next((base for base in owner.__mro__ if "__new__" in vars(base)), object)
         if definer is not object and not definer.__module__.startswith(("keras", "tensorflow", "tf_keras")):
             definer = object
-        place = owner if definer is object else definer
+        place: Any = owner if definer is object else definer
         own = vars(place).get("__new__")
         original = own.__func__ if isinstance(own, staticmethod) else own
 
@@ -76,7 +85,7 @@ class Components:
             return instance
 
         # Never put back: Python does not restore a class that had no `__new__` of its own.
-        setattr(place, "__new__", staticmethod(__new__))
+        place.__new__ = staticmethod(__new__)
 
     @guarded
     def _constructed(self, instance: Any, kind: str, args: Any, kwargs: Any, frame: Optional[FrameType]) -> None:
@@ -229,11 +238,14 @@ def _parts(layer: Any, components: Components) -> List[Tuple[str, Any]]:
     if is_sequential(layer):
         held = [one for one in getattr(layer, "_layers", ()) if not _implicit(one, components)]
         return [(str(index), one) for index, one in enumerate(held)]
-    inner = list(layer._flatten_layers(include_self=False, recursive=False)) if hasattr(layer, "_flatten_layers") else []
+    inner = (
+        list(layer._flatten_layers(include_self=False, recursive=False)) if hasattr(layer, "_flatten_layers") else []
+    )
     if not is_user_class(type(layer)):
         return [("", one) for one in inner if type(one).__name__ != "InputLayer"]
     names: Dict[int, str] = {}
-    for name, value in list(vars(layer).items()):
+    # On the torch backend a layer that is an attribute lies among torch's modules.
+    for name, value in list(vars(layer).items()) + list(vars(layer).get("_modules", {}).items()):
         if name in _OF_KERAS:
             continue
         for key, one in _items(value):
@@ -243,7 +255,9 @@ def _parts(layer: Any, components: Components) -> List[Tuple[str, Any]]:
 
 def _implicit(layer: Any, components: Components) -> bool:
     """Whether an input layer was put in by Keras because of an `input_shape` or the first batch."""
-    return type(layer).__name__ == "InputLayer" and components.made(layer) is None and id(layer) not in components.inputs
+    return (
+        type(layer).__name__ == "InputLayer" and components.made(layer) is None and id(layer) not in components.inputs
+    )
 
 
 def _items(value: Any) -> Iterator[Tuple[str, Any]]:

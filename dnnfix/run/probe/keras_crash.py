@@ -28,7 +28,7 @@ def call_in_flight(
     error: Optional[BaseException], recorder: Recorder, components: Components, training: Training
 ) -> Optional[Dict[str, Any]]:
     """The fields of the library call from which the exception came; `None` where it came from elsewhere."""
-    recorder.flush_graphs()
+    recorder.before_root()
     seen: List[BaseException] = []
     while error is not None and error not in seen:
         seen.append(error)
@@ -52,7 +52,9 @@ def _from_traceback(
         return None
     below = [entry.tb_frame for entry in entries[users[-1] + 1 :]]
     site = next((one["site"] for one in sites.frames_of(entries[users[-1]])), None)
-    call = _constructing(entries[users[-1]], below, recorder, components) or _running(below, recorder, components, training)
+    call = _constructing(entries[users[-1]], below, recorder, components) or _running(
+        below, recorder, components, training
+    )
     if call is None and below:
         call = _function(below, recorder)
     if call is None:
@@ -111,7 +113,11 @@ def _running(
         elif name == "__call__" and hasattr(owner, "reduction") and "y_pred" in frame.f_locals:
             if type(owner).__name__ != "CompileLoss":
                 found.append((frame, owner))
-        elif name == "update_state" and "y_pred" in frame.f_locals and type(owner).__name__ not in ("CompileMetrics", "MetricsList"):
+        elif (
+            name == "update_state"
+            and "y_pred" in frame.f_locals
+            and type(owner).__name__ not in ("CompileMetrics", "MetricsList")
+        ):
             found.append((frame, owner))
         elif name in ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch", "compile"):
             trainer = trainer or frame
@@ -135,7 +141,9 @@ def _layer_or_loss(
     given = local.get("original_args", local.get("args", ()))
     kwargs = local.get("original_kwargs", local.get("kwargs", {}))
     made = components.made(owner)
-    call = _of(made, owner, [value for item in tensors_in([given, kwargs]) for value in [_value(item, recorder)]], recorder)
+    call = _of(
+        made, owner, [value for item in tensors_in([given, kwargs]) for value in [_value(item, recorder)]], recorder
+    )
     stated = getattr(owner, "_inputs", None) or []
     if is_transparent(owner) and stated:
         shapes = [list(one.shape) for one in stated if hasattr(one, "shape")]
@@ -164,9 +172,13 @@ def _value(item: Any, recorder: Recorder) -> Dict[str, Any]:
     if known is not None:
         return dict(known, **{key: one for key, one in facts(item).items() if key in ("shape", "dtype", "device")})
     if is_symbolic(item):
-        return unfilled(recorder._symbolic_input(item))
-    same = recorder._same_as(item)
-    value = dict(same) if same is not None else {"id": recorder.ledger.new_id(), "producer": None, "origin": None, "site": None}
+        return unfilled(recorder.symbolic_input(item))
+    same = recorder.same_as(item)
+    value = (
+        dict(same)
+        if same is not None
+        else {"id": recorder.ledger.new_id(), "producer": None, "origin": None, "site": None}
+    )
     value.update(facts(item))
     known_data = recorder.last_data.get("x", [])
     if same is None and len(known_data) == 1 and _may_be(value.get("shape"), known_data[0].get("shape")):
@@ -195,7 +207,11 @@ def _training_call(frame: FrameType, recorder: Recorder, components: Components,
     if training.failed is not None and training.failed.name == name:
         return dict(training.failed.call)
     call = _of(components.made(frame.f_locals.get("self")), frame.f_locals.get("self"), [], recorder)
-    local = {key: value for key, value in frame.f_locals.items() if key in frame.f_code.co_varnames[: frame.f_code.co_argcount]}
+    local = {
+        key: value
+        for key, value in frame.f_locals.items()
+        if key in frame.f_code.co_varnames[: frame.f_code.co_argcount]
+    }
     call.update(name="keras.Model." + name, site=None)
     call["args"] = {key: plain(value) for key, value in local.items() if key != "self" and not is_data(value)}
     return call
@@ -225,13 +241,29 @@ def _public_name(frame: FrameType) -> Optional[str]:
     name = frame.f_code.co_name
     owner = frame.f_locals.get("self")
     if owner is not None:
-        if hasattr(owner, "symbolic_call") and name in ("symbolic_call", "compute_output_spec") and not hasattr(owner, "weights"):
+        if (
+            hasattr(owner, "symbolic_call")
+            and name in ("symbolic_call", "compute_output_spec")
+            and not hasattr(owner, "weights")
+        ):
             return "keras.ops." + snake(type(owner).__name__)
         if type(owner).__name__ == "KerasTensor":
             return "keras.ops." + name.strip("_")
         return None if name == "__init__" else "%s.%s" % (class_name(type(owner)), name)
     keras = api()
-    for area in ("ops", "utils", "losses", "metrics", "activations", "layers", "models", "saving", "backend", "datasets", "preprocessing"):
+    for area in (
+        "ops",
+        "utils",
+        "losses",
+        "metrics",
+        "activations",
+        "layers",
+        "models",
+        "saving",
+        "backend",
+        "datasets",
+        "preprocessing",
+    ):
         module = getattr(keras, area, None)
         function = getattr(module, name, None)
         code = getattr(getattr(function, "__wrapped__", function), "__code__", None)

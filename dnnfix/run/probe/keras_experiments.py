@@ -31,7 +31,9 @@ class _Seen:
     def __init__(self, model: Any, args: Any, kwargs: Any) -> None:
         self.model = model
         self.args = _few(args)
-        self.kwargs = {key: value for key, value in kwargs.items() if key not in ("training", "mask") and value is not None}
+        self.kwargs = {
+            key: value for key, value in kwargs.items() if key not in ("training", "mask") and value is not None
+        }
         self.batch = _batch_of(args)
         self.kept = _batch_of(self.args)
         self.reached: Optional[int] = None
@@ -76,9 +78,9 @@ class Experiments:
     @guarded
     def saw_input(self, model: Any, args: Any, kwargs: Any) -> None:
         """Put a model's first batch aside."""
-        if self._measuring and is_transparent(model) and id(model) not in self._seen:
-            if not any(is_symbolic(item) for item in tensors_in([args, kwargs])):
-                self._seen[id(model)] = _Seen(model, args, kwargs)
+        wanted = self._measuring and is_transparent(model) and id(model) not in self._seen
+        if wanted and not any(is_symbolic(item) for item in tensors_in([args, kwargs])):
+            self._seen[id(model)] = _Seen(model, args, kwargs)
 
     @guarded
     def saw_output(self, model: Any, output: Any) -> None:
@@ -128,10 +130,8 @@ class Experiments:
             return None
         answer: Dict[str, str] = {}
         for size in _BATCH_SIZES:
-            order = [index % seen.kept for index in range(size)]
-            resized = _mapped(seen.args, lambda item: item[order] if _rows(item) == seen.kept else item)
             try:
-                output = self._output(seen, resized)
+                output = self._output(seen, _resized(seen, size))
             except Exception as error:
                 answer[str(size)] = "%s: %s" % (type(error).__name__, str(error)[:300])
                 continue
@@ -162,7 +162,12 @@ class Experiments:
     def _adversarial(self, seen: _Seen) -> Any:
         torch: Any = sys.modules.get("torch")
         entered = next(tensors_in(seen.args), None)
-        if torch is None or seen.loss is None or not isinstance(entered, torch.Tensor) or not entered.is_floating_point():
+        if (
+            torch is None
+            or seen.loss is None
+            or not isinstance(entered, torch.Tensor)
+            or not entered.is_floating_point()
+        ):
             return None
         with torch.enable_grad():
             start = entered.detach().clone().requires_grad_(True)
@@ -184,6 +189,12 @@ class Experiments:
         sizes = [_product(shape[1:]) for shape in entered]
         reached = sum(_product(item.shape[1:]) for item in tensors_in(seen.args))
         return min(1.0, reached / sum(sizes)) if sum(sizes) else None
+
+
+def _resized(seen: _Seen, size: int) -> Any:
+    """The batch with `size` samples, the kept ones in turn."""
+    order = [index % (seen.kept or 1) for index in range(size)]
+    return _mapped(seen.args, lambda item: item[order] if _rows(item) == seen.kept else item)
 
 
 def _few(item: Any) -> Any:
@@ -248,11 +259,13 @@ def _fits(seen: _Seen, output: Any, size: int) -> str:
 def _undisturbed(model: Any) -> Iterator[None]:
     """Silence and no gradients within; state and randomness as before afterwards."""
     torch: Any = sys.modules.get("torch")
-    weights = [(one, as_array(getattr(one, "value", one)).copy()) for one in getattr(model, "non_trainable_variables", ())]
+    weights = [
+        (one, as_array(getattr(one, "value", one)).copy()) for one in getattr(model, "non_trainable_variables", ())
+    ]
     state = torch.get_rng_state() if torch is not None else None
     with contextlib.redirect_stdout(io.StringIO()):
         try:
-            with torch.no_grad() if torch is not None else contextlib.suppress():
+            with torch.no_grad() if torch is not None else contextlib.nullcontext():
                 yield
         finally:
             if torch is not None:

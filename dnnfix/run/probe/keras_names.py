@@ -9,7 +9,17 @@ from typing import Any, Dict, Optional
 
 from . import sites
 
-_AREAS = ("layers", "losses", "metrics", "optimizers", "models", "callbacks", "initializers", "regularizers", "constraints")
+_AREAS = (
+    "layers",
+    "losses",
+    "metrics",
+    "optimizers",
+    "models",
+    "callbacks",
+    "initializers",
+    "regularizers",
+    "constraints",
+)
 _MODULES = {"Sequential": "keras.models.Sequential", "Model": "keras.models.Model", "Functional": "keras.models.Model"}
 _CONTAINERS = ("keras.models.Sequential", "keras.models.Model")
 _SHORT_LOSSES = {
@@ -44,7 +54,7 @@ def _public(cls: type) -> str:
                 return "keras.%s.%s" % (area, base.__name__)
         schedules = getattr(getattr(keras, "optimizers", None), "schedules", None)
         if getattr(schedules, base.__name__, None) is base:
-            return "keras.optimizers.schedules." + base.__name__
+            return "keras.optimizers.schedules." + str(base.__name__)
     return re.sub(r"^keras\.src\.", "keras.", "%s.%s" % (cls.__module__, cls.__qualname__))
 
 

@@ -13,7 +13,7 @@ from .keras_values import as_array
 class _Known:
     """A weight with what was measured of it."""
 
-    __slots__ = ("variable", "name", "component", "constant", "optimized", "gradient", "update", "before", "sent")
+    __slots__ = ("before", "component", "constant", "gradient", "name", "optimized", "sent", "update", "variable")
 
     def __init__(self, variable: Any, component: Optional[int]) -> None:
         self.variable = variable
@@ -47,8 +47,7 @@ class Parameters:
         self._components = components
         self._norm = norm
         self._known: Dict[int, _Known] = {}
-        self._held: Dict[int, List[str]] = {}
-        self.models: Callable[[], List[Any]] = lambda: []
+        self.models: Callable[[], List[Any]] = list
         self._names: Dict[str, int] = {}
 
     @guarded

@@ -1,16 +1,15 @@
 """The probe for programs that use Keras: puts the watchers in place and offers the hooks that the runner calls.
 
-    keras_components   which layers, models, losses, optimizers and metrics are constructed, and where
-    keras_compile      what `compile` is given
-    keras_calls        the calls of layers, losses and operations, symbolic and real
-    keras_training     `fit`, `evaluate`, `predict` and their data, held to the budget
-    keras_steps        loss, skill, gradients and updates of each step
-    keras_parameters   which weights trained
-    keras_crash        the call in flight when an exception leaves the program
-    keras_experiments  measurements on the model after the program has ended
-
-It may be installed beside the torch probe (Keras on torch, with a training loop of torch's): ids then do not collide,
-and the torch probe is silent while Keras's own loop and constructors run.
+keras_components   which layers, models, losses, optimizers and metrics are constructed, and where
+keras_compile      what `compile` is given
+keras_calls        the calls of layers, on symbolic and on real tensors
+keras_graphs       graphs as they are written down
+keras_functions    functions and losses that are called
+keras_training     `fit`, `evaluate`, `predict` and their data, held to the budget
+keras_steps        loss, skill, gradients and updates of each step
+keras_parameters   which weights trained
+keras_crash        the call in flight when an exception leaves the program
+keras_experiments  measurements on the model after the program has ended
 """
 
 from __future__ import annotations
@@ -18,13 +17,14 @@ from __future__ import annotations
 import sys
 from typing import Any, Dict, List, Optional
 
-
 from .guard import Patches, forget_notes
 from .keras_calls import Recorder
 from .keras_compile import Compiled
 from .keras_components import Components
 from .keras_crash import call_in_flight
 from .keras_experiments import Experiments
+from .keras_functions import Functions
+from .keras_graphs import Graphs
 from .keras_names import api, class_name, forget_classes
 from .keras_parameters import Parameters
 from .keras_skill import Measure
@@ -56,6 +56,8 @@ class Hooks:
         self._patches = Patches()
         self._components = Components()
         self._recorder = Recorder(self._components)
+        self._graphs = Graphs(self._recorder)
+        self._functions = Functions(self._recorder, self._graphs)
         self._measure = Measure()
         self._parameters = Parameters(self._components, self._measure.norm)
         self._steps = Steps(self._recorder, self._parameters, self._measure, record)
@@ -75,6 +77,8 @@ class Hooks:
         self._steps.install(self._patches, keras)
         self._training.install(self._patches, keras)
         self._recorder.install(self._patches, keras)
+        self._graphs.install(self._patches, keras)
+        self._functions.install(self._patches, keras)
         self._recorder.on = self._steps.recording
         self._recorder.on_input = self._input
         self._recorder.on_output = self._experiments.saw_output
@@ -105,7 +109,7 @@ class Hooks:
 
     def finish(self) -> None:
         """The program has ended: write what is still to be written, experiment, and take the watchers away."""
-        self._recorder.flush_graphs()
+        self._graphs.flush()
         self._steps.finish()
         self.withdraw()
         for model in self._components.of_kind("model"):
@@ -132,5 +136,3 @@ class Hooks:
         name = made.fields["name"] if made is not None else class_name(type(loss)) if loss is not None else ""
         self._steps.loss_called(name, target, prediction, result)
         self._experiments.saw_loss(loss, target, prediction)
-
-

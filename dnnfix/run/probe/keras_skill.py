@@ -79,7 +79,11 @@ def _as_torch_does(torch: Any, prediction: Any, target: Any, loss: str) -> Tuple
     if loss in _BY_INDEX or _looks_like_indices(prediction, target, loss):
         if target.dim() == prediction.dim() and target.shape[-1] == 1:
             target = target[..., 0]
-        return prediction.movedim(-1, 1) if prediction.dim() > 2 else prediction, target.to(torch.int64), "cross_entropy"
+        return (
+            prediction.movedim(-1, 1) if prediction.dim() > 2 else prediction,
+            target.to(torch.int64),
+            "cross_entropy",
+        )
     if loss in _BY_CLASS and prediction.dim() > 1 and prediction.shape == target.shape and prediction.shape[-1] > 1:
         return prediction.movedim(-1, 1), target.movedim(-1, 1), "cross_entropy"
     return prediction, target, loss

@@ -50,7 +50,11 @@ class Written:
             if keyword.arg == name:
                 return keyword.value
         given = self._node.args
-        if position is None or position >= len(given) or any(isinstance(one, ast.Starred) for one in given[: position + 1]):
+        if (
+            position is None
+            or position >= len(given)
+            or any(isinstance(one, ast.Starred) for one in given[: position + 1])
+        ):
             return None
         return given[position]
 

@@ -57,7 +57,9 @@ class Steps:
     def recording(self) -> bool:
         """Whether the calls of this step are recorded: the first steps of each model that trains."""
         key = self.key()
-        return self._of_model.get(key, 0) < self._record and (key in self._of_model or len(self._of_model) < _MOST_MODELS)
+        return self._of_model.get(key, 0) < self._record and (
+            key in self._of_model or len(self._of_model) < _MOST_MODELS
+        )
 
     def install(self, patches: Patches, keras: Any) -> None:
         """Watch optimizers and the computation of losses."""
@@ -121,7 +123,9 @@ class Steps:
     def _wrap_compute_loss(self, original: Any) -> Any:
         steps = self
 
-        def compute_loss(model: Any, x: Any = None, y: Any = None, y_pred: Any = None, *args: Any, **kwargs: Any) -> Any:
+        def compute_loss(
+            model: Any, x: Any = None, y: Any = None, y_pred: Any = None, *args: Any, **kwargs: Any
+        ) -> Any:
             if steps._computing or any(is_symbolic(item) for item in tensors_in(y_pred)):
                 return original(model, x, y, y_pred, *args, **kwargs)
             if steps.replace is not None:
@@ -172,7 +176,10 @@ class Steps:
             variables = args[0] if args else kwargs.get("trainable_variables")
             if variables is not None and not isinstance(variables, (list, tuple)):
                 variables = list(variables)
-                args, kwargs = (variables,) + tuple(args[1:]), {k: v for k, v in kwargs.items() if k != "trainable_variables"}
+                args, kwargs = (
+                    (variables,) + tuple(args[1:]),
+                    {k: v for k, v in kwargs.items() if k != "trainable_variables"},
+                )
             steps._applying += 1
             try:
                 before = steps._before(optimizer, grads, variables)
@@ -223,7 +230,13 @@ class Steps:
 
     def _finish_step(self, gradient: Any, update: Optional[float]) -> None:
         self._waiting.append(
-            {"index": self.index, "loss": self._loss, "gradient": gradient, "update": update, "pair": self._pair and self._pair + (self.key(),)}
+            {
+                "index": self.index,
+                "loss": self._loss,
+                "gradient": gradient,
+                "update": update,
+                "pair": self._pair and self._pair + (self.key(),),
+            }
         )
         self._pair = self._loss = None
         was_recorded = self.recording

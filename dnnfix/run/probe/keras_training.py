@@ -13,12 +13,13 @@ import sys
 from typing import Any, Callable, Dict, List, Optional
 
 from . import budget, sites, wire
-from .guard import Patches, guarded, note
+from .guard import Patches, guarded
+from .keras_batches import is_arrays, lengthen, repeated, rows_asked, specified, without_workers
 from .keras_calls import Recorder
 from .keras_components import Components
 from .keras_names import class_name, plain
 from .keras_sources import Written, user_frame
-from .keras_values import as_array, facts, is_data, named_parts, statistics
+from .keras_values import facts, is_data, named_parts, statistics
 
 METHODS = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
 _OLD_METHODS = ("fit_generator", "evaluate_generator", "predict_generator")
@@ -26,7 +27,6 @@ _TRAIN = frozenset({"fit", "fit_generator", "train_on_batch"})
 _EVENTS_PER_METHOD = 3
 _EVALUATIONS_RECORDED = 6
 _UNKNOWN_LENGTH_BATCHES = 64
-_LONGEST_HISTORY = 100_000
 _DATA = ("x", "y", "sample_weight", "validation_data", "generator", "callbacks", "verbose")
 
 
@@ -110,7 +110,7 @@ class Training:
         plan = Plan(name, model, Written(user_frame()), dict(bound.arguments))
         self._happened(plan)
         if not self.plans:
-            self._recorder.flush_graphs()
+            self._recorder.before_root()
             if not any(known is model for known in self.models):
                 self.models.append(model)
         self._read_data(plan, list(signature.parameters)[1:])
@@ -143,7 +143,7 @@ class Training:
             if item is not None:
                 position = order.index(source) if source in order else None
                 plan.data[role] = self._values(plan, item, plan.written.argument(source, position), not repeated)
-        if plan.data.get("x") and not plan.data.get("y") and not _is_arrays(plan.given.get("x")):
+        if plan.data.get("x") and not plan.data.get("y") and not is_arrays(plan.given.get("x")):
             # A data set brings its targets along: they come from where the inputs come from.
             plan.data["y"] = [self._value(plan.data["x"][0]["site"])]
         held_out = plan.given.get("validation_data")
@@ -168,7 +168,7 @@ class Training:
                 value.update(facts(part))
                 value.update(statistics(part) if measured else {})
             else:
-                value.update(_specified(part))
+                value.update(specified(part))
             found.append(value)
         return found
 
@@ -180,8 +180,12 @@ class Training:
         values = plan.data.get("x", []) + (plan.data.get("y", []) if "y" in plan.given else [])
         call = self._recorder.new_call("keras.Model." + plan.name, [dict(one) for one in values], "unknown")
         made = self._components.made(plan.model)
-        call.update(site=plan.written.site, args={k: plain(v) for k, v in plan.given.items() if k not in _DATA and k != "self"})
-        call["args"]["inputs"] = ["x"] * len(plan.data.get("x", [])) + ["y"] * (len(values) - len(plan.data.get("x", [])))
+        call.update(
+            site=plan.written.site, args={k: plain(v) for k, v in plan.given.items() if k not in _DATA and k != "self"}
+        )
+        call["args"]["inputs"] = ["x"] * len(plan.data.get("x", [])) + ["y"] * (
+            len(values) - len(plan.data.get("x", []))
+        )
         if plan.given.get("callbacks"):
             given = plan.given["callbacks"]
             listed = given if isinstance(given, (list, tuple)) else [given]
@@ -195,7 +199,7 @@ class Training:
     def _limit(self, plan: Plan, bound: Any, signature: Any, original: Any) -> None:
         if "verbose" in signature.parameters:
             bound.arguments["verbose"] = 0
-        _without_workers(plan.given.get("x"))
+        without_workers(plan.given.get("x"))
         if "callbacks" not in signature.parameters:
             return
         given = bound.arguments.get("callbacks")
@@ -210,10 +214,12 @@ class Training:
             listed = list(given) if isinstance(given, (list, tuple)) else [given] if given else []
             bound.arguments["callbacks"] = listed + [ours]
         if plan.name == "predict":
-            plan.rows = _rows(plan.given.get("x"), plan.given.get("steps"), plan.given.get("batch_size"))
+            plan.rows = rows_asked(plan.given.get("x"), plan.given.get("steps"), plan.given.get("batch_size"))
         code = getattr(inspect.unwrap(original), "__code__", None)
         if plan.name == "evaluate" and "stop_evaluating" not in getattr(code, "co_names", ()):
-            bound.arguments["steps"] = min(bound.arguments.get("steps") or budget.evaluation_batches(), budget.evaluation_batches())
+            bound.arguments["steps"] = min(
+                bound.arguments.get("steps") or budget.evaluation_batches(), budget.evaluation_batches()
+            )
 
     # During
 
@@ -276,14 +282,14 @@ class Training:
     def _result(self, plan: Plan, result: Any) -> Any:
         """What the program gets: a history or predictions of the length that it expects; `None` for no change."""
         if plan.cut and hasattr(result, "history"):
-            _lengthen(result, plan.given)
+            lengthen(result, plan.given)
         if plan.name == "predict" and plan.rows is not None:
-            return _repeated(result, plan.rows)
+            return repeated(result, plan.rows)
         return None
 
 
 def _callback_maker(keras: Any, training: Training) -> Callable[[Plan], Any]:
-    class Cutter(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
+    class Cutter(keras.callbacks.Callback):  # type: ignore[misc]
         """Ends what the budget does not allow to go on."""
 
         def __init__(self, plan: Plan) -> None:
@@ -327,61 +333,3 @@ def _callback_maker(keras: Any, training: Training) -> Callable[[Plan], Any]:
 
 def _from_user(frame: Any) -> bool:
     return frame is not None and sites.is_user_file(frame.f_code.co_filename)
-
-
-def _is_arrays(item: Any) -> bool:
-    return all(is_data(part) or isinstance(part, (list, tuple)) for _, part in named_parts(item))
-
-
-def _specified(dataset: Any) -> Dict[str, Any]:
-    """What a `tf.data` set says of its first component."""
-    specification = getattr(dataset, "element_spec", None)
-    first = specification[0] if isinstance(specification, tuple) and specification else specification
-    return facts(first) if is_data(first) else {}
-
-
-def _rows(x: Any, steps: Any, batch_size: Any) -> Optional[int]:
-    """How many samples a prediction is asked for; `None` where only going through the data would tell."""
-    for _, part in named_parts(x):
-        shape = getattr(part, "shape", None)
-        if shape:
-            return min(int(shape[0]), steps * (batch_size or 32)) if isinstance(steps, int) else int(shape[0])
-    return None
-
-
-def _repeated(result: Any, rows: int) -> Any:
-    numpy: Any = sys.modules.get("numpy")
-    if isinstance(result, (list, tuple)):
-        return type(result)([_repeated(one, rows) for one in result])
-    if isinstance(result, dict):
-        return {key: _repeated(one, rows) for key, one in result.items()}
-    if as_array(result) is None or not result.shape or result.shape[0] >= rows or not result.shape[0]:
-        return result
-    return numpy.resize(result, (rows,) + tuple(result.shape[1:]))
-
-
-def _lengthen(history: Any, given: Dict[str, Any]) -> None:
-    """Repeat the last entries for the epochs that were left out: programs index and plot histories by epoch."""
-    wanted = int(given.get("epochs") or given.get("nb_epoch") or 1) - int(given.get("initial_epoch") or 0)
-    if not 0 < wanted <= _LONGEST_HISTORY:
-        return
-    frequency = given.get("validation_freq") or 1
-    for key, values in history.history.items():
-        length = wanted // frequency if key.startswith("val_") and isinstance(frequency, int) else wanted
-        if isinstance(values, list) and values and len(values) < length:
-            values.extend([values[-1]] * (length - len(values)))
-    epochs = getattr(history, "epoch", None)
-    if isinstance(epochs, list) and epochs and len(epochs) < wanted:
-        epochs.extend(range(epochs[-1] + 1, epochs[0] + wanted))
-
-
-def _without_workers(x: Any) -> None:
-    """Data sets load in this process: worker processes and threads would outlive a training that is cut."""
-    if type(x).__module__.startswith("torch.utils.data") and getattr(x, "num_workers", 0):
-        for name, value in (("num_workers", 0), ("prefetch_factor", None), ("persistent_workers", False)):
-            x.__dict__[name] = value
-        x.__dict__["_DataLoader__multiprocessing_context"] = None
-        note("data loaders ran without worker processes")
-    elif hasattr(x, "_use_multiprocessing") and hasattr(x, "_workers") and (x._workers > 1 or x._use_multiprocessing):
-        x._workers, x._use_multiprocessing = 1, False
-        note("data sets were loaded without worker processes")

@@ -47,7 +47,9 @@ class Ledger:
         entry = self._entries.get(id(item))
         return entry.value if entry is not None and entry.reference() is item else None
 
-    def value(self, item: Any, origin: Optional[str] = None, site: Any = None, measured: bool = False) -> Dict[str, Any]:
+    def value(
+        self, item: Any, origin: Optional[str] = None, site: Any = None, measured: bool = False
+    ) -> Dict[str, Any]:
         """The `Value` of an object as it is now; one not met before is entered."""
         value = self.known(item)
         if value is None:
@@ -161,7 +163,7 @@ def as_array(item: Any) -> Any:
     if hasattr(item, "numpy") and callable(item.numpy):
         return item.numpy()
     numpy: Any = sys.modules.get("numpy")
-    if numpy is not None and (isinstance(item, numpy.ndarray) or isinstance(item, numpy.generic)):
+    if numpy is not None and isinstance(item, (numpy.ndarray, numpy.generic)):
         return numpy.asarray(item)
     return _as_array(item) if isinstance(item, (list, tuple)) else None
 
@@ -234,8 +236,11 @@ def named_parts(item: Any) -> List[Tuple[str, Any]]:
     """What a user hands to `fit` as inputs: its parts with their names or indices; one part without a name usually."""
     if isinstance(item, dict):
         return [(str(key), value) for key, value in item.items()]
-    if isinstance(item, (list, tuple)) and item and all(is_data(part) for part in item) and not all(
-        getattr(part, "shape", None) == () for part in item
+    if (
+        isinstance(item, (list, tuple))
+        and item
+        and all(is_data(part) for part in item)
+        and not all(getattr(part, "shape", None) == () for part in item)
     ):
         return [(str(index), part) for index, part in enumerate(item)]
     return [("", item)]

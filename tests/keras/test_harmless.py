@@ -1,0 +1,112 @@
+"""The probe changes nothing: the same numbers, the same objects, with and without it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+from tests.keras.conftest import Observe
+from tests.keras.test_calls import FUNCTIONAL
+
+PROGRAM = """
+import keras, numpy as np, random
+keras.utils.set_random_seed(7)
+x = np.random.rand(96, 6).astype("float32")
+y = np.random.randint(0, 3, 96)
+model = keras.Sequential([
+    keras.Input((6,)), keras.layers.Dense(8, activation="relu"), keras.layers.BatchNormalization(),
+    keras.layers.Dropout(0.3), keras.layers.Dense(3, activation="softmax"),
+])
+model.compile(keras.optimizers.Adam(0.01), "sparse_categorical_crossentropy", metrics=["accuracy"])
+h = model.fit(x, y, batch_size=16, epochs=2, validation_split=0.25, verbose=0)
+print(["%.6f" % v for key in sorted(h.history) for v in h.history[key]])
+print("%.6f" % float(model.predict(x, verbose=0).sum()))
+print(model.name, [layer.name for layer in model.layers], random.random(), np.random.rand())
+print(isinstance(model.loss, str), type(h).__name__, keras.losses.get("mse") is keras.losses.get("mean_squared_error"))
+"""
+
+
+def test_a_program_within_the_budget_prints_what_it_prints_without_the_probe(observe: Observe, tmp_path: Path) -> None:
+    alone = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(PROGRAM)],
+        env={**os.environ, "KERAS_BACKEND": "torch", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        check=False,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert alone.returncode == 0, alone.stderr
+    wanted = ["input-dependence", "adversarial", "batch-sizes", "information"]
+    for experiments in ([], wanted):
+        run = observe(PROGRAM, steps=100, evaluation_batches=100, experiments=experiments)
+        assert run.notes == []
+        assert run.printed == alone.stdout
+
+
+def test_models_are_saved_and_loaded_as_ever(observe: Observe) -> None:
+    run = observe(
+        """
+        import keras, numpy as np
+        from keras import layers
+        i = keras.Input((4,))
+        x = layers.Dense(4, activation=keras.activations.relu)(i)
+        model = keras.Model(i, layers.Dense(1)(keras.ops.tanh(x) * 2))
+        model.compile("adam", keras.losses.mean_squared_error)
+        model.fit(np.ones((8, 4)), np.ones(8))
+        model.save("m.keras")
+        again = keras.models.load_model("m.keras")
+        print(bool((again.predict(np.ones((2, 4))) == model.predict(np.ones((2, 4)))).all()))
+        copy = keras.models.clone_model(model)
+        print(len(copy.layers) == len(model.layers))
+        """
+    )
+    assert run.outcome == "finished", run.of("crash")
+    assert run.notes == [] and run.printed.split() == ["True", "True"]
+
+
+def test_experiments(observe: Observe) -> None:
+    names = ["shuffle-targets", "batch-sizes", "input-dependence", "adversarial", "information"]
+    run = observe(FUNCTIONAL, experiments=names)
+    assert run.probe("shuffle-targets") is True
+    assert run.probe("batch-sizes") == {"1": "ok", "3": "ok", "5": "ok"}
+    assert run.probe("input-dependence") > 0
+    assert run.probe("adversarial") > 0
+    assert run.probe("information") == 1.0
+    assert run.notes == []
+
+
+def test_experiments_see_what_is_wrong(observe: Observe) -> None:
+    run = observe(
+        """
+        import keras, numpy as np
+        class Net(keras.Model):
+            def __init__(self):
+                super().__init__()
+                self.dense = keras.layers.Dense(2)
+            def call(self, x):
+                return keras.ops.reshape(self.dense(x * 0), (8, 2))
+        net = Net()
+        net.compile("sgd", "mse")
+        net.fit(np.random.rand(8, 3), np.random.rand(8, 2), batch_size=8)
+        """,
+        experiments=["batch-sizes", "input-dependence"],
+    )
+    assert run.probe("input-dependence") == 0.0
+    assert set(run.probe("batch-sizes")) == {"1", "3", "5"}
+    assert all(answer != "ok" for answer in run.probe("batch-sizes").values())
+
+
+def test_shuffled_targets_cannot_be_learnt(observe: Observe) -> None:
+    source = """
+        import keras, numpy as np
+        label = np.random.randint(0, 3, 300)
+        model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(3, activation="softmax")])
+        model.compile(keras.optimizers.Adam(0.3), "sparse_categorical_crossentropy")
+        model.fit(np.eye(3)[label], label, epochs=9)
+    """
+    plain, shuffled = observe(source, steps=30), observe(source, steps=30, experiments=["shuffle-targets"])
+    assert plain.steps[-1]["skill"] > 0.95
+    assert shuffled.steps[-1]["skill"] < 0.5
