@@ -75,6 +75,14 @@ def trial(runner: Runner, program: str) -> float:
     return time.perf_counter() - begun
 
 
+def alone(framework: str, tier: Tier, program: str) -> float:
+    """Seconds of a runner that is made for one trial and closed after it."""
+    begun = time.perf_counter()
+    with Runner(PYTHON, tier=tier, framework=framework) as runner:
+        trial(runner, program)
+    return time.perf_counter() - begun
+
+
 def alternating(one: Callable[[], float], other: Callable[[], float], times: int) -> tuple[float, float]:
     """Medians of two measurements that are made in turn."""
     pairs = [(one(), other()) for _ in range(times)]
@@ -92,13 +100,7 @@ def measure(framework: str, tier: Tier, times: int) -> bool:
             trial(runner, program)
             fresh_start, start = alternating(lambda: fresh(folder, imports), lambda: trial(runner, imports), times)
             private = runner.run(Job("program.py", PRIVATE.format(framework=framework).encode())).printed
-        one_fresh = statistics.median(fresh(folder, program) for _ in range(3))
-        singles = []
-        for _ in range(3):
-            begun = time.perf_counter()
-            with Runner(PYTHON, tier=tier, framework=framework) as runner:
-                trial(runner, program)
-            singles.append(time.perf_counter() - begun)
+        one_fresh, one = alternating(lambda: fresh(folder, program), lambda: alone(framework, tier, program), times)
         begun = time.perf_counter()
         with Runner(PYTHON, tier=tier, framework=framework) as runner:
             for _ in range(count):
@@ -114,9 +116,9 @@ def measure(framework: str, tier: Tier, times: int) -> bool:
         ),
         (
             "one candidate / one fresh process",
-            statistics.median(singles) / one_fresh,
+            one / one_fresh,
             target["one"],
-            f"{statistics.median(singles):.2f} s / {one_fresh:.2f} s",
+            f"{one:.2f} s / {one_fresh:.2f} s",
         ),
         (
             f"{count} candidates / {count} fresh processes",
