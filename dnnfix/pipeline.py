@@ -119,7 +119,7 @@ def _laboratory(source: Source, settings: Settings, failures: list[str]) -> Iter
         framework=_framework(source),
     ) as runner:
         yield TrialLaboratory(
-            runner, source.path, findings_of, deadline, registry.validators(), settings.test_command
+            runner, source.path, findings_of, deadline, registry.validators(), settings.test_command, settings.workers
         )
 
 

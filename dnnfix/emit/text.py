@@ -18,7 +18,6 @@ from dnnfix.records import (
     Report,
     Status,
     Symptom,
-    Verdict,
 )
 
 FRAME = 2

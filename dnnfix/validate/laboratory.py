@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,6 +33,7 @@ class TrialLaboratory:
     deadline: float
     validators: tuple[Validator, ...]
     test_command: str | None = None
+    workers: int = 1
     arguments: tuple[str, ...] = ()
     seconds: float = 20.0
     records: list[RunRecord] = field(default_factory=list)
@@ -45,6 +46,19 @@ class TrialLaboratory:
     def train(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         """A longer run of one seed, for its curve."""
         return self._run(source, seed, TRAINED_STEPS, experiments)
+
+    def prepare(self, sources: Sequence[Source], seeds: Sequence[int]) -> None:
+        """Train every program on every seed side by side, so that `train` has the traces at hand."""
+        keys = {(source.raw, seed): source for seed in seeds for source in sources}
+        jobs = {
+            self._job(source, seed, TRAINED_STEPS, ()): (source.raw, seed, TRAINED_STEPS, ())
+            for (_, seed), source in keys.items()
+            if (source.raw, seed, TRAINED_STEPS, ()) not in self._cache
+        }
+        done = dict(self.runner.run_many(jobs, parallel=self.workers)) if jobs else {}
+        for job, key in jobs.items():  # in the order of the request, so that equal runs give equal reports
+            if job in done:
+                self._keep(key, done[job])
 
     def findings(self, source: Source, trace: Trace | None) -> tuple[Finding, ...]:
         """What the catalogue finds in the program and its trace."""
@@ -63,18 +77,16 @@ class TrialLaboratory:
     def _run(self, source: Source, seed: int, steps: int, experiments: tuple[Experiment, ...]) -> Trace:
         key = (source.raw, seed, steps, experiments)
         known = self._cache.get(key)
-        if known is not None:
-            return known
+        return known if known is not None else self._keep(key, self.runner.run(self._job(source, *key[1:])))
+
+    def _job(self, source: Source, seed: int, steps: int, experiments: tuple[Experiment, ...]) -> Job:
         left = max(1.0, self.deadline - time.monotonic())
         budget = Budget(steps=steps, seconds=min(self.seconds, left))
         recorded = 2 if steps == OBSERVED_STEPS else 0
-        job = Job(self.path, source.runnable, seed, budget, recorded, experiments, self.arguments)
-        trace = self.runner.run(job)
+        return Job(self.path, source.runnable, seed, budget, recorded, experiments, self.arguments)
+
+    def _keep(self, key: Key, trace: Trace) -> Trace:
         self._cache[key] = trace
-        number = len(self.records) + 1
-        self.records.append(
-            RunRecord(f"run-{number}", trace.outcome, round(trace.seconds, 3), seed, (), trace.detail[:300])
-        )
+        name = f"run-{len(self.records) + 1}"
+        self.records.append(RunRecord(name, trace.outcome, round(trace.seconds, 3), key[1], (), trace.detail[:300]))
         return trace
-
-

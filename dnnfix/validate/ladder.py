@@ -7,7 +7,7 @@ validators, which are pure. Every verdict is kept, with the time that its rung t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from dnnfix.records import Finding, RunOutcome, Status, Trace, Verdict
 from dnnfix.run.job import Experiment
 from dnnfix.source.program import Source
 from dnnfix.validate.evidence import RUNGS, Evidence, Pair, Validator
-from dnnfix.validate.learning import MAX_PAIRS, decide, difference, score, threshold
+from dnnfix.validate.learning import MAX_PAIRS, MIN_PAIRS, decide, difference, score, threshold
 
 MEASUREMENTS = (
     Experiment.BATCH_SIZES,
@@ -41,6 +41,10 @@ class Laboratory(Protocol):
 
     def train(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         """A longer run, for curves."""
+        ...
+
+    def prepare(self, sources: Sequence[Source], seeds: Sequence[int]) -> None:
+        """Train every program on every seed, so that `train` need not run them one by one."""
         ...
 
     def findings(self, source: Source, trace: Trace | None) -> tuple[Finding, ...]:
@@ -111,7 +115,9 @@ def _pairs(evidence: Evidence, laboratory: Laboratory) -> Evidence:
     if evidence.before.outcome is RunOutcome.CRASHED or score(evidence.after) is None or score(evidence.before) is None:
         return evidence
     pairs: list[Pair] = []
-    for seed in range(evidence.before.seed + 1, evidence.before.seed + 1 + MAX_PAIRS):
+    seeds = range(evidence.before.seed + 1, evidence.before.seed + 1 + MAX_PAIRS)
+    laboratory.prepare((evidence.source_before, evidence.source_after), seeds[:MIN_PAIRS])
+    for seed in seeds:
         if laboratory.out_of_time():
             break
         pairs.append(Pair(laboratory.train(evidence.source_before, seed), laboratory.train(evidence.source_after, seed)))

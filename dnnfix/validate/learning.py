@@ -24,6 +24,9 @@ STAKE = 0.9
 MAX_PAIRS = 8
 """Paired trials after which an open claim is inconclusive: seven wins and one loss do not reach the threshold."""
 
+MIN_PAIRS = 5
+"""Paired trials before which no claim can be settled, so that they may as well run side by side."""
+
 MARGIN = 0.05
 """Skill that counts as a difference: twice the spread that equal programs showed over seeds on small data sets."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -97,6 +97,9 @@ class Table:
 
     def train(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         return self._trace(source, seed)
+
+    def prepare(self, sources: Sequence[Source], seeds: Sequence[int]) -> None:
+        pass
 
     def findings(self, source: Source, trace: Trace | None) -> tuple[Finding, ...]:
         subject = Subject(source, trace)
