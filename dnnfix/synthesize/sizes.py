@@ -72,7 +72,7 @@ def size_changes(
             for text, prior in _derived(subject, given, now, wanted, factors):
                 found.append(put(text, prior))
         if _always_same(subject, of, name):
-            found.append(put(str(wanted), 0.4))
+            found.append(put(str(wanted), 0.25))
     return _first(found, 3)
 
 
@@ -158,9 +158,9 @@ def _derived(
             return
     simple = text if isinstance(given, (ast.Name, ast.Attribute)) else f"({text})"
     if now % wanted == 0 and 1 < now // wanted <= MAX_RATIO:
-        yield f"{simple} // {now // wanted}", 0.6
+        yield f"{simple} // {now // wanted}", 0.7
     elif wanted % now == 0 and 1 < wanted // now <= MAX_RATIO:
-        yield f"{simple} * {wanted // now}", 0.6
+        yield f"{simple} * {wanted // now}", 0.7
 
 
 def _rest(base: int, factors: Sequence[int]) -> Sequence[int]:
