@@ -1,0 +1,235 @@
+"""A loss for independent labels is used where exactly one class is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Edit,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    LossUse,
+    Prediction,
+    Reject,
+    Site,
+    Subject,
+    Symptom,
+    Task,
+    add_activation,
+    bypass,
+    change_activation,
+    change_loss,
+    loss_uses,
+)
+
+
+class BinaryLossOnClasses(FixTemplate):
+    """Binary cross-entropy is computed on a softmax over several classes, or against class indices.
+
+    It asks of each class by itself whether it applies. With a softmax the outputs are not independent, the many classes
+    that do not apply outweigh the one that does, and Keras reports the accuracy per class, which looks high from the
+    start. Against class indices the shapes do not even meet. One class out of several goes with categorical
+    cross-entropy; several labels at once go with a sigmoid.
+
+    Fix safety: unsafe. The loss has another value; with a sigmoid the outputs no longer sum to one.
+
+    References: keras.losses.CategoricalCrossentropy, keras.losses.BinaryCrossentropy, torch.nn.CrossEntropyLoss.
+    """
+
+    code = "DNF306"
+    name = "binary-loss-on-classes"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.LOSS_FUNCTION
+    message = "{loss} judges each output by itself, but {what}"
+    triggers = (
+        "binary_crossentropy",
+        "BinaryCrossentropy",
+        "BCELoss",
+        "binary_cross_entropy",
+        "BCEWithLogitsLoss",
+        "binary_cross_entropy_with_logits",
+        "bce",
+    )
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for site, use, what in _pairs(subject):
+            two = use.width == 2 and not use.target_is_indices
+            yield self.finding(
+                site,
+                symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
+                confidence=0.6 if two else 0.9,
+                evidence={"loss": use.name, "classes": use.width, "what": what},
+                cause=use.cause,
+                loss=use.name,
+                what=what,
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        use = next((use for site, use, _ in _pairs(subject) if site == finding.site), None)
+        proposed = list(_candidates(subject, use)) if use is not None else []
+        for title, edits, prior in proposed:
+            if edits is not None:
+                yield self.candidate(finding, title, *edits, prior=prior)
+        if not any(edits for _, edits, _ in proposed):
+            yield Decline("neither the loss nor the output can be changed at one place")
+
+    examples = (
+        Example(
+            "Keras softmax over ten classes",
+            before="""\
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential()
+model.add(Dense(32, activation="relu", input_shape=(20,)))
+model.add(Dense(10, activation="softmax"))
+model.compile(loss="binary_crossentropy", optimizer="adam", metrics=["accuracy"])
+""",
+            after="""\
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential()
+model.add(Dense(32, activation="relu", input_shape=(20,)))
+model.add(Dense(10, activation="softmax"))
+model.compile(loss="categorical_crossentropy", optimizer="adam", metrics=["accuracy"])
+""",
+        ),
+        Example(
+            "several labels at once",
+            before="""\
+import tensorflow as tf
+
+inputs = tf.keras.Input((12,))
+tags = tf.keras.layers.Dense(5, activation='softmax')(inputs)
+model = tf.keras.Model(inputs, tags)
+model.compile(optimizer='adam', loss=tf.keras.losses.BinaryCrossentropy())
+""",
+            after="""\
+import tensorflow as tf
+
+inputs = tf.keras.Input((12,))
+tags = tf.keras.layers.Dense(5, activation='sigmoid')(inputs)
+model = tf.keras.Model(inputs, tags)
+model.compile(optimizer='adam', loss=tf.keras.losses.BinaryCrossentropy())
+""",
+        ),
+        Example(
+            "torch softmax with BCELoss and one-hot targets",
+            before="""\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+model = nn.Sequential(nn.Linear(4, 3), nn.Softmax(dim=1))
+criterion = nn.BCELoss()
+y = F.one_hot(torch.tensor([0, 1, 2]), 3).float()
+loss = criterion(model(torch.rand(3, 4)), y)
+""",
+            after="""\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+model = nn.Sequential(nn.Linear(4, 3))
+criterion = nn.CrossEntropyLoss()
+y = F.one_hot(torch.tensor([0, 1, 2]), 3).float()
+loss = criterion(model(torch.rand(3, 4)), y)
+""",
+        ),
+        Example(
+            "class indices against a loss for labels",
+            runs=True,
+            before="""\
+import torch
+from torch import nn
+
+model = nn.Linear(4, 3)
+criterion = nn.BCEWithLogitsLoss()
+loss = criterion(model(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
+loss.backward()
+""",
+            after="""\
+import torch
+from torch import nn
+
+model = nn.Linear(4, 3)
+criterion = nn.CrossEntropyLoss()
+loss = criterion(model(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
+loss.backward()
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "several labels with sigmoids",
+            """\
+import keras
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(6, activation="sigmoid")])
+model.compile(loss="binary_crossentropy")
+""",
+        ),
+        Reject(
+            "two classes with one sigmoid",
+            """\
+import torch
+from torch import nn
+model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+loss = nn.BCELoss()(model(torch.rand(6, 4)), torch.tensor([[0.0], [1.0]] * 3))
+""",
+            runs=True,
+        ),
+    )
+
+
+def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse, str]]:
+    for use in loss_uses(subject):
+        if use.facts.task is not Task.LABELS or "entropy" not in use.name.lower() and "BCE" not in use.name:
+            continue
+        width = use.width
+        if width is None or width < 2:
+            continue
+        if use.activation is not None and use.activation.facts.rows_sum_to_one:
+            what = f"its input is a softmax over {width} classes"
+        elif use.target_is_indices and _several(use):
+            what = f"the targets are indices of {width} classes"
+        else:
+            continue
+        if use.site is not None and not use.site.path:
+            yield use.site, use, what
+
+
+def _several(use: LossUse) -> bool:
+    """Whether the targets name more than two classes, none of them beyond the output's."""
+    high = use.target.high if use.target is not None else None
+    return use.width is not None and use.crashed and (high is None or 1 <= high < use.width)
+
+
+def _candidates(subject: Subject, use: LossUse) -> Iterator[tuple[str, tuple[Edit, ...] | None, float]]:
+    maker = use.producer
+    softmax = use.activation is not None and use.activation.facts.rows_sum_to_one
+    if maker is not None and softmax and not use.target_is_indices and not use.target_is_one_hot:
+        sigmoid = change_activation(subject, maker, "sigmoid")
+        if use.facts.prediction is Prediction.PROBABILITIES:
+            yield "Judge each class by a sigmoid of its own", sigmoid, 0.85 if use.target_is_multi_hot else 0.45
+    if use.target_is_multi_hot:
+        return
+    if use.call.name.startswith("keras."):
+        kind = "SparseCategoricalCrossentropy" if use.target_is_indices else "CategoricalCrossentropy"
+        edits = change_loss(subject, use.call, f"keras.losses.{kind}")
+        if not softmax and maker is not None and use.facts.prediction is Prediction.PROBABILITIES and edits is not None:
+            output = change_activation(subject, maker, "softmax") or add_activation(subject, maker, "softmax")
+            edits = (*edits, *output) if output is not None else None
+        yield "Use the loss for one class out of several", edits, 0.85
+        return
+    edits = change_loss(subject, use.call, "torch.nn.CrossEntropyLoss")
+    taken: tuple[Edit, ...] | None = ()
+    if use.activation is not None and not use.activation.facts.linear and maker is not None:
+        taken = bypass(subject, maker)
+    both = (*taken, *edits) if edits is not None and taken is not None else None
+    yield "Use cross-entropy over the classes", both, 0.8

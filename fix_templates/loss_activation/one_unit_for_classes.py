@@ -1,0 +1,182 @@
+"""A loss over classes gets one value per sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    LossUse,
+    Reject,
+    Site,
+    Subject,
+    Symptom,
+    Task,
+    for_one_unit,
+    loss_uses,
+    stated_output,
+)
+
+
+class OneUnitForClasses(FixTemplate):
+    """Categorical cross-entropy is computed over a single output unit.
+
+    Over one class the loss is 0 whatever the network says, and any label but 0 is out of range. A single unit can only
+    say how likely the second of two classes is, for which there is binary cross-entropy; more classes need one unit
+    each. A softmax on that unit is reported by `softmax-over-one-unit`.
+
+    Fix safety: unsafe. The loss or the width of the output changes, and with it whatever reads the output.
+
+    References: keras.losses.BinaryCrossentropy, torch.nn.BCEWithLogitsLoss, torch.nn.CrossEntropyLoss.
+    """
+
+    code = "DNF308"
+    name = "one-unit-for-classes"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.LOSS_FUNCTION
+    message = "{loss} is taken over a single output unit"
+    triggers = (
+        "categorical_crossentropy",
+        "CategoricalCrossentropy",
+        "sparse_categorical_crossentropy",
+        "SparseCategoricalCrossentropy",
+        "CrossEntropyLoss",
+        "cross_entropy",
+        "NLLLoss",
+        "nll_loss",
+    )
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for site, use in _pairs(subject):
+            yield self.finding(
+                site,
+                symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
+                confidence=0.95,
+                evidence={"loss": use.name, "units": 1, "classes": _classes(use)},
+                cause=use.cause,
+                loss=use.name,
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        use = next((use for site, use in _pairs(subject) if site == finding.site), None)
+        proposed = for_one_unit(subject, use) if use is not None else []
+        for title, edits, prior in proposed:
+            yield self.candidate(finding, title, *edits, prior=prior)
+        if not proposed:
+            yield Decline("neither the loss nor the width of the output can be changed at one place")
+
+    examples = (
+        Example(
+            "sigmoid unit with sparse cross-entropy",
+            before="""\
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential([Dense(8, activation="relu", input_shape=(5,)), Dense(1, activation="sigmoid")])
+model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+""",
+            after="""\
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential([Dense(8, activation="relu", input_shape=(5,)), Dense(1, activation="sigmoid")])
+model.compile(optimizer="adam", loss="binary_crossentropy", metrics=["accuracy"])
+""",
+        ),
+        Example(
+            "one raw score for several classes, seen in a run",
+            runs=True,
+            before="""\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+criterion = nn.CrossEntropyLoss()
+loss = criterion(model(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
+loss.backward()
+""",
+            after="""\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+criterion = nn.CrossEntropyLoss()
+loss = criterion(model(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
+loss.backward()
+""",
+        ),
+        Example(
+            "one raw score for two classes, seen in a run",
+            runs=True,
+            before="""\
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+criterion = nn.CrossEntropyLoss()
+labels = torch.tensor([0, 1, 1, 0, 1, 0])
+loss = criterion(model(torch.rand(6, 4)), labels)
+loss.backward()
+""",
+            after="""\
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+criterion = nn.BCEWithLogitsLoss()
+labels = torch.tensor([0, 1, 1, 0, 1, 0])
+loss = criterion(model(torch.rand(6, 4)), labels.float().unsqueeze(1))
+loss.backward()
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "one sigmoid unit with its loss",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential([Dense(8, activation="relu", input_shape=(5,)), Dense(1, activation="sigmoid")])
+model.compile(optimizer="adam", loss="binary_crossentropy")
+""",
+        ),
+        Reject(
+            "a score per class",
+            """\
+import torch
+from torch import nn
+
+model = nn.Linear(4, 2)
+loss = nn.CrossEntropyLoss()(model(torch.rand(6, 4)), torch.tensor([0, 1, 1, 0, 1, 0]))
+""",
+            runs=True,
+        ),
+    )
+
+
+def _classes(use: LossUse) -> int | None:
+    high = use.target.high if use.target is not None else None
+    return int(high) + 1 if high is not None and 0 <= high < 1e6 else None
+
+
+def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
+    for use in loss_uses(subject):
+        maker = use.producer
+        if use.facts.task is not Task.CLASSES or maker is None or use.site is None or use.site.path:
+            continue
+        if use.activation is not None and (use.activation.facts.rows_sum_to_one or use.activation.facts.log):
+            continue
+        if stated_output(maker) not in (1, None) or use.width != 1:
+            continue
+        if use.prediction.shape is not None and len(use.prediction.shape) < 2:
+            continue
+        if use.target is not None and use.target.dtype in ("float32", "float64") and use.target.integral is False:
+            continue
+        yield use.site, use

@@ -1,0 +1,213 @@
+"""The output's activation does not give what a loss of probabilities takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Edit,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    LossUse,
+    Prediction,
+    Reject,
+    Site,
+    Subject,
+    Symptom,
+    Task,
+    change_activation,
+    change_loss,
+    loss_uses,
+)
+
+
+class OutputNotADistribution(FixTemplate):
+    """A sigmoid, tanh or ReLU output goes into a cross-entropy that takes other probabilities.
+
+    Categorical cross-entropy takes a distribution over classes: each sigmoid is a probability by itself, and their sum
+    is anything. Sparse categorical cross-entropy in Keras does not even divide by the sum, so that the best answer is 1
+    for every class. Binary cross-entropy takes values in [0, 1], which a tanh or ReLU leaves.
+
+    Fix safety: unsafe. The model's outputs change to probabilities, and with them whatever reads them.
+
+    References: keras.losses.SparseCategoricalCrossentropy, keras.activations.softmax, torch.nn.BCELoss.
+    """
+
+    code = "DNF307"
+    name = "output-not-a-distribution"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.ACTIVATION
+    message = "{loss} takes {wanted}, and the output is a {activation}"
+    triggers = (
+        "categorical_crossentropy",
+        "CategoricalCrossentropy",
+        "sparse_categorical_crossentropy",
+        "SparseCategoricalCrossentropy",
+        "binary_crossentropy",
+        "BinaryCrossentropy",
+        "BCELoss",
+        "binary_cross_entropy",
+        "bce",
+    )
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for site, use in _pairs(subject):
+            classes = use.facts.task is Task.CLASSES
+            yield self.finding(
+                site,
+                symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
+                confidence=0.9,
+                evidence={"loss": use.name, "activation": _activation(use), "units": use.width},
+                cause=use.cause,
+                loss=use.name,
+                wanted="a distribution over classes" if classes else "probabilities",
+                activation=_activation(use),
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        use = next((use for site, use in _pairs(subject) if site == finding.site), None)
+        proposed = list(_candidates(subject, use)) if use is not None else []
+        for title, edits, prior in proposed:
+            if edits is not None:
+                yield self.candidate(finding, title, *edits, prior=prior)
+        if not any(edits for _, edits, _ in proposed):
+            yield Decline("the activation cannot be changed at one place")
+
+    examples = (
+        Example(
+            "sigmoid with sparse cross-entropy",
+            before="""\
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential()
+model.add(Dense(4, input_dim=4, activation='relu'))
+model.add(Dense(3, activation='sigmoid'))
+model.compile(loss='sparse_categorical_crossentropy', optimizer='adam')
+""",
+            after="""\
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential()
+model.add(Dense(4, input_dim=4, activation='relu'))
+model.add(Dense(3, activation='softmax'))
+model.compile(loss='sparse_categorical_crossentropy', optimizer='adam')
+""",
+        ),
+        Example(
+            "ReLU layer before categorical cross-entropy",
+            before="""\
+import keras
+from keras import layers
+
+model = keras.Sequential([
+    keras.Input((7,)),
+    layers.Dense(5),
+    layers.Activation("relu"),
+])
+model.compile(loss=keras.losses.CategoricalCrossentropy(), optimizer="sgd")
+""",
+            after="""\
+import keras
+from keras import layers
+
+model = keras.Sequential([
+    keras.Input((7,)),
+    layers.Dense(5),
+    layers.Activation("softmax"),
+])
+model.compile(loss=keras.losses.CategoricalCrossentropy(), optimizer="sgd")
+""",
+        ),
+        Example(
+            "tanh before BCELoss",
+            before="""\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(5, 1), nn.Tanh())
+loss = nn.BCELoss()(model(torch.rand(4, 5)), torch.ones(4, 1))
+""",
+            after="""\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(5, 1), nn.Sigmoid())
+loss = nn.BCELoss()(model(torch.rand(4, 5)), torch.ones(4, 1))
+""",
+        ),
+        Example(
+            "several labels with the loss for classes",
+            before="""\
+import keras
+
+model = keras.Sequential([keras.Input((7,)), keras.layers.Dense(5, activation="sigmoid")])
+model.compile(loss="categorical_crossentropy", optimizer="sgd")
+""",
+            after="""\
+import keras
+
+model = keras.Sequential([keras.Input((7,)), keras.layers.Dense(5, activation="sigmoid")])
+model.compile(loss="binary_crossentropy", optimizer="sgd")
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "softmax",
+            """\
+import keras
+model = keras.Sequential([keras.Input((7,)), keras.layers.Dense(5, activation="softmax")])
+model.compile(loss="categorical_crossentropy", optimizer="sgd")
+""",
+        ),
+        Reject(
+            "raw scores said to be so",
+            """\
+import keras
+model = keras.Sequential([keras.Input((7,)), keras.layers.Dense(5, activation="relu"), keras.layers.Dense(5)])
+model.compile(loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), optimizer="sgd")
+""",
+        ),
+    )
+
+
+def _activation(use: LossUse) -> str:
+    return use.activation.name if use.activation is not None else "unknown"
+
+
+def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
+    for use in loss_uses(subject):
+        activation, maker = use.activation, use.producer
+        if use.facts.prediction is not Prediction.PROBABILITIES or activation is None or maker is None:
+            continue
+        facts = activation.facts
+        if facts.linear or facts.rows_sum_to_one:
+            continue
+        classes = use.facts.task is Task.CLASSES and use.width is not None and use.width > 1
+        labels = use.facts.task is Task.LABELS and ("entropy" in use.name.lower() or use.name == "BCELoss")
+        if not classes and not (labels and not facts.probabilities):
+            continue
+        site = maker.made_at or maker.site
+        if site is not None and not site.path:
+            yield site, use
+
+
+def _candidates(subject: Subject, use: LossUse) -> Iterator[tuple[str, tuple[Edit, ...] | None, float]]:
+    maker = use.producer
+    if maker is None:
+        return
+    if use.facts.task is Task.LABELS:
+        yield "Take a sigmoid of the output", change_activation(subject, maker, "sigmoid"), 0.85
+        return
+    if not use.target_is_multi_hot:
+        yield "Take a softmax over the classes", change_activation(subject, maker, "softmax"), 0.85
+    if _activation(use) == "sigmoid" and use.facts.target.value == "one-hot" and not use.target_is_one_hot:
+        edits = change_loss(subject, use.call, "keras.losses.BinaryCrossentropy")
+        yield "Judge each label by itself", edits, 0.85 if use.target_is_multi_hot else 0.4
