@@ -5,6 +5,18 @@ from __future__ import annotations
 from dnnfix.detect.api_calls import changed_arguments, changed_methods, receiver_is
 from dnnfix.detect.api_imports import renamed_names
 from dnnfix.detect.api_names import Uses, uses_of
+from dnnfix.detect.axes import (
+    Arrival,
+    arrival,
+    arrival_at,
+    first_argument,
+    handed_over,
+    meets,
+    outward,
+    sibling_inputs,
+    sibling_targets,
+    wanted_shape,
+)
 from dnnfix.detect.crash import (
     LossConflict,
     RankConflict,
@@ -83,6 +95,7 @@ from dnnfix.records import (
 from dnnfix.source.arithmetic import number
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
+from dnnfix.synthesize.data import change_data, with_numpy, wrapped
 from dnnfix.synthesize.ends import EndChange, both_ends, short
 from dnnfix.synthesize.losses import (
     add_activation,

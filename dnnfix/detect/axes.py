@@ -1,0 +1,246 @@
+"""Readings of axes: which shape the network wants, which one the data has, and where the data is handed over.
+
+The fault of a data dimension shows deep in the network and is repaired where the program hands its data over. So the
+readings here go back from the call that failed: to the first layer that the data met, and out to the expression that
+was given.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from dnnfix.detect.shapes import way_back
+from dnnfix.network.facts import LayerFacts, layer_facts, loss_facts
+from dnnfix.records import Call, Value
+from dnnfix.subject import Subject
+
+MAX_CALLERS = 16
+"""Callers looked through on the way out to the expression that was given."""
+
+KERAS_METHODS = frozenset({"fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch"})
+"""Methods of a Keras model whose first argument is data for its input."""
+
+Shape = tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Data on its way into a network that failed on it.
+
+    `call` is the first layer (or the Keras model) that received it and `facts` what is known of that kind of layer;
+    `value` is what came, `wanted` the batched shape that a Keras model was built for, `node` the expression that the
+    program hands over.
+    """
+
+    call: Call
+    facts: LayerFacts | None
+    value: Value
+    wanted: Shape | None
+    node: ast.expr
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes that came; an arrival is only read where all of them are known."""
+        return tuple(size for size in self.value.shape or () if size is not None)
+
+    @property
+    def is_keras(self) -> bool:
+        """Whether the data goes into a Keras model."""
+        return self.call.name.startswith("keras.")
+
+
+def arrival(subject: Subject) -> Arrival | None:
+    """The data that came in before the crash, where the crash lies in the network and not in its loss."""
+    crash = subject.crash
+    if crash is None or crash.call is None or not crash.call.inputs or loss_facts(crash.call) is not None:
+        return None
+    return arrival_at(subject, crash.call)
+
+
+def arrival_at(subject: Subject, last: Call) -> Arrival | None:
+    """The data behind the first input of a call: as the first layer on the way received it."""
+    if not last.inputs:
+        return None
+    path = [last, *way_back(subject, last.inputs[0])]
+    layers = [call for call in path if layer_facts(call) is not None or call.name.startswith("keras.models.")]
+    if not layers:
+        return None
+    call = layers[-1]
+    if not call.inputs or call.inputs[0].shape is None or None in call.inputs[0].shape:
+        return None
+    value = call.inputs[0]
+    node = handed_over(subject, call)
+    if node is None:
+        return None
+    return Arrival(call, layer_facts(call), value, wanted_shape(subject, call), node)
+
+
+def handed_over(subject: Subject, call: Call) -> ast.expr | None:
+    """The expression that hands the data over: the outermost one that is passed down unchanged to the call."""
+    if call.name.startswith("keras."):
+        node = subject.node(call.inputs[0].site) if call.inputs else None
+        return node if isinstance(node, ast.expr) else None
+    node = subject.node(call.site)
+    if not isinstance(node, ast.Call):
+        return None
+    if call.name.startswith("torch.Tensor.") and isinstance(node.func, ast.Attribute):
+        return outward(subject, node.func.value)
+    given = first_argument(node)
+    return outward(subject, given) if given is not None else None
+
+
+def first_argument(node: ast.Call) -> ast.expr | None:
+    """The first argument of a call, by position or under one of the usual names of an input."""
+    if node.args:
+        return None if isinstance(node.args[0], ast.Starred) else node.args[0]
+    return next((keyword.value for keyword in node.keywords if keyword.arg in ("input", "x", "inputs")), None)
+
+
+def outward(subject: Subject, node: ast.expr) -> ast.expr:
+    """The expression of the outermost caller whose value arrives as `node`, along the frames of the crash."""
+    for _ in range(MAX_CALLERS):
+        outer = _one_outward(subject, node)
+        if outer is None:
+            return node
+        node = outer
+    return node
+
+
+def _one_outward(subject: Subject, node: ast.expr) -> ast.expr | None:
+    source, crash = subject.source, subject.crash
+    function = source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    if crash is None or not isinstance(node, ast.Name) or not isinstance(function, ast.FunctionDef):
+        return None
+    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+    if node.id not in names or _rebound(subject, function, node):
+        return None
+    place = source.site(function)
+    inside = [i for i, frame in enumerate(crash.frames) if place.encloses(frame.site)]
+    caller = subject.node(crash.frames[inside[0] - 1].site) if inside and inside[0] > 0 else None
+    if not isinstance(caller, ast.Call):
+        return None
+    method = isinstance(source.parent(function), ast.ClassDef) and names[:1] == ["self"]
+    index = names.index(node.id) - int(method)
+    for keyword in caller.keywords:
+        if keyword.arg == node.id:
+            return keyword.value
+    if not 0 <= index < len(caller.args) or any(isinstance(one, ast.Starred) for one in caller.args[: index + 1]):
+        return None
+    return caller.args[index]
+
+
+def _rebound(subject: Subject, function: ast.FunctionDef, node: ast.Name) -> bool:
+    """Whether the function gives the name another value before the expression."""
+    own = subject.source.statement_of(node)
+    return any(
+        isinstance(other, ast.Name)
+        and other.id == node.id
+        and isinstance(other.ctx, ast.Store)
+        and other.lineno <= node.lineno
+        and subject.source.statement_of(other) is not own
+        for other in ast.walk(function)
+    )
+
+
+def wanted_shape(subject: Subject, call: Call) -> Shape | None:
+    """The batched shape that a Keras model or layer was built for; `None` where it was never built, or for torch."""
+    if not call.name.startswith("keras."):
+        return None
+    for seen in subject.network.calls:
+        if seen.component != call.component or call.component is None or not seen.inputs or seen.phase != "symbolic":
+            continue
+        value = seen.inputs[0]
+        if call.name.startswith("keras.models.") or call.name == "keras.Model":
+            path = way_back(subject, value)
+            value = path[-1].inputs[0] if path and path[-1].inputs else value
+        if value.origin == "symbolic" and value.shape is not None:
+            return value.shape
+    return None
+
+
+def meets(shape: Shape, wanted: Shape) -> bool:
+    """Whether a shape is one that is wanted; an unknown size meets any."""
+    return len(shape) == len(wanted) and all(a is None or b is None or a == b for a, b in zip(shape, wanted, strict=True))
+
+
+# --- where the same data is handed over elsewhere -------------------------------------------------------------------
+
+
+def sibling_inputs(subject: Subject, node: ast.expr) -> tuple[ast.expr, ...]:
+    """The expressions that hand data to the same model, `node` itself first.
+
+    For Keras the first arguments of `fit`, `evaluate`, `predict` and the first half of `validation_data`; for torch the
+    first arguments of all calls of the same thing. Calls that went well before the crash are left out.
+    """
+    found = [node]
+    call = _call_around(subject, node)
+    if call is None:
+        return (node,)
+    for other in subject.source.all_calls:
+        if _same_callee(call, other) and not _went_well(subject, other):
+            first = _input_of(other)
+            if first is not None and first is not node:
+                found.append(first)
+        if isinstance(call.func, ast.Attribute) and call.func.attr in KERAS_METHODS and _same_callee(call, other):
+            held = _validation(other, 0)
+            if held is not None and held is not node:
+                found.append(held)
+    return tuple(found)
+
+
+def sibling_targets(subject: Subject, node: ast.expr) -> tuple[ast.expr, ...]:
+    """The expressions that hand targets to the same Keras model, `node` itself first."""
+    found = [node]
+    call = _call_around(subject, node)
+    if call is None:
+        return (node,)
+    for other in subject.source.all_calls:
+        if _same_callee(call, other):
+            for one in (_target_of(other), _validation(other, 1)):
+                if one is not None and one is not node:
+                    found.append(one)
+    return tuple(found)
+
+
+def _call_around(subject: Subject, node: ast.expr) -> ast.Call | None:
+    parent = subject.source.parent(node)
+    while isinstance(parent, (ast.Tuple, ast.keyword)):
+        parent = subject.source.parent(parent)
+    return parent if isinstance(parent, ast.Call) else None
+
+
+def _same_callee(call: ast.Call, other: ast.Call) -> bool:
+    if isinstance(call.func, ast.Attribute) and call.func.attr in KERAS_METHODS:
+        return (
+            isinstance(other.func, ast.Attribute)
+            and other.func.attr in KERAS_METHODS
+            and ast.dump(other.func.value) == ast.dump(call.func.value)
+        )
+    return ast.dump(other.func) == ast.dump(call.func)
+
+
+def _went_well(subject: Subject, node: ast.Call) -> bool:
+    site, crash = subject.source.site(node), subject.crash
+    if crash is not None and any(frame.site == site for frame in crash.frames):
+        return False
+    return any(call.site == site for call in subject.network.calls if subject.network.known_from == "trace")
+
+
+def _input_of(call: ast.Call) -> ast.expr | None:
+    return first_argument(call)
+
+
+def _target_of(call: ast.Call) -> ast.expr | None:
+    if not isinstance(call.func, ast.Attribute) or call.func.attr in ("predict", "predict_on_batch"):
+        return None
+    if len(call.args) > 1 and not any(isinstance(one, ast.Starred) for one in call.args[:2]):
+        return call.args[1]
+    return next((keyword.value for keyword in call.keywords if keyword.arg == "y"), None)
+
+
+def _validation(call: ast.Call, index: int) -> ast.expr | None:
+    for keyword in call.keywords:
+        if keyword.arg == "validation_data" and isinstance(keyword.value, (ast.Tuple, ast.List)):
+            return keyword.value.elts[index] if index < len(keyword.value.elts) else None
+    return None

@@ -1,0 +1,57 @@
+"""Edits of data: the same change at every place where a program hands the data over."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from dnnfix.records import Edit, InsertBefore, Wrap
+from dnnfix.subject import Subject
+from dnnfix.synthesize.spelling import spell
+
+SIMPLE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Tuple, ast.Dict)
+"""Expressions that a method call or an index can follow without parentheses."""
+
+
+def wrapped(subject: Subject, node: ast.expr, before: str, after: str) -> Wrap:
+    """The edit that puts code around an expression; parentheses are added where a suffix would bind too tightly."""
+    if not before and not isinstance(node, SIMPLE):
+        before, after = "(", f"){after}"
+    return Wrap(subject.source.site(node), before, after)
+
+
+def change_data(subject: Subject, nodes: Sequence[ast.expr], before: str, after: str) -> tuple[Edit, ...]:
+    """Edits that put `before` and `after` around data, once for each variable.
+
+    A variable that is handed over several times is changed once, before its first use; anything else is changed where
+    it is handed over. Expressions that are no variables are changed only where they come first in `nodes`, since what
+    they do is not known to need the change.
+    """
+    edits: list[Edit] = []
+    groups: dict[str, list[ast.expr]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            groups.setdefault(node.id, []).append(node)
+        elif node is nodes[0]:
+            edits.append(wrapped(subject, node, before, after))
+    for name, uses in groups.items():
+        first = min(uses, key=lambda one: (one.lineno, one.col_offset))
+        if len(uses) > 1 and _straight(subject, uses):
+            edits.append(InsertBefore(subject.source.site(first), f"{name} = {before}{name}{after}"))
+        else:
+            edits += [wrapped(subject, use, before, after) for use in uses]
+    return tuple(edits)
+
+
+def _straight(subject: Subject, uses: Sequence[ast.expr]) -> bool:
+    """Whether the uses stand in one block of statements, so that a change before the first one reaches each once."""
+    statements = [subject.source.statement_of(use) for use in uses]
+    return len({id(subject.source.parent(statement)) for statement in statements}) == 1 and not any(
+        subject.source.enclosing(statement, ast.For, ast.While, ast.If, ast.Try) for statement in statements
+    )
+
+
+def with_numpy(subject: Subject, function: str) -> tuple[str, tuple[Edit, ...]]:
+    """How the program spells a function of numpy, and the import that it needs for it."""
+    spelling = spell(subject, f"numpy.{function}")
+    return spelling.code, spelling.imports
