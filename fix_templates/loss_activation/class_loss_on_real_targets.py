@@ -1,0 +1,207 @@
+"""A loss for classes or labels is given targets that are amounts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Edit,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    LossUse,
+    Reject,
+    Site,
+    Subject,
+    Symptom,
+    Task,
+    bypass,
+    change_loss,
+    extent,
+    loss_uses,
+    outside,
+    set_width,
+    wrap_input,
+)
+
+
+class ClassLossOnRealTargets(FixTemplate):
+    """Cross-entropy is computed against real numbers outside [0, 1], one per sample: the task is a regression.
+
+    As probabilities such targets mean nothing: the loss has no minimum where prediction and target agree, becomes
+    negative, or the program stops at their type. Squared error with an output free of activations is the usual choice.
+
+    Fix safety: unsafe. The loss is another one and the output is no longer squeezed into [0, 1].
+
+    References: torch.nn.MSELoss, keras.losses.MeanSquaredError, torch.nn.BCELoss (targets "between 0 and 1").
+    """
+
+    code = "DNF311"
+    name = "class-loss-on-real-targets"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.LOSS_FUNCTION
+    message = "{loss} is given real targets from {range}"
+    needs_run = True
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for site, use in _pairs(subject):
+            yield self.finding(
+                site,
+                symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
+                confidence=0.9,
+                evidence={"loss": use.name, "targets": extent(use.target), "units": use.width},
+                cause=use.cause,
+                loss=use.name,
+                range=extent(use.target),
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        use = next((use for site, use in _pairs(subject) if site == finding.site), None)
+        edits = _regression(subject, use) if use is not None else None
+        if edits is None:
+            yield Decline("neither the loss nor the output can be changed at one place")
+            return
+        yield self.candidate(finding, "Use the squared error of an output without activation", *edits, prior=0.8)
+
+    examples = (
+        Example(
+            "Keras prices with binary cross-entropy",
+            runs=True,
+            before="""\
+import numpy as np
+import keras
+
+x = np.random.rand(32, 3).astype("float32")
+y = 10 * x.sum(axis=1, keepdims=True) + 0.5
+model = keras.Sequential([keras.layers.Dense(8, activation="relu"), keras.layers.Dense(1, activation="sigmoid")])
+model.compile(optimizer="adam", loss="binary_crossentropy")
+model.fit(x, y, epochs=1, verbose=0)
+""",
+            after="""\
+import numpy as np
+import keras
+
+x = np.random.rand(32, 3).astype("float32")
+y = 10 * x.sum(axis=1, keepdims=True) + 0.5
+model = keras.Sequential([keras.layers.Dense(8, activation="relu"), keras.layers.Dense(1)])
+model.compile(optimizer="adam", loss="mean_squared_error")
+model.fit(x, y, epochs=1, verbose=0)
+""",
+        ),
+        Example(
+            "torch amounts with BCEWithLogitsLoss",
+            runs=True,
+            before="""\
+import torch
+from torch import nn
+
+torch.manual_seed(1)
+model = nn.Linear(3, 1)
+criterion = nn.BCEWithLogitsLoss()
+x = torch.randn(16, 3)
+loss = criterion(model(x), 7 * x[:, :1])
+loss.backward()
+""",
+            after="""\
+import torch
+from torch import nn
+
+torch.manual_seed(1)
+model = nn.Linear(3, 1)
+criterion = nn.MSELoss()
+x = torch.randn(16, 3)
+loss = criterion(model(x), 7 * x[:, :1])
+loss.backward()
+""",
+        ),
+        Example(
+            "torch amounts with cross-entropy",
+            runs=True,
+            before="""\
+import torch
+from torch import nn
+
+torch.manual_seed(1)
+model = nn.Linear(3, 1)
+criterion = nn.CrossEntropyLoss()
+x = torch.randn(16, 3)
+price = 7 * x.sum(dim=1)
+loss = criterion(model(x), price)
+loss.backward()
+""",
+            after="""\
+import torch
+from torch import nn
+
+torch.manual_seed(1)
+model = nn.Linear(3, 1)
+criterion = nn.MSELoss()
+x = torch.randn(16, 3)
+price = 7 * x.sum(dim=1)
+loss = criterion(model(x), price.unsqueeze(1))
+loss.backward()
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "soft labels",
+            """\
+import torch
+from torch import nn
+model = nn.Linear(3, 1)
+loss = nn.BCEWithLogitsLoss()(model(torch.randn(16, 3)), torch.rand(16, 1))
+loss.backward()
+""",
+            runs=True,
+        ),
+        Reject(
+            "amounts with the squared error",
+            """\
+import torch
+from torch import nn
+model = nn.Linear(3, 1)
+loss = nn.MSELoss()(model(torch.randn(16, 3)), 9 * torch.rand(16, 1))
+loss.backward()
+""",
+            runs=True,
+        ),
+    )
+
+
+def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
+    for use in loss_uses(subject):
+        target = use.target
+        if use.facts.task not in (Task.CLASSES, Task.LABELS) or target is None or target.integral is not False:
+            continue
+        if use.facts.target.value == "signs" or not outside(target, 0.0, 1.0, share=0.02):
+            continue
+        one_each = target.shape is not None and (len(target.shape) == 1 or target.shape[-1] == 1)
+        if one_each and use.site is not None and not use.site.path:
+            yield use.site, use
+
+
+def _regression(subject: Subject, use: LossUse) -> tuple[Edit, ...] | None:
+    maker, activation = use.producer, use.activation
+    if maker is None:
+        return None
+    output: tuple[Edit, ...] | None = ()
+    if activation is not None and not activation.facts.linear:
+        output = bypass(subject, maker)
+    if use.width not in (1, None):
+        wide = set_width(subject, maker, 1)
+        output = (*output, *wide) if output is not None and wide is not None else None
+    if use.call.name.startswith("keras."):
+        loss = change_loss(subject, use.call, "keras.losses.MeanSquaredError")
+        return (*output, *loss) if output is not None and loss is not None else None
+    loss = change_loss(subject, use.call, "torch.nn.MSELoss")
+    shape, target = use.prediction.shape, use.target
+    flat = shape is not None and target is not None and target.shape is not None and len(target.shape) == len(shape) - 1
+    code = ".unsqueeze(1)" if flat else ""
+    code += ".float()" if target is not None and target.dtype != use.prediction.dtype else ""
+    targets = wrap_input(subject, use.call, 1, "", code) if code else ()
+    return (*output, *loss, *targets) if None not in (output, loss, targets) else None  # type: ignore[misc]

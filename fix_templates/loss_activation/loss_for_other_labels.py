@@ -1,0 +1,186 @@
+"""A Keras loss for one-hot labels meets class indices, or the reverse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    LossUse,
+    Reject,
+    Site,
+    Subject,
+    Symptom,
+    Target,
+    Task,
+    change_loss,
+    loss_uses,
+)
+
+
+class LossForOtherLabels(FixTemplate):
+    """`categorical_crossentropy` gets class indices, or `sparse_categorical_crossentropy` gets one-hot rows.
+
+    The two losses compute the same from labels of different form. The shapes do not meet, and the program stops, or with
+    some shapes compares what does not belong together. This rule changes the loss; the labels are the other end.
+
+    Fix safety: unsafe. The loss is computed as the labels' form asks; nothing else changes.
+
+    References: keras.losses.CategoricalCrossentropy ("we expect labels to be provided in a one_hot representation"),
+    keras.losses.SparseCategoricalCrossentropy ("labels to be provided as integers").
+    """
+
+    code = "DNF309"
+    name = "loss-for-other-labels"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.LOSS_FUNCTION
+    message = "{loss} is made for {wanted}, and the labels are {given}"
+    triggers = (
+        "categorical_crossentropy",
+        "CategoricalCrossentropy",
+        "sparse_categorical_crossentropy",
+        "SparseCategoricalCrossentropy",
+    )
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for site, use in _pairs(subject):
+            sparse = use.facts.target is Target.INDICES
+            words = ("class indices", "one-hot rows") if sparse else ("one-hot rows", "class indices")
+            target = use.target.shape if use.target is not None else None
+            yield self.finding(
+                site,
+                symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
+                confidence=0.9,
+                evidence={"loss": use.name, "output": use.prediction.shape, "labels": target},
+                cause=use.cause,
+                loss=use.name,
+                wanted=words[0],
+                given=words[1],
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        use = next((use for site, use in _pairs(subject) if site == finding.site), None)
+        sparse = use is not None and use.facts.target is Target.INDICES
+        kind = "CategoricalCrossentropy" if sparse else "SparseCategoricalCrossentropy"
+        edits = change_loss(subject, use.call, f"keras.losses.{kind}") if use is not None else None
+        if edits is None:
+            yield Decline("the loss is not chosen at one place")
+            return
+        yield self.candidate(finding, f"Use the loss for {'one-hot rows' if sparse else 'class indices'}", *edits, prior=0.8)
+
+    examples = (
+        Example(
+            "indices with the loss for one-hot rows",
+            runs=True,
+            before="""\
+import numpy as np
+import keras
+
+x, y = np.random.rand(12, 4), np.random.randint(0, 3, 12)
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+model.compile(optimizer="sgd", loss="categorical_crossentropy")
+model.fit(x, y, epochs=1, verbose=0)
+""",
+            after="""\
+import numpy as np
+import keras
+
+x, y = np.random.rand(12, 4), np.random.randint(0, 3, 12)
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy")
+model.fit(x, y, epochs=1, verbose=0)
+""",
+        ),
+        Example(
+            "one-hot rows with the loss for indices",
+            runs=True,
+            before="""\
+import numpy as np
+import keras
+from keras import layers
+
+x, y = np.random.rand(12, 4), keras.utils.to_categorical(np.arange(12) % 3)
+model = keras.Sequential([keras.Input((4,)), layers.Dense(8, activation="relu"), layers.Dense(3, activation="softmax")])
+model.compile(optimizer="sgd", loss=keras.losses.SparseCategoricalCrossentropy())
+model.fit(x, y, epochs=1, verbose=0)
+""",
+            after="""\
+import numpy as np
+import keras
+from keras import layers
+
+x, y = np.random.rand(12, 4), keras.utils.to_categorical(np.arange(12) % 3)
+model = keras.Sequential([keras.Input((4,)), layers.Dense(8, activation="relu"), layers.Dense(3, activation="softmax")])
+model.compile(optimizer="sgd", loss=keras.losses.CategoricalCrossentropy())
+model.fit(x, y, epochs=1, verbose=0)
+""",
+        ),
+        Example(
+            "a column of indices",
+            runs=True,
+            before="""\
+import numpy as np
+import keras
+
+x, y = np.random.rand(12, 4), np.arange(12).reshape(12, 1) % 3
+inputs = keras.Input((4,))
+model = keras.Model(inputs, keras.layers.Dense(3, activation="softmax")(inputs))
+model.compile(optimizer="sgd", loss='categorical_crossentropy')
+model.fit(x, y, epochs=1, verbose=0)
+""",
+            after="""\
+import numpy as np
+import keras
+
+x, y = np.random.rand(12, 4), np.arange(12).reshape(12, 1) % 3
+inputs = keras.Input((4,))
+model = keras.Model(inputs, keras.layers.Dense(3, activation="softmax")(inputs))
+model.compile(optimizer="sgd", loss='sparse_categorical_crossentropy')
+model.fit(x, y, epochs=1, verbose=0)
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "indices with the loss for indices",
+            """\
+import numpy as np
+import keras
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy")
+model.fit(np.random.rand(12, 4), np.random.randint(0, 3, 12), epochs=1, verbose=0)
+""",
+            runs=True,
+        ),
+        Reject(
+            "one-hot rows with the loss for them",
+            """\
+import numpy as np
+import keras
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+model.compile(optimizer="sgd", loss="categorical_crossentropy")
+model.fit(np.random.rand(12, 4), np.eye(3)[np.arange(12) % 3], epochs=1, verbose=0)
+""",
+            runs=True,
+        ),
+    )
+
+
+def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
+    for use in loss_uses(subject):
+        if not use.call.name.startswith("keras.losses.") or use.facts.task is not Task.CLASSES:
+            continue
+        if use.site is None or use.site.path or use.width is None or use.width < 2:
+            continue
+        high = use.target.high if use.target is not None else None
+        fits = high is None or high < use.width
+        if use.facts.target is Target.ONE_HOT and use.target_is_indices and fits:
+            yield use.site, use
+        elif use.facts.target is Target.INDICES and use.target_is_one_hot:
+            yield use.site, use

@@ -1,0 +1,220 @@
+"""The output's activation cannot give values as large or as small as the targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    LossUse,
+    Reject,
+    Site,
+    Subject,
+    Symptom,
+    Task,
+    bypass,
+    extent,
+    loss_uses,
+    outside,
+)
+
+
+class OutputCannotReachTargets(FixTemplate):
+    """A regression ends in a sigmoid, tanh, softmax or ReLU whose range does not hold the targets.
+
+    The network can only push such outputs against the bound, where gradients vanish (a ReLU that should give a negative
+    number gives 0 and learns nothing from it). A regression's last layer has no activation, or the targets are scaled
+    into the activation's range.
+
+    Fix safety: unsafe. The model's output is no longer bounded.
+
+    References: ranges of torch.nn.Sigmoid, Tanh, ReLU; keras.activations.
+    """
+
+    code = "DNF312"
+    name = "output-cannot-reach-targets"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.ACTIVATION
+    message = "the output of {activation} lies in {range}, and the targets go from {targets}"
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for site, use in _pairs(subject):
+            facts = use.activation.facts if use.activation is not None else None
+            if facts is None:
+                continue
+            yield self.finding(
+                site,
+                symptom=Symptom.VIOLATION,
+                confidence=0.85,
+                evidence={"activation": facts.name, "targets": extent(use.target), "loss": use.name},
+                cause=use.cause,
+                activation=facts.name,
+                range=f"[{facts.low:g}, {facts.high:g}]",
+                targets=extent(use.target),
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        use = next((use for site, use in _pairs(subject) if site == finding.site), None)
+        edits = bypass(subject, use.producer) if use is not None and use.producer is not None else None
+        if edits is None:
+            yield Decline("the activation cannot be taken out at one place")
+            return
+        yield self.candidate(finding, "Leave the output without activation", *edits, prior=0.8)
+
+    examples = (
+        Example(
+            "Keras sigmoid and targets up to 20",
+            before="""\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+
+x = np.array([[1.0], [2.0], [3.0], [4.0]])
+y = np.array([[5.0], [10.0], [15.0], [20.0]])
+model = Sequential([Dense(8, activation="relu", input_shape=(1,)), Dense(1, activation="sigmoid")])
+model.compile(loss="mse", optimizer="adam")
+model.fit(x, y, epochs=2, verbose=0)
+""",
+            after="""\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+
+x = np.array([[1.0], [2.0], [3.0], [4.0]])
+y = np.array([[5.0], [10.0], [15.0], [20.0]])
+model = Sequential([Dense(8, activation="relu", input_shape=(1,)), Dense(1)])
+model.compile(loss="mse", optimizer="adam")
+model.fit(x, y, epochs=2, verbose=0)
+""",
+        ),
+        Example(
+            "ReLU and negative targets, seen in a run",
+            runs=True,
+            before="""\
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class Regressor(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(2, 8)
+        self.b = nn.Linear(8, 1)
+
+    def forward(self, x):
+        x = F.relu(self.a(x))
+        x = F.relu(self.b(x))
+        return x
+
+torch.manual_seed(0)
+x = torch.randn(32, 2)
+loss = nn.MSELoss()(Regressor()(x), 3 * x[:, :1])
+loss.backward()
+""",
+            after="""\
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class Regressor(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(2, 8)
+        self.b = nn.Linear(8, 1)
+
+    def forward(self, x):
+        x = F.relu(self.a(x))
+        x = self.b(x)
+        return x
+
+torch.manual_seed(0)
+x = torch.randn(32, 2)
+loss = nn.MSELoss()(Regressor()(x), 3 * x[:, :1])
+loss.backward()
+""",
+        ),
+        Example(
+            "tanh at the end of a sequence, seen in a run",
+            runs=True,
+            before="""\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+x = torch.randn(32, 2)
+model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1), nn.Tanh())
+loss = nn.functional.l1_loss(model(x), 10 + 3 * x[:, :1])
+loss.backward()
+""",
+            after="""\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+x = torch.randn(32, 2)
+model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+loss = nn.functional.l1_loss(model(x), 10 + 3 * x[:, :1])
+loss.backward()
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "targets within the sigmoid's range",
+            """\
+import torch
+from torch import nn
+model = nn.Sequential(nn.Linear(2, 1), nn.Sigmoid())
+loss = nn.MSELoss()(model(torch.randn(32, 2)), torch.rand(32, 1))
+loss.backward()
+""",
+            runs=True,
+        ),
+        Reject(
+            "no activation at the end",
+            """\
+import torch
+from torch import nn
+model = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1))
+loss = nn.MSELoss()(model(torch.randn(32, 2)), torch.randn(32, 1))
+loss.backward()
+""",
+            runs=True,
+        ),
+    )
+
+
+def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
+    for use in loss_uses(subject):
+        maker, activation, target = use.producer, use.activation, use.target
+        if use.facts.task is not Task.REGRESSION or maker is None or activation is None or target is None:
+            continue
+        facts = activation.facts
+        if facts.low == float("-inf") and facts.high == float("inf") or facts.log:
+            continue
+        if facts.rows_sum_to_one and use.width in (1, None):
+            continue
+        if target.requires_grad or (target.producer is not None and target.origin is None and _made(subject, use)):
+            continue
+        site = maker.made_at if activation.as_argument or maker.site is None else maker.site
+        if site is not None and not site.path and outside(target, facts.low, facts.high, share=0.05):
+            yield site, use
+
+
+def _made(subject: Subject, use: LossUse) -> bool:
+    """Whether the target comes out of a layer: what another network says is no data to be reached."""
+    network = subject.network
+    call = network.producer(use.target) if use.target is not None else None
+    for _ in range(24):
+        if call is None:
+            return False
+        if call.component is not None:
+            return True
+        call = next((network.producer(v) for v in call.inputs if v.producer is not None), None)
+    return True
