@@ -145,6 +145,12 @@ class Uses:
             if isinstance(node, ast.Subscript):
                 yield node
 
+    def classes(self) -> Iterator[ast.ClassDef]:
+        """Every class."""
+        for node in self._nodes.get(ast.ClassDef, ()):
+            if isinstance(node, ast.ClassDef):
+                yield node
+
     def constants(self) -> Iterator[ast.Constant]:
         """Every literal."""
         for node in self._nodes.get(ast.Constant, ()):
