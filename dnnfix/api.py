@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dnnfix.detect.api_calls import changed_arguments, changed_methods, receiver_is
-from dnnfix.detect.api_imports import renamed_names
+from dnnfix.detect.api_imports import renamed_names, replaced_import
 from dnnfix.detect.api_names import Uses, uses_of
 from dnnfix.detect.axes import (
     Arrival,
@@ -29,6 +29,14 @@ from dnnfix.detect.crash import (
     sizes,
 )
 from dnnfix.detect.dtypes import cast_expression, cast_where_made, cast_where_used, failing_call, odd_floats
+from dnnfix.detect.graph import (
+    holds_tensor,
+    is_display,
+    is_module_made_by,
+    keras_modules,
+    read_again,
+    torch_modules,
+)
 from dnnfix.detect.shapes import (
     CONCATENATIONS,
     DataGiven,

@@ -12,6 +12,9 @@ from dnnfix.detect.api_tables import Change
 from dnnfix.detect.versions import Hit
 from dnnfix.records import AddImport, Delete, Edit, Replace, Site
 
+GRAPHS = "programs of graphs and sessions have to be rewritten, or run under tf.compat.v1 with eager execution off"
+"""Why programs of TensorFlow 1 are left alone; the data file says it of their names."""
+
 _FROM = re.compile(r"from\s+([\w.]+)")
 
 
@@ -53,13 +56,13 @@ class Renames:
                 plan.keep(alias, target.final if target is not None and target.final else module, target)
                 continue
             self._alias(statement, alias, plan)
-        if not plan.targets:
-            return
         site = self.uses.source.site(statement)
-        edits = [*plan.statement_edits(self.uses.source.segment(site), statement, site), *plan.uses]
-        self._report(site, plan.targets, edits, plan.safe)
         for target, alias in plan.declined:
             self._decline(self.uses.source.site(alias), target, site)
+        if not plan.targets:
+            return
+        edits = [*plan.statement_edits(self.uses.source.segment(site), statement, site), *plan.uses]
+        self._report(site, plan.targets, edits, plan.safe)
 
     def _alias(self, statement: ast.ImportFrom, alias: ast.alias, plan: _Plan) -> None:
         module = statement.module or ""
@@ -408,5 +411,45 @@ def removed_in(changes: tuple[Change, ...]) -> dict[str, str]:
 
 
 def renamed_names(uses: Uses) -> Iterator[Hit]:
-    """The hits of a program about names and modules that moved, were renamed or removed."""
-    yield from Renames(uses).found()
+    """The hits of a program about names and modules that moved, were renamed or removed.
+
+    What cannot be migrated is said once for each reason. A program of graphs and sessions is left as a whole.
+    """
+    said: set[str] = set()
+    found = Renames(uses).found()
+    graphs = any(hit.decline == GRAPHS for hit in found)
+    for hit in found:
+        if hit.decline:
+            if hit.decline in said:
+                continue
+            said.add(hit.decline)
+        elif graphs and str(hit.evidence.get("old", "")).startswith("tensorflow."):
+            continue
+        yield hit
+
+
+def replaced_import(uses: Uses, local: str, module: str = "", name: str = "") -> Edit | None:
+    """The edit that takes a name out of its import statement, or imports another one in its place.
+
+    `None` where no import statement binds `local`.
+    """
+    for statement in uses.imports():
+        if not isinstance(statement, ast.ImportFrom):
+            continue
+        chosen = [alias for alias in statement.names if (alias.asname or alias.name) == local]
+        if not chosen:
+            continue
+        plan = _Plan(statement.module or "")
+        for alias in statement.names:
+            moved = uses.target(f"{statement.module}.{alias.name}")
+            if alias in chosen:
+                if name:
+                    plan.kept[alias] = (module, name)
+            elif moved is None or not moved.final:
+                plan.keep(alias, statement.module or "", None)
+            else:
+                parent, _, leaf = moved.final.rpartition(".")
+                plan.kept[alias] = (parent, leaf if not alias.asname else f"{leaf} as {alias.asname}")
+        site = uses.source.site(statement)
+        return next(iter(plan.statement_edits(uses.source.segment(site), statement, site)), None)
+    return None
