@@ -56,7 +56,9 @@ class Zygote:
 
     def __post_init__(self) -> None:
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.base = Path(tempfile.mkdtemp(prefix="dnnfix-"))
+        self._inside = self.confinement.tier is Tier.BUBBLEWRAP
+        # Inside bubblewrap scratch is in memory: a runner that is killed leaves nothing on the disk.
+        self.base = Path("/") if self._inside else Path(tempfile.mkdtemp(prefix="dnnfix-"))
         self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         environment = self._environment()
         links = dict(zip((f"{INSIDE_LINKS}/{n}" for n in range(len(self.kind.links))), self.kind.links, strict=True))
@@ -77,7 +79,7 @@ class Zygote:
             )
         except OSError as error:
             self.control.close()
-            shutil.rmtree(self.base, ignore_errors=True)
+            self._clear()
             raise EnvironmentProblem(f"The process for trials cannot be started: {error}") from error
         finally:
             theirs.close()
@@ -133,7 +135,11 @@ class Zygote:
             self.process.kill()
             self.process.wait()
         self._said.close()
-        shutil.rmtree(self.base, ignore_errors=True)
+        self._clear()
+
+    def _clear(self) -> None:
+        if not self._inside:
+            shutil.rmtree(self.base, ignore_errors=True)
 
     def _settings(self, environment: dict[str, str]) -> dict[str, object]:
         bubblewrap = self.confinement.tier is Tier.BUBBLEWRAP

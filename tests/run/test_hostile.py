@@ -378,7 +378,7 @@ def test_nothing_runs_after_close(tier: Tier) -> None:
     assert wait_until_gone(mark) == []
 
 
-def test_nothing_runs_after_the_parent_is_killed(tier: Tier) -> None:
+def test_nothing_is_left_after_the_parent_is_killed(tier: Tier, tmp_path: Path) -> None:
     mark = f"orphan-{os.getpid()}"
     script = f"""
 from pathlib import Path
@@ -387,7 +387,10 @@ from dnnfix.run.runner import Runner
 Runner(Path({str(PYTHON)!r}), tier=Tier({tier.value!r})).run(
     Job("program.py", {DAEMON.format(mark=mark, wait=100).encode()!r}, budget=Budget(seconds=100)))
 """
-    parent = subprocess.Popen([str(PYTHON), "-c", script], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    parent = subprocess.Popen(
+        [str(PYTHON), "-c", script],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(tmp_path)},
+    )
     deadline = time.monotonic() + 20
     while len(processes(mark)) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -395,6 +398,10 @@ Runner(Path({str(PYTHON)!r}), tier=Tier({tier.value!r})).run(
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     assert wait_until_gone(mark, 10) == []
+    deadline = time.monotonic() + 10
+    while list(tmp_path.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_link_does_not_lead_out(run: Run, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import gc
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -50,6 +51,9 @@ def serve(control: socket.socket) -> None:
             continue
         children.add(_start(control, descriptors, settings))
     _finish(children)
+    if settings["tier"] != "bubblewrap":
+        # The runner does this too, unless it was killed.
+        shutil.rmtree(settings["scratch"], ignore_errors=True)
 
 
 def _become(settings: Dict[str, Any]) -> None:
