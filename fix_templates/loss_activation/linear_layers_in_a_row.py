@@ -1,0 +1,255 @@
+"""A network of linear layers with nothing between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    KEEPS_VALUES,
+    Call,
+    Candidate,
+    Decline,
+    Edit,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    LossUse,
+    Network,
+    Reject,
+    Site,
+    Subject,
+    Symptom,
+    activation_of,
+    add_activation,
+    layer_facts,
+    loss_uses,
+    stated_input,
+    stated_output,
+)
+
+
+class LinearLayersInARow(FixTemplate):
+    """All hidden layers of a plain network are linear, and no activation stands between them.
+
+    Linear layers one after the other compute what one linear layer could: depth and width add parameters and nothing
+    else. Reported only where the whole way from the data to the loss is such a chain; narrow middle layers (a
+    factorization, a linear autoencoder, word vectors) are left alone.
+
+    Fix safety: unsafe. The network can represent other functions than before; weights trained before do not fit.
+
+    References: Goodfellow, Bengio, Courville, "Deep Learning", section 6.1 (why a non-linear function is needed).
+    """
+
+    code = "DNF313"
+    name = "linear-layers-in-a-row"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.ACTIVATION
+    message = "{count} linear layers in a row with no activation between them compute a single linear layer"
+    triggers = ("Linear", "Dense", "LazyLinear")
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for site, chain in _chains(subject):
+            widths = [stated_output(call) for call in chain]
+            yield self.finding(
+                site,
+                symptom=Symptom.VIOLATION,
+                confidence=0.7,
+                evidence={"layers": len(chain), "widths": widths},
+                count=len(chain),
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        chain = next((chain for site, chain in _chains(subject) if site == finding.site), ())
+        proposed = False
+        for activation, prior in (("relu", 0.8), ("tanh", 0.35)):
+            edits: list[Edit] = []
+            for call in chain[:-1]:
+                edits += add_activation(subject, call, activation) or ()
+            if chain and len([e for e in edits if type(e).__name__ != "AddImport"]) == len(chain) - 1:
+                proposed = True
+                yield self.candidate(finding, f"Put a {activation} behind each hidden layer", *edits, prior=prior)
+        if not proposed:
+            yield Decline("the hidden layers cannot be given an activation at one place each")
+
+    examples = (
+        Example(
+            "Keras chain",
+            before="""\
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential()
+model.add(Dense(64, input_dim=8))
+model.add(Dense(32))
+model.add(Dense(1, activation='sigmoid'))
+model.compile(loss='binary_crossentropy', optimizer='adam')
+""",
+            after="""\
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential()
+model.add(Dense(64, input_dim=8, activation="relu"))
+model.add(Dense(32, activation="relu"))
+model.add(Dense(1, activation='sigmoid'))
+model.compile(loss='binary_crossentropy', optimizer='adam')
+""",
+        ),
+        Example(
+            "torch sequence",
+            before="""\
+import torch
+from torch import nn
+
+model = nn.Sequential(
+    nn.Linear(8, 64),
+    nn.Linear(64, 32),
+    nn.Linear(32, 3),
+)
+loss = nn.CrossEntropyLoss()(model(torch.rand(4, 8)), torch.tensor([0, 1, 2, 0]))
+""",
+            after="""\
+import torch
+from torch import nn
+
+model = nn.Sequential(
+    nn.Linear(8, 64),
+    nn.ReLU(),
+    nn.Linear(64, 32),
+    nn.ReLU(),
+    nn.Linear(32, 3),
+)
+loss = nn.CrossEntropyLoss()(model(torch.rand(4, 8)), torch.tensor([0, 1, 2, 0]))
+""",
+        ),
+        Example(
+            "torch module",
+            before="""\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden = nn.Linear(8, 20)
+        self.drop = nn.Dropout(0.2)
+        self.out = nn.Linear(20, 1)
+
+    def forward(self, x):
+        x = self.drop(self.hidden(x))
+        return self.out(x)
+
+loss = nn.functional.mse_loss(Net()(torch.rand(4, 8)), torch.rand(4, 1))
+""",
+            after="""\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden = nn.Linear(8, 20)
+        self.drop = nn.Dropout(0.2)
+        self.out = nn.Linear(20, 1)
+
+    def forward(self, x):
+        x = self.drop(torch.relu(self.hidden(x)))
+        return self.out(x)
+
+loss = nn.functional.mse_loss(Net()(torch.rand(4, 8)), torch.rand(4, 1))
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "activations between",
+            """\
+import torch
+from torch import nn
+model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 3))
+loss = nn.CrossEntropyLoss()(model(torch.rand(4, 8)), torch.tensor([0, 1, 2, 0]))
+""",
+        ),
+        Reject(
+            "linear autoencoder",
+            """\
+import torch
+from torch import nn
+model = nn.Sequential(nn.Linear(64, 4), nn.Linear(4, 64))
+x = torch.rand(4, 64)
+loss = nn.MSELoss()(model(x), x)
+""",
+        ),
+        Reject(
+            "low-rank head of a deeper network",
+            """\
+import torch
+from torch import nn
+model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2), nn.Linear(2, 30))
+loss = nn.CrossEntropyLoss()(model(torch.rand(4, 8)), torch.tensor([0, 1, 2, 0]))
+""",
+        ),
+    )
+
+
+_PASSING = KEEPS_VALUES | {"torch.nn.Dropout", "torch.nn.functional.dropout", "keras.layers.Dropout"}
+
+
+def _chains(subject: Subject) -> Iterator[tuple[Site, tuple[Call, ...]]]:
+    for use in loss_uses(subject):
+        chain = _chain(subject.network, use)
+        if len(chain) < 2 or _narrows(chain):
+            continue
+        site = chain[0].made_at
+        if site is not None and not site.path:
+            yield site, chain
+
+
+def _chain(network: Network, use: LossUse) -> tuple[Call, ...]:
+    """The linear layers between data and loss, first one first; empty where anything else is on the way."""
+    found: list[Call] = []
+    value = use.prediction
+    last = True
+    for _ in range(64):
+        call = network.producer(value)
+        if call is None:
+            return tuple(reversed(found)) if value.origin in ("data", "symbolic") or _model_input(network, found) else ()
+        if len(network.users(call.outputs[0])) > 1 and not last:
+            return ()
+        facts, activation = layer_facts(call), activation_of(call)
+        flat = activation is None or activation.facts.linear
+        if facts is not None and facts.kind == "linear":
+            if not flat and found or not flat and not last:
+                return ()
+            if call.name.startswith("keras.") and activation is None:
+                return ()
+            found.append(call)
+            last = False
+        elif not (call.name in _PASSING or (last and not found and activation is not None)):
+            return ()
+        if not call.inputs:
+            return ()
+        value = call.inputs[0]
+    return ()
+
+
+def _model_input(network: Network, found: list[Call]) -> bool:
+    """Whether the first layer of the chain is the first layer that the program calls at all."""
+    layers = [call for call in network.calls if call.component is not None and layer_facts(call) is not None]
+    return bool(found) and bool(layers) and layers[0].made_at == found[-1].made_at
+
+
+def _narrows(chain: tuple[Call, ...]) -> bool:
+    """Whether a hidden layer is narrower than what goes in and what comes out (a factorization), or sizes are unknown."""
+    widths = [stated_output(call) for call in chain]
+    if any(width is None for width in widths):
+        return True
+    known = [width for width in widths if width is not None]
+    first = chain[0]
+    entering = stated_input(first)
+    if entering is None and first.inputs and first.inputs[0].shape:
+        entering = first.inputs[0].shape[-1]
+    hidden, leaving = min(known[:-1]), known[-1]
+    return hidden <= leaving and (entering is None or hidden <= entering) or max(known[:-1]) < 4

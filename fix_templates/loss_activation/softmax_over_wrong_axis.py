@@ -1,0 +1,273 @@
+"""A softmax normalizes over another axis than that of the classes or scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    ActivationUse,
+    Call,
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    Network,
+    Reject,
+    SetArgument,
+    Site,
+    Subject,
+    Symptom,
+    activation_of,
+    layer_facts,
+    loss_uses,
+)
+
+
+class SoftmaxOverWrongAxis(FixTemplate):
+    """A softmax is taken over the batch, or a log-softmax over another axis than the one its loss reads.
+
+    Over axis 0 the samples of a batch compete with one another: what is said of one depends on the others. torch's
+    functions called without `dim` choose axis 0 for inputs of one or three axes, which is the batch in most programs. A
+    log-softmax before `NLLLoss` belongs on axis 1, also for images and sequences.
+
+    Fix safety: unsafe. Other values are normalized together; the shape stays.
+
+    References: torch.nn.functional.softmax ("implicit dimension choice for softmax has been deprecated"),
+    torch.nn.NLLLoss (input of shape (N, C, d1, ...)).
+    """
+
+    code = "DNF314"
+    name = "softmax-over-wrong-axis"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.ACTIVATION
+    message = "{activation} normalizes over axis {axis}, {what}"
+    triggers = ("softmax", "Softmax", "log_softmax", "LogSoftmax", "softmin")
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for site, call, activation, axis, what, confidence in _wrong(subject):
+            shape = call.inputs[0].shape if call.inputs else None
+            yield self.finding(
+                site,
+                symptom=Symptom.VIOLATION,
+                confidence=confidence,
+                evidence={"activation": activation.name, "axis": axis, "shape": shape},
+                activation=activation.name,
+                axis=axis,
+                what=what,
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        found = next((item for item in _wrong(subject) if item[0] == finding.site), None)
+        node = subject.node(finding.site)
+        name = found[2].axis_argument if found is not None else None
+        if found is None or name is None or node is None:
+            yield Decline("the axis is not given at one place")
+            return
+        call, activation = found[1], found[2]
+        for axis, prior in _axes(subject, call, activation):
+            edit = SetArgument(finding.site, name, str(axis), activation.axis_position)
+            yield self.candidate(finding, f"Normalize over axis {axis}", edit, prior=prior)
+
+    examples = (
+        Example(
+            "class scores normalized over the batch",
+            before="""\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 3)
+
+    def forward(self, x):
+        return F.log_softmax(self.fc(x), dim=0)
+
+loss = F.nll_loss(Net()(torch.rand(5, 6)), torch.tensor([0, 1, 2, 0, 1]))
+""",
+            after="""\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 3)
+
+    def forward(self, x):
+        return F.log_softmax(self.fc(x), dim=1)
+
+loss = F.nll_loss(Net()(torch.rand(5, 6)), torch.tensor([0, 1, 2, 0, 1]))
+""",
+        ),
+        Example(
+            "attention without dim, seen in a run",
+            runs=True,
+            before="""\
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+q, k = nn.Linear(8, 4), nn.Linear(8, 4)
+x = torch.randn(5, 7, 8)
+weights = F.softmax(torch.bmm(q(x), k(x).transpose(1, 2)))
+out = torch.bmm(weights, x)
+""",
+            after="""\
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+q, k = nn.Linear(8, 4), nn.Linear(8, 4)
+x = torch.randn(5, 7, 8)
+weights = F.softmax(torch.bmm(q(x), k(x).transpose(1, 2)), dim=-1)
+out = torch.bmm(weights, x)
+""",
+        ),
+        Example(
+            "image classes on the last axis, seen in a run",
+            runs=True,
+            before="""\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Conv2d(3, 4, 1), nn.LogSoftmax(dim=-1))
+loss = nn.NLLLoss()(model(torch.rand(2, 3, 5, 6)), torch.randint(0, 4, (2, 5, 6)))
+loss.backward()
+""",
+            after="""\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Conv2d(3, 4, 1), nn.LogSoftmax(dim=1))
+loss = nn.NLLLoss()(model(torch.rand(2, 3, 5, 6)), torch.randint(0, 4, (2, 5, 6)))
+loss.backward()
+""",
+        ),
+        Example(
+            "Keras softmax layer over the batch",
+            before="""\
+import keras
+from keras import layers
+
+model = keras.Sequential([keras.Input((8,)), layers.Dense(4), layers.Softmax(axis=0)])
+model.compile(loss="categorical_crossentropy", optimizer="adam")
+""",
+            after="""\
+import keras
+from keras import layers
+
+model = keras.Sequential([keras.Input((8,)), layers.Dense(4), layers.Softmax(axis=-1)])
+model.compile(loss="categorical_crossentropy", optimizer="adam")
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "implicit axis where it is the classes'",
+            """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+model = nn.Linear(6, 3)
+loss = F.nll_loss(F.log_softmax(model(torch.rand(5, 6))), torch.tensor([0, 1, 2, 0, 1]))
+""",
+            runs=True,
+        ),
+        Reject(
+            "scores of one sample",
+            """\
+import torch
+import torch.nn.functional as F
+scores = torch.tensor([0.1, 2.0, 1.0])
+weights = F.softmax(scores, dim=0)
+""",
+            runs=True,
+        ),
+        Reject(
+            "sequence first",
+            """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+states, _ = nn.GRU(5, 6)(torch.rand(7, 2, 5))
+weights = F.softmax(nn.Linear(6, 1)(states), dim=0)
+""",
+            runs=True,
+        ),
+    )
+
+
+Wrong = tuple[Site, Call, ActivationUse, int, str, float]
+
+
+def _wrong(subject: Subject) -> Iterator[Wrong]:
+    network = subject.network
+    wanted = _axes_of_losses(subject)
+    for call in network.calls:
+        use = activation_of(call)
+        if use is None or not use.facts.has_axis or use.as_argument is not None or not call.inputs:
+            continue
+        site = call.made_at or call.site
+        shape = call.inputs[0].shape or (call.outputs[0].shape if call.outputs else None)
+        rank = len(shape) if shape is not None else None
+        if site is None or site.path:
+            continue
+        if use.implicit_axis and rank == 3 and call.name.startswith("torch."):
+            yield site, call, use, 0, "which torch chooses for inputs of three axes", 0.85
+            continue
+        axis = use.axis
+        if axis is None:
+            continue
+        right = wanted.get(call.id)
+        if right is not None and rank is not None and rank > 1 and axis % rank != right % rank:
+            yield site, call, use, axis, f"and the loss reads the classes on axis {right}", 0.95
+        elif axis == 0 and right is not None and rank is None and _several_units(network, call):
+            yield site, call, use, axis, "which is the batch", 0.85
+        elif axis == 0 and right is None and rank == 2 and _axis_is_batch(subject, shape):
+            yield site, call, use, axis, "which is the batch", 0.6
+
+
+def _axes_of_losses(subject: Subject) -> dict[int, int]:
+    """By call of a softmax that goes straight into a loss over classes, the axis on which the loss reads them."""
+    found: dict[int, int] = {}
+    for use in loss_uses(subject):
+        axis = use.facts.class_axis
+        maker = subject.network.producer(use.prediction)
+        if axis is not None and maker is not None:
+            found[maker.id] = axis
+    return found
+
+
+def _several_units(network: Network, call: Call) -> bool:
+    maker = network.producer(call.inputs[0])
+    facts = layer_facts(maker) if maker is not None else None
+    return facts is not None and facts.kind == "linear"
+
+
+def _axis_is_batch(subject: Subject, shape: tuple[int | None, ...] | None) -> bool:
+    """Whether all data that entered has as many samples on its first axis as the scores have on theirs."""
+    network = subject.network
+    if shape is None or network.known_from != "trace" or None in shape or shape[0] == shape[1] or 1 in shape:
+        return False
+    if any((facts := layer_facts(call)) is not None and facts.kind in ("recurrent", "attention") for call in network.calls):
+        return False
+    entered = {v.id: v.shape for call in network.calls for v in call.inputs if v.origin == "data" and v.shape}
+    firsts = {s[0] for s in entered.values() if len(s) > 1}
+    return firsts == {shape[0]}
+
+
+def _axes(subject: Subject, call: Call, use: ActivationUse) -> Iterator[tuple[int, float]]:
+    right = _axes_of_losses(subject).get(call.id)
+    if right is not None:
+        yield right, 0.9
+    elif use.implicit_axis:
+        yield -1, 0.6
+        yield 1, 0.5
+    else:
+        yield 1 if call.name.startswith("torch.") else -1, 0.8
