@@ -1,0 +1,263 @@
+"""The last layer has another number of units than there are classes, or values per target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Call,
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    LossConflict,
+    Prediction,
+    Reject,
+    Subject,
+    Symptom,
+    Target,
+    label_count,
+    layer_facts,
+    loss_conflict,
+    model_output,
+    short,
+    size_changes,
+    sized_producer,
+)
+
+
+class OutputUnitsNotClasses(FixTemplate):
+    """The last layer has another number of units than there are classes.
+
+    A label without a unit of its own is out of bounds for the loss, and one-hot targets of another width cannot be
+    compared with the output: the program stops in the loss.
+
+    Fix safety: unsafe. The output gets another width; code that reads it by column sees other columns.
+
+    References: torch.nn.CrossEntropyLoss ("class indices in the range [0, C)"), keras.losses.CategoricalCrossentropy
+    ("`y_pred` and `y_true` of the same shape"), keras.losses.SparseCategoricalCrossentropy.
+    """
+
+    code = "DNF208"
+    name = "output-units-not-classes"
+    family = Family.LAYER_DIMENSION
+    fix_pattern = FixPattern.LAYER_DIMENSION
+    message = "{layer} gives {units} values per sample and the targets need {wanted}"
+    needs_run = True
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        found = _mismatch(subject)
+        site = found[0].made_at if found is not None else None
+        if found is None or site is None:
+            return
+        layer, units, wanted, likely = found
+        yield self.finding(
+            site,
+            symptom=Symptom.CRASH,
+            confidence=0.9 if likely else 0.5,
+            cause="crash",
+            evidence={"units": units, "wanted": wanted},
+            layer=short(layer.name),
+            units=units,
+            wanted=wanted,
+        )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        found = _mismatch(subject)
+        facts = layer_facts(found[0]) if found is not None else None
+        if found is None or facts is None or facts.gives is None:
+            return
+        layer, _, wanted, likely = found
+        changes = size_changes(subject, layer, facts.gives, wanted)
+        for change in changes:
+            title = f"Make {short(layer.name)} give {change.written} values"
+            yield self.candidate(finding, title, *change.edits, prior=(0.9 if likely else 0.4) * change.prior)
+        if not changes:
+            yield Decline("the number of units is not written at one place")
+
+    examples = (
+        Example(
+            "fewer outputs than labels",
+            before="""\
+import torch
+import torch.nn as nn
+
+model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3))
+x = torch.randn(64, 4)
+y = torch.randint(0, 10, (64,))
+loss = nn.CrossEntropyLoss()(model(x), y)
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 10))
+x = torch.randn(64, 4)
+y = torch.randint(0, 10, (64,))
+loss = nn.CrossEntropyLoss()(model(x), y)
+""",
+            runs=True,
+        ),
+        Example(
+            "a convolution gives the classes",
+            before="""\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Segment(nn.Module):
+    def __init__(self, channels, classes):
+        super().__init__()
+        self.body = nn.Conv2d(channels, 6, 3, padding=1)
+        self.head = nn.Conv2d(6, classes, 1)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.body(x)))
+
+
+net = Segment(3, 2)
+masks = torch.arange(2 * 36).reshape(2, 6, 6) % 5
+loss = F.cross_entropy(net(torch.rand(2, 3, 6, 6)), masks)
+""",
+            after="""\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Segment(nn.Module):
+    def __init__(self, channels, classes):
+        super().__init__()
+        self.body = nn.Conv2d(channels, 6, 3, padding=1)
+        self.head = nn.Conv2d(6, classes, 1)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.body(x)))
+
+
+net = Segment(3, 5)
+masks = torch.arange(2 * 36).reshape(2, 6, 6) % 5
+loss = F.cross_entropy(net(torch.rand(2, 3, 6, 6)), masks)
+""",
+            runs=True,
+        ),
+        Example(
+            "Keras one unit for one-hot targets",
+            before="""\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+from keras.utils import to_categorical
+
+network = Sequential()
+network.add(Dense(10, activation='relu', input_shape=(6,)))
+network.add(Dense(1, activation='softmax'))
+network.compile(optimizer='rmsprop', loss='categorical_crossentropy')
+network.fit(np.random.rand(8, 6), to_categorical([0, 1] * 4), verbose=0)
+""",
+            after="""\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+from keras.utils import to_categorical
+
+network = Sequential()
+network.add(Dense(10, activation='relu', input_shape=(6,)))
+network.add(Dense(2, activation='softmax'))
+network.compile(optimizer='rmsprop', loss='categorical_crossentropy')
+network.fit(np.random.rand(8, 6), to_categorical([0, 1] * 4), verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "Keras integer labels beyond the units",
+            before="""\
+import numpy as np
+import keras
+from keras import layers
+
+inputs = keras.Input(shape=(5,))
+outputs = layers.Dense(3, activation="softmax")(inputs)
+model = keras.Model(inputs, outputs)
+model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy")
+model.fit(np.random.rand(12, 5), np.arange(12) % 6, verbose=0)
+""",
+            after="""\
+import numpy as np
+import keras
+from keras import layers
+
+inputs = keras.Input(shape=(5,))
+outputs = layers.Dense(6, activation="softmax")(inputs)
+model = keras.Model(inputs, outputs)
+model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy")
+model.fit(np.random.rand(12, 5), np.arange(12) % 6, verbose=0)
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "a unit for every class",
+            """\
+import torch
+import torch.nn as nn
+
+nn.CrossEntropyLoss()(nn.Linear(4, 10)(torch.randn(8, 4)), torch.randint(0, 10, (8,)))
+""",
+            runs=True,
+        ),
+        Reject(
+            "more units than labels seen in one batch",
+            """\
+import numpy as np
+import keras
+
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(10, activation="softmax")])
+model.compile(loss="sparse_categorical_crossentropy", optimizer="sgd")
+model.fit(np.random.rand(8, 4), np.arange(8) % 3, verbose=0)
+""",
+            runs=True,
+        ),
+    )
+
+
+def _mismatch(subject: Subject) -> tuple[Call, int, int, bool] | None:
+    """The last layer, its units, how many the targets need, and whether the layer is the likelier end."""
+    conflict = loss_conflict(subject)
+    if conflict is None:
+        return None
+    wanted = _wanted(subject, conflict)
+    if wanted is None:
+        return None
+    shape = conflict.prediction.shape or ()
+    axis = -1 if conflict.call.name.startswith("keras.") or len(shape) == 2 else 1
+    layer = sized_producer(subject, model_output(subject, conflict.prediction), axis)
+    units = shape[axis]
+    if layer is None or units is None or units == wanted[0]:
+        return None
+    return layer, units, *wanted
+
+
+def _wanted(subject: Subject, conflict: LossConflict) -> tuple[int, bool] | None:
+    """How many values per sample the targets need, and whether that is certain."""
+    prediction, target = conflict.prediction.shape or (), conflict.target.shape or ()
+    axis = -1 if conflict.call.name.startswith("keras.") or len(prediction) == 2 else 1
+    if len(prediction) < 2 or prediction[0] != target[0]:
+        return None
+    if len(prediction) == len(target) and target[axis] != 1:
+        same = [a == b for place, (a, b) in enumerate(zip(prediction, target, strict=True)) if place != axis % len(target)]
+        width = target[axis]
+        return (width, prediction[axis] is not None) if all(same) and width is not None else None
+    if conflict.facts.target is not Target.INDICES or conflict.facts.prediction is Prediction.REAL:
+        return None
+    count = label_count(subject, conflict.target)
+    units = prediction[axis]
+    if count is None or units is None or count <= units:
+        return None
+    shifted = count == units + 1 and conflict.target.low == 1
+    return count, not shifted
