@@ -1,6 +1,6 @@
-"""How much the torch probe slows a training step once the recorded steps are over.
+"""How much a probe slows a training step once the recorded steps are over.
 
-    OMP_NUM_THREADS=1 python benchmarks/probe_overhead.py [--rounds 9] [--json]
+    OMP_NUM_THREADS=1 python benchmarks/probe_overhead.py [--framework torch|keras] [--rounds 9] [--json]
 
 One process trains the same small network (batch 32, three layers, Adam) in turns: a stretch of steps without the probe,
 a stretch with it, and so on. The ratio of the smallest times of the two (what other
@@ -59,6 +59,27 @@ def train(steps, clock):
     return (clock() - begun) / steps
 """
 
+KERAS_TRAINING = """
+import numpy as np
+import keras
+from keras import layers
+
+keras.utils.set_random_seed(0)
+model = keras.Sequential([
+    keras.Input((64,)), layers.Dense(128, activation="relu"), layers.Dense(128, activation="relu"),
+    layers.Dense(10, activation="softmax"),
+])
+model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+batches = [(np.random.rand(32, 64).astype("float32"), np.random.randint(0, 10, 32)) for _ in range(50)]
+
+def train(steps, clock):
+    begun = clock()
+    for step in range(steps):
+        x, y = batches[step % 50]
+        model.train_on_batch(x, y)
+    return (clock() - begun) / steps
+"""
+
 
 def _load_probe() -> None:
     spec = importlib.util.spec_from_file_location("probe_main", PROBE / "__main__.py")
@@ -69,29 +90,33 @@ def _load_probe() -> None:
     module._load_package()
 
 
-def measure(rounds: int, steps: int) -> dict[str, Any]:
+def measure(rounds: int, steps: int, framework: str) -> dict[str, Any]:
     """Seconds per step without and with the probe, and their ratio, over `rounds` turns of `steps` steps each."""
+    os.environ.setdefault("KERAS_BACKEND", "torch")
     import torch
 
     torch.set_num_threads(1)
     _load_probe()
-    from dnnfix_probe import budget, sites, torch_probe, wire  # type: ignore[import-not-found]
+    from dnnfix_probe import budget, frameworks, sites, wire  # type: ignore[import-not-found]
+
+    probe = frameworks.probe_of(framework)
+    training = KERAS_TRAINING if framework == "keras" else TRAINING
 
     with tempfile.TemporaryDirectory() as folder:
         filename = os.path.join(folder, "program.py")
         sites.configure(folder, filename)
-        sites.add_source(filename, TRAINING)
+        sites.add_source(filename, training)
         wire.attach(os.open(os.path.join(folder, "trace"), os.O_WRONLY | os.O_CREAT))
         job = {"seed": 0, "budget": {"steps": 10**9}, "record_steps": 2, "experiments": []}
         plain: list[float] = []
         probed: list[float] = []
         gc.collect()
         gc.freeze()
-        code = compile(TRAINING, filename, "exec")
+        code = compile(training, filename, "exec")
         for _ in range(rounds):
             for times, watched in ((plain, False), (probed, True)):
                 budget.start(job)
-                hooks = torch_probe.install(wire, job) if watched else None
+                hooks = probe.install(wire, job) if watched else None
                 space: dict[str, Any] = {"__name__": "__main__"}
                 exec(code, space)  # noqa: S102
                 space["train"](40, time.process_time)
@@ -112,11 +137,12 @@ def measure(rounds: int, steps: int) -> dict[str, Any]:
 def main() -> int:
     """Measure and print; 1 where the limit is passed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--framework", choices=("torch", "keras"), default="torch")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    result = measure(options.rounds, options.steps)
+    result = measure(options.rounds, options.steps, options.framework)
     if options.json:
         print(json.dumps(result))
     else:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
+from dnnfix.run.trace import read_trace
 from tests.keras.conftest import Observe
 from tests.keras.test_calls import FUNCTIONAL
 
@@ -110,3 +112,31 @@ def test_shuffled_targets_cannot_be_learnt(observe: Observe) -> None:
     plain, shuffled = observe(source, steps=30), observe(source, steps=30, experiments=["shuffle-targets"])
     assert plain.steps[-1]["skill"] > 0.95
     assert shuffled.steps[-1]["skill"] < 0.5
+
+
+def test_the_reader_of_traces_understands_every_line(observe: Observe) -> None:
+    run = observe(FUNCTIONAL, experiments=["batch-sizes"])
+    trace = read_trace(json.dumps(event).encode() for event in run.events)
+    assert trace.notes == () and trace.network is not None and trace.network.framework == "keras"
+    loss = next(c for c in trace.network.calls if c.name == "keras.losses.BinaryCrossentropy")
+    made = trace.network.component(loss.component)
+    assert made is not None and made.site == loss.site
+    prediction = trace.network.producer(loss.inputs[0])
+    assert prediction is not None and prediction.args["activation"] == "sigmoid"
+    assert len(trace.network.parameters) == 6 and len(trace.steps) == 2
+
+
+def test_a_program_that_can_do_without_tensorflow_is_observed_where_there_is_none(observe: Observe) -> None:
+    run = observe(
+        """
+        import keras, numpy as np
+        try:
+            import tensorflow as tf
+        except ImportError:
+            tf = None
+        model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        model.fit(np.ones((8, 2)), np.ones(8))
+        """
+    )
+    assert run.of("begin")[0]["framework"] == "keras" and len(run.steps) == 1

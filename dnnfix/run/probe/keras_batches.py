@@ -61,7 +61,7 @@ def lengthen(history: Any, given: Dict[str, Any]) -> None:
 
 def without_workers(x: Any) -> None:
     """Data sets load in this process: worker processes and threads would outlive a training that is cut."""
-    if type(x).__module__.startswith("torch.utils.data") and getattr(x, "num_workers", 0):
+    if type(x).__module__.startswith("torch.utils.data") and getattr(x, "num_workers", False):
         vars(x).update(num_workers=0, prefetch_factor=None, persistent_workers=False)
         vars(x)["_DataLoader__multiprocessing_context"] = None
         note("data loaders ran without worker processes")

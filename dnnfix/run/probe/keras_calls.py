@@ -19,12 +19,13 @@ from .keras_values import Ledger, is_data, is_symbolic, numel, tensors_in
 
 _MOST_CALLS = 5000
 _MOST_PER_SITE_AND_STEP = 64
+_MOST_ROOTS_PER_SITE = 16
 
 
 class State:
     """A layer whose call is under way."""
 
-    __slots__ = ("buffer", "call", "layer", "root", "symbolic", "transparent")
+    __slots__ = ("buffer", "call", "layer", "muted", "root", "symbolic", "transparent")
 
     def __init__(self, layer: Any, transparent: bool, root: bool, symbolic: bool) -> None:
         self.layer = layer
@@ -33,6 +34,7 @@ class State:
         self.root = root
         self.symbolic = symbolic
         self.buffer: Optional[List[Dict[str, Any]]] = None
+        self.muted = False
 
 
 class Recorder:
@@ -58,6 +60,7 @@ class Recorder:
         self.stack: List[State] = []
         self._batches: Dict[int, Any] = {}
         self._calls = first - 1
+        self._roots: Dict[Tuple[int, str], int] = {}
         self._counts: Dict[Tuple[Any, ...], int] = {}
         self.within = 0
         """How many functions or losses are under way, whose insides are not recorded."""
@@ -83,6 +86,12 @@ class Recorder:
             state = recorder._enter(layer, args, kwargs)
             if state is None:
                 return original(layer, *args, **kwargs)
+            if state.muted:
+                recorder.on = False
+                try:
+                    return original(layer, *args, **kwargs)
+                finally:
+                    recorder.on = True
             try:
                 output = original(layer, *args, **kwargs)
             except BaseException:
@@ -108,6 +117,9 @@ class Recorder:
         outer = self.stack[-1] if self.stack else None
         transparent = is_transparent(layer)
         state = State(layer, transparent, outer is None or (outer.symbolic and not symbolic), symbolic)
+        if state.root and not symbolic and self._too_often(layer):
+            state.muted = True
+            return state
         if symbolic and transparent and not self._building(layer):
             # What is inside a model is not called again when the model is: it stands for itself in the graph.
             state.transparent = False
@@ -117,6 +129,12 @@ class Recorder:
             state.call = self._layer_call(layer, made, given, symbolic)
         self.stack.append(state)
         return state
+
+    def _too_often(self, layer: Any) -> bool:
+        """Whether a model was called so often at one place that further calls tell nothing new."""
+        key = (id(layer), str(sites.caller_site()))
+        self._roots[key] = count = self._roots.get(key, 0) + 1
+        return count > _MOST_ROOTS_PER_SITE
 
     def _building(self, layer: Any) -> bool:
         return any(state.buffer is not None and state.layer is layer for state in self.stack)

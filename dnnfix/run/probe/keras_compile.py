@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from .guard import Patches, guarded, note
 from .keras_components import Components, Made, bound
 from .keras_names import class_name, class_of_function, function_name
-from .keras_sources import Written, user_frame
+from .keras_sources import Written, user_frame, written_at
 
 _ACCURACY = frozenset({"accuracy", "acc", "Accuracy"})
 
@@ -57,7 +57,7 @@ class Compiled:
             model.run_eagerly = True
         given = dict(signature.bind(model, *args, **kwargs).arguments)
         order = list(signature.parameters)[1:]
-        written = Written(user_frame())
+        written = written_at(user_frame())
         losses = self._components_of("loss", "losses", given.get("loss"), self._node(written, order, "loss"), written)
         self._losses[id(model)] = losses
         self._kept.append(model)

@@ -28,6 +28,7 @@ from .keras_graphs import Graphs
 from .keras_names import api, class_name, forget_classes
 from .keras_parameters import Parameters
 from .keras_skill import Measure
+from .keras_sources import forget_written
 from .keras_steps import Steps
 from .keras_training import Training
 
@@ -49,6 +50,7 @@ class Hooks:
     def __init__(self, job: Dict[str, Any]) -> None:
         forget_notes()
         forget_classes()
+        forget_written()
         keras = api()
         backend = keras.backend.backend() if hasattr(keras.backend, "backend") else "tensorflow"
         record = int(job.get("record_steps", 2))

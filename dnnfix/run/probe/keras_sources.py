@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import sys
-from types import FrameType
-from typing import Any, List, Optional
+from types import CodeType, FrameType
+from typing import Any, Dict, List, Optional, Tuple
 
 from . import sites
 
@@ -20,18 +20,38 @@ def user_frame() -> Optional[FrameType]:
     return frame
 
 
+def written_at(frame: Optional[FrameType]) -> Written:
+    """The call that the frame is carrying out; looked up once for every place of the program."""
+    if frame is None:
+        return Written(None)
+    key = (frame.f_code, frame.f_lasti)
+    if key not in _written:
+        _written[key] = Written(frame)
+    return _written[key]
+
+
+def forget_written() -> None:
+    """Begin a new run, with a program of its own."""
+    _written.clear()
+
+
+_written: Dict[Tuple[CodeType, int], Written] = {}
+
+
 class Written:
     """A call as the user wrote it; `site` is the whole call, and what cannot be told apart has the whole call's site."""
 
     def __init__(self, frame: Optional[FrameType]) -> None:
         self.site: Site = sites.site_of(frame) if frame is not None else None
-        self._frame = frame
+        self.name = str(self.site)
+        """Tells the places of a program apart."""
+        self._filename = frame.f_code.co_filename if frame is not None else ""
         self._node = self._find()
 
     def _find(self) -> Optional[ast.Call]:
-        if self._frame is None or self.site is None:
+        if self.site is None:
             return None
-        file = sites._file(self._frame.f_code.co_filename)
+        file = sites._file(self._filename)
         wanted = tuple(self.site[:4])
         for node in file._parse():
             if isinstance(node, ast.Call) and tuple(self._span(node)) == wanted:
@@ -39,7 +59,7 @@ class Written:
         return None
 
     def _span(self, node: Any) -> List[Any]:
-        file = sites._file(self._frame.f_code.co_filename)  # type: ignore[union-attr]
+        file = sites._file(self._filename)
         return list(file.in_characters((node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)))
 
     def argument(self, name: str, position: Optional[int]) -> Optional[ast.expr]:

@@ -56,7 +56,10 @@ class Steps:
     @property
     def recording(self) -> bool:
         """Whether the calls of this step are recorded: the first steps of each model that trains."""
-        key = self.key()
+        return self.records(self.key())
+
+    def records(self, key: Any) -> bool:
+        """Whether the calls of the next step of the model of that key are recorded."""
         return self._of_model.get(key, 0) < self._record and (
             key in self._of_model or len(self._of_model) < _MOST_MODELS
         )

@@ -18,7 +18,7 @@ from .keras_batches import is_arrays, lengthen, repeated, rows_asked, specified,
 from .keras_calls import Recorder
 from .keras_components import Components
 from .keras_names import class_name, plain
-from .keras_sources import Written, user_frame
+from .keras_sources import Written, user_frame, written_at
 from .keras_values import facts, is_data, named_parts, statistics
 
 METHODS = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
@@ -46,6 +46,9 @@ class Plan:
         self.data: Dict[str, List[Dict[str, Any]]] = {}
         self.validation: Dict[str, List[Dict[str, Any]]] = {}
         self.before: Any = None
+        self.key = name + written.name
+        self.order: List[str] = []
+        self.repeated = False
 
 
 class Training:
@@ -107,17 +110,22 @@ class Training:
             bound = signature.bind(model, *args, **kwargs)
         except TypeError:
             return None
-        plan = Plan(name, model, Written(user_frame()), dict(bound.arguments))
+        plan = Plan(name, model, written_at(user_frame()), dict(bound.arguments))
         self._happened(plan)
         if not self.plans:
             self._recorder.before_root()
             if not any(known is model for known in self.models):
                 self.models.append(model)
-        self._read_data(plan, list(signature.parameters)[1:])
+        plan.order = list(signature.parameters)[1:]
+        plan.repeated = self._events[plan.key] > _EVENTS_PER_METHOD
+        brief = plan.repeated and name.endswith("_on_batch") and not self._steps.records(id(model))
+        if not brief:
+            self._read_data(plan)
         self._limit(plan, bound, signature, original)
         plan.args, plan.kwargs = list(bound.args), dict(bound.kwargs)
         plan.before = (self._recorder.data, self._recorder.phase, self._recorder.on)
-        self._write_call(plan)
+        if not brief:
+            self._write_call(plan)
         self._recorder.data = self._recorder.last_data = plan.data
         if not self._recorder.given:
             self._recorder.given = [one["shape"] for one in plan.data.get("x", []) if one.get("shape")]
@@ -130,13 +138,12 @@ class Training:
         return plan
 
     def _happened(self, plan: Plan) -> None:
-        key = plan.name + str(plan.written.site)
-        self._events[key] = count = self._events.get(key, 0) + 1
+        self._events[plan.key] = count = self._events.get(plan.key, 0) + 1
         if count <= _EVENTS_PER_METHOD:
             wire.emit("loop", name=plan.name, site=plan.written.site, step=self._steps.index)
 
-    def _read_data(self, plan: Plan, order: List[str]) -> None:
-        repeated = self._events.get(plan.name + str(plan.written.site), 0) > _EVENTS_PER_METHOD
+    def _read_data(self, plan: Plan) -> None:
+        order, repeated = plan.order, plan.repeated
         for role in ("x", "y"):
             source = "generator" if role == "x" and "generator" in plan.given else role
             item = plan.given.get(source)
@@ -193,7 +200,7 @@ class Training:
         if made is not None:
             call.update(component=made.fields["id"], made_at=made.fields["site"])
         plan.call = call
-        if not self.plans and self._events[plan.name + str(plan.written.site)] <= _EVENTS_PER_METHOD:
+        if not self.plans and not plan.repeated:
             self._recorder.complete(call, [])
 
     def _limit(self, plan: Plan, bound: Any, signature: Any, original: Any) -> None:
@@ -227,7 +234,7 @@ class Training:
         """The first batch of the first evaluations at different places is recorded as well."""
         self._recorder.phase = "eval"
         self._recorder.data = plan.validation if plan.name == "fit" else plan.data
-        key = plan.name + str(plan.written.site)
+        key = plan.key
         self._recorder.on = key not in self._evaluated and len(self._evaluated) < _EVALUATIONS_RECORDED
         self._evaluated[key] = True
 
@@ -259,8 +266,8 @@ class Training:
         return not last
 
     def _tell_cut(self, plan: Plan) -> None:
-        if str(plan.written.site) not in self._cuts:
-            self._cuts[str(plan.written.site)] = True
+        if plan.written.name not in self._cuts:
+            self._cuts[plan.written.name] = True
             wire.emit("cut", site=plan.written.site)
 
     # After
@@ -269,13 +276,18 @@ class Training:
     def _end(self, plan: Plan, failed: bool = False) -> None:
         if failed and self.failed is None:
             self.failed = plan
+            if not plan.call:
+                self._read_data(plan)
+                self._write_call(plan)
+                self._recorder.last_data = plan.data
         if plan in self.plans:
             self.plans.remove(plan)
         self._recorder.data, self._recorder.phase, self._recorder.on = plan.before
         if plan.name in _TRAIN:
             if plan.name == "train_on_batch":
                 self._steps.batch_done(None)
-            self._components.describe(plan.model)
+            if not plan.repeated:
+                self._components.describe(plan.model)
         self._recorder.on = self._steps.recording
 
     @guarded
