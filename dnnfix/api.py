@@ -7,9 +7,13 @@ from dnnfix.detect.api_imports import renamed_names, replaced_import
 from dnnfix.detect.api_names import Uses, uses_of
 from dnnfix.detect.axes import (
     Arrival,
+    Declared,
     arrival,
     arrival_at,
+    declare,
+    declared,
     first_argument,
+    fitted_inputs,
     handed_over,
     meets,
     outward,

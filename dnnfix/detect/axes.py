@@ -8,11 +8,12 @@ was given.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dnnfix.detect.shapes import way_back
+from dnnfix.detect.shapes import StatedInput, stated_keras_input, way_back
 from dnnfix.network.facts import LayerFacts, layer_facts, loss_facts
-from dnnfix.records import Call, Value
+from dnnfix.records import Call, Edit, RenameArgument, Replace, Value
 from dnnfix.subject import Subject
 
 MAX_CALLERS = 16
@@ -67,19 +68,84 @@ def arrival_at(subject: Subject, last: Call) -> Arrival | None:
     if not layers:
         return None
     call = layers[-1]
-    if not call.inputs or call.inputs[0].shape is None or None in call.inputs[0].shape:
+    value = _real(subject, call) if call.inputs else None
+    if value is None or value.shape is None or None in value.shape:
         return None
-    value = call.inputs[0]
-    node = handed_over(subject, call)
+    node = handed_over(subject, call, value)
     if node is None:
         return None
     return Arrival(call, layer_facts(call), value, wanted_shape(subject, call), node)
 
 
-def handed_over(subject: Subject, call: Call) -> ast.expr | None:
+def _real(subject: Subject, call: Call) -> Value | None:
+    """The data behind a layer's input: a Keras model that was not built yet is first built on symbols of its shape."""
+    value = call.inputs[0]
+    if value.origin != "symbolic":
+        return value
+    given = [seen for seen in subject.network.calls if seen.name.startswith("keras.Model.") and seen.inputs]
+    shape = given[-1].inputs[0].shape if given else None
+    same = shape is not None and value.shape is not None and shape[1:] == value.shape[1:]
+    return given[-1].inputs[0] if same and value.site is None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A Keras layer that refuses the input shape that the program states for it, before any data came.
+
+    `shape` is what is stated, without the batch axis, and `stated` where that stands.
+    """
+
+    call: Call
+    facts: LayerFacts
+    shape: Shape
+    stated: StatedInput
+
+
+def declared(subject: Subject) -> Declared | None:
+    """The stated input shape in whose layer the program crashed while the model was built."""
+    call = subject.crash.call if subject.crash is not None else None
+    facts = layer_facts(call) if call is not None else None
+    if call is None or facts is None or not call.inputs or not call.name.startswith("keras."):
+        return None
+    value = call.inputs[0]
+    if value.origin != "symbolic" or value.shape is None or value.producer is not None:
+        return None
+    stated = stated_keras_input(subject, call)
+    if stated is None or value.shape[1:] != stated.shape:
+        return None
+    return Declared(call, facts, stated.shape, stated)
+
+
+def declare(subject: Subject, stated: StatedInput, shape: Sequence[int | None]) -> tuple[Edit, ...]:
+    """Edits that state another input shape (without the batch axis) where the program states one."""
+    text = f"({', '.join(str(size) for size in shape)}{',' if len(shape) == 1 else ''})"
+    if stated.form != "input_dim":
+        return (Replace(subject.source.site(stated.node), text),)
+    if len(shape) == 1:
+        return (Replace(subject.source.site(stated.node), str(shape[0])),)
+    node = subject.source.parent(stated.node)
+    call = subject.source.parent(node) if isinstance(node, ast.keyword) else None
+    if not isinstance(call, ast.Call):
+        return ()
+    site = subject.source.site(call)
+    return (RenameArgument(site, "input_dim", "input_shape"), Replace(subject.source.site(stated.node), text))
+
+
+def fitted_inputs(subject: Subject) -> tuple[ast.expr, ...]:
+    """The expressions that the program hands to Keras models as input, where it trains them in one place."""
+    fits = [
+        call for call in subject.source.all_calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "fit" and len(call.args) + len(call.keywords) > 1
+    ]  # fmt: skip
+    first = first_argument(fits[0]) if fits and len({ast.dump(call.func) for call in fits}) == 1 else None
+    return sibling_inputs(subject, first) if first is not None else ()
+
+
+def handed_over(subject: Subject, call: Call, value: Value | None = None) -> ast.expr | None:
     """The expression that hands the data over: the outermost one that is passed down unchanged to the call."""
     if call.name.startswith("keras."):
-        node = subject.node(call.inputs[0].site) if call.inputs else None
+        given = value or (call.inputs[0] if call.inputs else None)
+        node = subject.node(given.site) if given is not None else None
         return node if isinstance(node, ast.expr) else None
     node = subject.node(call.site)
     if not isinstance(node, ast.Call):
