@@ -29,6 +29,7 @@ from dnnfix.records import (
     FixPattern,
     Patch,
     PatchVerdict,
+    RunOutcome,
     Site,
     Symptom,
     Trace,
@@ -158,7 +159,8 @@ def _drafts(finding: Finding, subject: Subject, settings: Settings, start: int) 
 def _unexplained(trace: Trace, results: tuple[FindingResult, ...]) -> Iterator[FindingResult]:
     """The crash of the program, where no template has a finding for it: a crash is never reported as "no problem"."""
     crash = trace.crash
-    if crash is None or any(result.finding.symptom is Symptom.CRASH for result in results):
+    explained = any(result.finding.symptom is Symptom.CRASH for result in results)
+    if crash is None or explained or trace.outcome is not RunOutcome.CRASHED:
         return
     said = crash.message.strip().splitlines() or [""]
     finding = Finding(
