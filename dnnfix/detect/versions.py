@@ -18,6 +18,7 @@ from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 from dnnfix.records import (
+    AddImport,
     Applicability,
     Candidate,
     Decline,
@@ -230,7 +231,8 @@ def _symptom(hit: Hit, subject: Subject) -> Symptom:
         lines = {frame.site.line for frame in crash.frames if not frame.site.path}
         if crash.call is not None and crash.call.made_at is not None and not crash.call.made_at.path:
             lines.add(crash.call.made_at.line)
-        if any(hit.site.line <= line <= hit.site.end_line for line in lines):
+        touched = (hit.site, *(edit.site for edit in hit.edits if not isinstance(edit, AddImport)))
+        if any(site.line <= line <= site.end_line for site in touched for line in lines):
             return Symptom.CRASH
     if _warned(hit, subject):
         return Symptom.WARNING

@@ -17,6 +17,8 @@ _LONG = re.compile(r"(?<![\w.])(?:\d+|0[xX][0-9a-fA-F]+)(?P<suffix>[lL])\b")
 _RAW = re.compile(r"(?<!\w)[uU](?=[rR][\"'])")
 _UNEQUAL = re.compile(r"<>")
 _BACKTICKS = re.compile(r"`(?P<value>[^`\n]+)`")
+_ASYNC = re.compile(r"(?<=[(,])\s*(?P<word>async)(?=\s*=(?!=))")
+"""The keyword of `x.cuda(async=True)`, which is a word of the language since Python 3.7."""
 _LAMBDA = re.compile(r"\blambda[ \t]*(?P<open>\()[\w \t,]+(?P<close>\))[ \t]*:")
 
 
@@ -30,6 +32,7 @@ def python2(draft: Draft) -> bool:
         draft.replace_all(_UNEQUAL, lambda m: [(m.start(), m.end(), "!=")]),
         draft.replace_all(_OCTAL, lambda m: [(m.start(), m.end(), "0o")]),
         draft.replace_all(_LONG, lambda m: [(m.start("suffix"), m.end(), "")]),
+        draft.replace_all(_ASYNC, lambda m: [(m.start("word"), m.end("word"), "non_blocking")]),
         draft.replace_all(_RAW, lambda m: [(m.start(), m.end(), "")]),
         draft.replace_all(
             _LAMBDA, lambda m: [(m.start("open"), m.end("open"), " "), (m.start("close"), m.end("close"), " ")]
