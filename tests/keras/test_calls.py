@@ -138,3 +138,19 @@ def test_data_sets_tables_and_dictionaries_enter_with_the_site_of_the_argument(o
     assert (table[0]["shape"], table[0]["dtype"], table[1]["distinct"]) == ([9, 3], "float32", 9)
     losses = run.calls("keras.losses.MeanSquaredError")
     assert losses[0]["inputs"][1]["origin"] == "data" and losses[0]["inputs"][1]["shape"] == [4, 1]
+
+
+def test_a_model_of_the_library_stands_for_its_layers(observe: Observe) -> None:
+    run = observe(
+        """
+        import keras
+        base = keras.applications.MobileNetV2(weights=None, input_shape=(32, 32, 3), include_top=False)
+        image = keras.Input((32, 32, 3))
+        pooled = keras.layers.GlobalAveragePooling2D()(base(image, training=False))
+        """
+    )
+    model = run.component("keras.applications.MobileNetV2")
+    assert (model["kind"], model["args"]["include_top"], model["args"]["input_shape"]) == ("model", False, [32, 32, 3])
+    assert run.text(model["site"]).startswith("keras.applications.MobileNetV2(weights=None")
+    assert run.names() == ["keras.applications.MobileNetV2", "keras.layers.GlobalAveragePooling2D"]
+    assert run.producer(run.calls()[1]["inputs"][0]) == "keras.applications.MobileNetV2"

@@ -8,18 +8,20 @@ Keras calls on make-believe tensors, to find out shapes, is not recorded.
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import sites, wire
 from .guard import Patches, guarded
-from .keras_components import Components, Made
+from .keras_components import Components, Made, is_application
 from .keras_names import class_name, is_container, is_sequential, is_transparent
 from .keras_values import Ledger, is_data, is_symbolic, numel, tensors_in
 
 _MOST_CALLS = 5000
 _MOST_PER_SITE_AND_STEP = 64
 _MOST_ROOTS_PER_SITE = 16
+_PROBE = os.path.dirname(os.path.abspath(__file__))
 
 
 class State:
@@ -115,7 +117,9 @@ class Recorder:
         if self.opaque():
             return None
         outer = self.stack[-1] if self.stack else None
-        transparent = is_transparent(layer)
+        transparent = is_transparent(layer) and not self._is_application(made)
+        if symbolic and made is None and outer is None and is_application(_caller()):
+            return None
         state = State(layer, transparent, outer is None or (outer.symbolic and not symbolic), symbolic)
         if state.root and not symbolic and self._too_often(layer):
             state.muted = True
@@ -129,6 +133,9 @@ class Recorder:
             state.call = self._layer_call(layer, made, given, symbolic)
         self.stack.append(state)
         return state
+
+    def _is_application(self, made: Optional[Made]) -> bool:
+        return made is not None and made.fields["name"].startswith("keras.applications.")
 
     def _too_often(self, layer: Any) -> bool:
         """Whether a model was called so often at one place that further calls tell nothing new."""
@@ -262,6 +269,14 @@ class Recorder:
             buffer.append(call)
         else:
             wire.emit("call", **call)
+
+
+def _caller() -> Any:
+    """The frame that calls the layer, past the probe's own."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PROBE):
+        frame = frame.f_back
+    return frame
 
 
 def _inner(layer: Any) -> List[Any]:

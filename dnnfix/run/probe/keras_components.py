@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from . import sites, wire
 from .guard import guarded
-from .keras_names import class_name, is_container, is_sequential, is_user_class, plain
+from .keras_names import api, class_name, is_container, is_sequential, is_user_class, plain
 
 _MOST_COMPONENTS = 3000
 _MOST_PER_SITE = 100
@@ -105,6 +105,9 @@ class Components:
             return
         if not direct and (site is None or kind != "layer"):
             return
+        if not direct and is_application(frame):
+            self._application(instance, frame, site)
+            return
         if self._too_many(site):
             return
         name = class_name(type(instance))
@@ -114,6 +117,14 @@ class Components:
         if direct:
             self.last = (made, frame.f_code, frame.f_lasti)
             self._given_to(instance, kind, args, kwargs)
+
+    def _application(self, instance: Any, frame: FrameType, site: Any) -> None:
+        """A whole model out of `keras.applications`: its layers are nobody's to edit, so it stands for them."""
+        function = getattr(getattr(api(), "applications", None), frame.f_code.co_name, None)
+        if is_container(instance) and function is not None:
+            names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
+            args = {name: plain(frame.f_locals[name]) for name in names if name in frame.f_locals}
+            self.add("model", instance, "keras.applications." + frame.f_code.co_name, site, args)
 
     def _led_to_by(self, frame: Optional[FrameType]) -> Any:
         """The user's expression from which library code came to construct; `None` within another constructor."""
@@ -198,6 +209,12 @@ class Components:
     def _too_many(self, site: Any) -> bool:
         self._per_site[str(site)] = count = self._per_site.get(str(site), 0) + 1
         return count > _MOST_PER_SITE
+
+
+def is_application(frame: Optional[FrameType]) -> bool:
+    """Whether the frame runs code of `keras.applications`."""
+    place = frame.f_code.co_filename.replace("\\", "/") if frame is not None else ""
+    return "/keras/" in place and "/applications/" in place
 
 
 def bound(cls: type, args: Any, kwargs: Dict[str, Any]) -> Dict[str, Any]:

@@ -107,6 +107,9 @@ class Graphs:
     def _functional_made(self, model: Any, outputs: Any) -> None:
         if any(state.buffer is not None for state in self._recorder.stack) or self._recorder.fake():
             return
+        made = self._recorder.components.made(model)
+        if made is not None and made.fields["name"].startswith("keras.applications."):
+            return
         self._model_call(model, [self._recorder.input_of(item) for item in tensors_in(outputs)])
         self._recorder.components.describe(model)
 
