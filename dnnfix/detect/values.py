@@ -20,7 +20,7 @@ from dnnfix.network.facts import (
     stated_output,
     through,
 )
-from dnnfix.records import Call, Network, Site, Value
+from dnnfix.records import Call, Site, Value
 from dnnfix.subject import Subject
 
 N = TypeVar("N", int, float)
@@ -259,7 +259,7 @@ def edge_calls(subject: Subject, names: frozenset[str]) -> Iterator[tuple[Call, 
     for call in network.calls:
         if call.name.rpartition(".")[2].rstrip("_") not in names or not call.outputs or call.site in seen:
             continue
-        if any(value.finite is False or _spoilt(network, value) for value in call.inputs):
+        if any(value.finite is not True for value in call.inputs):
             continue
         result = call.outputs[0]
         if result.finite is False:
@@ -269,12 +269,3 @@ def edge_calls(subject: Subject, names: frozenset[str]) -> Iterator[tuple[Call, 
             seen.add(call.site)
             yield call, False
 
-
-def _spoilt(network: Network, value: Value, depth: int = 24) -> bool:
-    """Whether a value was made from one that is known not to be finite."""
-    maker = network.producer(value)
-    if maker is None or depth == 0:
-        return False
-    return any(v.finite is False for v in (*maker.inputs, *maker.outputs)) or any(
-        _spoilt(network, v, depth - 1) for v in maker.inputs[:3]
-    )

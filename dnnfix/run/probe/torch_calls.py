@@ -228,8 +228,16 @@ class Recorder:
                 self._complete(call, [output] if keepable(output) else [])
             else:
                 outputs = list(tensors_in(output))
+                edge = name in EDGES and any(at_edge(item) for item in outputs)
+                if edge and not name.endswith("_"):
+                    call["inputs"] = [self._measured(item) for item in traceable(self.ledger, list(args))]
                 if outputs:
-                    self._complete(call, outputs, measured=name in EDGES and any(at_edge(item) for item in outputs))
+                    self._complete(call, outputs, measured=edge)
+
+    def _measured(self, item: Any) -> Dict[str, Any]:
+        self.ledger.value(item)
+        self.ledger.measure(item)
+        return self.ledger.value(item)
 
     @guarded
     def fail(self, error: BaseException, call: Optional[Dict[str, Any]]) -> None:
