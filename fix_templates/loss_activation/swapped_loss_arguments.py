@@ -1,0 +1,251 @@
+"""Target and prediction are given to a loss in each other's place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Call,
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    LossUse,
+    Network,
+    Reject,
+    Replace,
+    Site,
+    Subject,
+    Symptom,
+    Task,
+    Value,
+    layer_facts,
+    loss_uses,
+)
+
+
+class SwappedLossArguments(FixTemplate):
+    """A loss that is not symmetric gets the data as its prediction and the network's output as its target.
+
+    torch takes the prediction first, Keras the target. Cross-entropy of the labels against the predictions is another
+    function: the logarithm of the labels, weighted by the outputs; or the program stops at the types. Squared and
+    absolute errors are symmetric and are not reported.
+
+    Fix safety: unsafe. The loss has another value and gradient, which is the point.
+
+    References: torch.nn.functional.cross_entropy (input, target), keras.losses (y_true, y_pred).
+    """
+
+    code = "DNF318"
+    name = "swapped-loss-arguments"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.API_CONTRACT
+    message = "{loss} gets the data as prediction and the network's output as target"
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for site, use in _swapped(subject):
+            yield self.finding(
+                site,
+                symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
+                confidence=0.95,
+                evidence={"loss": use.name, "given as prediction": use.prediction.origin},
+                cause=use.cause,
+                loss=use.name,
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        node = subject.node(finding.site)
+        plain = isinstance(node, ast.Call) and len(node.args) >= 2 and not any(isinstance(a, ast.Starred) for a in node.args)
+        if not isinstance(node, ast.Call) or not plain:
+            yield Decline("the two arguments are not written as the first two of the call")
+            return
+        source = subject.source
+        sites = [source.site(each) for each in node.args[:2]]
+        first, second = (source.segment(site) for site in sites)
+        swap = (Replace(sites[0], second), Replace(sites[1], first))
+        yield self.candidate(finding, "Exchange the two arguments", *swap, prior=0.95)
+
+    examples = (
+        Example(
+            "labels first in torch",
+            before="""\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+criterion = nn.BCELoss()
+x, y = torch.rand(8, 4), torch.ones(8, 1)
+loss = criterion(y, model(x))  # per batch
+""",
+            after="""\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+criterion = nn.BCELoss()
+x, y = torch.rand(8, 4), torch.ones(8, 1)
+loss = criterion(model(x), y)  # per batch
+""",
+        ),
+        Example(
+            "class indices first, which stops the program",
+            runs=True,
+            before="""\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+model = nn.Linear(4, 3)
+labels = torch.tensor([0, 1, 2, 1])
+out = model(torch.rand(4, 4))
+loss = F.cross_entropy(labels, out)
+loss.backward()
+""",
+            after="""\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+model = nn.Linear(4, 3)
+labels = torch.tensor([0, 1, 2, 1])
+out = model(torch.rand(4, 4))
+loss = F.cross_entropy(out, labels)
+loss.backward()
+""",
+        ),
+        Example(
+            "prediction first in Keras",
+            before="""\
+import numpy as np
+import keras
+
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+loss_fn = keras.losses.CategoricalCrossentropy()
+x, y = np.random.rand(8, 4), np.eye(3)[np.arange(8) % 3]
+loss = loss_fn(model(x), y)
+""",
+            after="""\
+import numpy as np
+import keras
+
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+loss_fn = keras.losses.CategoricalCrossentropy()
+x, y = np.random.rand(8, 4), np.eye(3)[np.arange(8) % 3]
+loss = loss_fn(y, model(x))
+""",
+        ),
+        Example(
+            "in a training loop, seen in a run",
+            runs=True,
+            before="""\
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+criterion = nn.BCEWithLogitsLoss()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(3):
+    x = torch.rand(8, 4)
+    y = (x[:, :1] > 0.5).float()
+    pred = model(x)
+    loss = criterion(y, pred)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+            after="""\
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+criterion = nn.BCEWithLogitsLoss()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(3):
+    x = torch.rand(8, 4)
+    y = (x[:, :1] > 0.5).float()
+    pred = model(x)
+    loss = criterion(pred, y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "prediction first",
+            """\
+import torch
+from torch import nn
+model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+loss = nn.BCELoss()(model(torch.rand(8, 4)), torch.ones(8, 1))
+loss.backward()
+""",
+            runs=True,
+        ),
+        Reject(
+            "symmetric loss",
+            """\
+import torch
+from torch import nn
+model = nn.Linear(4, 1)
+loss = nn.MSELoss()(torch.ones(8, 1), model(torch.rand(8, 4)))
+loss.backward()
+""",
+            runs=True,
+        ),
+        Reject(
+            "scores of a fixed input are learnt",
+            """\
+import torch
+import torch.nn.functional as F
+logits = torch.zeros(4, 3, requires_grad=True)
+loss = F.cross_entropy(logits, torch.tensor([0, 1, 2, 1]))
+loss.backward()
+""",
+            runs=True,
+        ),
+    )
+
+
+_TASKS = frozenset({Task.CLASSES, Task.LABELS})
+
+
+def _swapped(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
+    network = subject.network
+    for use in loss_uses(subject):
+        if use.facts.task not in _TASKS or use.target is None or use.call.site is None or use.call.site.path:
+            continue
+        if not isinstance(subject.node(use.call.site), ast.Call) or use.call.site == use.call.made_at:
+            continue
+        if _from_layer(network, use.target) and _is_data(network, use.prediction):
+            yield use.call.site, use
+
+
+def _is_data(network: Network, value: Value, depth: int = 12) -> bool:
+    """Whether the value entered from outside, changed by functions of data at most."""
+    if value.requires_grad or depth == 0:
+        return False
+    maker = network.producer(value)
+    if maker is None:
+        return value.origin in ("data", "constant")
+    return maker.component is None and bool(maker.inputs) and all(_is_data(network, v, depth - 1) for v in maker.inputs)
+
+
+def _from_layer(network: Network, value: Value) -> bool:
+    """Whether a layer of the network made the value, on the way of a gradient as far as that is known."""
+    if value.requires_grad is False:
+        return False
+    pending: list[tuple[Call | None, int]] = [(network.producer(value), 12)]
+    while pending:
+        call, depth = pending.pop()
+        if call is None or depth == 0:
+            continue
+        if call.component is not None and layer_facts(call) is not None:
+            return True
+        pending += [(network.producer(v), depth - 1) for v in call.inputs]
+    return False
