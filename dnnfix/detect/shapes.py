@@ -163,7 +163,21 @@ def stated_keras_input(subject: Subject, call: Call) -> StatedInput | None:
                 shape = _plain_shape(call.args.get(keyword.arg))
                 if shape is not None:
                     return StatedInput(keyword.value, shape, keyword.arg)
+    if call.name.startswith("keras.models."):
+        first = _first_layer(subject, call)
+        stated = stated_keras_input(subject, first) if first is not None else None
+        if stated is not None:
+            return stated
     return _stated_by_input(subject, call)
+
+
+def _first_layer(subject: Subject, model: Call) -> Call | None:
+    """The layer that the model's graph begins with, where it has one input."""
+    for call in subject.network.calls:
+        if call.component == model.component and call.name == model.name and len(call.inputs) == 1:
+            path = way_back(subject, call.inputs[0])
+            return path[-1] if path and path[-1].name.startswith("keras.layers.") else None
+    return None
 
 
 def _stated_by_input(subject: Subject, call: Call) -> StatedInput | None:
