@@ -217,7 +217,7 @@ def _readers(subject: Subject, metric: ast.Constant) -> list[ast.Constant] | Non
     for node in ast.walk(subject.source.tree):
         if not isinstance(node, ast.Constant) or node is metric or not isinstance(node.value, str):
             continue
-        if node.value not in (str(metric.value), f"val_{metric.value}"):
+        if node.value.removeprefix("val_") != metric.value:
             continue
         parent = subject.source.parent(node)
         if isinstance(parent, ast.Subscript):

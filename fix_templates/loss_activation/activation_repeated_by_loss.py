@@ -12,14 +12,17 @@ from dnnfix.api import (
     Finding,
     FixPattern,
     FixTemplate,
+    LossUse,
     Prediction,
     Reject,
+    Site,
     Subject,
     Symptom,
-    activation_of,
+    Task,
     bypass,
-    loss_calls,
-    through,
+    change_loss,
+    loss_uses,
+    set_from_logits,
 )
 
 
@@ -54,31 +57,36 @@ class ActivationRepeatedByLoss(FixTemplate):
     )
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
-        for call, facts in loss_calls(subject.network):
-            if facts.prediction is not Prediction.LOGITS or not call.inputs:
-                continue
-            producer = through(subject.network, call.inputs[0])
-            use = activation_of(producer) if producer is not None else None
-            if producer is None or use is None or not use.facts.probabilities:
-                continue
-            site = producer.made_at if use.as_argument or producer.site is None else producer.site
-            if site is not None:
-                yield self.finding(
-                    site,
-                    symptom=Symptom.VIOLATION,
-                    confidence=0.95,
-                    evidence={"producer": producer.id, "loss": call.name, "activation": use.name},
-                    activation=use.name,
-                    loss=call.name.rpartition(".")[2],
-                )
+        for site, use in _pairs(subject):
+            activation = use.activation.name if use.activation is not None else ""
+            yield self.finding(
+                site,
+                symptom=Symptom.VIOLATION,
+                confidence=0.95,
+                evidence={"activation": activation, "loss": use.name},
+                cause=use.cause,
+                activation=activation,
+                loss=use.name,
+            )
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        producer = subject.network.call(_number(finding.evidence["producer"]))
-        edits = bypass(subject, producer) if producer is not None else None
-        if edits is None:
-            yield Decline(f"the {finding.evidence['activation']} cannot be taken out at one place")
+        use = next((use for site, use in _pairs(subject) if site == finding.site), None)
+        if use is None or use.producer is None or use.activation is None:
+            yield Decline("the activation is not found again")
             return
-        yield self.candidate(finding, f"Give the loss the scores before {finding.evidence['activation']}", *edits, prior=0.9)
+        name = use.activation.name
+        taken = bypass(subject, use.producer)
+        loss = None
+        if use.call.name.startswith("keras.") and use.facts.has_from_logits:
+            loss = set_from_logits(subject, use.call, False)
+        elif use.facts.task is Task.LABELS and name == "sigmoid" and use.call.name.startswith("torch."):
+            loss = change_loss(subject, use.call, "torch.nn.BCELoss")
+        if taken is not None:
+            yield self.candidate(finding, f"Give the loss the scores before {name}", *taken, prior=0.85)
+        if loss is not None:
+            yield self.candidate(finding, f"Tell the loss that it gets the values of {name}", *loss, prior=0.7)
+        if taken is None and loss is None:
+            yield Decline(f"the {name} cannot be taken out at one place")
 
     examples = (
         Example(
@@ -206,6 +214,25 @@ model = keras.Sequential([
 model.compile(optimizer="adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 """,
         ),
+        Example(
+            "Keras loss told that it gets raw scores",
+            before="""\
+import tensorflow as tf
+
+model = tf.keras.models.Sequential()
+model.add(tf.keras.layers.Dense(12, activation="relu"))
+model.add(tf.keras.layers.Dense(3, activation="softmax"))
+model.compile("adam", loss=tf.keras.losses.CategoricalCrossentropy(from_logits=True))
+""",
+            after="""\
+import tensorflow as tf
+
+model = tf.keras.models.Sequential()
+model.add(tf.keras.layers.Dense(12, activation="relu"))
+model.add(tf.keras.layers.Dense(3, activation="softmax"))
+model.compile("adam", loss=tf.keras.losses.CategoricalCrossentropy())
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -233,5 +260,13 @@ model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
     )
 
 
-def _number(value: object) -> int | None:
-    return value if isinstance(value, int) else None
+def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
+    for use in loss_uses(subject):
+        maker, activation = use.producer, use.activation
+        if use.facts.prediction is not Prediction.LOGITS or maker is None or activation is None:
+            continue
+        if not activation.facts.probabilities or (activation.facts.rows_sum_to_one and use.width == 1):
+            continue
+        site = maker.made_at if activation.as_argument or maker.site is None else maker.site
+        if site is not None and not site.path:
+            yield site, use

@@ -51,7 +51,7 @@ class LinearLayersInARow(FixTemplate):
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         for site, chain in _chains(subject):
-            widths = [stated_output(call) for call in chain]
+            widths = tuple(stated_output(call) for call in chain)
             yield self.finding(
                 site,
                 symptom=Symptom.VIOLATION,

@@ -180,7 +180,6 @@ def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
             continue
         high = use.target.high if use.target is not None else None
         fits = high is None or high < use.width
-        if use.facts.target is Target.ONE_HOT and use.target_is_indices and fits:
-            yield use.site, use
-        elif use.facts.target is Target.INDICES and use.target_is_one_hot:
+        indices = use.facts.target is Target.ONE_HOT and use.target_is_indices and fits
+        if indices or (use.facts.target is Target.INDICES and use.target_is_one_hot):
             yield use.site, use
