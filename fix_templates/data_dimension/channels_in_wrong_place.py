@@ -210,7 +210,6 @@ images = np.random.rand(6, 8, 8, 3)
 model = keras.Sequential([keras.Input(shape=(8, 8, 3)), layers.Conv2D(4, 3), layers.Flatten(), layers.Dense(2)])
 model.predict(images, verbose=0)
 """,
-            runs=False,
             runs=True,
         ),
     )
