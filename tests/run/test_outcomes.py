@@ -189,6 +189,16 @@ except OSError:
     assert (project / "other.bin").read_bytes() == b"y" * 3_000_000
 
 
+def test_a_large_program_runs_as_given_and_stays_as_it_is(run: Run, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    notebook = project / "large.ipynb"
+    notebook.write_bytes(b"x" * 3_000_000)
+    trace = run("print('the text of the job')", path=str(notebook))
+    assert trace.printed == "the text of the job\n", trace.detail
+    assert notebook.read_bytes() == b"x" * 3_000_000
+
+
 def test_a_program_below_the_folder_of_its_companions(tier: object, tmp_path: Path, runner: Runner) -> None:
     from dnnfix.run.job import Tier
     from tests.run.conftest import PYTHON
