@@ -21,6 +21,7 @@ from dnnfix.detect.axes import (
     sibling_targets,
     wanted_shape,
 )
+from dnnfix.detect.chains import Change, Link, Solution, chains, disagreements, fits_run, solutions
 from dnnfix.detect.crash import (
     LossConflict,
     RankConflict,
@@ -56,6 +57,7 @@ from dnnfix.detect.shapes import (
     stated_keras_input,
     way_back,
 )
+from dnnfix.detect.targets import class_losses, lowest, prediction_expression, same_targets, target_expression
 from dnnfix.detect.versions import ApiChange, Hit
 from dnnfix.detect.values import (
     LossUse,
