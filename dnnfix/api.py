@@ -58,7 +58,6 @@ from dnnfix.detect.shapes import (
     way_back,
 )
 from dnnfix.detect.targets import class_losses, lowest, prediction_expression, same_targets, target_expression
-from dnnfix.detect.versions import ApiChange, Hit
 from dnnfix.detect.values import (
     LossUse,
     binary,
@@ -68,7 +67,8 @@ from dnnfix.detect.values import (
     outside,
     whole,
 )
-from dnnfix.network.facts import *  # noqa: F403
+from dnnfix.detect.versions import ApiChange, Hit
+from dnnfix.network.facts import *
 from dnnfix.records import (
     AddImport,
     Applicability,
@@ -107,6 +107,7 @@ from dnnfix.records import (
     Wrap,
 )
 from dnnfix.source.arithmetic import number
+from dnnfix.source.known import words
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.data import change_data, with_numpy, wrapped
@@ -133,8 +134,7 @@ from dnnfix.synthesize.recipes import (
     set_constructor_argument,
 )
 from dnnfix.synthesize.sizes import SizeChange, made_as, named_sizes, size_changes, spelled
-from dnnfix.synthesize.spelling import Spelling, spell
-from dnnfix.synthesize.spelling import imports, sibling
+from dnnfix.synthesize.spelling import Spelling, imports, sibling, spell
 from dnnfix.template import Example, FixTemplate, Reject
 from dnnfix.validate.evidence import Evidence, Pair
 from dnnfix.validate.learning import Decision, decide, difference, score, threshold

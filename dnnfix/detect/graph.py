@@ -1,0 +1,130 @@
+"""Readings of how a program's parts are joined: what is a module, what is a tensor, what is read again later."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.network.facts import component_kind
+from dnnfix.source.known import words
+from dnnfix.source.program import Source
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+TENSOR_MAKERS = words("""torch.tensor torch.as_tensor torch.from_numpy torch.zeros torch.ones torch.full torch.empty torch.eye
+    torch.arange torch.linspace torch.rand torch.randn torch.randint torch.randperm torch.zeros_like torch.ones_like
+    torch.full_like torch.empty_like torch.rand_like torch.randn_like torch.cat torch.concat torch.stack
+    torch.FloatTensor torch.LongTensor torch.DoubleTensor torch.IntTensor torch.ByteTensor torch.Tensor
+    torch.autograd.Variable torch.matmul torch.mm torch.bmm""")
+"""Functions of torch whose result is a tensor whatever they are given."""
+
+LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
+
+
+def torch_modules(source: Source) -> tuple[ast.ClassDef, ...]:
+    """The classes of the program that are torch modules, directly or through another class of the program."""
+    return _subclasses(source, frozenset({"torch.nn.Module"}))
+
+
+def keras_modules(source: Source) -> tuple[ast.ClassDef, ...]:
+    """The classes of the program that are Keras models or layers."""
+    return _subclasses(source, frozenset({"keras.Model", "keras.models.Model", "keras.Layer", "keras.layers.Layer"}))
+
+
+def _subclasses(source: Source, roots: frozenset[str]) -> tuple[ast.ClassDef, ...]:
+    known: dict[str, ast.ClassDef] = {}
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ClassDef):
+            own = {base.id for base in node.bases if isinstance(base, ast.Name)}
+            if own & known.keys() or {source.qualified(base) for base in node.bases} & roots:
+                known[node.name] = node
+    return tuple(known.values())
+
+
+def is_module_made_by(source: Source, call: ast.Call) -> bool:
+    """Whether the call constructs a layer, a loss or a model: of a library, or a class of the program."""
+    name = source.qualified(call.func)
+    if name is None:
+        return isinstance(source.definition(call.func), ast.ClassDef)
+    return component_kind(name) is not None
+
+
+def holds_tensor(source: Source, expr: ast.expr) -> bool:
+    """Whether the source alone tells that `expr` holds a torch tensor: made by a constructor, or a loader's batch."""
+    if isinstance(expr, ast.Name):
+        loop = source.enclosing(expr, ast.For)
+        while loop is not None:
+            if expr.id in _names(loop.target):
+                return _from_loader(source, loop.iter)
+            loop = source.enclosing(loop, ast.For)
+    values = source.bindings(expr)
+    made = [source.constructor(value) for value in values] if values else [source.constructor(expr)]
+    return bool(made) and all(call is not None and source.qualified(call.func) in TENSOR_MAKERS for call in made)
+
+
+def _from_loader(source: Source, iterated: ast.expr) -> bool:
+    if isinstance(iterated, ast.Call) and source.qualified(iterated.func) in ("builtins.enumerate", "tqdm.tqdm"):
+        return bool(iterated.args) and _from_loader(source, iterated.args[0])
+    made = source.constructor(iterated)
+    return made is not None and source.qualified(made.func) in LOADERS
+
+
+def _names(target: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+
+
+def read_again(source: Source, statement: ast.stmt, expr: ast.expr) -> bool:
+    """Whether what `expr` names is read after the statement before it gets another value.
+
+    Follows the text of the function, and goes round a loop that holds the statement.
+    """
+    written = _plain(expr)
+    where = source.enclosing(statement, ast.FunctionDef, ast.AsyncFunctionDef) or source.tree
+    loop = source.enclosing(statement, ast.For, ast.While, ast.AsyncFor)
+    end = source.site(statement).end_line
+    for later in _statements(where):
+        if later.lineno > end and _mentions(later, written) is not None:
+            return bool(_mentions(later, written))
+    if loop is None or (isinstance(loop, ast.For) and _mentions(loop.target, written) is False):
+        return isinstance(expr, (ast.Attribute, ast.Subscript))
+    return any(_mentions(node, written) for node in _statements(loop) if node is not statement)
+
+
+def _statements(where: ast.AST) -> Iterator[ast.stmt]:
+    """The statements under a node in source order; of a compound one, its header only counts with its body's."""
+    found = [node for node in ast.walk(where) if isinstance(node, ast.stmt) and node is not where]
+    yield from sorted(found, key=lambda node: (node.lineno, node.col_offset))
+
+
+def _mentions(node: ast.AST, written: str) -> bool | None:
+    """Whether a statement reads the thing (`True`), only gives it another value (`False`), or neither (`None`)."""
+    found: bool | None = None
+    for part in _own_parts(node):
+        if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)) and _plain(part) == written:
+            if isinstance(part.ctx, ast.Load):
+                return True
+            found = False
+    return found
+
+
+def _own_parts(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(node, ast.stmt) and isinstance(child, ast.stmt)):
+            yield from _own_parts(child)
+
+
+def _plain(expr: ast.AST) -> str:
+    return ast.dump(expr).replace("ctx=Store()", "ctx=Load()").replace("ctx=Del()", "ctx=Load()")
+
+
+def is_display(source: Source, statement: ast.stmt) -> bool:
+    """Whether a bare expression at the top of a program may stand there to be shown, as in a notebook's cell."""
+    if source.enclosing(statement, ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.While) is not None:
+        return False
+    if source.path.endswith(".ipynb") or "# In[" in source.text or "# %%" in source.text or "#%%" in source.text:
+        return True
+    return any(
+        isinstance(other, ast.Expr) and isinstance(other.value, (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp))
+        for other in source.tree.body
+    )

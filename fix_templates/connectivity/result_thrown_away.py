@@ -1,0 +1,382 @@
+"""An operation gives a new tensor, and the program throws it away."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    Reject,
+    Replace,
+    Subject,
+    Symptom,
+    component_kind,
+    holds_tensor,
+    is_display,
+    is_module_made_by,
+    keras_modules,
+    layer_facts,
+    read_again,
+    torch_modules,
+    words,
+)
+
+SHAPING = words("""permute view reshape unsqueeze transpose swapaxes expand expand_as view_as repeat_interleave masked_fill
+    index_select flip movedim astype type_as narrow""")
+"""Methods of tensors and arrays that change nothing in place; called with arguments."""
+
+BARE = words("squeeze flatten contiguous detach t unsqueeze")
+"""Such methods that may be called without an argument."""
+
+CASTS = words("to cuda cpu float double half type long int")
+"""Methods that a module carries out in place, and a tensor does not."""
+
+FUNCTIONS = words("""torch.unsqueeze torch.squeeze torch.reshape torch.permute torch.transpose torch.flatten torch.relu
+    torch.sigmoid torch.tanh torch.softmax torch.log_softmax torch.clamp torch.cat torch.concat torch.flip torch.swapaxes
+    torch.nn.functional.relu torch.nn.functional.softmax torch.nn.functional.log_softmax torch.nn.functional.sigmoid
+    torch.nn.functional.tanh torch.nn.functional.dropout torch.nn.functional.elu torch.nn.functional.gelu
+    torch.nn.functional.leaky_relu torch.nn.functional.max_pool1d torch.nn.functional.max_pool2d
+    torch.nn.functional.avg_pool2d torch.nn.functional.normalize torch.nn.functional.interpolate torch.nn.functional.pad
+    numpy.reshape numpy.transpose numpy.expand_dims numpy.squeeze numpy.append numpy.delete numpy.insert
+    numpy.concatenate numpy.swapaxes tensorflow.reshape tensorflow.transpose tensorflow.expand_dims tensorflow.squeeze
+    tensorflow.cast keras.ops.reshape keras.ops.transpose keras.ops.expand_dims keras.ops.squeeze keras.ops.cast""")
+"""Functions whose result is all that they do."""
+
+IN_PLACE = frozenset({"inplace", "out"})
+
+
+class ResultThrownAway(FixTemplate):
+    """The result of a tensor operation, or of a layer, is thrown away; the old tensor is used on.
+
+    Tensors and arrays are not changed by `permute`, `view`, `to` and the like: these give a new tensor. A statement that
+    only calls one has no effect, and what follows works with the old shape, type or device. The same holds for a layer
+    whose output nobody takes: it is no part of the network.
+
+    Fix safety: unsafe. What follows works with another tensor from now on, which is the point.
+
+    References: torch.Tensor.permute, torch.Tensor.to (against torch.nn.Module.to, which works in place).
+    """
+
+    code = "DNF402"
+    name = "result-thrown-away"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.NEURAL_CONNECTION
+    message = "the result of `{operation}` is thrown away; `{target}` stays as it was"
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        source = subject.source
+        if not source.frameworks:
+            return
+        for statement in ast.walk(source.tree):
+            if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+                continue
+            call = statement.value
+            target = _target(subject, call)
+            if target is None or is_display(source, statement) or not read_again(source, statement, target):
+                continue
+            yield self.finding(
+                source.site(call),
+                symptom=Symptom.VIOLATION,
+                confidence=0.9,
+                evidence={"target": source.segment(source.site(target))},
+                operation=_operation(call),
+                target=source.segment(source.site(target)),
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        target = finding.evidence["target"]
+        title = f"Assign the result to `{target}`"
+        yield self.candidate(finding, title, Replace(finding.site, f"{target} = {subject.text(finding.site)}"), prior=0.9)
+
+    examples = (
+        Example(
+            "axes meant to be swapped",
+            before="""\
+import torch
+import torch.nn as nn
+
+class Encoder(nn.Module):
+    def __init__(self, batch_first):
+        super().__init__()
+        self.batch_first = batch_first
+        self.rnn = nn.GRU(8, 16, batch_first=True)
+
+    def forward(self, x):
+        if not self.batch_first:
+            x.permute(1, 0, 2)  # (T, B, F) -> (B, T, F)
+        out, _ = self.rnn(x)
+        return out[:, -1]
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+class Encoder(nn.Module):
+    def __init__(self, batch_first):
+        super().__init__()
+        self.batch_first = batch_first
+        self.rnn = nn.GRU(8, 16, batch_first=True)
+
+    def forward(self, x):
+        if not self.batch_first:
+            x = x.permute(1, 0, 2)  # (T, B, F) -> (B, T, F)
+        out, _ = self.rnn(x)
+        return out[:, -1]
+""",
+        ),
+        Example(
+            "batches that stay on the CPU",
+            before="""\
+import torch
+from torch.utils.data import DataLoader
+
+def train(model, data, optimizer, device):
+    loader = DataLoader(data, batch_size=8)
+    for step, (images, labels) in enumerate(loader):
+        images.to(device)
+        labels = labels.to(device)
+        loss = torch.nn.functional.cross_entropy(model(images), labels)
+        loss.backward()
+        optimizer.step()
+""",
+            after="""\
+import torch
+from torch.utils.data import DataLoader
+
+def train(model, data, optimizer, device):
+    loader = DataLoader(data, batch_size=8)
+    for step, (images, labels) in enumerate(loader):
+        images = images.to(device)
+        labels = labels.to(device)
+        loss = torch.nn.functional.cross_entropy(model(images), labels)
+        loss.backward()
+        optimizer.step()
+""",
+        ),
+        Example(
+            "a function of torch whose value nobody takes",
+            before="""\
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 16)
+        self.drop = nn.Dropout(0.5)
+        self.fc2 = nn.Linear(16, 3)
+
+    def forward(self, x):
+        h = self.fc1(x)
+        F.relu(h)
+        return self.fc2(self.drop(h))
+""",
+            after="""\
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 16)
+        self.drop = nn.Dropout(0.5)
+        self.fc2 = nn.Linear(16, 3)
+
+    def forward(self, x):
+        h = self.fc1(x)
+        h = F.relu(h)
+        return self.fc2(self.drop(h))
+""",
+        ),
+        Example(
+            "a layer of Keras whose output nobody takes",
+            before="""\
+import numpy as np
+from keras.layers import Dense, Dropout, Input
+from keras.models import Model
+
+x_train = np.random.rand(32, 2, 2)
+inputs = Input(shape=(4,))
+x = Dense(16, activation="relu")(inputs)
+Dropout(0.5)(x)
+outputs = Dense(1)(x)
+model = Model(inputs, outputs)
+model.compile(loss="mse", optimizer="adam")
+model.fit(x_train.reshape(-1, 4), np.zeros(32))
+""",
+            after="""\
+import numpy as np
+from keras.layers import Dense, Dropout, Input
+from keras.models import Model
+
+x_train = np.random.rand(32, 2, 2)
+inputs = Input(shape=(4,))
+x = Dense(16, activation="relu")(inputs)
+x = Dropout(0.5)(x)
+outputs = Dense(1)(x)
+model = Model(inputs, outputs)
+model.compile(loss="mse", optimizer="adam")
+model.fit(x_train.reshape(-1, 4), np.zeros(32))
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "modules move in place, and methods with an underscore work in place",
+            """\
+import torch
+from torch import nn
+
+def prepare(device):
+    net = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    net.to(device)
+    net.float()
+    x = torch.zeros(4)
+    x.unsqueeze_(0)
+    nn.functional.relu(x, inplace=True)
+    return net(x)
+""",
+        ),
+        Reject(
+            "a module that is called squeeze",
+            """\
+from torch import nn
+
+class Fire(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.squeeze = nn.Conv2d(8, 4, 1)
+
+    def forward(self, x):
+        self.squeeze(x)
+        return x
+
+def use(model, x):
+    model.to("cpu")
+    return model(x)
+""",
+        ),
+        Reject(
+            "an expression that a notebook shows",
+            "# In[1]:\nimport torch\nx = torch.zeros(6)\nx.view(2, 3)\n# In[2]:\nprint(x)\n",
+        ),
+    )
+
+
+def _target(subject: Subject, call: ast.Call) -> ast.expr | None:
+    """The expression that the result of a bare call was meant for; `None` where the call may have an effect."""
+    if any(keyword.arg in IN_PLACE or keyword.arg is None for keyword in call.keywords):
+        return None
+    name = subject.source.qualified(call.func)
+    if name in FUNCTIONS:
+        return _named(_first(call))
+    if isinstance(call.func, ast.Call):
+        return _layer_on_the_spot(subject, call)
+    if not isinstance(call.func, ast.Attribute) or name is not None:
+        return None
+    receiver, method = call.func.value, call.func.attr
+    if _is_own_layer(subject, call):
+        return _named(_first(call))
+    if _named(receiver) is None or _is_self(receiver):
+        return None
+    given = bool(call.args or call.keywords)
+    if method in CASTS and _is_tensor(subject, call, receiver):
+        return receiver
+    if (method in SHAPING and given) or method in BARE:
+        return receiver if not _is_other_object(subject, receiver) else None
+    return None
+
+
+def _first(call: ast.Call) -> ast.expr | None:
+    first = call.args[0] if call.args else None
+    if isinstance(first, (ast.List, ast.Tuple)) and first.elts:
+        first = first.elts[0]
+    return first
+
+
+def _named(expr: ast.expr | None) -> ast.expr | None:
+    """The expression where it can be assigned to."""
+    if isinstance(expr, ast.Subscript):
+        return expr if isinstance(expr.slice, (ast.Constant, ast.Name)) and _named(expr.value) is not None else None
+    if isinstance(expr, ast.Attribute):
+        return expr if _named(expr.value) is not None and expr.attr not in ("data", "T", "grad", "weight") else None
+    return expr if isinstance(expr, ast.Name) else None
+
+
+def _is_self(expr: ast.expr) -> bool:
+    return isinstance(expr, ast.Name) and expr.id == "self"
+
+
+def _is_other_object(subject: Subject, receiver: ast.expr) -> bool:
+    """Whether the receiver is known to be an object of a class, a module or what a library's class made."""
+    if subject.source.qualified(receiver) is not None or subject.source.definition(receiver) is not None:
+        return True
+    made = subject.source.constructor(receiver)
+    if made is None:
+        return False
+    if is_module_made_by(subject.source, made):
+        return True
+    short = (subject.source.qualified(made.func) or "").rpartition(".")[2]
+    return short[:1].isupper() and short not in ("Tensor", "FloatTensor", "LongTensor", "Variable")
+
+
+def _is_tensor(subject: Subject, call: ast.Call, receiver: ast.expr) -> bool:
+    """Whether the run or the source tells that a tensor is cast."""
+    site = subject.source.site(call)
+    if subject.trace is not None and subject.trace.network is not None:
+        at = [c for c in subject.trace.network.calls if c.site == site and c.name.startswith("torch.Tensor.")]
+        if at:
+            return True
+    return holds_tensor(subject.source, receiver)
+
+
+def _is_own_layer(subject: Subject, call: ast.Call) -> bool:
+    """Whether a method of a model calls one of the model's own layers, one that does not work in place."""
+    source = subject.source
+    owner = source.enclosing(call, ast.ClassDef)
+    if owner is None or not (isinstance(call.func, ast.Attribute) and _is_self(call.func.value)):
+        return False
+    if owner not in (*torch_modules(source), *keras_modules(source)):
+        return False
+    made = source.constructor(call.func)
+    name = source.qualified(made.func) if made is not None else None
+    if made is None or name is None or component_kind(name) != "layer":
+        return False
+    if any(keyword.arg == "inplace" for keyword in made.keywords) or (made.args and name.startswith("torch.nn.ReLU")):
+        return False
+    facts = layer_facts(name)
+    return facts is None or facts.kind in ("dropout", "normalization", "pooling", "shape", "padding")
+
+
+def _layer_on_the_spot(subject: Subject, call: ast.Call) -> ast.expr | None:
+    """What a layer that is made and called at once was given, where that is part of a Keras network."""
+    source = subject.source
+    if not isinstance(call.func, ast.Call):
+        return None
+    name = source.qualified(call.func.func) or ""
+    given = _first(call)
+    if not isinstance(given, ast.Name) or component_kind(name) != "layer":
+        return None
+    if name.startswith("torch."):
+        return given if source.enclosing(call, ast.ClassDef) in torch_modules(source) else None
+    values = source.bindings(given, call)
+    for value in values:
+        if isinstance(value, ast.Call):
+            made = value.func.func if isinstance(value.func, ast.Call) else value.func
+            kind = source.qualified(made) or ""
+            if kind in ("keras.Input", "keras.layers.Input") or isinstance(value.func, ast.Call):
+                return given
+    return None
+
+
+def _operation(call: ast.Call) -> str:
+    function = call.func.func if isinstance(call.func, ast.Call) else call.func
+    short = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    return f"{short}()"
