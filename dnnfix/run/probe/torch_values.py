@@ -214,7 +214,7 @@ def statistics(item: Any) -> Dict[str, Any]:
 
 
 def _rows_sum_to_one(tensor: Any) -> bool:
-    if tensor.dim() == 0 or not tensor.is_floating_point():
+    if tensor.dim() == 0 or tensor.is_complex() or (tensor.dim() == 1 and not tensor.is_floating_point()):
         return False
     dimensions = {tensor.dim() - 1} | ({1} if tensor.dim() > 2 else set())
     return any(

@@ -1,0 +1,182 @@
+"""Class numbers come with an axis too many or too few for the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    LossUse,
+    Reject,
+    Subject,
+    Symptom,
+    Target,
+    change_data,
+    class_losses,
+    same_targets,
+    target_expression,
+    whole,
+)
+
+
+class LabelAxes(FixTemplate):
+    """Class numbers come with an axis too many or too few for the loss.
+
+    For predictions of shape `(batch, classes, …)` the cross-entropy of torch takes class numbers of shape `(batch, …)`.
+    A column of labels, `(batch, 1)`, as it is read from a table, has an axis too many; a single number has one too few.
+
+    Fix safety: unsafe. The labels get another shape; their values stay.
+
+    References: torch.nn.CrossEntropyLoss (shape of the target), torch.nn.NLLLoss.
+    """
+
+    code = "DNF108"
+    name = "label-axes"
+    family = Family.DATA_DIMENSION
+    fix_pattern = FixPattern.DATA_DIMENSION
+    message = "{loss} takes class numbers of shape {wanted} and gets {shape}"
+    needs_run = True
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for use, wanted, _ in _found(subject):
+            node = target_expression(subject, use)
+            if node is None or use.target is None:
+                continue
+            yield self.finding(
+                subject.source.site(node),
+                symptom=Symptom.CRASH,
+                confidence=0.95,
+                cause="crash",
+                evidence={"prediction": list(use.prediction.shape or ()), "labels": list(use.target.shape or ())},
+                loss=use.name,
+                wanted=wanted,
+                shape=use.target.shape,
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        for use, _, code in _found(subject):
+            node = target_expression(subject, use)
+            if node is None or subject.source.site(node) != finding.site:
+                continue
+            nodes = same_targets(subject, use, node)
+            title = "Give the labels the shape that the loss takes"
+            yield self.candidate(finding, title, *change_data(subject, nodes, "", code), prior=0.9)
+            if len(nodes) > 1:
+                yield self.candidate(finding, title, *change_data(subject, (node,), "", code), prior=0.6)
+            return
+        yield Decline("the labels are not handed over at one place")
+
+    examples = (
+        Example(
+            "a column of labels",
+            before="""\
+import torch
+from torch import nn
+
+model = nn.Linear(4, 3)
+labels = torch.tensor([[0], [2], [1], [1], [0]])
+loss = nn.CrossEntropyLoss()(model(torch.rand(5, 4)), labels)
+""",
+            after="""\
+import torch
+from torch import nn
+
+model = nn.Linear(4, 3)
+labels = torch.tensor([[0], [2], [1], [1], [0]])
+loss = nn.CrossEntropyLoss()(model(torch.rand(5, 4)), labels.squeeze(1))
+""",
+            runs=True,
+        ),
+        Example(
+            "a column of labels from a table of floats",
+            before="""\
+import torch
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, TensorDataset
+
+table = torch.rand(8, 4)
+classes = torch.tensor([[0.0], [1.0]] * 4)
+model = torch.nn.Linear(4, 2)
+for x, y in DataLoader(TensorDataset(table, classes), batch_size=4):
+    F.cross_entropy(model(x), y).backward()
+""",
+            after="""\
+import torch
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, TensorDataset
+
+table = torch.rand(8, 4)
+classes = torch.tensor([[0.0], [1.0]] * 4)
+model = torch.nn.Linear(4, 2)
+for x, y in DataLoader(TensorDataset(table, classes), batch_size=4):
+    F.cross_entropy(model(x), y.squeeze(1).long()).backward()
+""",
+            runs=True,
+        ),
+        Example(
+            "one label without an axis",
+            before="""\
+import torch
+import torch.nn as nn
+
+net = nn.Linear(4, 3)
+criterion = nn.CrossEntropyLoss()
+label = torch.tensor(2)
+loss = criterion(net(torch.rand(1, 4)), label)
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+net = nn.Linear(4, 3)
+criterion = nn.CrossEntropyLoss()
+label = torch.tensor(2)
+loss = criterion(net(torch.rand(1, 4)), label.view(1))
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "labels of the right shape",
+            """\
+import torch
+from torch import nn
+
+loss = nn.CrossEntropyLoss()(nn.Linear(4, 3)(torch.rand(5, 4)), torch.tensor([0, 2, 1, 1, 0]))
+""",
+            runs=True,
+        ),
+        Reject(
+            "another number of labels than predictions",
+            """\
+import torch
+from torch import nn
+
+loss = nn.CrossEntropyLoss()(nn.Linear(4, 3)(torch.rand(5, 4)), torch.tensor([[0], [2], [1]]))
+""",
+            runs=True,
+        ),
+    )
+
+
+def _found(subject: Subject) -> Iterator[tuple[LossUse, tuple[int | None, ...], str]]:
+    """Crashed losses with the wanted shape of the labels and the code that gives it."""
+    for use in class_losses(subject):
+        target, shape = use.target, use.prediction.shape
+        if not use.crashed or use.facts.target is not Target.INDICES or not use.call.name.startswith("torch."):
+            continue
+        if target is None or target.shape is None or shape is None or len(shape) < 2 or not whole(target):
+            continue
+        wanted = (shape[0], *shape[2:])
+        long = "" if target.dtype in ("int64", "uint8") else ".long()"
+        if len(target.shape) == len(wanted) + 1 and target.shape == (shape[0], 1, *shape[2:]) and shape[1] != 1:
+            yield use, wanted, f".squeeze(1){long}"
+        elif target.shape == () and wanted == (1,):
+            yield use, wanted, f".view(1){long}"

@@ -1,0 +1,200 @@
+"""Labels are class numbers where one row per sample, with a one at its class, is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    LossUse,
+    Reject,
+    Subject,
+    Symptom,
+    change_data,
+    loss_uses,
+    same_targets,
+    spell,
+    target_expression,
+    whole,
+)
+from dnnfix.api import Target
+
+
+class LabelsNotOneHot(FixTemplate):
+    """Labels are class numbers where one row per sample, with a one at its class, is wanted.
+
+    A loss that compares the prediction of every class with a target of its own takes targets of the prediction's
+    shape. With one number per sample the shapes do not meet, or the numbers are stretched over all classes.
+
+    Fix safety: unsafe. The labels get another shape, and everything else that reads them has to expect it.
+
+    References: keras.losses.CategoricalCrossentropy, keras.utils.to_categorical, torch.nn.functional.one_hot.
+    """
+
+    code = "DNF106"
+    name = "labels-not-one-hot"
+    family = Family.DATA_DIMENSION
+    fix_pattern = FixPattern.DATA_DIMENSION
+    message = "{loss} takes one row per label, of {classes} classes, and gets class numbers of shape {shape}"
+    needs_run = True
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for use in _found(subject):
+            node = target_expression(subject, use)
+            if node is None or use.target is None:
+                continue
+            yield self.finding(
+                subject.source.site(node),
+                symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
+                confidence=0.9,
+                cause=use.cause,
+                evidence={"prediction": list(use.prediction.shape or ()), "labels": list(use.target.shape or ())},
+                loss=use.name,
+                classes=use.width,
+                shape=use.target.shape,
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        for use in _found(subject):
+            node = target_expression(subject, use)
+            if node is None or subject.source.site(node) != finding.site or use.target is None:
+                continue
+            nodes, rank = same_targets(subject, use, node), len(use.target.shape or ())
+            if use.call.name.startswith("keras."):
+                spelling = spell(subject, "keras.utils.to_categorical")
+                before, after = f"{spelling.code}(", f", {use.width})"
+            else:
+                spelling = spell(subject, "torch.nn.functional.one_hot")
+                flat = ".squeeze(1)" if rank == 2 else ""
+                long = "" if use.target.dtype == "int64" else ".long()"
+                before, after = f"{spelling.code}(", f"{flat}{long}, {use.width}).float()"
+            title = f"Give every label a row of {use.width} classes"
+            edits = (*change_data(subject, nodes, before, after), *spelling.imports)
+            yield self.candidate(finding, title, *edits, prior=0.8)
+            return
+        yield Decline("the labels are not handed over at one place")
+
+    examples = (
+        Example(
+            "class numbers for categorical cross-entropy",
+            before="""\
+import numpy as np
+import keras
+
+x, y = np.random.rand(20, 4), np.random.randint(0, 3, 20)
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+model.compile(optimizer="adam", loss="categorical_crossentropy")
+model.fit(x, y, epochs=1, verbose=0)
+""",
+            after="""\
+import numpy as np
+import keras
+
+x, y = np.random.rand(20, 4), np.random.randint(0, 3, 20)
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+model.compile(optimizer="adam", loss="categorical_crossentropy")
+model.fit(x, keras.utils.to_categorical(y, 3), epochs=1, verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "labels of training and test data",
+            before="""\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+from keras.utils import to_categorical
+
+x_train, y_train = np.random.rand(20, 4), np.arange(20) % 3
+model = Sequential()
+model.add(Dense(3, activation="softmax", input_shape=(4,)))
+model.compile(optimizer="adam", loss="categorical_crossentropy", metrics=["accuracy"])
+model.fit(x_train, y_train, epochs=1, verbose=0)
+model.evaluate(x_train, y_train, verbose=0)
+""",
+            after="""\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+from keras.utils import to_categorical
+
+x_train, y_train = np.random.rand(20, 4), np.arange(20) % 3
+model = Sequential()
+model.add(Dense(3, activation="softmax", input_shape=(4,)))
+model.compile(optimizer="adam", loss="categorical_crossentropy", metrics=["accuracy"])
+y_train = to_categorical(y_train, 3)
+model.fit(x_train, y_train, epochs=1, verbose=0)
+model.evaluate(x_train, y_train, verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "class numbers for a loss per class in torch",
+            before="""\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+net = nn.Linear(5, 4)
+labels = torch.tensor([0, 3, 2, 1, 1, 0])
+loss = F.binary_cross_entropy_with_logits(net(torch.rand(6, 5)), labels)
+""",
+            after="""\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+net = nn.Linear(5, 4)
+labels = torch.tensor([0, 3, 2, 1, 1, 0])
+loss = F.binary_cross_entropy_with_logits(net(torch.rand(6, 5)), F.one_hot(labels, 4).float())
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "class numbers for sparse cross-entropy",
+            """\
+import numpy as np
+import keras
+
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
+model.fit(np.random.rand(20, 4), np.random.randint(0, 3, 20), epochs=1, verbose=0)
+""",
+            runs=True,
+        ),
+        Reject(
+            "class numbers for cross-entropy in torch",
+            """\
+import torch
+from torch import nn
+
+loss = nn.CrossEntropyLoss()(nn.Linear(5, 4)(torch.rand(6, 5)), torch.tensor([0, 3, 2, 1, 1, 0]))
+""",
+            runs=True,
+        ),
+    )
+
+
+def _found(subject: Subject) -> Iterator[LossUse]:
+    for use in loss_uses(subject):
+        target, shape, width = use.target, use.prediction.shape, use.width
+        if subject.trace is None or target is None or target.shape is None or shape is None or width is None:
+            continue
+        torch = use.call.name.startswith("torch.") and use.facts.target is Target.BINARY
+        if not torch and use.facts.target is not Target.ONE_HOT:
+            continue
+        column = len(target.shape) == 2 and target.shape[1] == 1
+        if len(shape) != 2 or width < 2 or (len(target.shape) != 1 and not column):
+            continue
+        if not whole(target) or target.low is None or target.high is None:
+            continue
+        if 0 <= target.low and target.high < width and (target.high > 1 or not torch):
+            yield use

@@ -1,0 +1,176 @@
+"""Labels are rows with a one at their class where class numbers are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    LossUse,
+    Reject,
+    Subject,
+    Symptom,
+    Target,
+    change_data,
+    class_losses,
+    same_targets,
+    target_expression,
+    with_numpy,
+)
+
+
+class LabelsOneHotForIndices(FixTemplate):
+    """Labels are rows with a one at their class where class numbers are wanted.
+
+    Sparse categorical cross-entropy and the negative log-likelihood take one whole number per sample. A row per sample
+    does not fit; its place of the one is the number that is wanted.
+
+    Fix safety: unsafe. The labels get another shape, and everything else that reads them has to expect it.
+
+    References: keras.losses.SparseCategoricalCrossentropy, torch.nn.NLLLoss, torch.nn.CrossEntropyLoss.
+    """
+
+    code = "DNF107"
+    name = "labels-one-hot-for-indices"
+    family = Family.DATA_DIMENSION
+    fix_pattern = FixPattern.DATA_DIMENSION
+    message = "{loss} takes class numbers and gets rows of shape {shape}"
+    needs_run = True
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for use in _found(subject):
+            node = target_expression(subject, use)
+            if node is None or use.target is None:
+                continue
+            yield self.finding(
+                subject.source.site(node),
+                symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
+                confidence=0.9,
+                cause=use.cause,
+                evidence={"prediction": list(use.prediction.shape or ()), "labels": list(use.target.shape or ())},
+                loss=use.name,
+                shape=use.target.shape,
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        for use in _found(subject):
+            node = target_expression(subject, use)
+            if node is None or subject.source.site(node) != finding.site:
+                continue
+            nodes = same_targets(subject, use, node)
+            if use.call.name.startswith("keras."):
+                function, imports = with_numpy(subject, "argmax")
+                edits = (*change_data(subject, nodes, f"{function}(", ", axis=-1)"), *imports)
+            else:
+                edits = change_data(subject, nodes, "", ".argmax(dim=1)")
+            yield self.candidate(finding, "Take the class number of every row", *edits, prior=0.75)
+            return
+        yield Decline("the labels are not handed over at one place")
+
+    examples = (
+        Example(
+            "rows for sparse cross-entropy",
+            before="""\
+import numpy as np
+import keras
+
+x, y = np.random.rand(21, 4), np.eye(3)[np.arange(21) % 3]
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
+model.fit(x, y, epochs=1, verbose=0)
+""",
+            after="""\
+import numpy as np
+import keras
+
+x, y = np.random.rand(21, 4), np.eye(3)[np.arange(21) % 3]
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
+model.fit(x, np.argmax(y, axis=-1), epochs=1, verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "rows for the negative log-likelihood",
+            before="""\
+import torch
+import torch.nn as nn
+
+net = nn.Sequential(nn.Linear(5, 3), nn.LogSoftmax(dim=1))
+rows = torch.eye(3)[torch.tensor([0, 2, 1, 1])]
+loss = nn.NLLLoss()(net(torch.rand(4, 5)), rows)
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+net = nn.Sequential(nn.Linear(5, 3), nn.LogSoftmax(dim=1))
+rows = torch.eye(3)[torch.tensor([0, 2, 1, 1])]
+loss = nn.NLLLoss()(net(torch.rand(4, 5)), rows.argmax(dim=1))
+""",
+            runs=True,
+        ),
+        Example(
+            "whole-number rows for cross-entropy",
+            before="""\
+import torch
+import torch.nn.functional as F
+
+net = torch.nn.Linear(5, 3)
+y = torch.tensor([[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0]])
+loss = F.cross_entropy(net(torch.rand(4, 5)), y)
+""",
+            after="""\
+import torch
+import torch.nn.functional as F
+
+net = torch.nn.Linear(5, 3)
+y = torch.tensor([[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0]])
+loss = F.cross_entropy(net(torch.rand(4, 5)), y.argmax(dim=1))
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "probabilities as targets of cross-entropy",
+            """\
+import torch
+from torch import nn
+
+loss = nn.CrossEntropyLoss()(nn.Linear(5, 3)(torch.rand(4, 5)), torch.softmax(torch.rand(4, 3), dim=1))
+""",
+            runs=True,
+        ),
+        Reject(
+            "rows for categorical cross-entropy",
+            """\
+import numpy as np
+import keras
+
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+model.compile(optimizer="adam", loss="categorical_crossentropy")
+model.fit(np.random.rand(21, 4), np.eye(3)[np.arange(21) % 3], epochs=1, verbose=0)
+""",
+            runs=True,
+        ),
+    )
+
+
+def _found(subject: Subject) -> Iterator[LossUse]:
+    for use in class_losses(subject):
+        target, shape = use.target, use.prediction.shape
+        if use.facts.target is not Target.INDICES or target is None or target.shape is None or shape is None:
+            continue
+        rows = len(shape) == 2 and len(target.shape) == 2 and target.shape[1] == shape[1] and (shape[1] or 0) > 1
+        if not rows or target.row_sums_to_one is not True or target.integral is False:
+            continue
+        soft = use.facts.soft_targets and (target.dtype or "").startswith("float")
+        if not soft:
+            yield use
