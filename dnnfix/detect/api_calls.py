@@ -149,7 +149,7 @@ class CallChanges:
 
     def _values(self, call: ast.Call) -> Iterator[Hit]:
         last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        if not any(last in known.called for known in self.uses.tables) and last not in self.uses.imported:
+        if last not in self.uses.hot and last not in self.uses.imported:
             return
         site = self.source.site(call)
         for known in self.uses.tables:

@@ -58,6 +58,21 @@ class Target:
         return all(change.safe for change in self.changes)
 
 
+def _by_type(tree: ast.Module) -> dict[type[ast.AST], list[ast.AST]]:
+    """The nodes of a tree by their type, outer ones first; several times as fast as `ast.walk`, which a scan feels."""
+    found: defaultdict[type[ast.AST], list[ast.AST]] = defaultdict(list)
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        found[node.__class__].append(node)
+        for value in node.__dict__.values():
+            if value.__class__ is list:
+                pending.extend(child for child in value if isinstance(child, ast.AST))
+            elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+                pending.append(value)
+    return found
+
+
 def tables_for(source: Source) -> tuple[Table, ...]:
     """The tables of the built-in files that can concern a program, read only then."""
     names = [name for name, frameworks in _GATES.items() if source.frameworks.intersection(frameworks)]
@@ -81,10 +96,7 @@ class Uses:
 
     @cached_property
     def _nodes(self) -> dict[type[ast.AST], list[ast.AST]]:
-        found: defaultdict[type[ast.AST], list[ast.AST]] = defaultdict(list)
-        for node in ast.walk(self.source.tree):
-            found[type(node)].append(node)
-        return found
+        return _by_type(self.source.tree)
 
     def imports(self) -> Iterator[ast.Import | ast.ImportFrom]:
         """The import statements that are not relative."""
@@ -155,6 +167,18 @@ class Uses:
         """Every literal."""
         for node in self._nodes.get(ast.Constant, ()):
             if isinstance(node, ast.Constant):
+                yield node
+
+    def assignments(self) -> Iterator[ast.Assign]:
+        """Every plain assignment."""
+        for node in self._nodes.get(ast.Assign, ()):
+            if isinstance(node, ast.Assign):
+                yield node
+
+    def divisions(self) -> Iterator[ast.BinOp]:
+        """Every `/`."""
+        for node in self._nodes.get(ast.BinOp, ()):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
                 yield node
 
     @cached_property

@@ -24,14 +24,14 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from dnnfix.errors import CatalogueError
 
-FORMAT = 3
+FORMAT = 4
 """Changes when what is kept in the cache changes its form."""
 
 _TEXT, _TRUTH, _TEXTS = "a text", "true or false", "a list of texts"
@@ -78,62 +78,60 @@ class Change:
         """Whether it still works."""
         return not self.removed
 
-    @property
-    def word(self) -> str:
-        """The identifier that a program with this in it must contain."""
-        return self.argument if self.kind == "value" else self.old.rpartition(".")[2]
-
 
 class Table:
-    """The changes of one or more files, by the names under which a program uses them."""
+    """The changes of one file, by the names under which a program uses them.
 
-    def __init__(self, raw: Mapping[str, Any]) -> None:
-        self._raw = raw
-        self.words: Mapping[str, Any] = raw["words"]
+    Entries are kept in parts by the word that a program must contain, and a part is unpacked when it is asked for.
+    """
+
+    def __init__(self, parts: Mapping[str, bytes]) -> None:
+        self.words = parts
         """Identifiers, one of which a program must contain for anything here to concern it."""
-
-    @cached_property
-    def called(self) -> frozenset[str]:
-        """The last words of what the entries about literals are for."""
-        return frozenset(of.rpartition(".")[2] for of in self._raw["value"])
+        self._unpacked: dict[str, dict[str, dict[str, Any]]] = {}
 
     def module(self, name: str) -> Change | None:
         """The change of a module with that name."""
-        return _change("module", self._raw["module"].get(name))
+        return _change("module", self._part(name, "module").get(name))
 
     def name(self, name: str) -> Change | None:
         """The change of the function, class or constant with that canonical name."""
-        return _change("name", self._raw["name"].get(name))
+        return _change("name", self._part(name, "name").get(name))
 
     def methods(self, name: str) -> tuple[Change, ...]:
         """The changes of methods of that name, whatever class they are of."""
-        return _changes("method", self._raw["method"].get(name, ()))
+        return _changes("method", self._part(name, "method").get(name, ()))
 
-    def arguments(self, keyword: str) -> Mapping[str, Mapping[str, Any]]:
-        """By what is called, the raw entries for a keyword; `argument` makes one of them a `Change`."""
-        found: Mapping[str, Mapping[str, Any]] = self._raw["argument"].get(keyword, {})
+    def arguments(self, keyword: str) -> Mapping[str, Any]:
+        """By what is called, the entries for a keyword; `argument` makes one of them a `Change`."""
+        found: Mapping[str, Any] = self._part(keyword, "argument").get(keyword, {})
         return found
 
     def argument(self, of: str, keyword: str) -> Change | None:
         """The change of a keyword in calls of `of`."""
-        return _change("argument", self._raw["argument"].get(keyword, {}).get(of))
+        return _change("argument", self.arguments(keyword).get(of))
 
     def values(self, of: str) -> tuple[Change, ...]:
         """The changes of literals given to calls of `of`."""
-        return _changes("value", self._raw["value"].get(of, ()))
+        return _changes("value", self._part(of, "value").get(of, ()))
 
     def changes(self) -> Iterable[Change]:
-        """Every entry, for tests and documents."""
-        for kind in ("module", "name"):
-            yield from (Change(kind=kind, **entry) for entry in self._raw[kind].values())
-        seen: set[int] = set()
-        groups = [("method", e) for group in self._raw["method"].values() for e in group]
-        groups += [("argument", e) for group in self._raw["argument"].values() for e in group.values()]
-        groups += [("value", e) for group in self._raw["value"].values() for e in group]
-        for kind, entry in groups:
-            if id(entry) not in seen:
-                seen.add(id(entry))
-                yield Change(kind=kind, **entry)
+        """Every entry, for tests and documents; one that is for several calls comes once for each."""
+        for word in self.words:
+            for kind in _KINDS:
+                for found in self._part(word, kind).values():
+                    if kind in ("module", "name"):
+                        yield Change(kind=kind, **found)
+                    else:
+                        yield from _changes(kind, found.values() if kind == "argument" else found)
+
+    def _part(self, name: str, kind: str) -> dict[str, Any]:
+        word = name.rpartition(".")[2]
+        part = self._unpacked.get(word)
+        if part is None:
+            packed = self.words.get(word)
+            part = self._unpacked[word] = marshal.loads(packed) if packed is not None else {}
+        return part.get(kind, {})
 
 
 def _change(kind: str, entry: Mapping[str, Any] | None) -> Change | None:
@@ -155,25 +153,25 @@ def table(path: Path) -> Table:
     kept = folder / f"api-{blake2b(content, digest_size=12).hexdigest()}-{FORMAT}-{sys.hexversion:x}" if folder else None
     if kept is not None:
         with contextlib.suppress(OSError, ValueError, EOFError, TypeError):
-            raw = marshal.loads(kept.read_bytes())
-            if isinstance(raw, dict) and raw.get("format") == FORMAT:
-                return Table(raw)
-    raw = compiled(content.decode("utf-8", "replace"), str(path))
+            parts = marshal.loads(kept.read_bytes())
+            if isinstance(parts, dict):
+                return Table(parts)
+    parts = compiled(content.decode("utf-8", "replace"), str(path))
     if kept is not None:
         with contextlib.suppress(OSError, ValueError):
-            _write(kept, marshal.dumps(raw))
-    return Table(raw)
+            _write(kept, marshal.dumps(parts))
+    return Table(parts)
 
 
-def compiled(text: str, place: str) -> dict[str, Any]:
-    """Check the text of a TOML file and index its entries. Raises `CatalogueError` with the place and the entry."""
+def compiled(text: str, place: str) -> dict[str, bytes]:
+    """Check the text of a TOML file and pack its entries by word. Raises `CatalogueError` with the place and the entry."""
     import tomllib
 
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise CatalogueError(f"{place}: not TOML: {error}.") from None
-    raw: dict[str, Any] = {"format": FORMAT, "words": {}, **{kind: {} for kind in _KINDS}}
+    raw: dict[str, dict[str, Any]] = {kind: {} for kind in _KINDS}
     for kind, entries in document.items():
         if kind not in _KINDS:
             known = ", ".join(f"[[{name}]]" for name in _KINDS)
@@ -184,7 +182,11 @@ def compiled(text: str, place: str) -> dict[str, Any]:
             where = f"{place}: [[{kind}]] number {number}"
             _check(kind, entry, where)
             _add(raw, kind, _frozen(entry), f"{where} ({entry['old']})")
-    return raw
+    parts: dict[str, dict[str, dict[str, Any]]] = {}
+    for kind, group in raw.items():
+        for key, found in group.items():
+            parts.setdefault(key.rpartition(".")[2], {}).setdefault(kind, {})[key] = found
+    return {word: marshal.dumps(part) for word, part in parts.items()}
 
 
 def _check(kind: str, entry: Any, where: str) -> None:
@@ -227,7 +229,7 @@ def _frozen(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
 
 
-def _add(raw: dict[str, Any], kind: str, entry: dict[str, Any], where: str) -> None:
+def _add(raw: dict[str, dict[str, Any]], kind: str, entry: dict[str, Any], where: str) -> None:
     old = entry["old"]
     group = raw[kind]
     if kind in ("module", "name"):
@@ -249,7 +251,6 @@ def _add(raw: dict[str, Any], kind: str, entry: dict[str, Any], where: str) -> N
                 if same and (kind == "method" or (other["argument"], other["old"]) == (entry["argument"], old)):
                     raise CatalogueError(f"{where}: listed twice for {min(same)}. Keep one entry.")
             group[key] = (*others, entry)
-    raw["words"][Change(kind=kind, **entry).word] = True
 
 
 @cache

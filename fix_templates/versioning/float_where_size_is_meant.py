@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Edit, Example, Hit, Reject, Replace, Subject
+from dnnfix.api import ApiChange, Edit, Example, Hit, Reject, Replace, Subject, uses_of
 
 LEADING = {
     "torch.nn.Linear": 2, "torch.nn.Conv1d": 5, "torch.nn.Conv2d": 5, "torch.nn.Conv3d": 5,
@@ -45,10 +45,13 @@ class FloatWhereSizeIsMeant(ApiChange):
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """Divisions whose result is given as a size."""
         source = subject.source
-        if "/" not in source.text:
-            return
+        divisions = list(uses_of(source).divisions()) if "/" in source.text else []
+        assigned = _assigned(subject) if divisions else frozenset()
         seen: set[ast.AST] = set()
-        for call in source.all_calls:
+        for call in source.all_calls if divisions else ():
+            given = (*call.args, *(keyword.value for keyword in call.keywords))
+            if not any(_may_divide(argument, assigned) for argument in given):
+                continue
             for argument in _sizes(subject, call):
                 for division in _divisions(subject, argument):
                     if division in seen:
@@ -149,6 +152,27 @@ for i in range(10 // 2):
 """,
         ),
     )
+
+
+def _assigned(subject: Subject) -> frozenset[str]:
+    """The variables and attributes that a division is assigned to."""
+    found: set[str] = set()
+    for statement in uses_of(subject.source).assignments():
+        if isinstance(statement.value, ast.BinOp):
+            for target in statement.targets:
+                found.add(target.id if isinstance(target, ast.Name) else getattr(target, "attr", ""))
+    return frozenset(found)
+
+
+def _may_divide(argument: ast.expr, assigned: frozenset[str]) -> bool:
+    """Whether an argument can have a division in it: a cheap look before names are resolved."""
+    if isinstance(argument, ast.Name):
+        return argument.id in assigned
+    if isinstance(argument, ast.Attribute):
+        return argument.attr in assigned
+    if isinstance(argument, (ast.Tuple, ast.List)):
+        return any(_may_divide(element, assigned) for element in argument.elts)
+    return isinstance(argument, ast.BinOp)
 
 
 def _sizes(subject: Subject, call: ast.Call) -> Iterator[ast.expr]:

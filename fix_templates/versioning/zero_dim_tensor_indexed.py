@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Subject, uses_of
@@ -12,6 +13,10 @@ PEELED_CALLS = frozenset({"cpu", "detach", "numpy", "cuda", "float"})
 
 REDUCTIONS = frozenset({"sum", "mean", "norm", "max", "min", "prod"})
 """Methods of tensors that give a single number when called without arguments."""
+
+
+INDEXED = re.compile(r"(?:\.data|\))\s*\[\s*0")
+"""What the text must have for anything here to concern it."""
 
 
 class ZeroDimTensorIndexed(ApiChange):
@@ -32,19 +37,19 @@ class ZeroDimTensorIndexed(ApiChange):
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The indexings of numbers."""
         source = subject.source
-        if "torch" not in source.frameworks:
+        if "torch" not in source.frameworks or not INDEXED.search(source.text):
             return
         scalars = None
         for node in uses_of(source).subscripts():
-            if not _is_zero(node.slice) or isinstance(source.parent(node), ast.Subscript):
+            if not _is_zero(node.slice):
                 continue
             base, unwrapped = _peeled(node)
+            if not unwrapped and not isinstance(base, ast.Call) or isinstance(source.parent(node), ast.Subscript):
+                continue
             if scalars is None:
                 scalars = _driven(source.all_calls)
             crashed = _crashed_at(subject, node)
             if not crashed and not _is_number(subject, base, scalars, unwrapped):
-                continue
-            if isinstance(base, ast.Name) and not base.id.isidentifier():
                 continue
             text = source.segment(source.site(base))
             if isinstance(base, (ast.BinOp, ast.UnaryOp, ast.Compare)):
