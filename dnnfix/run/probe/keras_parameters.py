@@ -32,7 +32,8 @@ class _Known:
             "name": self.name,
             "shape": [int(size) for size in self.variable.shape],
             "component": self.component,
-            "trainable": bool(getattr(self.variable, "trainable", True)),
+            # A discriminator is frozen and thawed in turns: what an optimizer was handed could train.
+            "trainable": self.optimized or bool(getattr(self.variable, "trainable", True)),
             "optimized": self.optimized,
             "gradient": self.gradient,
             "update": self.update,
