@@ -1,0 +1,313 @@
+"""Prediction and target differ in an axis of size one and are stretched against each other."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Call,
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    LossUse,
+    Reject,
+    Subject,
+    Symptom,
+    Value,
+    change_data,
+    layer_facts,
+    loss_uses,
+    prediction_expression,
+    same_targets,
+    target_expression,
+    way_back,
+    wrapped,
+)
+
+Shape = tuple[int | None, ...]
+
+
+class TargetBroadcast(FixTemplate):
+    """Prediction and target differ in an axis of size one and are stretched against each other.
+
+    Between a prediction of shape `(n, 1)` and a target of shape `(n,)` every prediction is compared with every target,
+    in a table of `n` times `n`. The loss then has its least value at the mean of all targets, whatever the input. Mean
+    squared error only warns; binary cross-entropy refuses.
+
+    Fix safety: unsafe. The loss compares each prediction with its own target, which is the point; its values change.
+
+    References: torch.nn.MSELoss (warning "Using a target size that is different to the input size"), the broadcasting
+    rules of torch and numpy.
+    """
+
+    code = "DNF110"
+    name = "target-broadcast"
+    family = Family.DATA_DIMENSION
+    fix_pattern = FixPattern.DATA_DIMENSION
+    message = "{what} compares {first} with {second}"
+    needs_run = True
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for use in _losses(subject):
+            node = target_expression(subject, use)
+            if node is not None and use.target is not None:
+                yield self.finding(
+                    subject.source.site(node),
+                    symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
+                    confidence=0.95,
+                    cause=use.cause,
+                    evidence={"prediction": list(use.prediction.shape or ()), "target": list(use.target.shape or ())},
+                    what=use.name,
+                    first=use.prediction.shape,
+                    second=use.target.shape,
+                )
+        for stretched in _operations(subject):
+            shapes = [value.shape for value in stretched.call.inputs[:2]]
+            yield self.finding(
+                subject.source.site(stretched.node),
+                symptom=Symptom.VIOLATION,
+                confidence=0.85,
+                evidence={"shapes": [list(shape or ()) for shape in shapes]},
+                what=stretched.call.name.rpartition(".")[2],
+                first=shapes[0],
+                second=shapes[1],
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        for use in _losses(subject):
+            node = target_expression(subject, use)
+            if node is not None and subject.source.site(node) == finding.site:
+                yield from self._for_loss(finding, subject, use, node)
+                return
+        for stretched in _operations(subject):
+            if subject.source.site(stretched.node) == finding.site:
+                edit = wrapped(subject, stretched.flat, "", ".unsqueeze(1)")
+                yield self.candidate(finding, "Give the flat one an axis of size one as well", edit, prior=0.8)
+                if stretched.column is not None:
+                    squeeze = wrapped(subject, stretched.column, "", ".squeeze(1)")
+                    yield self.candidate(finding, "Take the axis of size one away", squeeze, prior=0.6)
+                return
+        yield Decline("prediction and target are not handed over at one place")
+
+    def _for_loss(
+        self, finding: Finding, subject: Subject, use: LossUse, node: ast.expr
+    ) -> Iterator[Candidate | Decline]:
+        prediction, target = use.prediction.shape or (), (use.target.shape if use.target is not None else None) or ()
+        like = _code(target, prediction)
+        nodes = same_targets(subject, use, node)
+        if like is not None:
+            title = "Give the target the shape of the prediction"
+            yield self.candidate(finding, title, *change_data(subject, nodes, "", like), prior=0.85)
+            if len(nodes) > 1:
+                yield self.candidate(finding, title, *change_data(subject, (node,), "", like), prior=0.7)
+        output = prediction_expression(subject, use)
+        back = _code(prediction, target)
+        if output is not None and back is not None and not back.startswith(".unsqueeze"):
+            edits = change_data(subject, (output,), "", back)
+            yield self.candidate(finding, "Give the prediction the shape of the target", *edits, prior=0.75)
+
+    examples = (
+        Example(
+            "flat targets for a regression",
+            before="""\
+import torch
+import torch.nn as nn
+
+net = nn.Linear(3, 1)
+x, y = torch.rand(8, 3), torch.rand(8)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    optimizer.zero_grad()
+    loss = nn.MSELoss()(net(x), y)
+    loss.backward()
+    optimizer.step()
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+net = nn.Linear(3, 1)
+x, y = torch.rand(8, 3), torch.rand(8)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    optimizer.zero_grad()
+    loss = nn.MSELoss()(net(x), y.unsqueeze(1))
+    loss.backward()
+    optimizer.step()
+""",
+            runs=True,
+        ),
+        Example(
+            "flat targets for binary cross-entropy",
+            before="""\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+discriminator = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+real, fake = torch.rand(6, 4), torch.rand(6, 4)
+ones, zeros = torch.ones(6), torch.zeros(6)
+loss = F.binary_cross_entropy(discriminator(real), ones) + F.binary_cross_entropy(discriminator(fake), zeros)
+""",
+            after="""\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+discriminator = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+real, fake = torch.rand(6, 4), torch.rand(6, 4)
+ones, zeros = torch.ones(6), torch.zeros(6)
+loss = F.binary_cross_entropy(discriminator(real), ones.unsqueeze(1)) + F.binary_cross_entropy(discriminator(fake), zeros.unsqueeze(1))
+""",
+            runs=True,
+        ),
+        Example(
+            "a loss written out",
+            before="""\
+import torch
+
+model = torch.nn.Linear(2, 1)
+x = torch.rand(10, 2)
+y = torch.rand(10)
+prediction = model(x)
+loss = ((prediction - y) ** 2).mean()
+loss.backward()
+""",
+            after="""\
+import torch
+
+model = torch.nn.Linear(2, 1)
+x = torch.rand(10, 2)
+y = torch.rand(10)
+prediction = model(x)
+loss = ((prediction - y.unsqueeze(1)) ** 2).mean()
+loss.backward()
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "shapes that meet",
+            """\
+import torch
+from torch import nn
+
+loss = nn.MSELoss()(nn.Linear(3, 1)(torch.rand(8, 3)), torch.rand(8, 1))
+""",
+            runs=True,
+        ),
+        Reject(
+            "distances of all pairs",
+            """\
+import torch
+
+points = torch.rand(6)
+distances = (points.unsqueeze(1) - points).abs().mean()
+""",
+            runs=True,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Stretched:
+    """An operation on `(n, 1)` and `(n,)`: the call, its expression and those of its two operands."""
+
+    call: Call
+    node: ast.expr
+    flat: ast.expr
+    column: ast.expr | None
+
+
+def _losses(subject: Subject) -> Iterator[LossUse]:
+    """Torch losses whose prediction and target hold equally many numbers in shapes that differ by axes of size one."""
+    if subject.trace is None:
+        return
+    for use in loss_uses(subject):
+        target, shape = use.target, use.prediction.shape
+        if not use.call.name.startswith("torch.") or not use.facts.same_shape or target is None or shape is None:
+            continue
+        if target.shape is None or target.shape == shape or _without_ones(target.shape) != _without_ones(shape):
+            continue
+        if use.crashed or any(size is not None and size > 1 for size in shape):
+            yield use
+
+
+def _operations(subject: Subject) -> Iterator[Stretched]:
+    """Sums and differences of a column and a row of one length, where a loss was meant to compare them."""
+    if subject.trace is None:
+        return
+    seen: set[object] = set()
+    for call in subject.network.calls:
+        if call.name not in ("torch.Tensor.sub", "torch.Tensor.add", "torch.sub") or len(call.inputs) < 2:
+            continue
+        node, column = subject.node(call.site), _column(call)
+        if column is None or call.site in seen or not isinstance(node, ast.BinOp):
+            continue
+        given, flat = call.inputs[column], call.inputs[1 - column]
+        sides = (node.left, node.right)
+        if (call.name.endswith("sub") and _compares(subject, given, flat)) or _becomes_target(subject, call):
+            seen.add(call.site)
+            yield Stretched(call, node, sides[1 - column], sides[column])
+
+
+def _column(call: Call) -> int | None:
+    """Which of the two inputs is the `(n, 1)` that a `(n,)` is stretched against."""
+    for index in (0, 1):
+        column, flat = call.inputs[index].shape, call.inputs[1 - index].shape
+        if column is not None and flat is not None and len(column) == 2 and len(flat) == 1:
+            if column[1] == 1 and column[0] == flat[0] and (flat[0] or 0) > 1:
+                return index
+    return None
+
+
+def _compares(subject: Subject, column: Value, flat: Value) -> bool:
+    """Whether one of the two is the network's output and the other is data."""
+    made = [bool(_made_by_layer(subject, value)) for value in (column, flat)]
+    data = [value.requires_grad is False and value.producer is None for value in (column, flat)]
+    return (made[0] and data[1]) or (made[1] and data[0])
+
+
+def _made_by_layer(subject: Subject, value: Value) -> bool:
+    path = way_back(subject, value)[:4]
+    return value.requires_grad is True and any(
+        (facts := layer_facts(call)) is not None and facts.kind == "linear" for call in path
+    )
+
+
+def _becomes_target(subject: Subject, call: Call) -> bool:
+    """Whether the stretched result is the target of a loss whose prediction is a column."""
+    if not call.outputs:
+        return False
+    for use in loss_uses(subject):
+        shape, target = use.prediction.shape, use.target
+        if shape is None or target is None or target.shape is None or not use.facts.same_shape:
+            continue
+        column = len(shape) == 2 and shape[1] == 1 and target.shape == (shape[0], shape[0])
+        if column and any(one.id == call.id for one in way_back(subject, target)[:3]):
+            return True
+    return False
+
+
+def _without_ones(shape: Shape) -> Shape:
+    return tuple(size for size in shape if size != 1)
+
+
+def _code(shape: Shape, wanted: Shape) -> str | None:
+    """A method call that takes the one shape to the other without naming a size of the batch."""
+    for axis in range(len(wanted)):
+        if wanted[axis] == 1 and (*wanted[:axis], *wanted[axis + 1 :]) == shape:
+            axis = len(wanted) - 1 if len(wanted) == 2 and len(shape) == 1 and wanted[-1] == 1 else axis
+            return f".unsqueeze({axis})"
+    for axis in range(len(shape)):
+        if shape[axis] == 1 and (*shape[:axis], *shape[axis + 1 :]) == wanted:
+            axis = len(shape) - 1 if len(shape) == 2 and shape[-1] == 1 else axis
+            return f".squeeze({axis})"
+    return None

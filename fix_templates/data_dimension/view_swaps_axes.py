@@ -1,0 +1,262 @@
+"""A view is used to swap axes: it cuts the numbers anew and swaps nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Call,
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    Reject,
+    Replace,
+    Subject,
+    Symptom,
+    known,
+    sibling,
+)
+
+VIEWS = frozenset({"torch.Tensor.view", "torch.Tensor.reshape", "torch.reshape"})
+
+
+class ViewSwapsAxes(FixTemplate):
+    """A view is used to swap axes: it cuts the numbers anew and swaps nothing.
+
+    `view` and `reshape` keep the numbers in the order in which they lie in memory. A view of `(batch, steps)` as
+    `(steps, batch)` has the shape of the transposed tensor, and numbers of different samples in every row of it. Nothing
+    fails, and the network learns from mixed samples.
+
+    Fix safety: unsafe. The numbers come to stand elsewhere, which is the point.
+
+    References: torch.Tensor.view, torch.Tensor.transpose, keras.layers.Permute.
+    """
+
+    code = "DNF111"
+    name = "view-swaps-axes"
+    family = Family.DATA_DIMENSION
+    fix_pattern = FixPattern.DATA_DIMENSION
+    message = "{what} of {before} as {after} mixes the numbers, where its axes were to be swapped"
+    needs_run = True
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for call, before, after, _ in _swaps(subject):
+            site = call.site if call.made_at is None else call.made_at
+            if site is not None:
+                yield self.finding(
+                    site,
+                    symptom=Symptom.VIOLATION,
+                    confidence=0.75,
+                    evidence={"before": list(before), "after": list(after)},
+                    what=call.name.rpartition(".")[2],
+                    before=before,
+                    after=after,
+                )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        for call, before, _, order in _swaps(subject):
+            if finding.site not in (call.site, call.made_at):
+                continue
+            node = subject.node(finding.site)
+            moved = [axis for axis, old in enumerate(order) if axis != old]
+            if call.name == "keras.layers.Reshape" and isinstance(node, ast.Call):
+                named = sibling(subject, node.func, "Permute")
+                if named is not None:
+                    text = f"{named[0]}(({', '.join(str(axis) for axis in order[1:])}))"
+                    yield self.candidate(finding, "Swap the axes", Replace(finding.site, text), *named[1], prior=0.8)
+                    return
+            if not isinstance(node, ast.Call):
+                continue
+            base = node.func.value if isinstance(node.func, ast.Attribute) and call.name != "torch.reshape" else None
+            base = base if base is not None else node.args[0]
+            axes = f"transpose({moved[0]}, {moved[1]})" if len(moved) == 2 else f"permute({', '.join(map(str, order))})"
+            text = f"{subject.text(subject.source.site(base))}.{axes}"
+            yield self.candidate(finding, "Swap the axes", Replace(finding.site, text), prior=0.85)
+            return
+        yield Decline("the view is not written as a call of its own")
+
+    examples = (
+        Example(
+            "keys transposed by a view",
+            before="""\
+import torch
+import torch.nn as nn
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q, self.k = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        batch, length, width = x.size()
+        k_t = self.k(x).view(batch, width, length)  # transposed
+        return torch.softmax(self.q(x) @ k_t, dim=-1)
+
+
+print(Attention()(torch.rand(2, 6, 4)).sum())
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q, self.k = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        batch, length, width = x.size()
+        k_t = self.k(x).transpose(1, 2)  # transposed
+        return torch.softmax(self.q(x) @ k_t, dim=-1)
+
+
+print(Attention()(torch.rand(2, 6, 4)).sum())
+""",
+            runs=True,
+        ),
+        Example(
+            "batch and steps swapped for a recurrent layer",
+            before="""\
+import torch
+from torch import nn
+
+words = torch.rand(3, 7, 5)
+rnn = nn.GRU(5, 8)
+out, state = rnn(words.view(7, 3, 5))
+""",
+            after="""\
+import torch
+from torch import nn
+
+words = torch.rand(3, 7, 5)
+rnn = nn.GRU(5, 8)
+out, state = rnn(words.transpose(0, 1))
+""",
+            runs=True,
+        ),
+        Example(
+            "channels moved by a reshape",
+            before="""\
+import torch
+import torch.nn as nn
+
+photo = torch.rand(2, 6, 8, 3)
+features = nn.Conv2d(3, 4, 3)(torch.reshape(photo, (2, 3, 6, 8)))
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+photo = torch.rand(2, 6, 8, 3)
+features = nn.Conv2d(3, 4, 3)(photo.permute(0, 3, 1, 2))
+""",
+            runs=True,
+        ),
+        Example(
+            "Keras Reshape that swaps steps and features",
+            before="""\
+import numpy as np
+import keras
+from keras import layers
+
+model = keras.Sequential([
+    keras.Input((6, 4)),
+    layers.Reshape((4, 6)),
+    layers.Conv1D(2, 3),
+])
+model.predict(np.random.rand(2, 6, 4), verbose=0)
+""",
+            after="""\
+import numpy as np
+import keras
+from keras import layers
+
+model = keras.Sequential([
+    keras.Input((6, 4)),
+    layers.Permute((2, 1)),
+    layers.Conv1D(2, 3),
+])
+model.predict(np.random.rand(2, 6, 4), verbose=0)
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "views that flatten and split",
+            """\
+import torch
+
+x = torch.rand(4, 6, 8)
+flat = x.view(4, 48)
+heads = x.view(4, 6, 2, 4).transpose(1, 2)
+back = flat.view(4, 6, 8)
+""",
+            runs=True,
+        ),
+        Reject(
+            "an axis of size one moves",
+            """\
+import torch
+
+x = torch.rand(4, 1, 8)
+y = x.view(4, 8, 1)
+z = x.reshape(1, 4, 8)
+""",
+            runs=True,
+        ),
+        Reject(
+            "a flat tensor folded twice",
+            """\
+import torch
+
+x = torch.arange(12.0)
+rows = x.view(3, 4)
+other = x.view(4, 3)
+""",
+            runs=True,
+        ),
+    )
+
+
+def _swaps(subject: Subject) -> Iterator[tuple[Call, tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
+    """Views whose shape is that of a transposition, with the order of axes that would give it, each place once."""
+    if subject.trace is None:
+        return
+    seen: set[object] = set()
+    for call in subject.network.calls:
+        keras = call.name == "keras.layers.Reshape"
+        if (call.name not in VIEWS and not keras) or not call.inputs or not call.outputs or call.site in seen:
+            continue
+        first, last = call.inputs[0].shape, call.outputs[0].shape
+        if keras and first is not None and last is not None:
+            first, last = (0, *first[1:]), (0, *last[1:])  # the batch stays where it is
+        before, after = known(first), known(last)
+        order = _order(before, after) if before is not None and after is not None else None
+        if before is not None and after is not None and order is not None:
+            seen.add(call.site)
+            yield call, before, after, order
+
+
+def _order(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The one order of the axes of `before` that gives `after`; `None` where axes of size one alone move."""
+    long = [size for size in before if size != 1]
+    if sorted(before) != sorted(after) or before == after or long == [size for size in after if size != 1]:
+        return None
+    if len(before) < 2:
+        return None
+    left = list(range(len(before)))
+    order: list[int] = []
+    for place, size in enumerate(after):
+        fitting = [axis for axis in left if before[axis] == size]
+        chosen = place if place in fitting else fitting[0]
+        left.remove(chosen)
+        order.append(chosen)
+    return tuple(order)
