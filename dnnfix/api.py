@@ -35,11 +35,17 @@ from dnnfix.detect.crash import (
 )
 from dnnfix.detect.dtypes import cast_expression, cast_where_made, cast_where_used, failing_call, odd_floats
 from dnnfix.detect.graph import (
+    attributes_of,
+    bound_in,
     holds_tensor,
+    imported,
     is_display,
     is_module_made_by,
     keras_modules,
+    last_of_setup,
+    method,
     read_again,
+    run_by,
     torch_modules,
 )
 from dnnfix.detect.shapes import (

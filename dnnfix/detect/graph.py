@@ -118,6 +118,12 @@ def _plain(expr: ast.AST) -> str:
     return ast.dump(expr).replace("ctx=Store()", "ctx=Load()").replace("ctx=Del()", "ctx=Load()")
 
 
+def imported(source: Source) -> frozenset[str]:
+    """The names that import statements bind anywhere in the program, relative ones too."""
+    found = (node for node in ast.walk(source.tree) if isinstance(node, ast.Import | ast.ImportFrom))
+    return frozenset((alias.asname or alias.name).partition(".")[0] for node in found for alias in node.names)
+
+
 def is_display(source: Source, statement: ast.stmt) -> bool:
     """Whether a bare expression at the top of a program may stand there to be shown, as in a notebook's cell."""
     if source.enclosing(statement, ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.While) is not None:
@@ -128,3 +134,62 @@ def is_display(source: Source, statement: ast.stmt) -> bool:
         isinstance(other, ast.Expr) and isinstance(other.value, (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp))
         for other in source.tree.body
     )
+
+
+def run_by(source: Source, owner: ast.ClassDef, entry: str) -> tuple[Function, ...]:
+    """The methods of a class that its method `entry` runs, itself first, through calls of `self.…`; none without it."""
+    methods = {node.name: node for node in owner.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    found: dict[str, Function] = {}
+    waiting = [entry]
+    while waiting:
+        name = waiting.pop(0)
+        if name in found or name not in methods or name == "__init__":
+            continue
+        found[name] = methods[name]
+        for node in ast.walk(methods[name]):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _is_self(node.func.value):
+                waiting.append(node.func.attr)
+    return tuple(found.values())
+
+
+def method(owner: ast.ClassDef, name: str) -> Function | None:
+    """The method of that name in the body of a class."""
+    for node in owner.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            return node
+    return None
+
+
+def last_of_setup(constructor: Function) -> ast.stmt | None:
+    """The statement of an `__init__` after which all of `self` is there: the last that gives it an attribute, else the
+    call of the base's `__init__`."""
+    last: ast.stmt | None = None
+    for statement in constructor.body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _is_self(node.value):
+                last = statement
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "__init__":
+                last = statement
+    return last
+
+
+def attributes_of(owner: ast.ClassDef) -> frozenset[str]:
+    """Every attribute of `self` that a class names, and its methods."""
+    named = {
+        node.attr
+        for node in ast.walk(owner)
+        if isinstance(node, ast.Attribute) and _is_self(node.value)
+    }
+    return frozenset(named | {node.name for node in owner.body if isinstance(node, ast.FunctionDef)})
+
+
+def bound_in(function: Function) -> frozenset[str]:
+    """The names that a function binds: its parameters and what it assigns, loops over or catches."""
+    arguments = function.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+    stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return frozenset(stored | {each.arg for each in every if each is not None})
+
+
+def _is_self(expr: ast.expr) -> bool:
+    return isinstance(expr, ast.Name) and expr.id == "self"

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.api import (
+    ACTIVATION_FORMS,
     Candidate,
     Decline,
     Example,
@@ -19,6 +20,7 @@ from dnnfix.api import (
     Symptom,
     component_kind,
     holds_tensor,
+    imported,
     is_display,
     is_module_made_by,
     keras_modules,
@@ -318,6 +320,8 @@ def _is_other_object(subject: Subject, receiver: ast.expr) -> bool:
     """Whether the receiver is known to be an object of a class, a module or what a library's class made."""
     if subject.source.qualified(receiver) is not None or subject.source.definition(receiver) is not None:
         return True
+    if isinstance(receiver, ast.Name) and receiver.id in imported(subject.source):
+        return True
     made = subject.source.constructor(receiver)
     if made is None:
         return False
@@ -352,7 +356,9 @@ def _is_own_layer(subject: Subject, call: ast.Call) -> bool:
     if any(keyword.arg == "inplace" for keyword in made.keywords) or (made.args and name.startswith("torch.nn.ReLU")):
         return False
     facts = layer_facts(name)
-    return facts is None or facts.kind in ("dropout", "normalization", "pooling", "shape", "padding")
+    if facts is None:
+        return name in ACTIVATION_FORMS
+    return facts.kind in ("dropout", "normalization", "pooling", "shape", "padding")
 
 
 def _layer_on_the_spot(subject: Subject, call: ast.Call) -> ast.expr | None:
