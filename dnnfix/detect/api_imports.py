@@ -50,12 +50,17 @@ class Renames:
         if not self._is_hot(module, *(alias.name for alias in statement.names)):
             return
         plan = _Plan(module)
+        targets = {alias: self.uses.target(f"{module}.{alias.name}") for alias in statement.names if alias.name != "*"}
+        gone = any(target is not None and not target.deprecated for target in targets.values())
         for alias in statement.names:
-            if alias.name == "*":
+            found = targets.get(alias)
+            if gone and found is not None and found.deprecated:
+                plan.keep(alias, module, None)  # it still works, and the statement is edited for another name
+            elif alias.name == "*":
                 target = self.uses.target(module)
                 plan.keep(alias, target.final if target is not None and target.final else module, target)
-                continue
-            self._alias(statement, alias, plan)
+            else:
+                self._alias(statement, alias, plan)
         site = self.uses.source.site(statement)
         for target, alias in plan.declined:
             self._decline(self.uses.source.site(alias), target, site)

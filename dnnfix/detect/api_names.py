@@ -47,6 +47,11 @@ class Target:
         return self.changes[-1]
 
     @property
+    def deprecated(self) -> bool:
+        """Whether the old name still works."""
+        return all(change.deprecated for change in self.changes)
+
+    @property
     def names_module(self) -> bool:
         """Whether the name is itself a module that moved."""
         first = self.changes[0]

@@ -17,6 +17,7 @@ from functools import cache
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
+from dnnfix.errors import EditError
 from dnnfix.records import (
     AddImport,
     Applicability,
@@ -32,7 +33,6 @@ from dnnfix.records import (
     Symptom,
     Trace,
 )
-from dnnfix.errors import EditError
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
@@ -175,7 +175,7 @@ def _kept(template: ApiChange, subject: Subject) -> list[Hit]:
             continue
         if not _still_there(hit, subject) and not _is_fallback(hit, subject.source):
             kept.append(hit)
-    return list({(hit.site, hit.what): hit for hit in reversed(kept)}.values())[::-1]
+    return sorted({(hit.site, hit.what): hit for hit in reversed(kept)}.values(), key=_place)
 
 
 def _still_there(hit: Hit, subject: Subject) -> bool:
@@ -197,9 +197,9 @@ def _is_fallback(hit: Hit, source: Source) -> bool:
     node: ast.AST | None = source.node_at(hit.within or hit.site)
     while node is not None:
         above = source.parent(node)
-        if isinstance(above, ast.Try) and (node in above.body or isinstance(node, ast.ExceptHandler)):
-            if any(_catches(handler) for handler in above.handlers):
-                return True
+        tried = isinstance(above, ast.Try) and (node in above.body or isinstance(node, ast.ExceptHandler))
+        if tried and isinstance(above, ast.Try) and any(_catches(handler) for handler in above.handlers):
+            return True
         if isinstance(above, (ast.If, ast.IfExp)) and node is not above.test and _asks_version(above.test):
             return True
         node = above

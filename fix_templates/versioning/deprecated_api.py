@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, changed_arguments, changed_methods, renamed_names, uses_of
+from dnnfix.api import (
+    ApiChange,
+    Example,
+    Hit,
+    Reject,
+    Subject,
+    changed_arguments,
+    changed_methods,
+    renamed_names,
+    uses_of,
+)
 
 
 class DeprecatedApi(ApiChange):

@@ -19,9 +19,7 @@ LEADING = {
 }
 """By function, how many of its first arguments are whole numbers."""
 
-NAMED = frozenset("""in_features out_features in_channels out_channels kernel_size stride padding num_features
-    num_embeddings embedding_dim input_size hidden_size num_layers units filters input_dim output_dim strides
-    pool_size steps_per_epoch validation_steps batch_size epochs""".split())
+NAMED = frozenset(["in_features", "out_features", "in_channels", "out_channels", "kernel_size", "stride", "padding", "num_features", "num_embeddings", "embedding_dim", "input_size", "hidden_size", "num_layers", "units", "filters", "input_dim", "output_dim", "strides", "pool_size", "steps_per_epoch", "validation_steps", "batch_size", "epochs"])
 """Keywords that take whole numbers in all of these."""
 
 METHODS = frozenset({"view", "reshape", "repeat", "expand", "narrow"})

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, renamed_names, uses_of
 
-
 ELSEWHERE = frozenset({"keras.layers.Merge", "keras.layers.merge"})
 """Names that have a template of their own where they are used; here they are only taken out of imports."""
 

@@ -192,9 +192,10 @@ def _driven(calls: tuple[ast.Call, ...]) -> frozenset[str]:
     """The names on which `backward()` is called without a gradient: they hold one number."""
     found = set()
     for call in calls:
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "backward" and not call.args:
-            if isinstance(call.func.value, ast.Name) and all(k.arg == "retain_graph" for k in call.keywords):
-                found.add(call.func.value.id)
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "backward" or call.args:
+            continue
+        if isinstance(call.func.value, ast.Name) and all(k.arg == "retain_graph" for k in call.keywords):
+            found.add(call.func.value.id)
     return frozenset(found)
 
 
@@ -233,9 +234,9 @@ def _gives_number(subject: Subject, value: ast.expr) -> bool:
 def _reduces(call: ast.Call) -> bool:
     """Whether a loss is reduced to one number, as far as its arguments tell."""
     for keyword in call.keywords:
-        if keyword.arg is None or keyword.arg in ("reduction", "reduce"):
-            if not isinstance(keyword.value, ast.Constant) or keyword.value.value in ("none", False):
-                return False
+        given = keyword.value.value if isinstance(keyword.value, ast.Constant) else "none"
+        if keyword.arg in (None, "reduction", "reduce") and given in ("none", False):
+            return False
     return True
 
 

@@ -1,0 +1,252 @@
+"""The versioning family beyond its examples: the tables are sound, true of what is installed, and make one patch."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from pathlib import Path
+
+import pytest
+
+from dnnfix.detect import api_names, api_tables
+from dnnfix.detect.api_tables import Change, compiled, table
+from dnnfix.detect.versions import migration, version_number
+from dnnfix.errors import CatalogueError
+from dnnfix.records import Applicability
+from dnnfix.source.edits import apply_edits
+from dnnfix.source.program import Source
+from dnnfix.subject import Subject
+from dnnfix.synthesize.candidates import propose
+from dnnfix.template import FixTemplate
+
+FILES = sorted(api_names.DATA.glob("*.toml"))
+INSTALLED = ("keras", "torch", "numpy", "sklearn", "pandas")
+
+
+def template(code: str) -> type[FixTemplate]:
+    from dnnfix import registry
+
+    found = registry.template(code)
+    if found is None:
+        raise LookupError(code)
+    return found
+
+
+def first_patch(text: str, code: str) -> tuple[str, Applicability]:
+    subject = Subject(Source.from_bytes(text.encode(), "program.py"))
+    finding = next(iter(template(code)().detect(subject)))
+    candidate = propose(finding, subject, template(code)).candidates[0]
+    return apply_edits(subject.source, candidate.edits).decode(), candidate.applicability
+
+
+def exists(name: str) -> bool:
+    parts = name.split(".")
+    found: object = importlib.import_module(parts[0])
+    for number, part in enumerate(parts[1:], 2):
+        try:
+            found = getattr(found, part)
+        except (AttributeError, ImportError):
+            try:
+                found = importlib.import_module(".".join(parts[:number]))
+            except ImportError:
+                return False
+    return True
+
+
+def names_of(package: str) -> list[Change]:
+    return [change for path in FILES for change in table(path).changes()
+            if change.kind in ("name", "module") and change.old.partition(".")[0] == package]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_file_is_sound_and_every_change_has_words(path: Path) -> None:
+    for change in table(path).changes():
+        assert change.new or change.drop or change.note, change
+        assert not change.reference or change.reference.startswith("https://"), change
+
+
+def test_no_name_is_listed_in_two_files() -> None:
+    seen: dict[tuple[str, str], str] = {}
+    for path in FILES:
+        for change in table(path).changes():
+            if change.kind in ("name", "module"):
+                assert seen.setdefault((change.kind, change.old), path.stem) == path.stem
+
+
+@pytest.mark.parametrize("package", INSTALLED)
+def test_the_new_names_exist_and_the_removed_ones_do_not(package: str) -> None:
+    installed = importlib.import_module(package).__version__
+    if package == "keras" and version_number(installed) < (3,):
+        pytest.skip("the table is about Keras 3")
+    wrong = []
+    for change in names_of(package):
+        elsewhere = change.new.startswith(("builtins.", "joblib", "six", "collections.", "math."))
+        if change.new and not elsewhere and not exists(change.new):
+            wrong.append(f"{change.new} does not exist")
+        known = change.removed and version_number(change.removed) <= version_number(installed)
+        refuses = package == "torch" or ".legacy." in change.old  # is still there, and raises an error when it is used
+        if known and change.kind == "name" and not refuses and exists(change.old):
+            wrong.append(f"{change.old} exists")
+    assert not wrong
+
+
+def test_new_keywords_of_keras_are_taken_by_the_layers() -> None:
+    import inspect
+
+    import keras
+
+    wrong = []
+    for change in table(api_names.DATA / "keras.toml").changes():
+        if change.kind != "argument" or not change.new:
+            continue
+        for of in change.of:
+            kind, _, name = of.removeprefix("keras.").rpartition(".")
+            if kind not in ("layers", "optimizers", "callbacks"):
+                continue
+            made = getattr(getattr(keras, kind), name, None)
+            parameters = inspect.signature(made.__init__ if isinstance(made, type) else made).parameters if made else {}
+            if change.new not in parameters and not (change.new == "dtype" or "args" in parameters):
+                wrong.append(f"{of}({change.new}=)")
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[name]\n", "not TOML"),
+        ("[[nmae]]\nold = 'a'\n", "'nmae' is no kind"),
+        ("[name]\nold = 'a'\n", "two brackets"),
+        ("[[name]]\nold = 'a.b'\nnew = 'a.c'\nremvoed = '1'\n", "(a.b): unknown key 'remvoed'"),
+        ("[[name]]\nold = 'a.b'\nnew = 3\nremoved = '1'\n", "new must be a text. Received: new=3"),
+        ("[[name]]\nold = 'a.b'\nnew = 'a.c'\n", "give since"),
+        ("[[name]]\nold = 'a.b'\nremoved = '1'\n", "say in note why"),
+        ("[[name]]\nnew = 'a.b'\nremoved = '1'\n", "old must be given"),
+        ("[[argument]]\nold = 'x'\nnew = 'y'\nremoved = '1'\n", "of must be given"),
+        ("[[argument]]\nof = 'f'\nold = 'x'\nnew = 'y'\nremoved = '1'\n", "of must be a list of texts"),
+        ("[[name]]\nold = 'a.b'\nnew = 'a.c'\nremoved = '1'\n" * 2, "number 2 (a.b): listed twice"),
+        ("[[argument]]\nof = ['f']\nold = 'x'\nnew = 'y'\nremoved = '1'\n" * 2, "listed twice for f"),
+    ],
+)
+def test_a_wrong_entry_is_refused_with_its_place(text: str, said: str) -> None:
+    with pytest.raises(CatalogueError) as error:
+        compiled(text, "mine.toml")
+    assert str(error.value).startswith("mine.toml") and said in str(error.value)
+
+
+def test_thousands_of_entries_are_read_in_milliseconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    api_tables._cache_folder.cache_clear()
+    names = (f'[[name]]\nold = "keras.layers.Old{i}"\nnew = "keras.layers.New{i}"\nremoved = "3.0"\n' for i in range(5000))
+    path = tmp_path / "keras.toml"
+    path.write_text("\n".join(names))
+    try:
+        assert len(list(table(path).changes())) == 5000
+        spent = []
+        for _ in range(5):
+            table.cache_clear()
+            started = time.process_time()
+            change = table(path).name("keras.layers.Old4999")
+            spent.append(time.process_time() - started)
+            assert change is not None and change.new == "keras.layers.New4999"
+        assert min(spent) < 0.02, f"{min(spent) * 1000:.1f} ms (3 ms on the machine this was written on)"
+    finally:
+        api_tables._cache_folder.cache_clear()
+        table.cache_clear()
+
+
+@pytest.mark.parametrize("broken", ["missing", "read-only", "damaged"])
+def test_the_cache_may_be_missing_read_only_or_damaged(
+    broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "cache"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place))
+    path = tmp_path / "mine.toml"
+    path.write_text('[[name]]\nold = "a.b"\nnew = "a.c"\nremoved = "1"\n')
+    if broken == "missing":
+        place.write_text("a file where the folder should be")
+    api_tables._cache_folder.cache_clear()
+    try:
+        assert table(path).name("a.b") is not None
+        table.cache_clear()
+        if broken == "damaged":
+            for kept in (place / "dnnfix").iterdir():
+                kept.write_bytes(b"\x00not marshal")
+        elif broken == "read-only":
+            (place / "dnnfix").chmod(0o500)
+        change = table(path).name("a.b")
+        assert change is not None and change.new == "a.c"
+    finally:
+        api_tables._cache_folder.cache_clear()
+        table.cache_clear()
+
+
+def test_one_patch_migrates_the_whole_file() -> None:
+    text = """\
+from keras.models import Sequential
+from keras.layers.core import Dense, Activation
+from keras.layers import Convolution2D, Merge
+from keras.optimizers import SGD
+from keras.utils import np_utils
+
+y = np_utils.to_categorical([0, 1], 2)
+model = Sequential()
+model.add(Convolution2D(8, 3, 3, border_mode='same', input_shape=(8, 8, 1)))
+model.add(Dense(output_dim=2, init="uniform"))
+model.compile(loss="mse", optimizer=SGD(lr=0.1, decay=1e-6), metrics=["accuracy"])
+history = model.fit(x, y, nb_epoch=2)
+print(history.history["acc"], model.predict_proba(x))
+"""
+    expected = """\
+from keras.models import Sequential
+from keras.layers import Dense, Activation
+from keras.layers import Convolution2D
+from keras.optimizers import SGD
+from keras.utils import to_categorical
+
+y = to_categorical([0, 1], 2)
+model = Sequential()
+model.add(Convolution2D(8, (3, 3), padding='same', input_shape=(8, 8, 1)))
+model.add(Dense(units=2, kernel_initializer="uniform"))
+model.compile(loss="mse", optimizer=SGD(learning_rate=0.1), metrics=["accuracy"])
+history = model.fit(x, y, epochs=2)
+print(history.history["accuracy"], model.predict(x))
+"""
+    for code in ("DNF501", "DNF502", "DNF505", "DNF508", "DNF509"):
+        assert first_patch(text, code) == (expected, Applicability.UNSAFE)
+    subject = Subject(Source.from_bytes(expected.encode(), "program.py"))
+    assert not migration(subject)
+
+
+def test_findings_of_one_migration_share_their_cause_and_declined_ones_do_not() -> None:
+    text = "import keras\nfrom keras.layers import MaxoutDense, Dense\nDense(output_dim=1)\nMaxoutDense(3)\n"
+    subject = Subject(Source.from_bytes(text.encode(), "program.py"))
+    causes = {f.code: f.cause for code in ("DNF501", "DNF502") for f in template(code)().detect(subject)}
+    assert causes == {"DNF501": "", "DNF502": "versions"}
+    declined = propose(next(iter(template("DNF501")().detect(subject))), subject, template("DNF501"))
+    assert "MaxoutDense" in declined.declined
+
+
+def test_what_is_silenced_is_not_edited_along() -> None:
+    text = "from keras.layers import Dense\na = Dense(output_dim=1)\nb = Dense(output_dim=2)  # noqa: DNF502\n"
+    patched, _ = first_patch(text, "DNF502")
+    assert patched == text.replace("output_dim=1", "units=1")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import keras\nif keras.__version__ < '2':\n    keras.layers.Dense(output_dim=1)\n",
+        "import keras\ntry:\n    keras.layers.Dense(output_dim=1)\nexcept TypeError:\n    keras.layers.Dense(units=1)\n",
+        "import tf_keras as keras\nkeras.optimizers.Adam(lr=0.1)\n",
+    ],
+)
+def test_programs_that_know_their_version_are_left_alone(text: str) -> None:
+    assert not migration(Subject(Source.from_bytes(text.encode(), "program.py")))
+
+
+def test_older_installed_versions_are_left_in_peace() -> None:
+    from dnnfix.records import RunOutcome, Trace
+
+    source = Source.from_bytes(b"import keras\nkeras.optimizers.Adam(lr=0.1)\n", "program.py")
+    assert not migration(Subject(source, Trace(RunOutcome.FINISHED, versions={"keras": "2.15.0"})))
+    assert migration(Subject(source, Trace(RunOutcome.FINISHED, versions={"keras": "3.5.0"})))
