@@ -34,6 +34,7 @@ _SHOWN_ONLY = frozenset(
         "sandbox",
         "trust",
         "test_command",
+        "arguments",
     }
 )
 """Settings that change nothing in what the static analysis of a file finds."""
@@ -67,6 +68,8 @@ class Settings:
     sandbox: str = "auto"
     """`auto` (the best tier that works), `bubblewrap`, `limits`, or `none`, which also needs `trust`."""
     trust: bool = False
+    arguments: tuple[str, ...] = ()
+    """What the program is called with, one text per word."""
     test_command: str | None = None
     templates: tuple[Path, ...] = ()
     """Folders with fix templates of the user's own."""
@@ -283,6 +286,16 @@ def _path(value: Any, root: Path) -> Path:
     return root / Path(_text(value, root)).expanduser()
 
 
+def _words(value: Any, root: Path) -> tuple[str, ...]:
+    if isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value):
+        return tuple(value)
+    if not isinstance(value, str):
+        raise TypeError("has to be a text as on a command line, or a list of words")
+    import shlex
+
+    return tuple(shlex.split(value))
+
+
 def _paths(value: Any, root: Path) -> tuple[Path, ...]:
     return tuple(_path(v, root) for v in _texts(value, root))
 
@@ -337,6 +350,7 @@ _KEYS: dict[str, Callable[[Any, Path], Any]] = {
     "python": _python,
     "sandbox": _one_of(SANDBOXES),
     "trust": _flag,
+    "arguments": _words,
     "test-command": _text,
     "templates": _paths,
     "baseline": _path,

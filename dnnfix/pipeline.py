@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 
+RUN_SECONDS = 20.0
+"""Seconds that a run may take at least, within the budget of its file; of a larger budget each may take a third."""
+
 NOT_RUN = "the program was not run: `dnnfix suggest` does that"
 
 
@@ -120,7 +123,15 @@ def _laboratory(source: Source, settings: Settings, failures: list[str]) -> Iter
         framework=_framework(source),
     ) as runner:
         yield TrialLaboratory(
-            runner, source.path, findings_of, deadline, registry.validators(), settings.test_command, settings.workers
+            runner,
+            source.path,
+            findings_of,
+            deadline,
+            registry.validators(),
+            settings.test_command,
+            settings.workers,
+            settings.arguments,
+            seconds=max(RUN_SECONDS, settings.budget / 3),
         )
 
 
@@ -178,9 +189,13 @@ def _unexplained(trace: Trace, results: tuple[FindingResult, ...]) -> Iterator[F
 
 def _unchecked(trace: Trace, outcome: Repair, failures: list[str]) -> tuple[str, ...]:
     """What was not checked, and why; never empty, since no run shows everything."""
+    from dnnfix.run.advice import ending
+
     said: list[str] = []
     if not trace.outcome.says_something:
-        said.append(f"the program's behaviour: the run ended with {trace.outcome.value} ({trace.detail})")
+        said.append(f"the program's behaviour: the run ended with {ending(trace)}")
+    if trace.outcome is RunOutcome.EXITED:
+        said.append(f"what comes after the program's own end: {ending(trace)}")
     for site in trace.cut:
         said.append(f"the loop at line {site.line} beyond {len(trace.steps)} optimizer steps")
     if trace.outcome.says_something and not trace.steps:

@@ -20,6 +20,7 @@ SETTINGS = (
     "python",
     "sandbox",
     "trust",
+    "arguments",
     "test_command",
     "baseline",
     "cache_dir",
@@ -80,6 +81,7 @@ def add_running(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--trust", action="store_true", default=None, help="allow --sandbox none: programs run with your rights"
     )
+    group.add_argument("--arguments", metavar="WORDS", help='what the program is called with: --arguments="--epochs 3"')
     group.add_argument("--test-command", metavar="COMMAND", help="a command that has to succeed before and after")
 
 

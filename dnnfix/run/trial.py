@@ -195,13 +195,18 @@ class Trial:
                     f"all {budget.steps} steps were done, and {budget.seconds:g} s were over after them",
                 )
             return RunOutcome.TIMEOUT, (
-                f"{budget.seconds:g} s were over after {len(reader.steps)} optimizer steps{self._where()}"
+                f"{budget.seconds:g} s were over after {len(reader.steps)} optimizer steps{self._where()}{self._flood()}"
             )
         if reason in _BEYOND:
             outcome, words = _BEYOND[str(reason)]
             allowed = words.format(memory=budget.memory, processes=budget.processes, disk=budget.disk)
             return outcome, allowed if reason == "cancelled" else f"the program used {allowed}"
         return self._ended_by_itself(report)
+
+    def _flood(self) -> str:
+        """How much the program printed, where that is more than can be of use to anybody."""
+        total = self._printed.total
+        return f", and {total // 2**20} MiB printed" if total > 16 * self.job.budget.output else ""
 
     def _where(self) -> str:
         """The line of user code that was running, as the trial printed it before it was ended."""

@@ -51,7 +51,7 @@ def test_isolated_reads_nothing(tmp_path: Path) -> None:
     ("table", "said"),
     [
         ({"selct": ["DNF1"]}, "unknown setting `selct`. Did you mean `select`?"),
-        ({"zzz": 1}, "Known are: baseline"),
+        ({"zzz": 1}, "Known are: arguments, baseline"),
         ({"select": "DNF1"}, "`select` has to be a list of texts. Received: 'DNF1'"),
         ({"select": ["DNF-1"]}, "`DNF-1`, which is no code"),
         ({"budget": 0}, "above 0"),
@@ -65,6 +65,8 @@ def test_isolated_reads_nothing(tmp_path: Path) -> None:
         ({"per-file-ignores": ["a"]}, "has to be a table"),
         ({"unsafe-fixes": "yes"}, "true or false"),
         ({"test-command": " "}, "not empty"),
+        ({"arguments": 3}, "a list of words"),
+        ({"arguments": "--name 'open"}, "No closing quotation"),
     ],
 )
 def test_wrong_settings_say_what_to_do(table: dict[str, object], said: str) -> None:

@@ -68,6 +68,10 @@ def _environmental(error: BaseException) -> Optional[Ending]:
         return OUT_OF_MEMORY, message or "MemoryError"
     if _NO_GPU.search(message):
         return NEEDS_GPU, message
+    if _NO_DISPLAY.search(message):
+        return ENVIRONMENT, "there is no display to open a window on: %s" % message
+    if isinstance(error, BlockingIOError) and error.errno == errno.EAGAIN or _NO_THREAD.search(message):
+        return ENVIRONMENT, "no more processes or threads may be started: %s" % message
     if _is_network(error):
         return NEEDS_NETWORK, "%s: %s" % (_kind(error), message)
     if isinstance(error, OSError) and error.errno in _DISK_FULL:
@@ -114,6 +118,11 @@ _NO_GPU = re.compile(
     r"|Attempting to deserialize object on a CUDA device|CUDA-capable device|NVML|Invalid device .*cuda",
     re.IGNORECASE,
 )
+_NO_DISPLAY = re.compile(
+    r"no display name and no \$DISPLAY|couldn't connect to display|[Cc]annot (?:open|connect to) display"
+    r"|Cannot load backend .* interactive framework|No available video device"
+)
+_NO_THREAD = re.compile(r"can't start new thread")
 _NOT_WRITTEN = re.compile(r"(?:File|Parent directory) (/\S*) (?:cannot be opened|does not exist)")
 _NO_FILE = re.compile(
     r"(?:[Uu]nable to (?:synchronously )?open file.*name = '|[Nn]o such file or directory: '?|"

@@ -1,0 +1,30 @@
+"""What a user can do about a run that told little of the program: one sentence for each way in which it can end so."""
+
+from __future__ import annotations
+
+from dnnfix.records import RunOutcome, Trace
+
+_ADVICE = {
+    RunOutcome.EXITED: "give what it asks for with --arguments, or take the exit out of the way",
+    RunOutcome.TIMEOUT: "a longer --budget gives each run a third of it; less data before the first step is quicker",
+    RunOutcome.OUT_OF_MEMORY: "let it start with a smaller network or with less data",
+    RunOutcome.ENVIRONMENT: "--python names the interpreter that has what the program needs",
+    RunOutcome.NEEDS_NETWORK: "runs have no network; fetch the file first and read it from the program's folder",
+    RunOutcome.NEEDS_DATA: "runs see the folder of the program only; put it there",
+    RunOutcome.NEEDS_INPUT: "nobody answers in a run; write the answer into the program or take it from --arguments",
+    RunOutcome.NEEDS_GPU: "runs have none here; choose the device by `torch.cuda.is_available()`",
+    RunOutcome.KILLED: "take out what is not needed to show the fault, and try again",
+}
+
+
+def advice(outcome: RunOutcome, detail: str) -> str:
+    """What to do about a run that ended so; empty where there is nothing to advise."""
+    if outcome is RunOutcome.ENVIRONMENT and "is not installed" not in detail:
+        return ""
+    return _ADVICE.get(outcome, "")
+
+
+def ending(trace: Trace) -> str:
+    """How the run of a trace ended, and what to do about it: `needs-data (table.csv); runs see the folder …`."""
+    said = advice(trace.outcome, trace.detail)
+    return f"{trace.outcome.value} ({trace.detail}){'; ' if said else ''}{said}"
