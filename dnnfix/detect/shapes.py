@@ -41,7 +41,7 @@ def sized_producer(subject: Subject, value: Value, axis: int) -> Call | None:
     not spatial a pooling or padding; anything else ends the search.
     """
     network = subject.network
-    call = network.producer(value)
+    call = network.producer(model_output(subject, value))
     for _ in range(MAX_STEPS):
         if call is None:
             return None
@@ -230,7 +230,7 @@ def positional_argument(node: ast.Call, name: str, argument: str) -> ast.expr | 
 
 def model_output(subject: Subject, value: Value) -> Value:
     """The value as the model's graph knows it: Keras runs a model on real tensors that the graph did not make."""
-    if value.producer is not None or value.shape is None:
+    if subject.network.producer(value) is not None or value.shape is None or value.origin in ("data", "symbolic"):
         return value
     for call in reversed(subject.network.calls):
         if call.name.startswith("keras.models.") or call.name == "keras.Model":
@@ -249,7 +249,7 @@ def _same_but_batch(first: Sequence[int | None] | None, second: Sequence[int | N
 def way_back(subject: Subject, value: Value) -> list[Call]:
     """The calls that made the value, the last one first, along first inputs."""
     found: list[Call] = []
-    call = subject.network.producer(value)
+    call = subject.network.producer(model_output(subject, value))
     while call is not None and len(found) < MAX_STEPS and call not in found:
         found.append(call)
         call = subject.network.producer(call.inputs[0]) if call.inputs else None
