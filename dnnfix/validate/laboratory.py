@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +19,12 @@ OBSERVED_STEPS = 12
 
 TRAINED_STEPS = 150
 """Optimizer steps of a training trial: a small network on learnable data leaves its starting loss well before."""
+
+FEWEST_STEPS = 40
+"""Optimizer steps of a training trial where steps are slow; fewer would compare starting losses only."""
+
+SHARE = 0.5
+"""Share of the time left that the paired trials of one candidate are planned for."""
 
 Key = tuple[bytes, int, int, tuple[Experiment, ...]]
 
@@ -38,6 +44,7 @@ class TrialLaboratory:
     seconds: float = 20.0
     records: list[RunRecord] = field(default_factory=list)
     _cache: dict[Key, Trace] = field(default_factory=dict)
+    _steps: int = 0
 
     def observe(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         """A short run that records every call of the first steps."""
@@ -45,18 +52,28 @@ class TrialLaboratory:
 
     def train(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         """A longer run of one seed, for its curve."""
-        return self._run(source, seed, TRAINED_STEPS, experiments)
+        return self._run(source, seed, self._trained_steps(), experiments)
 
     def prepare(self, sources: Sequence[Source], seeds: Sequence[int]) -> None:
-        """Train every program on every seed side by side, so that `train` has the traces at hand."""
-        keys = {(source.raw, seed): source for seed in seeds for source in sources}
-        jobs = {
-            self._job(source, seed, TRAINED_STEPS, ()): (source.raw, seed, TRAINED_STEPS, ())
-            for (_, seed), source in keys.items()
-            if (source.raw, seed, TRAINED_STEPS, ()) not in self._cache
-        }
-        done = dict(self.runner.run_many(jobs, parallel=self.workers)) if jobs else {}
-        for job, key in jobs.items():  # in the order of the request, so that equal runs give equal reports
+        """Train every program on every seed side by side, so that `train` has the traces at hand.
+
+        How many steps such a trial takes is decided here, the first time: as many as the time left allows.
+        """
+        self._steps = self._steps or self._affordable(len(sources) * len(seeds))
+        keys: dict[Job, Key] = {}
+
+        def jobs() -> Iterator[Job]:
+            for seed in seeds:
+                for source in sources:
+                    key = (source.raw, seed, self._trained_steps(), ())
+                    if key in self._cache or self.out_of_time():
+                        continue
+                    job = self._job(source, *key[1:])
+                    keys[job] = key
+                    yield job
+
+        done = dict(self.runner.run_many(jobs(), parallel=self.workers))
+        for job, key in keys.items():  # in the order of the request, so that equal runs give equal reports
             if job in done:
                 self._keep(key, done[job])
 
@@ -73,6 +90,19 @@ class TrialLaboratory:
         if not self.test_command:
             return None
         return run_tests(self.test_command, Path(self.path), source.raw)
+
+    def _trained_steps(self) -> int:
+        return self._steps or TRAINED_STEPS
+
+    def _affordable(self, trials: int) -> int:
+        """How many steps each of so many trials may take, from the slowest pace that was observed."""
+        paces = [trace.step_seconds for trace in self._cache.values() if trace.step_seconds]
+        if not paces:
+            return TRAINED_STEPS
+        pace = max(paces)
+        before = max(trace.seconds - len(trace.steps) * pace for trace in self._cache.values())
+        each = SHARE * (self.deadline - time.monotonic()) * self.workers / trials
+        return max(FEWEST_STEPS, min(TRAINED_STEPS, int((each - max(0.0, before)) / pace)))
 
     def _run(self, source: Source, seed: int, steps: int, experiments: tuple[Experiment, ...]) -> Trace:
         key = (source.raw, seed, steps, experiments)
