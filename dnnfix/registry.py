@@ -132,12 +132,21 @@ def _points_in(lines: Iterable[str]) -> Iterator[str]:
 
 def _local_templates(folders: tuple[Path, ...]) -> Iterator[type[FixTemplate]]:
     for root in folders:
-        files = [root] if root.is_file() else sorted(root.glob("**/*.py"))
+        files = [root] if root.is_file() else sorted((*root.glob("**/*.py"), *root.glob("**/*.toml")))
         if not files:
             raise CatalogueError(f"{root}: no template modules here. Name a folder with .py files under `templates`.")
         for file in files:
-            if file.name != "__init__.py":
+            if file.suffix == ".toml":
+                yield _load_table(file.resolve())
+            elif file.name != "__init__.py":
                 yield from _templates_in(_load(str(file.resolve())))
+
+
+@cache
+def _load_table(path: Path) -> type[FixTemplate]:
+    from dnnfix.detect.local_changes import template_of
+
+    return template_of(path)
 
 
 @cache

@@ -173,6 +173,8 @@ def compiled(text: str, place: str) -> dict[str, bytes]:
         raise CatalogueError(f"{place}: not TOML: {error}.") from None
     raw: dict[str, dict[str, Any]] = {kind: {} for kind in _KINDS}
     for kind, entries in document.items():
+        if kind == "template":
+            continue
         if kind not in _KINDS:
             known = ", ".join(f"[[{name}]]" for name in _KINDS)
             raise CatalogueError(f"{place}: {kind!r} is no kind of change. Use {known}.")
@@ -187,6 +189,21 @@ def compiled(text: str, place: str) -> dict[str, bytes]:
         for key, found in group.items():
             parts.setdefault(key.rpartition(".")[2], {}).setdefault(kind, {})[key] = found
     return {word: marshal.dumps(part) for word, part in parts.items()}
+
+
+def heading(path: Path) -> tuple[str, str]:
+    """Code and name that a file of the user's own states under `[template]`. Raises `CatalogueError` without them."""
+    import tomllib
+
+    try:
+        head = tomllib.loads(path.read_text("utf-8")).get("template")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise CatalogueError(f"{path}: the table of API changes cannot be read: {error}.") from None
+    if not isinstance(head, dict) or not all(isinstance(head.get(key), str) for key in ("code", "name")):
+        raise CatalogueError(f"{path}: state the code and the name of the template under [template].")
+    if unknown := set(head) - {"code", "name"}:
+        raise CatalogueError(f"{path}: unknown key {min(unknown)!r} under [template]. Use code and name.")
+    return head["code"], head["name"]
 
 
 def _check(kind: str, entry: Any, where: str) -> None:

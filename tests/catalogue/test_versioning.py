@@ -250,3 +250,29 @@ def test_older_installed_versions_are_left_in_peace() -> None:
     source = Source.from_bytes(b"import keras\nkeras.optimizers.Adam(lr=0.1)\n", "program.py")
     assert not migration(Subject(source, Trace(RunOutcome.FINISHED, versions={"keras": "2.15.0"})))
     assert migration(Subject(source, Trace(RunOutcome.FINISHED, versions={"keras": "3.5.0"})))
+
+
+def test_a_table_in_the_folder_of_local_templates_is_a_template(tmp_path: Path) -> None:
+    from dnnfix import registry
+
+    (tmp_path / "acme.toml").write_text("""
+[template]
+code = "ACME501"
+name = "old-acme-names"
+
+[[name]]
+old = "acme.nets.Resnet"
+new = "acme.models.ResNet"
+removed = "4.0"
+safe = true
+""")
+    mine = registry.template("ACME501", (tmp_path,))
+    assert mine is not None and mine.name == "old-acme-names"
+    subject = Subject(Source.from_bytes(b"import torch\nfrom acme.nets import Resnet\nnet = Resnet(3)\n", "program.py"))
+    finding = next(iter(mine().detect(subject)))
+    candidate = propose(finding, subject, mine).candidates[0]
+    patched = apply_edits(subject.source, candidate.edits).decode()
+    assert patched == "import torch\nfrom acme.models import ResNet\nnet = ResNet(3)\n"
+    (tmp_path / "acme.toml").write_text("[[name]]\nold = 'a'\n")
+    with pytest.raises(CatalogueError, match="code and the name"):
+        registry._load_table.__wrapped__(tmp_path / "acme.toml")
