@@ -43,10 +43,12 @@ from dnnfix.detect.graph import (
     is_module_made_by,
     keras_modules,
     last_of_setup,
+    loss_ends,
     method,
     read_again,
     run_by,
     torch_modules,
+    upstream,
 )
 from dnnfix.detect.shapes import (
     CONCATENATIONS,

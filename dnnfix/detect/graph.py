@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.network.facts import component_kind
+from dnnfix.network.facts import component_kind, is_loss
+from dnnfix.records import Call, Network, Site
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
+from dnnfix.subject import Subject
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -193,3 +195,37 @@ def bound_in(function: Function) -> frozenset[str]:
 
 def _is_self(expr: ast.expr) -> bool:
     return isinstance(expr, ast.Name) and expr.id == "self"
+
+
+def upstream(network: Network, call: Call) -> dict[int, Call]:
+    """The calls that the inputs of a call come from, itself included, by id."""
+    known = {each.id: each for each in network.calls}
+    found: dict[int, Call] = {call.id: call}
+    waiting = [value.producer for value in call.inputs]
+    while waiting:
+        number = waiting.pop()
+        if number is None or number in found or number not in known:
+            continue
+        found[number] = known[number]
+        waiting.extend(value.producer for value in known[number].inputs)
+    return found
+
+
+def loss_ends(subject: Subject) -> list[Call]:
+    """The calls of the training steps whose result a loss is, or that a loss is made of; the last of a step first."""
+    network = subject.network
+    at_backward = [event.site for event in subject.trace.loop if event.name == "backward"] if subject.trace else []
+    crashed = subject.crash.call if subject.crash is not None else None
+    if crashed is not None and crashed.name == "torch.Tensor.backward":
+        return [crashed]
+    places: list[Site] = []
+    for site in dict.fromkeys(at_backward):
+        node = subject.node(site)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            places += [subject.source.site(value) for value in subject.source.bindings(node.func.value)]
+    ends = [call for call in network.calls if call.phase != "eval" and (is_loss(call) or _stands_at(call, places))]
+    return sorted(ends, key=lambda call: (call.step, -call.id))
+
+
+def _stands_at(call: Call, places: list[Site]) -> bool:
+    return call.site is not None and any(place.encloses(call.site) for place in places)

@@ -1,0 +1,355 @@
+"""The graph is cut between the weights and the loss."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Call,
+    Candidate,
+    Decline,
+    Delete,
+    Edit,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    Reject,
+    Site,
+    Subject,
+    Symptom,
+    Unwrap,
+    loss_ends,
+    upstream,
+    words,
+)
+
+CUTS = words("torch.Tensor.data torch.Tensor.detach torch.Tensor.item torch.Tensor.numpy torch.Tensor.tolist")
+"""Calls whose result no gradient flows back through."""
+
+WRAPS = words("torch.tensor torch.as_tensor torch.from_numpy torch.autograd.Variable torch.FloatTensor torch.Tensor")
+"""Calls that make a tensor that begins a graph of its own."""
+
+MARKS = words("torch.Tensor.requires_grad_")
+
+
+class GraphCut(FixTemplate):
+    """Between weights that should be trained and the loss stands `detach()`, `.data`, `item()`, `numpy()` or a new tensor.
+
+    Gradients flow back along the operations that made a value. These calls give the bare numbers, without the way back:
+    nothing before them is trained. `loss.backward()` then raises, or, where the loss was wrapped once more with
+    `requires_grad=True` to silence that, runs without effect.
+
+    Reported only where weights that an optimizer holds received no gradient at all and the only way from them to the loss
+    leads through the cut. Detached targets, generated samples and hidden states are left alone.
+
+    Fix safety: unsafe. The weights are trained from now on, which is the point.
+
+    References: torch.Tensor.detach; "Autograd mechanics" of the torch manual.
+    """
+
+    code = "DNF405"
+    name = "graph-cut"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.NEURAL_CONNECTION
+    message = "`{cut}` cuts the way back from the loss: {starved} weights before it receive no gradient"
+    triggers = ("backward",)
+    needs_run = True
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        starved = _starved(subject)
+        if not starved:
+            return
+        crashed = subject.crash is not None
+        fed = any(parameter.gradient is not None for parameter in subject.network.parameters)
+        for end in loss_ends(subject):
+            way = _way(subject, end, starved)
+            cut = next((call for call in way if call.name in CUTS and _cuts(call)), None)
+            if cut is None or cut.site is None or subject.node(cut.site) is None:
+                continue
+            yield self.finding(
+                cut.site,
+                symptom=Symptom.CRASH if crashed else Symptom.VIOLATION if fed else Symptom.NO_GRADIENT,
+                confidence=0.95,
+                cause="crash" if crashed else "",
+                evidence={"layers": len(starved), "calls": [call.id for call in way]},
+                cut=_short(subject, cut),
+                starved="all" if not fed else "the",
+            )
+            return
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        numbers = finding.evidence["calls"]
+        way = [call for call in subject.network.calls if isinstance(numbers, list) and call.id in numbers]
+        edits = _taken_out(subject, [call.site for call in way if call.name in CUTS | WRAPS | MARKS])
+        if edits is None:
+            yield Decline("the cut cannot be taken out at one place")
+            return
+        yield self.candidate(finding, "Let the gradient through", *edits, *_flags(subject, edits), prior=0.9)
+
+    examples = (
+        Example(
+            "the output detached, the loss wrapped",
+            runs=True,
+            before="""\
+import torch
+from torch import nn
+from torch.autograd import Variable
+
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+x, y = torch.randn(16, 4), torch.randn(16, 1)
+for _ in range(3):
+    out = net(x).detach()
+    loss = nn.functional.mse_loss(out, y)
+    loss = Variable(loss, requires_grad=True)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+            after="""\
+import torch
+from torch import nn
+from torch.autograd import Variable
+
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+x, y = torch.randn(16, 4), torch.randn(16, 1)
+for _ in range(3):
+    out = net(x)
+    loss = nn.functional.mse_loss(out, y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+        ),
+        Example(
+            "through an array and back",
+            runs=True,
+            before="""\
+import torch
+import torch.nn as nn
+
+net = nn.Linear(4, 1)
+optimizer = torch.optim.Adam(net.parameters())
+criterion = nn.MSELoss()
+x, y = torch.randn(16, 4), torch.randn(16, 1)
+output = torch.tensor(net(x).data.numpy())  # as an array
+loss = criterion(output, y)
+loss.backward()
+optimizer.step()
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+net = nn.Linear(4, 1)
+optimizer = torch.optim.Adam(net.parameters())
+criterion = nn.MSELoss()
+x, y = torch.randn(16, 4), torch.randn(16, 1)
+output = net(x)  # as an array
+loss = criterion(output, y)
+loss.backward()
+optimizer.step()
+""",
+        ),
+        Example(
+            "an encoder behind .data, and a flag set on the loss",
+            runs=True,
+            before="""\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Linear(4, 8)
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x):
+        code = torch.relu(self.encoder(x)).data
+        return self.head(code).detach()
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(2):
+    loss = nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 3, (8,)))
+    loss.requires_grad = True
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+            after="""\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Linear(4, 8)
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x):
+        code = torch.relu(self.encoder(x))
+        return self.head(code)
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(2):
+    loss = nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 3, (8,)))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "generated samples are detached for the discriminator",
+            """\
+import torch
+from torch import nn
+
+G, D = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+g_step, d_step = torch.optim.Adam(G.parameters()), torch.optim.Adam(D.parameters())
+bce, ones, zeros = nn.BCELoss(), torch.ones(8, 1), torch.zeros(8, 1)
+for _ in range(3):
+    fake = G(torch.randn(8, 2))
+    d_loss = bce(D(torch.randn(8, 4)), ones) + bce(D(fake.detach()), zeros)
+    d_step.zero_grad()
+    d_loss.backward()
+    d_step.step()
+    g_loss = bce(D(fake), ones)
+    g_step.zero_grad()
+    g_loss.backward()
+    g_step.step()
+    print(d_loss.item(), g_loss.item())
+""",
+            runs=True,
+        ),
+        Reject(
+            "a hidden state and a target without gradient",
+            """\
+import torch
+from torch import nn
+
+rnn, head = nn.GRU(3, 8, batch_first=True), nn.Linear(8, 1)
+optimizer = torch.optim.Adam([*rnn.parameters(), *head.parameters()])
+h = None
+for _ in range(3):
+    out, h = rnn(torch.randn(4, 5, 3), h)
+    h = h.detach()
+    value = head(out[:, -1])
+    target = value.detach() * 0.9 + 1.0
+    loss = ((value - target) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+            runs=True,
+        ),
+    )
+
+
+def _starved(subject: Subject) -> frozenset[int]:
+    """The components whose weights should train and received no gradient, by id."""
+    if subject.trace is None:
+        return frozenset()
+    call = subject.crash.call if subject.crash is not None else None
+    in_backward = call is not None and call.name == "torch.Tensor.backward"
+    if in_backward and call is not None and (not call.inputs or call.inputs[0].requires_grad is not False):
+        return frozenset()
+    if not in_backward and (subject.crash is not None or not subject.trace.steps):
+        return frozenset()
+    return frozenset(
+        parameter.component
+        for parameter in subject.network.parameters
+        if parameter.component is not None
+        and parameter.trainable
+        and parameter.gradient is None
+        and not parameter.update
+        and (in_backward or parameter.optimized)
+    )
+
+
+def _way(subject: Subject, end: Call, starved: frozenset[int]) -> list[Call]:
+    """The calls between weights without gradient and the end, where every way from the weights is cut."""
+    behind = upstream(subject.network, end)
+    known = sorted(behind.values(), key=lambda call: call.id if call is not end else 1 << 60)
+    touched: set[int] = set()
+    for call in known:
+        if call.component in starved or any(value.producer in touched for value in call.inputs):
+            touched.add(call.id)
+    return [call for call in known if call.id in touched]
+
+
+def _cuts(call: Call) -> bool:
+    return bool(call.inputs) and call.inputs[0].requires_grad is True
+
+
+def _short(subject: Subject, call: Call) -> str:
+    name = call.name.rpartition(".")[2]
+    return ".data" if name == "data" else f"{name}()"
+
+
+def _taken_out(subject: Subject, sites: list[Site | None]) -> tuple[Edit, ...] | None:
+    """Edits that leave what stands inside the calls at the sites; nested ones are taken out together."""
+    source = subject.source
+    nodes = {}
+    for site in dict.fromkeys(sites):
+        node = subject.node(site)
+        if site is None or node is None:
+            return None
+        nodes[site] = node
+    edits: list[Edit] = []
+    inside: set[Site] = set()
+    for site in sorted(nodes, key=lambda place: (place.line, place.column, -place.end_line, -place.end_column)):
+        if site in inside:
+            continue
+        kept: ast.expr | None = _inner(nodes[site])
+        while kept is not None and source.site(kept) in nodes:
+            inside.add(source.site(kept))
+            kept = _inner(nodes[source.site(kept)])
+        if kept is None:
+            return None
+        edits.append(_unwrapped(subject, nodes[site], site, kept))
+    return tuple(edits)
+
+
+def _inner(node: ast.AST) -> ast.expr | None:
+    """What a cutting expression was applied to."""
+    if isinstance(node, ast.Attribute):
+        return node.value
+    if not isinstance(node, ast.Call):
+        return None
+    if isinstance(node.func, ast.Attribute) and node.func.attr in ("detach", "item", "numpy", "tolist", "requires_grad_"):
+        return node.func.value
+    return node.args[0] if node.args and not isinstance(node.args[0], ast.Starred) else None
+
+
+def _unwrapped(subject: Subject, node: ast.AST, site: Site, kept: ast.expr) -> Edit:
+    source = subject.source
+    statement = source.statement_of(node)
+    if isinstance(statement, ast.Expr) and statement.value is node:
+        return Delete(source.site(statement))
+    if isinstance(statement, ast.Assign) and statement.value is node and len(statement.targets) == 1:
+        target = statement.targets[0]
+        if isinstance(kept, (ast.Name, ast.Attribute)) and ast.unparse(target) == ast.unparse(kept):
+            return Delete(source.site(statement))
+    return Unwrap(site, source.site(kept))
+
+
+def _flags(subject: Subject, edits: tuple[Edit, ...]) -> Iterator[Edit]:
+    """Statements that set `requires_grad` on what a loss is called: they would be refused on a value with a past."""
+    source = subject.source
+    called: set[str] = set()
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
+            called.add(ast.unparse(node.func.value))
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
+            target = node.targets[0]
+            if target.attr == "requires_grad" and ast.unparse(target.value) in called:
+                yield Delete(source.site(node))
