@@ -173,13 +173,13 @@ def _unexplained(trace: Trace, results: tuple[FindingResult, ...]) -> Iterator[F
     explained = any(result.finding.symptom is Symptom.CRASH for result in results)
     if crash is None or explained or trace.outcome is not RunOutcome.CRASHED:
         return
-    said = crash.message.strip().splitlines() or [""]
+    said = ": ".join([crash.kind, *crash.message.strip().splitlines()[:1]])
     finding = Finding(
         UNEXPLAINED_CODE,
         UNEXPLAINED_RULE,
         Family.OPINIONATED,
         crash.site or Site(1, 1, 1, 1),
-        f"the program crashes: {crash.kind}: {said[0][:300]}",
+        f"the program crashes: {said[:300]}",
         Symptom.CRASH,
         confidence=1.0,
         cause="crash",

@@ -109,7 +109,7 @@ class Finder:
                 try:
                     raw, identity = read(file, folder=True)
                 except InputError as error:
-                    self.problem(str(error))
+                    self.problem(str(error).removeprefix("./"))
                     continue
                 if not any(framework in raw for framework in FRAMEWORKS) and not raw.startswith(UTF_16):
                     self.passed_over += 1

@@ -34,6 +34,8 @@ class Session:
         file = Path(arguments.config) if arguments.config else None
         if file is not None and not file.is_file():
             raise InputError(f"{file}: no such file. Check what you gave to --config.")
+        if arguments.output_file and not Path(arguments.output_file).absolute().parent.is_dir():
+            raise InputError(f"{arguments.output_file}: there is no such folder to write it into. Make it first.")
         self._by_folder = SettingsByFolder(self._overrides(), file, arguments.isolated)
         self.settings = self._by_folder.of(Path.cwd())
         if self.settings.baseline is not None:

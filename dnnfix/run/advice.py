@@ -5,7 +5,7 @@ from __future__ import annotations
 from dnnfix.records import RunOutcome, Trace
 
 _ADVICE = {
-    RunOutcome.EXITED: "give what it asks for with --arguments, or take the exit out of the way",
+    RunOutcome.EXITED: "if it asks for arguments, give them with --arguments; else take the exit out",
     RunOutcome.TIMEOUT: "a longer --budget gives each run a third of it; less data before the first step is quicker",
     RunOutcome.OUT_OF_MEMORY: "let it start with a smaller network or with less data",
     RunOutcome.ENVIRONMENT: "--python names the interpreter that has what the program needs",

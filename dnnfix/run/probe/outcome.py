@@ -68,6 +68,8 @@ def _environmental(error: BaseException) -> Optional[Ending]:
         return OUT_OF_MEMORY, message or "MemoryError"
     if _NO_GPU.search(message):
         return NEEDS_GPU, message
+    if isinstance(error, ImportError) and _PART_OF_PACKAGE in message:
+        return ENVIRONMENT, "this is a module of a package, which other programs run; give one that imports it"
     if _NO_DISPLAY.search(message):
         return ENVIRONMENT, "there is no display to open a window on: %s" % message
     if isinstance(error, BlockingIOError) and error.errno == errno.EAGAIN or _NO_THREAD.search(message):
@@ -118,6 +120,7 @@ _NO_GPU = re.compile(
     r"|Attempting to deserialize object on a CUDA device|CUDA-capable device|NVML|Invalid device .*cuda",
     re.IGNORECASE,
 )
+_PART_OF_PACKAGE = "attempted relative import with no known parent package"
 _NO_DISPLAY = re.compile(
     r"no display name and no \$DISPLAY|couldn't connect to display|[Cc]annot (?:open|connect to) display"
     r"|Cannot load backend .* interactive framework|No available video device"

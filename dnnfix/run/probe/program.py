@@ -107,6 +107,6 @@ def _settle(ended: str, detail: str, hooks: List[Any]) -> Tuple[str, str]:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError):
+        except Exception:  # the program may have closed it, or put anything or nothing in its place
             continue
     return ended, detail
