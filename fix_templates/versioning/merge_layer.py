@@ -123,9 +123,9 @@ left = Sequential()
 left.add(Dense(32, input_dim=784))
 right = Sequential()
 right.add(Dense(32, input_dim=784))
-merged = Add()([left.output, right.output])
+merged = Add()([left.outputs[0], right.outputs[0]])
 merged = Dense(10, activation="softmax")(merged)
-model = Model(inputs=[left.input, right.input], outputs=merged)
+model = Model(inputs=[left.inputs[0], right.inputs[0]], outputs=merged)
 model.compile(optimizer="rmsprop", loss="categorical_crossentropy")
 """,
         ),
@@ -241,7 +241,7 @@ def _functional(subject: Subject, call: ast.Call, layer: str, branches: list[str
     adds = [(s, _layer_of(s, model)) for s in block if s is not first and _layer_of(s, model) is not None]
     if len(begun) != 1 or any(block.index(s) < block.index(first) for s, _ in adds) or not adds:
         return None
-    joined = f"{layer}([{', '.join(f'{b}.output' for b in branches)}])"
+    joined = f"{layer}([{', '.join(f'{b}.outputs[0]' for b in branches)}])"
     edits: list[Edit] = [Delete(source.site(begun[0]))]
     if statement is first:
         edits.append(Replace(source.site(first), f"{local} = {joined}"))
@@ -250,7 +250,7 @@ def _functional(subject: Subject, call: ast.Call, layer: str, branches: list[str
     for add, inner in adds:
         if inner is not None:
             edits.append(Replace(source.site(add), f"{local} = {source.segment(source.site(inner))}({local})"))
-    inputs = ", ".join(f"{b}.input" for b in branches)
+    inputs = ", ".join(f"{b}.inputs[0]" for b in branches)
     made, imported = _model(subject)
     edits.append(InsertAfter(source.site(adds[-1][0]), f"{model} = {made}(inputs=[{inputs}], outputs={local})"))
     return [*edits, *imported]
