@@ -103,7 +103,7 @@ class LossUse:
         target, shape = self.target, self.prediction.shape
         if target is None or target.shape is None or shape is None or not whole(target) or len(shape) < 2:
             return False
-        if target.low is not None and target.low < 0:
+        if target.low is not None and target.low < 0 or (target.shape[:1] != shape[:1] and None not in (*target.shape[:1], shape[0])):
             return False
         if len(target.shape) == len(shape) - 1:
             return True

@@ -237,6 +237,8 @@ def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
     for use in loss_uses(subject):
         if use.facts.prediction is not Prediction.PROBABILITIES or use.facts.task not in (Task.LABELS, Task.CLASSES):
             continue
+        if "entropy" not in use.name.lower() and use.name != "BCELoss":
+            continue
         bare = use.activation is None or use.activation.facts.linear
         if not use.plain and not (bare and use.leaves_unit_range):
             continue

@@ -48,7 +48,7 @@ class UnguardedDivision(FixTemplate):
             if spoilt and zero and call.site is not None and not call.site.path:
                 yield self.finding(
                     call.site,
-                    symptom=Symptom.NON_FINITE if trace is not None and trace.steps else Symptom.VIOLATION,
+                    symptom=Symptom.NON_FINITE if trace is not None and len(trace.steps) > 1 else Symptom.VIOLATION,
                     confidence=0.85,
                     evidence={"divisor": extent(divisor), "shape": divisor.shape},
                 )

@@ -31,7 +31,7 @@ from dnnfix.api import (
 
 
 class UnguardedLogarithm(FixTemplate):
-    """`log` is applied to a softmax, a sigmoid or another value that reaches 0.
+    """`log` is written around a softmax or sigmoid, or met a value that was 0 in the run.
 
     In float32 a softmax is exactly 0 for scores about 104 below the largest, a sigmoid for scores below -104, and one
     minus a sigmoid already for scores above 17. The logarithm is then minus infinity, and the gradient not a number.
@@ -60,7 +60,7 @@ class UnguardedLogarithm(FixTemplate):
             if not _is_logarithm(call) or site is None or site.path or site in told:
                 continue
             within = _of_activation(subject, call)
-            if site not in observed and within is None:
+            if site not in observed and (within is None or not _written_around(subject, call, within[0])):
                 continue
             told.add(site)
             what = f"a {within[1].name}, which can be 0" if within is not None else "a value that can be 0"
@@ -68,7 +68,7 @@ class UnguardedLogarithm(FixTemplate):
                 what = f"{'a ' + within[1].name if within is not None else 'a value'} that was 0 in the run"
             yield self.finding(
                 site,
-                symptom=Symptom.NON_FINITE if site in observed and steps else Symptom.VIOLATION,
+                symptom=Symptom.NON_FINITE if site in observed and len(steps) > 1 else Symptom.VIOLATION,
                 confidence=0.95 if site in observed else 0.7,
                 evidence={"seen not finite": site in observed, "of": within[1].name if within is not None else None},
                 what=what,
@@ -165,19 +165,29 @@ loss.backward()
 import tensorflow as tf
 
 x = tf.random.normal((4, 3))
-p = tf.nn.softmax(x)
-loss = -tf.reduce_mean(tf.math.log(p))
+loss = -tf.reduce_mean(tf.math.log(tf.nn.softmax(x)))
 """,
             after="""\
 import tensorflow as tf
 
 x = tf.random.normal((4, 3))
-p = tf.nn.softmax(x)
-loss = -tf.reduce_mean(tf.math.log(p + 1e-12))
+loss = -tf.reduce_mean(tf.nn.log_softmax(x))
 """,
         ),
     )
     rejects = (
+        Reject(
+            "probability that never was 0",
+            """\
+import torch
+from torch import nn
+judge = nn.Sequential(nn.Linear(3, 1), nn.Sigmoid())
+p = judge(torch.rand(5, 3))
+loss = -torch.log(p).mean()
+loss.backward()
+""",
+            runs=True,
+        ),
         Reject(
             "guarded logarithm",
             """\
@@ -227,9 +237,15 @@ def _of_activation(subject: Subject, call: Call) -> tuple[Call, ActivationUse] |
     use = activation_of(maker) if maker is not None else None
     if maker is None or use is None or not use.facts.probabilities or use.as_argument is not None:
         return None
-    if call.phase == "eval" or call.inputs[0].requires_grad is False or not _trains(subject):
-        return None
     return maker, use
+
+
+def _written_around(subject: Subject, call: Call, maker: Call) -> bool:
+    """Whether the logarithm is written around the activation, where one function does both, and trains something."""
+    inner = input_expression(subject, call)
+    if inner is None or inner is not subject.call_node(maker):
+        return False
+    return call.phase != "eval" and call.inputs[0].requires_grad is not False and _trains(subject)
 
 
 def _trains(subject: Subject) -> bool:
@@ -243,7 +259,7 @@ def _joined(subject: Subject, node: ast.Call, maker: Call, use: ActivationUse) -
     source = subject.source
     given = subject.call_node(maker)
     inside = given is not None and any(given is part for part in (*node.args, getattr(node.func, "value", None)))
-    if given is None or not inside or maker.made_at is not None or not maker.name.startswith("torch."):
+    if given is None or not inside or maker.made_at is not None:
         return None
     if use.name == "softmax":
         named = rename(subject, given.func, maker.name.rpartition(".")[0] + ".log_softmax")
@@ -254,7 +270,7 @@ def _joined(subject: Subject, node: ast.Call, maker: Call, use: ActivationUse) -
         text = source.segment(whole)
         kept = text[len(source.segment(function)) :]
         return (Replace(source.site(node), named[0].code + kept), *named[1:])
-    if use.name == "sigmoid":
+    if use.name == "sigmoid" and maker.name.startswith("torch."):
         scores = input_expression(subject, maker)
         if scores is None:
             return None
