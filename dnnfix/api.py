@@ -37,6 +37,7 @@ from dnnfix.detect.dtypes import cast_expression, cast_where_made, cast_where_us
 from dnnfix.detect.graph import (
     attributes_of,
     bound_in,
+    held_by,
     holds_tensor,
     imported,
     is_display,

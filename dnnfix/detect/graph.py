@@ -229,3 +229,21 @@ def loss_ends(subject: Subject) -> list[Call]:
 
 def _stands_at(call: Call, places: list[Site]) -> bool:
     return call.site is not None and any(place.encloses(call.site) for place in places)
+
+
+def held_by(source: Source, made: Site) -> ast.expr | None:
+    """The name or attribute that is assigned what the constructor call at `made` gives, directly or moved or cast."""
+    node = source.node_at(made) if not made.path else None
+    if node is None:
+        return None
+    statement = source.statement_of(node)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    target, value = statement.targets[0], statement.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        for one, given in zip(target.elts, value.elts, strict=True):
+            if source.constructor(given) is node and isinstance(one, ast.Name | ast.Attribute):
+                return one
+        return None
+    own = source.constructor(value) is node
+    return target if own and isinstance(target, ast.Name | ast.Attribute) else None
