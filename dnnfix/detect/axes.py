@@ -237,7 +237,7 @@ def sibling_inputs(subject: Subject, node: ast.expr) -> tuple[ast.expr, ...]:
     """The expressions that hand data to the same model, `node` itself first.
 
     For Keras the first arguments of `fit`, `evaluate`, `predict` and the first half of `validation_data`; for torch the
-    first arguments of all calls of the same thing. Calls that went well before the crash are left out.
+    first arguments of all calls of the same thing. Calls that went well before a crash are left out.
     """
     found = [node]
     call = _call_around(subject, node)
@@ -288,7 +288,7 @@ def _same_callee(call: ast.Call, other: ast.Call) -> bool:
 
 def _went_well(subject: Subject, node: ast.Call) -> bool:
     site, crash = subject.source.site(node), subject.crash
-    if crash is not None and any(frame.site == site for frame in crash.frames):
+    if crash is None or any(frame.site == site for frame in crash.frames):
         return False
     return any(call.site == site for call in subject.network.calls if subject.network.known_from == "trace")
 

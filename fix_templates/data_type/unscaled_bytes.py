@@ -1,0 +1,301 @@
+"""Images of bytes, 0 to 255, go into the network as they are."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Call,
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    Reject,
+    Subject,
+    Symptom,
+    Value,
+    change_data,
+    first_argument,
+    layer_facts,
+    sibling_inputs,
+    through,
+)
+
+FLAT_IMAGES = frozenset({784, 1024, 3072, 4096, 12288})
+"""Lengths of the flattened images of the usual small data sets (28², 32², 3x32², 64², 3x64²)."""
+
+LEAST_HIGH, MOST_HIGH = 128, 255
+"""Largest value of images of bytes: it is above one half of the range, or the images are nearly black."""
+
+LEAST_VALUES = 32
+"""Fewest different values of a photo or a drawing with grey edges; below it the numbers are counts or categories."""
+
+LEARNED = 0.5
+"""A skill (1 for perfect, about 0 for guessing) from which on a network cannot be said not to learn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """Unscaled images: the layer that takes them first, what came, and the expression that hands them over."""
+
+    call: Call
+    value: Value
+    node: ast.expr
+
+
+class UnscaledBytes(FixTemplate):
+    """Images of bytes, 0 to 255, go into the network as they are.
+
+    Weights are initialized for inputs of about unit size. Inputs a hundred times larger make the first outputs and
+    gradients that much larger: training starts with a huge loss, is unstable, or ends early with dead units.
+
+    Fix safety: unsafe. The network is trained on other numbers; images that it predicts later have to be scaled too.
+
+    References: the tutorials of Keras and torchvision (`x / 255`, `ToTensor`), LeCun et al., Efficient BackProp (1998).
+    """
+
+    code = "DNF606"
+    name = "unscaled-bytes"
+    family = Family.DATA_TYPE
+    fix_pattern = FixPattern.DATA_WRANGLING
+    message = "images from {low:g} to {high:g} go unscaled into {layer}"
+    needs_run = True
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        found = _bytes(subject)
+        if found is None:
+            return
+        yield self.finding(
+            subject.source.site(found.node),
+            symptom=Symptom.NOT_LEARNING if _learns_little(subject) else Symptom.VIOLATION,
+            confidence=0.7,
+            evidence={"low": found.value.low, "high": found.value.high, "shape": list(found.value.shape or ())},
+            low=found.value.low,
+            high=found.value.high,
+            layer=found.call.name.rpartition(".")[2],
+        )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        found = _bytes(subject)
+        if found is None:
+            yield Decline("the images are not handed over at one place")
+            return
+        nodes = sibling_inputs(subject, found.node) if found.call.name.startswith("keras.") else _torch_uses(subject, found)
+        edits = change_data(subject, nodes, "", " / 255.0")
+        yield self.candidate(finding, "Scale the images to [0, 1]", *edits, prior=0.8)
+
+    examples = (
+        Example(
+            "Keras images into a convolution",
+            before="""\
+import numpy as np
+import keras
+from keras import layers
+
+x = np.random.default_rng(0).integers(0, 256, (24, 8, 8, 1))
+y = np.arange(24) % 3
+model = keras.Sequential([keras.Input((8, 8, 1)), layers.Conv2D(4, 3), layers.Flatten(), layers.Dense(3)])
+model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+model.fit(x, y, epochs=1, verbose=0)
+model.evaluate(x, y, verbose=0)
+""",
+            after="""\
+import numpy as np
+import keras
+from keras import layers
+
+x = np.random.default_rng(0).integers(0, 256, (24, 8, 8, 1))
+y = np.arange(24) % 3
+model = keras.Sequential([keras.Input((8, 8, 1)), layers.Conv2D(4, 3), layers.Flatten(), layers.Dense(3)])
+model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+x = x / 255.0
+model.fit(x, y, epochs=1, verbose=0)
+model.evaluate(x, y, verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "Keras images, flattened by the network",
+            before="""\
+import numpy as np
+import keras
+
+pictures = np.random.default_rng(0).integers(0, 256, (30, 12, 12)).astype("uint8")
+classes = np.eye(2)[np.arange(30) % 2]
+model = keras.Sequential([keras.Input((12, 12)), keras.layers.Flatten(), keras.layers.Dense(2, activation="softmax")])
+model.compile(optimizer="sgd", loss="categorical_crossentropy")
+model.fit(pictures, classes, verbose=0)
+""",
+            after="""\
+import numpy as np
+import keras
+
+pictures = np.random.default_rng(0).integers(0, 256, (30, 12, 12)).astype("uint8")
+classes = np.eye(2)[np.arange(30) % 2]
+model = keras.Sequential([keras.Input((12, 12)), keras.layers.Flatten(), keras.layers.Dense(2, activation="softmax")])
+model.compile(optimizer="sgd", loss="categorical_crossentropy")
+model.fit(pictures / 255.0, classes, verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "torch images of bytes",
+            before="""\
+import torch
+from torch import nn
+
+images = torch.randint(0, 256, (16, 3, 8, 8)).float()
+labels = torch.arange(16) % 2
+net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 2))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for _ in range(3):
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(net(images), labels)
+    loss.backward()
+    optimizer.step()
+""",
+            after="""\
+import torch
+from torch import nn
+
+images = torch.randint(0, 256, (16, 3, 8, 8)).float()
+labels = torch.arange(16) % 2
+net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 2))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for _ in range(3):
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(net(images / 255.0), labels)
+    loss.backward()
+    optimizer.step()
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "a network that scales its images",
+            """\
+import numpy as np
+import keras
+from keras import layers
+
+x = np.random.default_rng(0).integers(0, 256, (24, 8, 8, 1))
+model = keras.Sequential([keras.Input((8, 8, 1)), layers.Rescaling(1 / 255), layers.Flatten(), layers.Dense(1)])
+model.compile("adam", "mse")
+model.fit(x, np.arange(24) % 2, verbose=0)
+""",
+            runs=True,
+        ),
+        Reject(
+            "a table of whole numbers",
+            """\
+import torch
+from torch import nn
+
+ages = torch.randint(0, 200, (16, 8)).float()
+out = nn.Linear(8, 2)(ages)
+""",
+            runs=True,
+        ),
+        Reject(
+            "images that are scaled on the way in",
+            """\
+import torch
+from torch import nn
+
+images = torch.randint(0, 256, (16, 3, 8, 8))
+out = nn.Conv2d(3, 4, 3)(images / 255)
+""",
+            runs=True,
+        ),
+    )
+
+
+def _bytes(subject: Subject) -> Bytes | None:
+    """The unscaled images that a layer with weights takes first, in a program that trains."""
+    network = subject.network
+    if subject.trace is None or network.known_from != "trace" or subject.crash is not None:
+        return None
+    for call in network.calls:
+        facts = layer_facts(call)
+        if facts is None or facts.kind not in ("convolution", "linear") or not call.inputs:
+            continue
+        value = call.inputs[0]
+        maker = through(network, value)
+        if maker is not None or value.producer is None and value.origin != "data":
+            continue
+        value = _origin(subject, call)
+        keras = call.name.startswith("keras.")
+        if value is None or not _like_images(value, keras or facts.kind == "linear", facts.kind):
+            continue
+        node = subject.node(value.site) if keras else _given(subject, call)
+        if isinstance(node, ast.expr) and (not keras or _whole(subject, value)):
+            return Bytes(call, value, node)
+    return None
+
+
+def _origin(subject: Subject, call: Call) -> Value | None:
+    """The data itself, before it was flattened or moved on its way to the layer."""
+    value, network = call.inputs[0], subject.network
+    while value.producer is not None:
+        maker = network.producer(value)
+        if maker is None or not maker.inputs:
+            return None
+        value = maker.inputs[0]
+    return value if value.origin == "data" else None
+
+
+def _like_images(value: Value, may_be_flat: bool, kind: str) -> bool:
+    shape = value.shape
+    if shape is None or value.low is None or value.high is None or value.integral is not True:
+        return False
+    if value.low < 0 or not LEAST_HIGH < value.high <= MOST_HIGH:
+        return False
+    if value.distinct is not None and value.distinct < LEAST_VALUES:
+        return False
+    if len(shape) == 4:
+        return True
+    if len(shape) == 3:
+        return shape[1] == shape[2] or (shape[1] or 0) > 4 < (shape[2] or 0) and kind == "convolution"
+    return len(shape) == 2 and may_be_flat and shape[1] in FLAT_IMAGES
+
+
+def _whole(subject: Subject, value: Value) -> bool:
+    """Whether no layer of the model normalizes what comes in."""
+    names = [component.name.rpartition(".")[2] for component in subject.network.components]
+    return not {"Rescaling", "Normalization"} & set(names)
+
+
+def _given(subject: Subject, call: Call) -> ast.expr | None:
+    """The expression that hands the images to a torch model, outside of the model's own code."""
+    node = subject.node(call.site)
+    given = first_argument(node) if isinstance(node, ast.Call) else None
+    if given is None or subject.source.enclosing(given, ast.ClassDef) is None:
+        return given
+    owner = subject.source.enclosing(given, ast.ClassDef)
+    for other in subject.source.all_calls:
+        if not isinstance(other.func, ast.Name) or owner is None:
+            continue
+        made = subject.source.constructor(other.func)
+        if made is not None and isinstance(made.func, ast.Name) and made.func.id == owner.name:
+            return first_argument(other)
+    return None
+
+
+def _torch_uses(subject: Subject, found: Bytes) -> tuple[ast.expr, ...]:
+    """The images wherever the same model is called."""
+    parent = subject.source.parent(found.node)
+    if not isinstance(parent, ast.Call):
+        return (found.node,)
+    others = [call for call in subject.source.all_calls if ast.dump(call.func) == ast.dump(parent.func)]
+    return (found.node, *(given for call in others if (given := first_argument(call)) is not None and call is not parent))
+
+
+def _learns_little(subject: Subject) -> bool:
+    skills = [step.skill for step in subject.trace.steps if step.skill is not None] if subject.trace else []
+    return bool(skills) and max(skills[-3:]) < LEARNED
