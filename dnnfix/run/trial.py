@@ -192,10 +192,10 @@ class Trial:
             if len(reader.steps) >= budget.steps:
                 return (
                     RunOutcome.BUDGET,
-                    f"all {budget.steps} steps were done, and {budget.seconds:g} s were over after them",
+                    f"all {budget.steps} steps were done, and {round(budget.seconds, 1):g} s were over after them",
                 )
             return RunOutcome.TIMEOUT, (
-                f"{budget.seconds:g} s were over after {len(reader.steps)} optimizer steps{self._where()}{self._flood()}"
+                f"{round(budget.seconds, 1):g} s were over after {len(reader.steps)} optimizer steps{self._where()}{self._flood()}"
             )
         if reason in _BEYOND:
             outcome, words = _BEYOND[str(reason)]

@@ -49,6 +49,8 @@ Run = Callable[..., Trace]
         ("import tkinter; tkinter.Tk()", RunOutcome.ENVIRONMENT, "no display"),
         ("raise RuntimeError('Invalid DISPLAY variable: cannot connect to display')", RunOutcome.ENVIRONMENT, "display"),
         ("raise BlockingIOError(11, 'Resource temporarily unavailable')", RunOutcome.ENVIRONMENT, "no more processes"),
+        ("import getpass; getpass.getpass()", RunOutcome.NEEDS_INPUT, "password"),
+        ("breakpoint()\nx = 1", RunOutcome.NEEDS_INPUT, "debugger"),
         ("from . import helper", RunOutcome.ENVIRONMENT, "module of a package"),
         ("import sys; sys.stdout = sys.stderr = None", RunOutcome.FINISHED, ""),
         ("raise KeyboardInterrupt", RunOutcome.CRASHED, "KeyboardInterrupt"),

@@ -62,6 +62,10 @@ def _environmental(error: BaseException) -> Optional[Ending]:
     message = _message(error)
     if isinstance(error, quiet.NeedsInput):
         return NEEDS_INPUT, message
+    if isinstance(error, EOFError) and any(frame["file"] == "getpass.py" for frame in _raw_frames(error)):
+        return NEEDS_INPUT, "the program asks for a password"
+    if type(error).__name__ == "BdbQuit":
+        return NEEDS_INPUT, "the program stops in the debugger"
     if isinstance(error, ModuleNotFoundError) and _foreign(error):
         return ENVIRONMENT, missing_module(error)
     if isinstance(error, MemoryError) or _NO_MEMORY.search(message):

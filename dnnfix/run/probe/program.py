@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import io
 import os
 import resource
@@ -105,8 +106,6 @@ def _settle(ended: str, detail: str, hooks: List[Any]) -> Tuple[str, str]:
         if ended == outcome.FINISHED:
             ended, detail = outcome.report(error, hooks)
     for stream in (sys.stdout, sys.stderr):
-        try:
+        with contextlib.suppress(Exception):  # the program may have put anything or nothing in its place
             stream.flush()
-        except Exception:  # the program may have closed it, or put anything or nothing in its place
-            continue
     return ended, detail
