@@ -226,10 +226,9 @@ def _bytes(subject: Subject) -> Bytes | None:
         if facts is None or facts.kind not in ("convolution", "linear") or not call.inputs:
             continue
         value = call.inputs[0]
-        maker = through(network, value)
-        if maker is not None or value.producer is None and value.origin != "data":
+        if through(network, value) is not None or (value.producer is None and value.origin != "data"):
             continue
-        value = _origin(subject, call)
+        value = _measured(subject, call)
         keras = call.name.startswith("keras.")
         if value is None or not _like_images(value, keras or facts.kind == "linear", facts.kind):
             continue
@@ -239,15 +238,13 @@ def _bytes(subject: Subject) -> Bytes | None:
     return None
 
 
-def _origin(subject: Subject, call: Call) -> Value | None:
-    """The data itself, before it was flattened or moved on its way to the layer."""
-    value, network = call.inputs[0], subject.network
-    while value.producer is not None:
-        maker = network.producer(value)
-        if maker is None or not maker.inputs:
-            return None
-        value = maker.inputs[0]
-    return value if value.origin == "data" else None
+def _measured(subject: Subject, call: Call) -> Value | None:
+    """The input as it was last measured, before it was flattened or cast on its way to the layer."""
+    value: Value | None = call.inputs[0]
+    while value is not None and value.low is None:
+        maker = subject.network.producer(value)
+        value = maker.inputs[0] if maker is not None and maker.inputs else None
+    return value
 
 
 def _like_images(value: Value, may_be_flat: bool, kind: str) -> bool:
