@@ -46,6 +46,7 @@ from dnnfix.detect.graph import (
     last_of_setup,
     loss_ends,
     method,
+    next_use,
     read_again,
     run_by,
     torch_modules,

@@ -76,24 +76,68 @@ def _names(target: ast.expr) -> set[str]:
 
 
 def read_again(source: Source, statement: ast.stmt, expr: ast.expr) -> bool:
-    """Whether what `expr` names is read after the statement before it gets another value.
+    """Whether what `expr` names is read after the statement before it surely gets another value; loops go round."""
+    if next_use(source, statement, expr, rounds=True)[0]:
+        return True
+    return isinstance(expr, ast.Attribute | ast.Subscript)
 
-    Follows the text of the function, and goes round a loop that holds the statement.
+
+def next_use(
+    source: Source, statement: ast.stmt, expr: ast.expr, rounds: bool = False
+) -> tuple[ast.stmt | None, ast.stmt | None]:
+    """The statement that first reads what `expr` names after `statement`, and the one that gives it another value.
+
+    At most one of them is there. With `rounds`, a loop that holds the statement is followed back to its start as well.
     """
     written = _plain(expr)
-    where = source.enclosing(statement, ast.FunctionDef, ast.AsyncFunctionDef) or source.tree
-    loop = source.enclosing(statement, ast.For, ast.While, ast.AsyncFor)
-    end = source.site(statement).end_line
-    for later in _statements(where):
-        if later.lineno > end and _mentions(later, written) is not None:
-            return bool(_mentions(later, written))
-    if loop is None or (isinstance(loop, ast.For) and _mentions(loop.target, written) is False):
-        return isinstance(expr, (ast.Attribute, ast.Subscript))
-    return any(_mentions(node, written) for node in _statements(loop) if node is not statement)
+    where: ast.AST = source.enclosing(statement, ast.FunctionDef, ast.AsyncFunctionDef) or source.tree
+    blocks = _blocks(source, statement, where)
+    after = [each for each in _statements(where) if each.lineno > (statement.end_lineno or 0)]
+    found = _first_use(source, after, written, blocks)
+    loop = source.enclosing(statement, ast.For, ast.While) if rounds and found[0] is None else None
+    while loop is not None and loop in list(ast.walk(where)):
+        again = _first_use(source, list(_statements(loop)), written, blocks)
+        if again[0] is not None and again[0] is not statement:
+            return again
+        loop = source.enclosing(loop, ast.For, ast.While)
+    return found
+
+
+def _first_use(
+    source: Source, statements: list[ast.stmt], written: str, blocks: list[ast.AST]
+) -> tuple[ast.stmt | None, ast.stmt | None]:
+    for each in statements:
+        mentioned = _mentions(each, written)
+        if mentioned:
+            return each, None
+        if mentioned is False and _surely_runs(source, each, blocks):
+            return None, each
+    return None, None
+
+
+def _surely_runs(source: Source, statement: ast.stmt, blocks: list[ast.AST]) -> bool:
+    """Whether a later statement is no matter of a condition, seen from the blocks that an earlier one stands in."""
+    above = source.parent(statement)
+    while isinstance(above, ast.For | ast.With) and above not in blocks:
+        above = source.parent(above)
+    if isinstance(above, ast.If | ast.Try) and above in blocks:
+        return False
+    return above in blocks
+
+
+def _blocks(source: Source, statement: ast.stmt, where: ast.AST) -> list[ast.AST]:
+    found: list[ast.AST] = []
+    above = source.parent(statement)
+    while above is not None:
+        found.append(above)
+        if above is where:
+            break
+        above = source.parent(above)
+    return found
 
 
 def _statements(where: ast.AST) -> Iterator[ast.stmt]:
-    """The statements under a node in source order; of a compound one, its header only counts with its body's."""
+    """The statements under a node in source order; each stands for itself, without the bodies it has."""
     found = [node for node in ast.walk(where) if isinstance(node, ast.stmt) and node is not where]
     yield from sorted(found, key=lambda node: (node.lineno, node.col_offset))
 
@@ -102,8 +146,8 @@ def _mentions(node: ast.AST, written: str) -> bool | None:
     """Whether a statement reads the thing (`True`), only gives it another value (`False`), or neither (`None`)."""
     found: bool | None = None
     for part in _own_parts(node):
-        if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)) and _plain(part) == written:
-            if isinstance(part.ctx, ast.Load):
+        if isinstance(part, ast.Name | ast.Attribute | ast.Subscript) and _plain(part) == written:
+            if isinstance(part.ctx, ast.Load) or isinstance(node, ast.AugAssign):
                 return True
             found = False
     return found

@@ -1,0 +1,278 @@
+"""What a layer gives is taken by nobody: the network goes on from before it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    Reject,
+    Replace,
+    Subject,
+    Symptom,
+    component_kind,
+    is_display,
+    keras_modules,
+    next_use,
+    torch_modules,
+)
+
+
+class LayerOutputUnused(FixTemplate):
+    """The output of a layer gets a name that nobody reads; a later layer takes an earlier tensor instead.
+
+    The layer is built, but it is no part of the network: nothing flows through it and nothing trains it. Most often the
+    name was mistyped, or a line was copied without changing what it takes.
+
+    Fix safety: unsafe. The network gets one more layer, which is the point.
+
+    References: keras.Model (functional API); torch.nn.Module.
+    """
+
+    code = "DNF401"
+    name = "layer-output-unused"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.NEURAL_CONNECTION
+    message = "the output of `{layer}` is named `{name}` and never read: the layer is no part of the network"
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for statement in _layer_calls(subject):
+            if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+                continue
+            target, call = statement.targets[0], statement.value
+            if not isinstance(target, ast.Name) or not isinstance(call, ast.Call) or target.id.startswith("_"):
+                continue
+            read, _ = next_use(subject.source, statement, target)
+            if read is not None or _leaves(subject, statement, target.id):
+                continue
+            yield self.finding(
+                subject.source.site(statement),
+                symptom=Symptom.VIOLATION,
+                confidence=0.9,
+                evidence={"name": target.id},
+                layer=subject.text(subject.source.site(call.func)).partition("(")[0],
+                name=target.id,
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        statement = subject.node(finding.site)
+        if not isinstance(statement, ast.Assign):
+            yield Decline("the layer's call is not in this file")
+            return
+        source, name = subject.source, str(finding.evidence["name"])
+        own = _given(statement)
+        _, rebound = next_use(source, statement, statement.targets[0])
+        later = [each for each in _layer_calls(subject) if each.lineno > statement.lineno and _together(subject, each, statement)]
+        title = f"Give the output of the layer, `{name}`, to the layer that follows"
+        following = _given(rebound) if isinstance(rebound, ast.Assign) and rebound in later else None
+        if following is not None:
+            yield self.candidate(finding, title, Replace(source.site(following), name), prior=0.9)
+            return
+        same = [g for each in later if (g := _given(each)) is not None and own is not None and g.id == own.id]
+        if same:
+            yield self.candidate(finding, title, Replace(source.site(same[0]), name), prior=0.85)
+            return
+        returned = next((each for each in _returns(subject, statement) if own is not None and each.id == own.id), None)
+        if returned is not None:
+            yield self.candidate(finding, f"Return `{name}`", Replace(source.site(returned), name), prior=0.7)
+            return
+        beside = _given(later[0]) if later else None
+        if own is None or beside is None or source.parent(later[0]) is not source.parent(statement):
+            yield Decline("no later layer takes what this one took, so where its output belongs cannot be told")
+            return
+        edits = (Replace(source.site(own), beside.id), Replace(source.site(beside), name))
+        yield self.candidate(finding, f"Put the layer before the next one, between `{beside.id}` and it", *edits, prior=0.4)
+
+    examples = (
+        Example(
+            "the last layer is passed over",
+            before="""\
+from keras.layers import Dense, Input
+from keras.models import Model
+
+inputs = Input(shape=(8,))
+h1 = Dense(16, activation="relu")(inputs)
+h2 = Dense(16, activation="relu")(h1)
+h3 = Dense(8, activation="relu")(h2)
+outputs = Dense(1)(h2)  # one value
+model = Model(inputs, outputs)
+""",
+            after="""\
+from keras.layers import Dense, Input
+from keras.models import Model
+
+inputs = Input(shape=(8,))
+h1 = Dense(16, activation="relu")(inputs)
+h2 = Dense(16, activation="relu")(h1)
+h3 = Dense(8, activation="relu")(h2)
+outputs = Dense(1)(h3)  # one value
+model = Model(inputs, outputs)
+""",
+        ),
+        Example(
+            "a layer takes the input again",
+            before="""\
+import tensorflow as tf
+
+def build(shape):
+    inputs = tf.keras.Input(shape)
+    x = tf.keras.layers.Conv2D(8, 3)(inputs)
+    x = tf.keras.layers.ReLU()(x)
+    x = tf.keras.layers.Conv2D(16, 3)(inputs)
+    x = tf.keras.layers.Flatten()(x)
+    return tf.keras.Model(inputs, tf.keras.layers.Dense(10)(x))
+""",
+            after="""\
+import tensorflow as tf
+
+def build(shape):
+    inputs = tf.keras.Input(shape)
+    x = tf.keras.layers.Conv2D(8, 3)(inputs)
+    x = tf.keras.layers.ReLU()(x)
+    x = tf.keras.layers.Conv2D(16, 3)(x)
+    x = tf.keras.layers.Flatten()(x)
+    return tf.keras.Model(inputs, tf.keras.layers.Dense(10)(x))
+""",
+        ),
+        Example(
+            "forward goes on from before the layer",
+            before="""\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 16)
+        self.fc2 = nn.Linear(16, 16)
+        self.out = nn.Linear(16, 3)
+
+    def forward(self, x):
+        a = torch.relu(self.fc1(x))
+        b = self.fc2(a)
+        return self.out(a)
+""",
+            after="""\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 16)
+        self.fc2 = nn.Linear(16, 16)
+        self.out = nn.Linear(16, 3)
+
+    def forward(self, x):
+        a = torch.relu(self.fc1(x))
+        b = self.fc2(a)
+        return self.out(b)
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "a skip connection and two heads",
+            """\
+from keras import layers, Model, Input
+
+inputs = Input((8,))
+x = layers.Dense(8)(inputs)
+y = layers.Dense(8)(x)
+z = layers.Add()([x, y])
+first = layers.Dense(2)(z)
+second = layers.Dense(3)(z)
+model = Model(inputs, [first, second])
+""",
+        ),
+        Reject(
+            "a branch that is taken on a condition, and a loop",
+            """\
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, deep):
+        super().__init__()
+        self.deep = deep
+        self.a = nn.Linear(4, 4)
+        self.b = nn.Linear(4, 4)
+
+    def forward(self, x):
+        h = self.a(x)
+        if self.deep:
+            h = self.b(x)
+        for _ in range(3):
+            h = self.b(h)
+        return h
+""",
+        ),
+    )
+
+
+def _layer_calls(subject: Subject) -> list[ast.Assign | ast.Return]:
+    """The assignments and returns whose value is the call of a layer on a named tensor, in source order."""
+    source = subject.source
+    owners = (*torch_modules(source), *keras_modules(source))
+    found: list[ast.Assign | ast.Return] = []
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.Assign | ast.Return) or not isinstance(node.value, ast.Call):
+            continue
+        call = node.value
+        made = call.func if isinstance(call.func, ast.Call) else None
+        if made is None and isinstance(call.func, ast.Attribute) and source.enclosing(call, ast.ClassDef) in owners:
+            made = source.constructor(call.func)
+        name = source.qualified(made.func) if made is not None else None
+        known = name is not None and component_kind(name) == "layer" and _first(call) is not None
+        if known and not is_display(source, node):
+            found.append(node)
+    return sorted(found, key=lambda node: node.lineno)
+
+
+def _first(call: ast.Call) -> ast.Name | None:
+    return call.args[0] if call.args and isinstance(call.args[0], ast.Name) else None
+
+
+def _given(statement: ast.stmt | None) -> ast.Name | None:
+    """The tensor that the layer of an assignment or return is given."""
+    if isinstance(statement, (ast.Assign, ast.Return)) and isinstance(statement.value, ast.Call):
+        return _first(statement.value)
+    return None
+
+
+def _together(subject: Subject, one: ast.stmt, other: ast.stmt) -> bool:
+    return subject.source.enclosing(one, ast.FunctionDef) is subject.source.enclosing(other, ast.FunctionDef)
+
+
+def _leaves(subject: Subject, statement: ast.stmt, name: str) -> bool:
+    """Whether the name may be read elsewhere: a global that a function reads, a nested function, `locals()`."""
+    where = subject.source.enclosing(statement, ast.FunctionDef) or subject.source.tree
+    for node in ast.walk(where):
+        if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
+            return True
+        inner = ast.walk(node) if isinstance(node, (ast.FunctionDef, ast.Lambda)) and node is not where else ()
+        if any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in inner):
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("locals", "globals", "eval"):
+            return True
+    at_top = subject.source.parent(statement) is subject.source.tree
+    return at_top and not _has_reader(subject, statement)
+
+
+def _has_reader(subject: Subject, statement: ast.stmt) -> bool:
+    """Whether a model is made after the statement: a snippet may end before it."""
+    models = ("keras.Model", "keras.models.Model")
+    return any(call.lineno > statement.lineno for call in subject.source.calls(*models))
+
+
+def _returns(subject: Subject, statement: ast.stmt) -> Iterator[ast.Name]:
+    where = subject.source.enclosing(statement, ast.FunctionDef)
+    for node in ast.walk(where) if where is not None else ():
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Name) and node.lineno > statement.lineno:
+            yield node.value
