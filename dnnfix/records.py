@@ -312,12 +312,16 @@ Edit: TypeAlias = (
 # --- Findings, candidates, verdicts, patches ------------------------------------------------------------------------
 
 
+CRASH_CAUSE = "crash"
+"""The cause of findings that are rival explanations of one crash: at most one of them is right."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A fault located in a program, with its evidence.
 
     `evidence` holds plain JSON facts (shapes, dtypes, values, sites) that `propose` and the report read. `cause` groups
-    the findings that explain the same observation, such as one crash: a patch for one of them settles all.
+    findings: rival explanations of the crash (`CRASH_CAUSE`), or faults that one patch settles together (any other).
     """
 
     code: str

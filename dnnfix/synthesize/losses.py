@@ -163,7 +163,7 @@ def add_activation(subject: Subject, maker: Call, to: str, axis: int = 1) -> Edi
     if constructor is not None and added_by_statement(subject, constructor) is not None:
         return None
     node = subject.call_node(maker)
-    if node is None or node is constructor:
+    if node is None or constructor is None or source.constructor(node.func) is not constructor:
         return None
     before, after = function.split("{}")
     return (Wrap(source.site(node), before, after), *torch_import(subject))

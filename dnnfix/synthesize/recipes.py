@@ -147,6 +147,9 @@ def _bypass_layer(subject: Subject, call: Call) -> tuple[Edit, ...] | None:
     element = element_of(subject, constructor)
     if element is not None:
         return (DeleteElement(*element),)
+    named = _named_element(subject, constructor)
+    if named is not None:
+        return (named,)
     statement = added_by_statement(subject, constructor)
     if statement is not None:
         return (Delete(source.site(statement)),)
@@ -154,7 +157,7 @@ def _bypass_layer(subject: Subject, call: Call) -> tuple[Edit, ...] | None:
     if isinstance(parent, ast.Call) and parent.func is constructor:
         return _unwrap(subject, parent, method=False)
     node = subject.call_node(call)
-    if node is None:
+    if node is None or source.constructor(node.func) is not constructor:
         return None
     edits = _unwrap(subject, node, method=False)
     if edits is None:
@@ -163,6 +166,22 @@ def _bypass_layer(subject: Subject, call: Call) -> tuple[Edit, ...] | None:
     if isinstance(holder, ast.Assign) and holder.value is constructor and _used_once(subject, node.func):
         return (*edits, Delete(source.site(holder)))
     return edits
+
+
+def _named_element(subject: Subject, constructor: ast.Call) -> Edit | None:
+    """The edit that takes a layer with a name out of a container: `add_module("name", layer)`, `("name", layer)`."""
+    source = subject.source
+    parent = source.parent(constructor)
+    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and parent.func.attr == "add_module":
+        statement = source.parent(parent)
+        return Delete(source.site(statement)) if isinstance(statement, ast.Expr) else None
+    listed = source.parent(parent) if isinstance(parent, ast.Tuple) else None
+    if not isinstance(parent, ast.Tuple) or not isinstance(listed, ast.List) or len(parent.elts) != 2:
+        return None
+    ordered = source.parent(listed)
+    if isinstance(ordered, ast.Call) and source.qualified(ordered.func) == "collections.OrderedDict":
+        return DeleteElement(source.site(listed), listed.elts.index(parent))
+    return None
 
 
 def _used_once(subject: Subject, function: ast.expr) -> bool:

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from dnnfix.errors import EditError
 from dnnfix.records import (
+    CRASH_CAUSE,
     Finding,
     FindingOutcome,
     FindingResult,
@@ -297,12 +298,16 @@ def _patch(search: _Search, variant: Variant, result: Climb) -> Patch:
 
 
 def _result(search: _Search, finding: Finding, patches: list[Patch]) -> FindingResult:
-    """How a finding ended. A patch for another finding of the same cause settles it too."""
+    """How a finding ended. Where rival explanations of one crash exist, the one whose patch was accepted was right."""
     own = [p for p in patches if any(_same(finding, f) for f in p.candidate.findings)]
     accepted = [p for p in own if p.verdict is PatchVerdict.ACCEPTED]
     names = tuple(patch.id for patch in (*accepted, *(p for p in own if p not in accepted)))
     if accepted:
         return FindingResult(finding, FindingOutcome.REPAIRED, accepted[0].candidate.title, names)
+    rival = next((p for p in patches if p.verdict is PatchVerdict.ACCEPTED and _rivals(finding, p)), None)
+    if rival is not None:
+        reason = f"another explanation of the crash was proven: {rival.candidate.template}"
+        return FindingResult(finding, FindingOutcome.REJECTED, reason, names)
     proposals = search.proposals.get(finding.id)
     if proposals is not None and proposals.failed:
         return FindingResult(finding, FindingOutcome.FAILED, f"synthesize: {proposals.failed}", names)
@@ -320,9 +325,12 @@ def _result(search: _Search, finding: Finding, patches: list[Patch]) -> FindingR
     return FindingResult(finding, FindingOutcome.DECLINED, reason, names)
 
 
+def _rivals(finding: Finding, patch: Patch) -> bool:
+    return finding.cause == CRASH_CAUSE and any(other.cause == CRASH_CAUSE for other in patch.candidate.findings)
+
+
 def _same(finding: Finding, other: Finding) -> bool:
-    if finding.cause and finding.cause == other.cause:
+    """Whether two findings, one of them perhaps of an edited program, speak of the same fault."""
+    if finding.cause not in ("", CRASH_CAUSE) and finding.cause == other.cause:
         return True
     return finding.code == other.code and finding.site.line == other.site.line
-
-
