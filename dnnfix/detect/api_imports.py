@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dnnfix.detect.api_names import Target, Uses
+from dnnfix.detect.api_statements import Plan, spliced, within
 from dnnfix.detect.api_tables import Change
 from dnnfix.detect.versions import Hit
-from dnnfix.records import AddImport, Delete, Edit, Replace, Site
+from dnnfix.records import AddImport, Edit, Replace, Site
 
 GRAPHS = "programs of graphs and sessions have to be rewritten, or run under tf.compat.v1 with eager execution off"
 """Why programs of TensorFlow 1 are left alone; the data file says it of their names."""
 
-_FROM = re.compile(r"from\s+([\w.]+)")
 
 
 @dataclass
@@ -49,7 +48,7 @@ class Renames:
         module = statement.module or ""
         if not self._is_hot(module, *(alias.name for alias in statement.names)):
             return
-        plan = _Plan(module)
+        plan = Plan(module)
         targets = {alias: self.uses.target(f"{module}.{alias.name}") for alias in statement.names if alias.name != "*"}
         gone = any(target is not None and not target.deprecated for target in targets.values())
         for alias in statement.names:
@@ -69,7 +68,7 @@ class Renames:
         edits = [*plan.statement_edits(self.uses.source.segment(site), statement, site), *plan.uses]
         self._report(site, plan.targets, edits, plan.safe)
 
-    def _alias(self, statement: ast.ImportFrom, alias: ast.alias, plan: _Plan) -> None:
+    def _alias(self, statement: ast.ImportFrom, alias: ast.alias, plan: Plan) -> None:
         module = statement.module or ""
         local, written = alias.asname or alias.name, f"{module}.{alias.name}"
         target = self.uses.target(written)
@@ -102,7 +101,7 @@ class Renames:
             for name in used:
                 self._use(name, leaf, plan)
 
-    def _use(self, name: ast.Name, leaf: str, plan: _Plan) -> None:
+    def _use(self, name: ast.Name, leaf: str, plan: Plan) -> None:
         """Rename one use of an imported name, with the attribute that it is the root of where that changed too."""
         source = self.uses.source
         above = source.parent(name)
@@ -122,7 +121,7 @@ class Renames:
         return (there.final if there is not None else known) == target.final
 
     def _inlined(
-        self, alias: ast.alias, local: str, used: list[ast.Name], plan: _Plan, target: Target
+        self, alias: ast.alias, local: str, used: list[ast.Name], plan: Plan, target: Target
     ) -> bool:
         """Import what is used of a module that became a part of its package: `np_utils.to_categorical(…)`."""
         source = self.uses.source
@@ -158,11 +157,11 @@ class Renames:
             if not target.final:
                 self._decline(source.site(alias), target, site)
                 continue
-            start, _ = _within(source.site(alias), site, text)
+            start, _ = within(source.site(alias), site, text)
             edits.append((start, start + len(alias.name), target.final))
             targets.append(target)
         if edits:
-            replacement: list[Edit] = [Replace(site, _spliced(text, edits))]
+            replacement: list[Edit] = [Replace(site, spliced(text, edits))]
             self._report(site, targets, replacement, all(target.safe for target in targets))
 
     def _is_hot(self, *names: str) -> bool:
@@ -289,100 +288,6 @@ class Renames:
         )
 
 
-@dataclass
-class _Plan:
-    """What becomes of one `from module import …` statement."""
-
-    module: str
-    kept: dict[ast.alias, tuple[str, str]] = field(default_factory=dict)
-    """The module and text of each alias that stays, by alias."""
-    extra: dict[ast.alias, list[str]] = field(default_factory=dict)
-    targets: list[Target] = field(default_factory=list)
-    declined: list[tuple[Target, ast.alias]] = field(default_factory=list)
-    uses: list[Edit] = field(default_factory=list)
-    local: dict[str, str] = field(default_factory=dict)
-    safe: bool = True
-
-    def keep(self, alias: ast.alias, module: str, target: Target | None) -> None:
-        text = f"{alias.name} as {alias.asname}" if alias.asname else alias.name
-        self.kept[alias] = (module, text)
-        if target is not None and target.final:
-            self._changed(target)
-
-    def rename(self, alias: ast.alias, module: str, leaf: str, local: str, target: Target) -> None:
-        self.kept[alias] = (module, leaf if leaf == local else f"{leaf} as {local}")
-        self._changed(target)
-
-    def replace(self, alias: ast.alias, names: list[str], target: Target) -> None:
-        if names:
-            self.kept[alias] = (target.final, ", ".join(names))
-        self._changed(target)
-
-    def drop(self, alias: ast.alias, target: Target) -> None:
-        self.targets.append(target)
-
-    def _changed(self, target: Target) -> None:
-        self.targets.append(target)
-        self.safe = self.safe and target.safe
-
-    def statement_edits(self, text: str, statement: ast.ImportFrom, site: Site) -> list[Edit]:
-        """The statement with its module and names changed in place; names of other modules go on lines after it."""
-        groups: dict[str, list[ast.alias]] = {}
-        for alias in statement.names:
-            if alias in self.kept:
-                groups.setdefault(self.kept[alias][0], []).append(alias)
-        if not groups:
-            return [Delete(site)]
-        main = self.module if self.module in groups else max(groups, key=lambda module: len(groups[module]))
-        edits: list[tuple[int, int, str]] = []
-        match = _FROM.match(text)
-        if match is not None and main != self.module:
-            edits.append((*match.span(1), main))
-        places = [_alias_place(alias, site, text) for alias in statement.names]
-        stays = [alias in groups[main] for alias in statement.names]
-        last = max(index for index, stay in enumerate(stays) if stay)
-        for index, alias in enumerate(statement.names):
-            start, end = places[index]
-            if stays[index]:
-                if text[start:end] != self.kept[alias][1]:
-                    edits.append((start, end, self.kept[alias][1]))
-            elif index < last:
-                edits.append((start, places[index + 1][0], ""))
-        if last + 1 < len(stays):
-            edits.append((places[last][1], places[-1][1], ""))
-        lines = [_spliced(text, edits)]
-        for module, aliases in groups.items():
-            if module != main:
-                lines.append(f"from {module} import " + ", ".join(dict.fromkeys(self.kept[a][1] for a in aliases)))
-        new = "\n".join(lines)
-        return [Replace(site, new)] if new != text else []
-
-
-def _alias_place(alias: ast.alias, site: Site, text: str) -> tuple[int, int]:
-    start = _offset(alias.lineno, alias.col_offset + 1, site, text)
-    end = _offset(alias.end_lineno or alias.lineno, (alias.end_col_offset or 0) + 1, site, text)
-    return start, end
-
-
-def _within(inner: Site, outer: Site, text: str) -> tuple[int, int]:
-    return _offset(inner.line, inner.column, outer, text), _offset(inner.end_line, inner.end_column, outer, text)
-
-
-def _offset(line: int, column: int, outer: Site, text: str) -> int:
-    """The offset in the text of `outer` of a place of the program; import statements are ASCII wherever it matters."""
-    lines = text.split("\n")
-    before = sum(len(each) + 1 for each in lines[: line - outer.line])
-    return before + column - (outer.column if line == outer.line else 1)
-
-
-def _spliced(text: str, edits: list[tuple[int, int, str]]) -> str:
-    parts, at = [], 0
-    for start, end, new in sorted(edits):
-        parts += [text[at:start], new]
-        at = end
-    return "".join([*parts, text[at:]])
-
-
 def _said(change: Change, target: Target) -> str:
     """The finding in words."""
     kind = {"module": "module"}.get(change.kind, "name")
@@ -444,7 +349,7 @@ def replaced_import(uses: Uses, local: str, module: str = "", name: str = "") ->
         chosen = [alias for alias in statement.names if (alias.asname or alias.name) == local]
         if not chosen:
             continue
-        plan = _Plan(statement.module or "")
+        plan = Plan(statement.module or "")
         for alias in statement.names:
             moved = uses.target(f"{statement.module}.{alias.name}")
             if alias in chosen:

@@ -33,7 +33,6 @@ from dnnfix.records import (
     Symptom,
     Trace,
 )
-from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.template import FixTemplate
@@ -128,6 +127,8 @@ def _compatible(source: Source, own: Hit, others: list[Hit]) -> list[Hit]:
 
 
 def _applies(source: Source, hits: list[Hit]) -> bool:
+    from dnnfix.source.edits import apply_edits  # a scan that finds nothing has no use for it
+
     try:
         apply_edits(source, [edit for hit in hits for edit in hit.edits])
     except EditError:
