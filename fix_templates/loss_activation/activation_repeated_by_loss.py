@@ -215,6 +215,34 @@ model.compile(optimizer="adam", loss=keras.losses.SparseCategoricalCrossentropy(
 """,
         ),
         Example(
+            "modules with names",
+            before="""\
+import torch
+from torch import nn
+
+def build(inputs, classes):
+    model = nn.Sequential()
+    model.add_module("linear", nn.Linear(inputs, classes, bias=False))
+    model.add_module("softmax", nn.Softmax(dim=1))
+    return model
+
+net = build(6, 3)
+loss = nn.CrossEntropyLoss()(net(torch.rand(4, 6)), torch.tensor([0, 1, 2, 0]))
+""",
+            after="""\
+import torch
+from torch import nn
+
+def build(inputs, classes):
+    model = nn.Sequential()
+    model.add_module("linear", nn.Linear(inputs, classes, bias=False))
+    return model
+
+net = build(6, 3)
+loss = nn.CrossEntropyLoss()(net(torch.rand(4, 6)), torch.tensor([0, 1, 2, 0]))
+""",
+        ),
+        Example(
             "Keras loss told that it gets raw scores",
             before="""\
 import tensorflow as tf
@@ -267,6 +295,6 @@ def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
             continue
         if not activation.facts.probabilities or (activation.facts.rows_sum_to_one and use.width == 1):
             continue
-        site = maker.made_at if activation.as_argument or maker.site is None else maker.site
+        site = maker.made_at or maker.site
         if site is not None and not site.path:
             yield site, use

@@ -202,7 +202,7 @@ def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
             continue
         if target.requires_grad or (target.producer is not None and target.origin is None and _made(subject, use)):
             continue
-        site = maker.made_at if activation.as_argument or maker.site is None else maker.site
+        site = maker.made_at or maker.site
         if site is not None and not site.path and outside(target, facts.low, facts.high, share=0.05):
             yield site, use
 
