@@ -112,6 +112,26 @@ loss = nn.functional.cross_entropy(net(images.flatten(1)), labels)
             runs=True,
         ),
         Example(
+            "numbers in a row into a layer of one input",
+            before="""\
+import torch
+from torch import nn
+
+x = torch.linspace(-1, 1, 20)
+net = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
+y = net(x)
+""",
+            after="""\
+import torch
+from torch import nn
+
+x = torch.linspace(-1, 1, 20)
+net = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
+y = net(x.unsqueeze(1))
+""",
+            runs=True,
+        ),
+        Example(
             "flat rows into a convolution",
             before="""\
 import torch
@@ -221,6 +241,8 @@ def _wanted(came: Arrival) -> tuple[int | None, ...] | None:
     if came.wanted is not None:
         return came.wanted if not meets(shape, came.wanted) and None not in came.wanted[1:] else None
     stated = stated_input(came.call)
+    if came.is_keras and facts is not None and facts.kind == "linear" and len(shape) == 1:
+        return (None, 1)
     if came.is_keras or facts is None or stated is None or not shape:
         return None
     if facts.kind == "linear" and shape[-1] != stated:
@@ -247,6 +269,9 @@ def _changes(subject: Subject, came: Arrival, wanted: tuple[int | None, ...]) ->
         code = f"(1, {', '.join(str(size) for size in sizes)})"
         method = "reshape" if came.is_keras else "view"
         found.append(Change(f".{method}{code}", f"Give the sample the shape {sizes} and a batch axis", 0.7))
+    if sample == 1 and len(shape) == 1 and shape[0] > 1:
+        code = ".reshape(-1, 1)" if came.is_keras else ".unsqueeze(1)"
+        found.append(Change(code, "Make every number a sample of its own", 0.9))
     if sample == 1 and shape[0] == 1 and len(shape) == 2 and shape[1] > 1 and came.is_keras:
         target = fit_data(subject)[1]
         same = target is not None and target.value.shape == shape

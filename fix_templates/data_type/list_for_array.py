@@ -93,6 +93,8 @@ class ListForArray(FixTemplate):
             plain = value.dtype in ("list", "tuple")
             after = ")" if plain else ', dtype="float32")'
             inputs = index == 0 and _is_input(subject, given)
+            if inputs and len(value.shape or ()) == 1 and _not_built(subject):
+                after += ".reshape(-1, 1)"
             nodes = sibling_inputs(subject, given) if inputs else sibling_targets(subject, given)
             found += change_data(subject, nodes, f"{spelling.code}(", after)
         if refused:
@@ -276,3 +278,8 @@ def _into_keras(subject: Subject) -> list[tuple[ast.expr, Value]]:
 def _is_input(subject: Subject, node: ast.expr) -> bool:
     call = subject.crash.call if subject.crash is not None else None
     return call is not None and bool(call.inputs) and subject.node(call.inputs[0].site) is node
+
+
+def _not_built(subject: Subject) -> bool:
+    """Whether the model takes its input shape from the data: then a row of numbers has no axis for its features."""
+    return not any(call.phase == "symbolic" for call in subject.network.calls)

@@ -1,0 +1,378 @@
+"""The model is moved to a device and the batches that it is given are not."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    InsertBefore,
+    Reject,
+    Subject,
+    Symptom,
+)
+
+MOVERS = frozenset({"to", "cuda"})
+"""Tensor methods that move to a device."""
+
+ELSEWHERE = frozenset(
+    {"DataParallel", "DistributedDataParallel", "Accelerator", "set_default_device", "set_default_tensor_type", "collate_fn"}
+)
+"""Names of what moves batches by itself, or may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unmoved:
+    """A loop over batches whose model is on a device: the code that moves to it and the names to move."""
+
+    loop: ast.For
+    call: ast.Call
+    model: str
+    code: str
+    names: tuple[str, ...]
+
+
+class BatchOnOtherDevice(FixTemplate):
+    """The model is moved to a device and the batches that it is given are not.
+
+    Moving a model moves its weights. Batches come from the loader on the CPU and have to be moved too, each of them.
+    Where the device is a GPU the first layer fails; where it is the CPU, as on the machine of a test, nothing shows.
+
+    Fix safety: unsafe. The batches are on another device, and what is computed from them too; nothing changes on a
+    machine where the device is the CPU.
+
+    References: torch.Tensor.to, torch.nn.Module.to.
+    """
+
+    code = "DNF607"
+    name = "batch-on-other-device"
+    family = Family.DATA_TYPE
+    fix_pattern = FixPattern.DATA_TYPE
+    message = "{model} is moved by {code} and the batches that it gets here never are"
+    triggers = ("to", "cuda")
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for found in _unmoved(subject):
+            yield self.finding(
+                subject.source.site(found.call),
+                symptom=Symptom.VIOLATION if subject.ran else Symptom.NONE_OBSERVED,
+                confidence=0.8,
+                evidence={"batches": list(found.names), "moved": found.model},
+                model=found.model,
+                code=found.code,
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        for found in _unmoved(subject):
+            if subject.source.site(found.call) == finding.site:
+                left = ", ".join(found.names)
+                right = ", ".join(f"{name}{found.code}" for name in found.names)
+                edit = InsertBefore(subject.source.site(found.loop.body[0]), f"{left} = {right}")
+                yield self.candidate(finding, "Move every batch to the model's device", edit, prior=0.85)
+                return
+        yield Decline("the loop over the batches was not found")
+
+    examples = (
+        Example(
+            "batches that stay on the CPU",
+            before="""\
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader
+from data import dataset
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+net = nn.Linear(4, 2).to(device)
+criterion = nn.CrossEntropyLoss()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for inputs, labels in DataLoader(dataset, batch_size=8):
+    optimizer.zero_grad()
+    loss = criterion(net(inputs), labels)
+    loss.backward()
+    optimizer.step()
+""",
+            after="""\
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader
+from data import dataset
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+net = nn.Linear(4, 2).to(device)
+criterion = nn.CrossEntropyLoss()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for inputs, labels in DataLoader(dataset, batch_size=8):
+    inputs, labels = inputs.to(device), labels.to(device)
+    optimizer.zero_grad()
+    loss = criterion(net(inputs), labels)
+    loss.backward()
+    optimizer.step()
+""",
+        ),
+        Example(
+            "a model moved in place",
+            before="""\
+import torch
+from torch import nn
+from data import train_loader
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+model = Net()
+model.cuda()
+loss_fn = nn.MSELoss()
+for epoch in range(3):
+    for i, (x, y) in enumerate(train_loader):
+        out = model(x)
+        loss = loss_fn(out, y)
+        loss.backward()
+""",
+            after="""\
+import torch
+from torch import nn
+from data import train_loader
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+model = Net()
+model.cuda()
+loss_fn = nn.MSELoss()
+for epoch in range(3):
+    for i, (x, y) in enumerate(train_loader):
+        x, y = x.cuda(), y.cuda()
+        out = model(x)
+        loss = loss_fn(out, y)
+        loss.backward()
+""",
+        ),
+        Example(
+            "batches without labels",
+            before="""\
+import torch
+from torch import nn
+from data import batches
+
+encoder = nn.Sequential(nn.Linear(8, 2)).to("cuda")
+for batch in batches:
+    codes = encoder(batch)
+""",
+            after="""\
+import torch
+from torch import nn
+from data import batches
+
+encoder = nn.Sequential(nn.Linear(8, 2)).to("cuda")
+for batch in batches:
+    batch = batch.to("cuda")
+    codes = encoder(batch)
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "batches that are moved",
+            """\
+import torch
+from torch import nn
+from data import loader
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+net = nn.Linear(4, 2).to(device)
+for x, y in loader:
+    x = x.to(device)
+    loss = nn.functional.cross_entropy(net(x), y.to(device))
+""",
+        ),
+        Reject(
+            "a model that is only cast",
+            """\
+import torch
+from torch import nn
+from data import loader
+
+net = nn.Linear(4, 2).to(torch.float64)
+for x, y in loader:
+    loss = nn.functional.cross_entropy(net(x), y)
+""",
+        ),
+        Reject(
+            "batches moved by a function",
+            """\
+import torch
+from torch import nn
+from data import loader, prepare
+
+net = nn.Linear(4, 2).to("cuda")
+for batch in loader:
+    x, y = prepare(batch)
+    loss = nn.functional.cross_entropy(net(x), y)
+""",
+        ),
+        Reject(
+            "a model that moves what it gets",
+            """\
+import torch
+from torch import nn
+from data import loader
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.fc(x.to(self.fc.weight.device))
+
+
+net = Net().to("cuda")
+for x, y in loader:
+    out = net(x)
+""",
+        ),
+    )
+
+
+def _unmoved(subject: Subject) -> Iterator[Unmoved]:
+    if "torch" not in subject.source.frameworks or ELSEWHERE & subject.source.words:
+        return
+    moved = _moved_models(subject)
+    if not moved or _moves_within(subject):
+        return
+    for loop in ast.walk(subject.source.tree):
+        if isinstance(loop, ast.For) and not loop.orelse:
+            found = _in_loop(subject, loop, moved)
+            if found is not None:
+                yield found
+
+
+def _moved_models(subject: Subject) -> dict[str, str]:
+    """The models that are moved to a device, by name, with the code that moves to it."""
+    found: dict[str, str] = {}
+    for call in subject.source.all_calls:
+        code = _device_code(subject, call)
+        if code is None or not isinstance(call.func, ast.Attribute):
+            continue
+        statement = subject.source.statement_of(call)
+        if isinstance(call.func.value, ast.Name) and _is_model(subject, call.func.value):
+            found[call.func.value.id] = code
+        elif isinstance(statement, ast.Assign) and statement.value is call and isinstance(statement.targets[0], ast.Name):
+            if len(statement.targets) == 1 and _is_model(subject, statement.targets[0]):
+                found[statement.targets[0].id] = code
+    return found
+
+
+def _device_code(subject: Subject, call: ast.Call) -> str | None:
+    """The `.to(device)` or `.cuda()` of a call, where it moves to a device that may be a GPU."""
+    if not isinstance(call.func, ast.Attribute) or call.keywords or call.func.attr not in MOVERS:
+        return None
+    if call.func.attr == "cuda":
+        return ".cuda()" if not call.args else None
+    if len(call.args) != 1 or not _may_be_gpu(subject, call.args[0]):
+        return None
+    return f".to({subject.text(subject.source.site(call.args[0]))})"
+
+
+def _may_be_gpu(subject: Subject, node: ast.expr, depth: int = 4) -> bool:
+    """Whether the expression is known to be a device, and one of those that it may be is a GPU."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value.startswith(("cuda", "mps"))
+    if isinstance(node, ast.IfExp):
+        return _may_be_gpu(subject, node.body, depth) or _may_be_gpu(subject, node.orelse, depth)
+    if isinstance(node, ast.Call):
+        return subject.source.qualified(node.func) == "torch.device" and bool(node.args) and _may_be_gpu(
+            subject, node.args[0], depth
+        )  # fmt: skip
+    if isinstance(node, ast.Name) and depth:
+        return any(_may_be_gpu(subject, value, depth - 1) for value in subject.source.bindings(node))
+    return False
+
+
+def _is_model(subject: Subject, node: ast.expr) -> bool:
+    made = subject.source.constructor(node)
+    if made is None:
+        return False
+    name = subject.source.qualified(made.func)
+    if name is not None:
+        return name.startswith("torch.nn.") and not name.startswith("torch.nn.functional.")
+    definition = subject.source.definition(made.func)
+    own = getattr(definition, "node", definition)
+    bases = own.bases if isinstance(own, ast.ClassDef) else []
+    return any(subject.source.qualified(base) == "torch.nn.Module" for base in bases)
+
+
+def _moves_within(subject: Subject) -> bool:
+    """Whether a class or function of the program moves what it is given, so that batches may be moved out of sight."""
+    for call in subject.source.all_calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in (*MOVERS, "to_device"):
+            if subject.source.enclosing(call, ast.ClassDef) is not None:
+                return True
+    return False
+
+
+def _in_loop(subject: Subject, loop: ast.For, moved: dict[str, str]) -> Unmoved | None:
+    names = _batch_names(loop.target, loop.iter)
+    if not names or _touched(loop, names):
+        return None
+    used: list[str] = []
+    call, model = None, ""
+    for node in ast.walk(loop):
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        given = [one.id for one in node.args if isinstance(one, ast.Name) and one.id in names]
+        if isinstance(node.func, ast.Name) and node.func.id in moved and given:
+            call, model = call or node, model or node.func.id
+        if isinstance(node.func, ast.Name) or subject.source.qualified(node.func) is not None:
+            used += given
+    if call is None or subject.source.enclosing(call, ast.For) is not loop:
+        return None
+    return Unmoved(loop, call, model, moved[model], tuple(name for name in names if name in used))
+
+
+def _batch_names(target: ast.expr, iterated: ast.expr) -> list[str]:
+    """The names of a batch's parts; the number that `enumerate` gives is none."""
+    counted = isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.func.id == "enumerate"
+    if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.func.id in ("range", "zip"):
+        return []
+    if counted:
+        if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+            return []
+        target = target.elts[1]
+    parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+    return [one.id for one in parts if isinstance(one, ast.Name)]
+
+
+def _touched(loop: ast.For, names: list[str]) -> bool:
+    """Whether the loop gives one of the names another value, moves it, or makes anything on a device."""
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Store):
+            if not any(node is part for part in ast.walk(loop.target)):
+                return True
+        if isinstance(node, ast.Attribute) and node.attr in MOVERS:
+            if isinstance(node.value, ast.Name) and node.value.id in names:
+                return True
+    return False
