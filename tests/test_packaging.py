@@ -38,7 +38,7 @@ MAY_IMPORT = {
     **{name: FLOOR | OBSERVATION | CONTRACT | ENGINE for name in ENGINE},
     "validate": FLOOR | OBSERVATION | CONTRACT | ENGINE,
     "api": FLOOR | OBSERVATION | CONTRACT | {"detect", "synthesize", "validate"},
-    "registry": FLOOR | CONTRACT | {"validate"},
+    "registry": FLOOR | CONTRACT | {"detect", "validate"},  # tables of API changes are templates too
     "pipeline": FLOOR | OBSERVATION | CONTRACT | ENGINE | {"registry"},
     "testing": FLOOR | OBSERVATION | CONTRACT | ENGINE | {"registry", "pipeline"},
     "cli": FLOOR | OBSERVATION | CONTRACT | ENGINE | {"registry", "pipeline", "cli"},

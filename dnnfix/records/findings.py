@@ -1,0 +1,158 @@
+"""What is found, proposed, judged and reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from dnnfix.records.sites import Edit, Site
+from dnnfix.records.words import (
+    Applicability,
+    Family,
+    FindingOutcome,
+    FixPattern,
+    Json,
+    PatchVerdict,
+    RunOutcome,
+    Status,
+    Symptom,
+)
+
+CRASH_CAUSE = "crash"
+"""The cause of findings that are rival explanations of one crash: at most one of them is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A fault located in a program, with its evidence.
+
+    `evidence` holds plain JSON facts (shapes, dtypes, values, sites) that `propose` and the report read. `cause` groups
+    findings: rival explanations of the crash (`CRASH_CAUSE`), or faults that one patch settles together (any other).
+    """
+
+    code: str
+    rule: str
+    family: Family
+    site: Site
+    message: str
+    symptom: Symptom = Symptom.NONE_OBSERVED
+    confidence: float = 0.8
+    evidence: Mapping[str, Json] = field(default_factory=dict)
+    cause: str = ""
+
+    @property
+    def id(self) -> str:
+        """Stable within a report: the code and the site."""
+        return f"{self.code}@{self.site}"
+
+
+UNEXPLAINED_CODE, UNEXPLAINED_RULE = "DNF901", "unexplained-crash"
+"""The engine's own finding for a crash that the catalogue does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way of editing the program, not yet proven."""
+
+    template: str
+    title: str
+    fix_pattern: FixPattern
+    edits: tuple[Edit, ...]
+    findings: tuple[Finding, ...]
+    applicability: Applicability = Applicability.UNSAFE
+    prior: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Decline:
+    """Why a template proposes no edit for a finding of its own."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one validator says of one candidate, with the numbers that it rests on."""
+
+    validator: str
+    rung: str
+    status: Status
+    reason: str
+    measured: Mapping[str, Json] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A candidate as a unified diff with what the ladder said."""
+
+    id: str
+    candidate: Candidate
+    diff: str
+    verdict: PatchVerdict
+    verdicts: tuple[Verdict, ...] = ()
+    side_effects: Mapping[str, Json] = field(default_factory=dict)
+    certificate: str | None = None
+    rank: int = 0
+
+    @property
+    def refusal(self) -> Verdict | None:
+        """The verdict that kept the patch from being accepted, if one did."""
+        blocking = (Status.FAIL, Status.INCONCLUSIVE)
+        return next((v for v in self.verdicts if v.status in blocking), None)
+
+
+@dataclass(frozen=True, slots=True)
+class FindingResult:
+    """A finding with its end: outcome, reason and the patches that were made for it."""
+
+    finding: Finding
+    outcome: FindingOutcome
+    reason: str
+    patches: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run of the program as the report names it."""
+
+    id: str
+    outcome: RunOutcome
+    seconds: float
+    seed: int
+    reproduction: tuple[str, ...] = ()
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """Everything that is said of one program."""
+
+    path: str
+    findings: tuple[FindingResult, ...] = ()
+    patches: tuple[Patch, ...] = ()
+    runs: tuple[RunRecord, ...] = ()
+    unchecked: tuple[str, ...] = ()
+    sandbox: str = "none"
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The answer to one call of the tool: `errors` are inputs that failed, `unchecked` what was passed over and why."""
+
+    files: tuple[FileReport, ...] = ()
+    errors: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
+
+    def findings(self) -> Iterator[tuple[FileReport, FindingResult]]:
+        """Every finding with the file it is in."""
+        for file in self.files:
+            for result in file.findings:
+                yield file, result
+
+    def patches(self) -> Iterator[tuple[FileReport, Patch]]:
+        """Every patch with the file it is for."""
+        for file in self.files:
+            for patch in file.patches:
+                yield file, patch

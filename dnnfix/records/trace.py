@@ -1,0 +1,89 @@
+"""What one run of a program recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dnnfix.records.network import Call, Network
+from dnnfix.records.sites import Site
+from dnnfix.records.words import Json, RunOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame of user code on the way to an exception, outermost first in `Crash.frames`."""
+
+    site: Site
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """The exception that ended a run. `call` is the recorded call in flight; its inputs are known, it has no outputs."""
+
+    kind: str
+    message: str
+    frames: tuple[Frame, ...] = ()
+    call: Call | None = None
+
+    @property
+    def site(self) -> Site | None:
+        """The innermost expression of user code."""
+        return self.frames[-1].site if self.frames else None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One optimizer step.
+
+    `skill` measures what was learned independently of the loss's scale: accuracy against the majority class, rank
+    agreement for binary targets, or explained variance, 1 for perfect and about 0 for guessing.
+    """
+
+    index: int
+    loss: float | None = None
+    skill: float | None = None
+    gradient: float | None = None
+    update: float | None = None
+    output_std: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoopEvent:
+    """One operation of the training loop (`zero_grad`, `forward`, `backward`, `step`, `eval`, `train`, `no_grad`)."""
+
+    name: str
+    site: Site | None
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class CodeWarning:
+    """A warning that was raised while the program ran, with the user's line where there is one."""
+
+    category: str
+    message: str
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What one run recorded."""
+
+    outcome: RunOutcome
+    seed: int = 0
+    seconds: float = 0.0
+    detail: str = ""
+    network: Network | None = None
+    crash: Crash | None = None
+    steps: tuple[Step, ...] = ()
+    loop: tuple[LoopEvent, ...] = ()
+    warnings: tuple[CodeWarning, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    peak_memory: int = 0
+    step_seconds: float | None = None
+    cut: tuple[Site, ...] = ()
+    printed: str = ""
+    notes: tuple[str, ...] = ()
+    probes: Mapping[str, Json] = field(default_factory=dict)
