@@ -91,6 +91,19 @@ layer = LeakyReLU(negative_slope=0.1)
     )
     rejects = (
         Reject(
+            "a function of the same name that is the program's own",
+            """\
+import torch
+
+
+def xavier_uniform(weight):
+    return torch.nn.init.xavier_uniform_(weight)
+
+
+xavier_uniform(torch.nn.Linear(2, 2).weight)
+""",
+        ),
+        Reject(
             "names of today",
             """\
 import torch

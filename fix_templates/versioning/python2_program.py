@@ -86,6 +86,21 @@ for name, value in weights.items():
     print(name, torch.tensor(value).shape)
 """,
         ),
+        Example(
+            "an answer typed in",
+            """\
+import torch
+
+width = int(raw_input("width? "))
+print torch.zeros(width)
+""",
+            """\
+import torch
+
+width = int(input("width? "))
+print(torch.zeros(width))
+""",
+        ),
     )
     rejects = (
         Reject(

@@ -89,8 +89,37 @@ def distance(input, target):
     return torch.dist(input, target)
 """,
         ),
+        Example(
+            "two targets",
+            """\
+import torch
+from torch.nn.modules.loss import _assert_no_grad, MSELoss
+
+
+class Paired(MSELoss):
+    def forward(self, first, second, left, right):
+        _assert_no_grad(left)
+        _assert_no_grad(right)
+        return super().forward(torch.cat([first, second]), torch.cat([left, right]))
+""",
+            """\
+import torch
+from torch.nn.modules.loss import MSELoss
+
+
+class Paired(MSELoss):
+    def forward(self, first, second, left, right):
+        assert not left.requires_grad
+        assert not right.requires_grad
+        return super().forward(torch.cat([first, second]), torch.cat([left, right]))
+""",
+        ),
     )
     rejects = (
+        Reject(
+            "other names of that module",
+            "from torch.nn.modules.loss import MSELoss, _Loss\n\n\nclass Own(_Loss):\n    pass\n",
+        ),
         Reject(
             "a function of the program's own",
             """\
