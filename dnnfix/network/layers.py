@@ -160,7 +160,7 @@ LAYERS: dict[str, LayerFacts] = {f.name: f for make in (_torch, _keras) for f in
 _METHODS = (
     "view", "reshape", "flatten", "unflatten", "squeeze", "squeeze_", "unsqueeze", "unsqueeze_", "permute", "transpose",
     "transpose_", "t", "contiguous", "swapaxes", "movedim", "expand", "expand_as", "view_as", "reshape_as", "repeat",
-    "ravel", "T", "mT",
+    "ravel", "T", "mT", "resize", "resize_",
 )  # fmt: skip
 _TOP = ("reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "t", "swapaxes", "movedim", "ravel")
 _KERAS_SHAPES = ("Flatten", "Reshape", "Permute", "RepeatVector")

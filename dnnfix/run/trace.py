@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -195,7 +196,8 @@ def record(kind: type[Any], fields: Mapping[str, Any]) -> Any:
 
 @lru_cache(maxsize=32)
 def _converters(kind: Any) -> dict[str, Convert]:
-    hints = typing.get_type_hints(kind, vars(records))
+    # A record's annotations name what its own module imports, and records of other rooms.
+    hints = typing.get_type_hints(kind, {**vars(records), **vars(sys.modules[kind.__module__])}, vars(records))
     found: dict[str, Convert] = {field.name: _converter(hints[field.name]) for field in dataclasses.fields(kind)}
     return found
 

@@ -218,7 +218,8 @@ def _wrong(subject: Subject) -> Iterator[Wrong]:
         rank = len(shape) if shape is not None else None
         if site is None or site.path:
             continue
-        if use.implicit_axis and rank == 3 and call.name.startswith("torch."):
+        only = shape is not None and all(size == 1 for size in shape[1:])
+        if use.implicit_axis and rank == 3 and call.name.startswith("torch.") and not only:
             yield site, call, use, 0, "which torch chooses for inputs of three axes", 0.85
             continue
         axis = use.axis
