@@ -118,7 +118,7 @@ from dnnfix.records import (
 )
 from dnnfix.source.arithmetic import number
 from dnnfix.source.known import words
-from dnnfix.source.program import Source
+from dnnfix.source.program import Source, once
 from dnnfix.subject import Subject
 from dnnfix.synthesize.data import change_data, with_numpy, wrapped
 from dnnfix.synthesize.ends import EndChange, both_ends, short
@@ -143,6 +143,7 @@ from dnnfix.synthesize.recipes import (
     remove_constructor_argument,
     set_constructor_argument,
 )
+from dnnfix.synthesize.size_template import SizeTemplate
 from dnnfix.synthesize.sizes import SizeChange, made_as, named_sizes, size_changes, spelled
 from dnnfix.synthesize.spelling import Spelling, imports, sibling, spell
 from dnnfix.template import Example, FixTemplate, Reject

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
-    Candidate,
-    Decline,
     Example,
-    Family,
-    Finding,
-    FixPattern,
-    FixTemplate,
     Reject,
-    SizeConflict,
-    Subject,
-    Symptom,
-    both_ends,
-    short,
-    size_conflict,
+    SizeTemplate,
 )
 
 
-class AttentionSizeMismatch(FixTemplate):
+class AttentionSizeMismatch(SizeTemplate):
     """A multi-head attention or transformer layer is made for another width than it receives.
 
     `embed_dim` (`d_model`) is the size of the last axis of the sequence; the program stops at the first batch.
@@ -34,35 +21,8 @@ class AttentionSizeMismatch(FixTemplate):
 
     code = "DNF205"
     name = "attention-size-mismatch"
-    family = Family.LAYER_DIMENSION
-    fix_pattern = FixPattern.LAYER_DIMENSION
     message = "{layer} is made for a width of {stated} and receives {received}"
-    needs_run = True
-
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        conflict = size_conflict(subject)
-        if conflict is None or not _explains(subject, conflict):
-            return
-        site = conflict.call.made_at or conflict.call.site
-        if site is not None:
-            yield self.finding(
-                site,
-                symptom=Symptom.CRASH,
-                confidence=0.9,
-                cause="crash",
-                evidence={"stated": conflict.stated, "received": conflict.received, "axis": conflict.axis},
-                layer=short(conflict.call.name),
-                stated=conflict.stated,
-                received=conflict.received,
-            )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        conflict = size_conflict(subject)
-        changes = both_ends(subject, conflict) if conflict is not None else []
-        for change in changes[:4]:
-            yield self.candidate(finding, change.title, *change.edits, prior=change.prior)
-        if not changes:
-            yield Decline("neither size is written at a place that can be changed alone")
+    kind = "attention"
 
     examples = (
         Example(
@@ -169,7 +129,3 @@ nn.MultiheadAttention(30, 4)
             runs=True,
         ),
     )
-
-
-def _explains(subject: Subject, conflict: SizeConflict) -> bool:
-    return conflict.facts.kind == "attention"

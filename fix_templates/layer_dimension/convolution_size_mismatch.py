@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
-    Candidate,
-    Decline,
     Example,
-    Family,
-    Finding,
-    FixPattern,
-    FixTemplate,
     Reject,
     SizeConflict,
+    SizeTemplate,
     Subject,
-    Symptom,
-    both_ends,
-    short,
-    size_conflict,
 )
 
 
-class ConvolutionSizeMismatch(FixTemplate):
+class ConvolutionSizeMismatch(SizeTemplate):
     """A convolution, transposed or not, is made for another number of channels than it receives.
 
     The kernels have one slice per input channel, so the program stops at the first batch. Typical for gray images in a
@@ -35,35 +24,15 @@ class ConvolutionSizeMismatch(FixTemplate):
 
     code = "DNF202"
     name = "convolution-size-mismatch"
-    family = Family.LAYER_DIMENSION
-    fix_pattern = FixPattern.LAYER_DIMENSION
     message = "{layer} takes {stated} channels and receives {received}"
-    needs_run = True
+    kind = "convolution"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        conflict = size_conflict(subject)
-        if conflict is None or not _explains(subject, conflict):
-            return
-        site = conflict.call.made_at or conflict.call.site
-        if site is not None:
-            yield self.finding(
-                site,
-                symptom=Symptom.CRASH,
-                confidence=0.9,
-                cause="crash",
-                evidence={"stated": conflict.stated, "received": conflict.received, "axis": conflict.axis},
-                layer=short(conflict.call.name),
-                stated=conflict.stated,
-                received=conflict.received,
-            )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        conflict = size_conflict(subject)
-        changes = both_ends(subject, conflict) if conflict is not None else []
-        for change in changes[:4]:
-            yield self.candidate(finding, change.title, *change.edits, prior=change.prior)
-        if not changes:
-            yield Decline("neither size is written at a place that can be changed alone")
+    def explains(self, subject: Subject, conflict: SizeConflict) -> bool:
+        """Whether it is the number of channels: an image without batch or with its channels last is another fault."""
+        shape = conflict.value.shape or ()
+        if not super().explains(subject, conflict) or len(shape) != conflict.facts.batched_rank:
+            return False
+        return not (conflict.value.producer is None and shape[-1] == conflict.stated)
 
     examples = (
         Example(
@@ -223,11 +192,3 @@ nn.Conv2d(3, 8, 3)(torch.randn(2, 9, 9, 3))
             runs=True,
         ),
     )
-
-
-def _explains(subject: Subject, conflict: SizeConflict) -> bool:
-    """Whether it is the number of channels: an image without batch or with its channels last is another fault."""
-    shape = conflict.value.shape or ()
-    if conflict.facts.kind != "convolution" or len(shape) != conflict.facts.batched_rank:
-        return False
-    return not (conflict.value.producer is None and shape[-1] == conflict.stated)

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
-    Candidate,
-    Decline,
     Example,
-    Family,
-    Finding,
-    FixPattern,
-    FixTemplate,
     Reject,
     SizeConflict,
+    SizeTemplate,
     Subject,
-    Symptom,
-    both_ends,
     image_behind,
-    short,
-    size_conflict,
 )
 
 
-class LinearSizeMismatch(FixTemplate):
+class LinearSizeMismatch(SizeTemplate):
     """A linear layer is made for another number of features than it receives.
 
     The matrix product has no meaning and the program stops at the first batch. Typical after a layer was added, a kernel
@@ -36,35 +25,15 @@ class LinearSizeMismatch(FixTemplate):
 
     code = "DNF201"
     name = "linear-size-mismatch"
-    family = Family.LAYER_DIMENSION
-    fix_pattern = FixPattern.LAYER_DIMENSION
     message = "{layer} takes {stated} features and receives {received}"
-    needs_run = True
+    kind = "linear"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        conflict = size_conflict(subject)
-        if conflict is None or not _explains(subject, conflict):
-            return
-        site = conflict.call.made_at or conflict.call.site
-        if site is not None:
-            yield self.finding(
-                site,
-                symptom=Symptom.CRASH,
-                confidence=0.9,
-                cause="crash",
-                evidence={"stated": conflict.stated, "received": conflict.received, "axis": conflict.axis},
-                layer=short(conflict.call.name),
-                stated=conflict.stated,
-                received=conflict.received,
-            )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        conflict = size_conflict(subject)
-        changes = both_ends(subject, conflict) if conflict is not None else []
-        for change in changes[:4]:
-            yield self.candidate(finding, change.title, *change.edits, prior=change.prior)
-        if not changes:
-            yield Decline("neither size is written at a place that can be changed alone")
+    def explains(self, subject: Subject, conflict: SizeConflict) -> bool:
+        """Whether it is the size alone: an image that was not flattened, or a batch that was, is another fault."""
+        rank = len(conflict.value.shape or ())
+        if not super().explains(subject, conflict) or rank < 2:
+            return False
+        return rank == 2 or image_behind(subject, conflict.value) is None
 
     examples = (
         Example(
@@ -252,11 +221,3 @@ fc(torch.randn(5, 3, 4).view(-1))
             runs=True,
         ),
     )
-
-
-def _explains(subject: Subject, conflict: SizeConflict) -> bool:
-    """Whether it is the size alone: an image that was not flattened, or a batch that was, is another fault."""
-    rank = len(conflict.value.shape or ())
-    if conflict.facts.kind != "linear" or rank < 2:
-        return False
-    return rank == 2 or image_behind(subject, conflict.value) is None

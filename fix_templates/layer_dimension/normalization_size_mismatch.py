@@ -9,25 +9,20 @@ from dnnfix.api import (
     Candidate,
     Decline,
     Example,
-    Family,
     Finding,
-    FixPattern,
-    FixTemplate,
     Reject,
-    SizeConflict,
+    SizeTemplate,
     Subject,
     Symptom,
     Value,
-    both_ends,
     crashed_layer,
     set_constructor_argument,
     short,
     size_changes,
-    size_conflict,
 )
 
 
-class NormalizationSizeMismatch(FixTemplate):
+class NormalizationSizeMismatch(SizeTemplate):
     """A batch, instance, group or layer normalization is made for another size than it receives.
 
     The layer keeps a weight per channel (or per element of the normalized shape), so the program stops at the first
@@ -41,10 +36,8 @@ class NormalizationSizeMismatch(FixTemplate):
 
     code = "DNF203"
     name = "normalization-size-mismatch"
-    family = Family.LAYER_DIMENSION
-    fix_pattern = FixPattern.LAYER_DIMENSION
     message = "{layer} is made for {stated} and receives {received}"
-    needs_run = True
+    kind = "normalization"
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         shapes = _normalized(subject)
@@ -61,33 +54,14 @@ class NormalizationSizeMismatch(FixTemplate):
                 received=" x ".join(map(str, received)),
             )
             return
-        conflict = size_conflict(subject)
-        if conflict is None or not _explains(subject, conflict):
-            return
-        site = conflict.call.made_at or conflict.call.site
-        if site is not None:
-            yield self.finding(
-                site,
-                symptom=Symptom.CRASH,
-                confidence=0.9,
-                cause="crash",
-                evidence={"stated": conflict.stated, "received": conflict.received, "axis": conflict.axis},
-                layer=short(conflict.call.name),
-                stated=conflict.stated,
-                received=conflict.received,
-            )
+        yield from super().detect(subject)
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         shapes = _normalized(subject)
         if shapes is not None:
             yield from self._normalize(finding, subject, shapes[0], shapes[3])
             return
-        conflict = size_conflict(subject)
-        changes = both_ends(subject, conflict) if conflict is not None else []
-        for change in changes[:4]:
-            yield self.candidate(finding, change.title, *change.edits, prior=change.prior)
-        if not changes:
-            yield Decline("neither size is written at a place that can be changed alone")
+        yield from super().propose(finding, subject)
 
     def _normalize(
         self, finding: Finding, subject: Subject, call: Call, received: tuple[int, ...]
@@ -231,10 +205,6 @@ nn.Sequential(nn.Linear(5, 6), nn.BatchNorm2d(6))(torch.randn(4, 5))
             runs=True,
         ),
     )
-
-
-def _explains(subject: Subject, conflict: SizeConflict) -> bool:
-    return conflict.facts.kind == "normalization"
 
 
 def _normalized(subject: Subject) -> tuple[Call, Value, tuple[int, ...], tuple[int, ...]] | None:

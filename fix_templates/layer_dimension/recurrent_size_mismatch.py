@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
-    Candidate,
-    Decline,
     Example,
-    Family,
-    Finding,
-    FixPattern,
-    FixTemplate,
     Reject,
-    SizeConflict,
-    Subject,
-    Symptom,
-    both_ends,
-    short,
-    size_conflict,
+    SizeTemplate,
 )
 
 
-class RecurrentSizeMismatch(FixTemplate):
+class RecurrentSizeMismatch(SizeTemplate):
     """A recurrent layer is made for another number of features per step than it receives.
 
     `input_size` is the size of one step, not the length of the sequence nor the size of the batch. The program stops at
@@ -35,35 +22,8 @@ class RecurrentSizeMismatch(FixTemplate):
 
     code = "DNF204"
     name = "recurrent-size-mismatch"
-    family = Family.LAYER_DIMENSION
-    fix_pattern = FixPattern.LAYER_DIMENSION
     message = "{layer} takes {stated} features per step and receives {received}"
-    needs_run = True
-
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        conflict = size_conflict(subject)
-        if conflict is None or not _explains(subject, conflict):
-            return
-        site = conflict.call.made_at or conflict.call.site
-        if site is not None:
-            yield self.finding(
-                site,
-                symptom=Symptom.CRASH,
-                confidence=0.9,
-                cause="crash",
-                evidence={"stated": conflict.stated, "received": conflict.received, "axis": conflict.axis},
-                layer=short(conflict.call.name),
-                stated=conflict.stated,
-                received=conflict.received,
-            )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        conflict = size_conflict(subject)
-        changes = both_ends(subject, conflict) if conflict is not None else []
-        for change in changes[:4]:
-            yield self.candidate(finding, change.title, *change.edits, prior=change.prior)
-        if not changes:
-            yield Decline("neither size is written at a place that can be changed alone")
+    kind = "recurrent"
 
     examples = (
         Example(
@@ -173,7 +133,3 @@ nn.GRU(3, 6)(torch.randn(10, 4, 3), torch.zeros(1, 2, 6))
             runs=True,
         ),
     )
-
-
-def _explains(subject: Subject, conflict: SizeConflict) -> bool:
-    return conflict.facts.kind == "recurrent"
