@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dnnfix.network.facts import component_kind, is_loss
 from dnnfix.records import Call, Network, Site
 from dnnfix.source.known import words
-from dnnfix.source.program import Source
+from dnnfix.source.program import Source, once
 from dnnfix.subject import Subject
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -33,13 +33,13 @@ def keras_modules(source: Source) -> tuple[ast.ClassDef, ...]:
     return _subclasses(source, frozenset({"keras.Model", "keras.models.Model", "keras.Layer", "keras.layers.Layer"}))
 
 
+@once
 def _subclasses(source: Source, roots: frozenset[str]) -> tuple[ast.ClassDef, ...]:
     known: dict[str, ast.ClassDef] = {}
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.ClassDef):
-            own = {base.id for base in node.bases if isinstance(base, ast.Name)}
-            if own & known.keys() or {source.qualified(base) for base in node.bases} & roots:
-                known[node.name] = node
+    for node in source.nodes(ast.ClassDef):
+        own = {base.id for base in node.bases if isinstance(base, ast.Name)}
+        if own & known.keys() or {source.qualified(base) for base in node.bases} & roots:
+            known[node.name] = node
     return tuple(known.values())
 
 
@@ -164,9 +164,10 @@ def _plain(expr: ast.AST) -> str:
     return ast.dump(expr).replace("ctx=Store()", "ctx=Load()").replace("ctx=Del()", "ctx=Load()")
 
 
+@once
 def imported(source: Source) -> frozenset[str]:
     """The names that import statements bind anywhere in the program, relative ones too."""
-    found = (node for node in ast.walk(source.tree) if isinstance(node, ast.Import | ast.ImportFrom))
+    found = (*source.nodes(ast.Import), *source.nodes(ast.ImportFrom))
     return frozenset((alias.asname or alias.name).partition(".")[0] for node in found for alias in node.names)
 
 

@@ -21,6 +21,7 @@ from dnnfix.api import (
     Reject,
     Replace,
     Site,
+    Source,
     Subject,
     Symptom,
     Wrap,
@@ -31,6 +32,7 @@ from dnnfix.api import (
     last_of_setup,
     layer_facts,
     method,
+    once,
     run_by,
     signature,
     spell,
@@ -303,7 +305,11 @@ def _called_in_init(subject: Subject, owner: ast.ClassDef) -> set[str]:
 def _has_weights(subject: Subject, call: ast.Call) -> bool:
     name = subject.source.qualified(call.func)
     if name is None:
-        return subject.source.definition(call.func) in _weighted_classes(subject)
+        return subject.source.definition(call.func) in _weighted_classes(subject.source)
+    return _makes_weights(name)
+
+
+def _makes_weights(name: str) -> bool:
     if name in PARAMETERS:
         return True
     facts = layer_facts(name)
@@ -312,14 +318,16 @@ def _has_weights(subject: Subject, call: ast.Call) -> bool:
     return "InstanceNorm" not in name
 
 
-def _weighted_classes(subject: Subject) -> list[ast.ClassDef]:
+@once
+def _weighted_classes(source: Source) -> tuple[ast.ClassDef, ...]:
     found = []
-    for owner in (*torch_modules(subject.source), *keras_modules(subject.source)):
+    for owner in (*torch_modules(source), *keras_modules(source)):
         constructor = method(owner, "__init__")
         inside = ast.walk(constructor) if constructor is not None else iter(())
-        if any(isinstance(n, ast.Call) and subject.source.qualified(n.func) and _has_weights(subject, n) for n in inside):
+        names = (source.qualified(node.func) for node in inside if isinstance(node, ast.Call))
+        if any(name is not None and _makes_weights(name) for name in names):
             found.append(owner)
-    return found
+    return tuple(found)
 
 
 def _kept(subject: Subject, call: ast.Call) -> bool:

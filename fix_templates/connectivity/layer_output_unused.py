@@ -49,7 +49,7 @@ class LayerOutputUnused(FixTemplate):
             target, call = statement.targets[0], statement.value
             if not isinstance(target, ast.Name) or not isinstance(call, ast.Call) or target.id.startswith("_"):
                 continue
-            read, _ = next_use(subject.source, statement, target)
+            read, _ = next_use(subject.source, statement, target, rounds=True)
             if read is not None or _leaves(subject, statement, target.id):
                 continue
             yield self.finding(
@@ -208,9 +208,11 @@ class Net(nn.Module):
         h = self.a(x)
         if self.deep:
             h = self.b(x)
+        scales = []
         for _ in range(3):
+            scales.append(h)
             h = self.b(h)
-        return h
+        return scales
 """,
         ),
     )
@@ -221,15 +223,15 @@ def _layer_calls(subject: Subject) -> list[ast.Assign | ast.Return]:
     source = subject.source
     owners = (*torch_modules(source), *keras_modules(source))
     found: list[ast.Assign | ast.Return] = []
-    for node in ast.walk(source.tree):
-        if not isinstance(node, ast.Assign | ast.Return) or not isinstance(node.value, ast.Call):
-            continue
+    for node in (*source.nodes(ast.Assign), *source.nodes(ast.Return)):
         call = node.value
+        if not isinstance(call, ast.Call) or _first(call) is None:
+            continue
         made = call.func if isinstance(call.func, ast.Call) else None
         if made is None and isinstance(call.func, ast.Attribute) and source.enclosing(call, ast.ClassDef) in owners:
             made = source.constructor(call.func)
         name = source.qualified(made.func) if made is not None else None
-        known = name is not None and component_kind(name) == "layer" and _first(call) is not None
+        known = name is not None and component_kind(name) == "layer"
         if known and not is_display(source, node):
             found.append(node)
     return sorted(found, key=lambda node: node.lineno)

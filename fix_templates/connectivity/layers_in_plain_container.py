@@ -245,9 +245,8 @@ class Net(nn.Module):
 
 def _modules(subject: Subject) -> Iterator[ast.ClassDef]:
     """The classes of the program that are torch modules, directly or through another class of the program."""
-    classes = [node for node in ast.walk(subject.source.tree) if isinstance(node, ast.ClassDef)]
     known: set[str] = set()
-    for owner in classes:
+    for owner in subject.source.nodes(ast.ClassDef):
         bases = {subject.source.qualified(base) for base in owner.bases}
         own = {base.id for base in owner.bases if isinstance(base, ast.Name)}
         if "torch.nn.Module" in bases or own & known:

@@ -76,8 +76,8 @@ class ResultThrownAway(FixTemplate):
         source = subject.source
         if not source.frameworks:
             return
-        for statement in ast.walk(source.tree):
-            if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        for statement in source.nodes(ast.Expr):
+            if not isinstance(statement.value, ast.Call):
                 continue
             call = statement.value
             target = _target(subject, call)

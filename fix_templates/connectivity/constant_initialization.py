@@ -1,0 +1,325 @@
+"""All weights of a hidden layer begin with one value."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Call,
+    Candidate,
+    Component,
+    Decline,
+    Delete,
+    Edit,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    Network,
+    Reject,
+    RemoveArgument,
+    Replace,
+    Subject,
+    Symptom,
+    layer_facts,
+    spell,
+    upstream,
+    words,
+)
+
+KINDS = frozenset({"linear", "convolution", "recurrent"})
+CONSTANT = words("torch.nn.init.constant_ torch.nn.init.zeros_ torch.nn.init.ones_ torch.nn.init.constant")
+FILLS = words("fill_ zero_")
+SUMS = words("torch.Tensor.add torch.Tensor.add_ torch.add torch.Tensor.sub keras.layers.Add keras.layers.Average")
+INITIALIZERS = ("kernel_initializer", "init", "embeddings_initializer")
+
+
+class ConstantInitialization(FixTemplate):
+    """The weights of a layer with others behind it are all equal when training begins (zeros, ones, one constant).
+
+    Units that begin equal receive equal gradients and stay equal: the layer works as if it had one unit, and with zeros
+    nothing flows back through it. Random values break the symmetry. Biases, normalization, the last layer and the last
+    layer of a residual branch may begin with zeros.
+
+    Fix safety: unsafe. Training begins elsewhere, which is the point.
+
+    References: torch.nn.init; keras.initializers.
+    """
+
+    code = "DNF409"
+    name = "constant-initialization"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.NEURAL_CONNECTION
+    message = "all weights of {layer} begin with one value, so that its units stay alike"
+    triggers = (*INITIALIZERS, "constant_", "zeros_", "ones_", "constant", *FILLS)
+    needs_run = True
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        network = subject.network
+        if subject.trace is None:
+            return
+        said = set()
+        for parameter in network.parameters:
+            layer = network.component(parameter.component)
+            if parameter.constant is not True or not parameter.trainable or layer is None or not _many(parameter.shape, layer):
+                continue
+            facts = layer_facts(layer)
+            if facts is None or facts.kind not in KINDS or not _is_hidden(network, layer):
+                continue
+            place = _initialized(subject, layer)
+            if place is None or place in said:
+                continue
+            said.add(place)
+            yield self.finding(
+                subject.source.site(place),
+                symptom=Symptom.VIOLATION,
+                confidence=0.9,
+                evidence={"parameter": parameter.name, "layer": layer.name},
+                layer=f"{layer.name.rpartition('.')[2]} ({parameter.name})",
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        node = subject.node(finding.site)
+        if not isinstance(node, ast.Call):
+            yield Decline("where the weights are set cannot be told")
+            return
+        for name in INITIALIZERS:
+            if any(keyword.arg == name for keyword in node.keywords):
+                title = f"Let the weights begin at random: take `{name}` out"
+                yield self.candidate(finding, title, RemoveArgument(finding.site, name), prior=0.9)
+                return
+        weight = _weight(subject, node)
+        if weight is None or not isinstance(subject.source.parent(node), ast.Expr):
+            yield Decline("the weights are set within another expression")
+            return
+        spelled = spell(subject, "torch.nn.init.xavier_uniform_")
+        text = f"{spelled.code}({weight})"
+        edits: tuple[Edit, ...] = (Replace(finding.site, text), *spelled.imports)
+        yield self.candidate(finding, f"Set the weights with {text}", *edits, prior=0.8)
+        title = "Leave the weights as the layer sets them"
+        yield self.candidate(finding, title, Delete(subject.source.site(subject.source.statement_of(node))), prior=0.6)
+
+    examples = (
+        Example(
+            "zeros in a Keras layer",
+            runs=True,
+            before="""\
+import keras
+import numpy as np
+from keras.layers import Dense
+
+model = keras.Sequential([
+    keras.Input((4,)),
+    Dense(8, activation="relu", kernel_initializer="zeros"),
+    Dense(1),
+])
+model.compile(loss="mse", optimizer="sgd")
+model.fit(np.random.rand(8, 4), np.random.rand(8), epochs=1, verbose=0)
+""",
+            after="""\
+import keras
+import numpy as np
+from keras.layers import Dense
+
+model = keras.Sequential([
+    keras.Input((4,)),
+    Dense(8, activation="relu"),
+    Dense(1),
+])
+model.compile(loss="mse", optimizer="sgd")
+model.fit(np.random.rand(8, 4), np.random.rand(8), epochs=1, verbose=0)
+""",
+        ),
+        Example(
+            "a function that sets the weights of every layer",
+            runs=True,
+            before="""\
+import torch
+from torch import nn
+
+def init_weights(m):
+    if isinstance(m, nn.Linear):
+        nn.init.constant_(m.weight, 0.1)
+        nn.init.zeros_(m.bias)
+
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+net.apply(init_weights)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
+optimizer.step()
+""",
+            after="""\
+import torch
+from torch import nn
+
+def init_weights(m):
+    if isinstance(m, nn.Linear):
+        nn.init.xavier_uniform_(m.weight)
+        nn.init.zeros_(m.bias)
+
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+net.apply(init_weights)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
+optimizer.step()
+""",
+        ),
+        Example(
+            "the data of one weight filled",
+            runs=True,
+            before="""\
+import torch
+import torch.nn as nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 8)
+        self.fc2 = nn.Linear(8, 1)
+        self.fc1.weight.data.fill_(0.5)
+        self.fc2.weight.data.zero_()  # the output begins at zero
+
+    def forward(self, x):
+        return self.fc2(torch.relu(self.fc1(x)))
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+net(torch.randn(8, 4)).pow(2).mean().backward()
+optimizer.step()
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 8)
+        self.fc2 = nn.Linear(8, 1)
+        nn.init.xavier_uniform_(self.fc1.weight)
+        self.fc2.weight.data.zero_()  # the output begins at zero
+
+    def forward(self, x):
+        return self.fc2(torch.relu(self.fc1(x)))
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+net(torch.randn(8, 4)).pow(2).mean().backward()
+optimizer.step()
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "the last layer and a bias begin with zeros",
+            """\
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+nn.init.zeros_(net[2].weight)
+nn.init.constant_(net[0].bias, 0.1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
+optimizer.step()
+""",
+            runs=True,
+        ),
+        Reject(
+            "the last layer of a residual branch",
+            """\
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.head = nn.Linear(4, 8), nn.Linear(8, 4), nn.Linear(4, 1)
+        nn.init.zeros_(self.b.weight)
+
+    def forward(self, x):
+        return self.head(x + self.b(torch.relu(self.a(x))))
+
+net = Block()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+net(torch.randn(8, 4)).pow(2).mean().backward()
+optimizer.step()
+""",
+            runs=True,
+        ),
+    )
+
+
+def _many(shape: tuple[int, ...], layer: Component) -> bool:
+    """Whether the weight has several units, which could be told apart."""
+    if len(shape) < 2:
+        return False
+    return (shape[-1] if layer.name.startswith("keras.") else shape[0]) > 1
+
+
+def _is_hidden(network: Network, layer: Component) -> bool:
+    """Whether another layer with weights works on what this one gives, and no sum takes it up before."""
+    own = next((call for call in network.calls if call.component == layer.id and call.outputs), None)
+    if own is None or _summed(network, own):
+        return False
+    for call in network.calls:
+        facts = layer_facts(call)
+        other = call.id > own.id and call.step == own.step and call.component != layer.id
+        if other and facts is not None and facts.kind in KINDS and own.id in upstream(network, call):
+            return True
+    return False
+
+
+def _summed(network: Network, call: Call) -> bool:
+    """Whether the output is added to something else before any other layer with weights takes it."""
+    waiting, seen = [call], set()
+    while waiting:
+        current = waiting.pop()
+        if current.id in seen:
+            continue
+        seen.add(current.id)
+        for user in (user for value in current.outputs for user in network.users(value)):
+            facts = layer_facts(user)
+            if user.name in SUMS and len(user.inputs) > 1:
+                return True
+            if facts is None or facts.kind not in KINDS:
+                waiting.append(user)
+    return False
+
+
+def _initialized(subject: Subject, layer: Component) -> ast.Call | None:
+    """The call that gives the layer its constant weights: its constructor, or one that sets its weight."""
+    constructor = subject.call_node(layer)
+    if constructor is not None and any(keyword.arg in INITIALIZERS for keyword in constructor.keywords):
+        return constructor
+    if layer.name.startswith("keras."):
+        return None
+    own = (layer.attribute or "").rpartition(".")[2]
+    general: list[ast.Call] = []
+    for call in subject.source.all_calls:
+        weight = _weight(subject, call)
+        if weight is None:
+            continue
+        holder = weight.rpartition(".weight")[0]
+        last = holder.rpartition(".")[2]
+        if own and (last == own or holder.endswith(f"[{own}]")):
+            return call
+        if "." not in holder and "[" not in holder:
+            general.append(call)
+    return general[0] if len(general) == 1 else None
+
+
+def _weight(subject: Subject, call: ast.Call) -> str | None:
+    """The weight, as written, that a call sets to one value."""
+    target: ast.expr | None = None
+    if subject.source.qualified(call.func) in CONSTANT:
+        target = call.args[0] if call.args else None
+    elif isinstance(call.func, ast.Attribute) and call.func.attr in FILLS:
+        target = call.func.value
+    if isinstance(target, ast.Attribute) and target.attr == "data":
+        target = target.value
+    if isinstance(target, ast.Attribute) and target.attr == "weight":
+        return subject.text(subject.source.site(target))
+    return None
