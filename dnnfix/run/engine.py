@@ -90,13 +90,12 @@ class Engine:
 
     def close(self) -> None:
         """End every trial and process, and the thread."""
-        if not self.closed:
-            self.closed = True
-            self._ring()
-            self._thread.join()
-            self._selector.close()
-            self._bell.close()
-            self._ringer.close()
+        self.closed = True
+        self._ring()
+        self._thread.join()
+        self._selector.close()
+        self._bell.close()
+        self._ringer.close()
 
     def _ring(self) -> None:
         with contextlib.suppress(OSError):
@@ -111,9 +110,11 @@ class Engine:
                     self._tasks += self._incoming
                     self._incoming.clear()
                 self._advance()
+            self._end(SandboxError("The runner was closed while the job ran."))
+        except BaseException as error:  # told to those who wait, since nobody else sees what ends a thread
+            self._end(error)
         finally:
             self.closed = True
-            self._end()
 
     def _hear(self, key: selectors.SelectorKey) -> None:
         if key.data is None:
@@ -195,9 +196,9 @@ class Engine:
             self._selector.register(descriptor, selectors.EVENT_READ, task)
 
     def _conclude(self, task: _Task) -> None:
-        self._tasks.remove(task)
         if task.trial is not None and not task.future.cancelled():
             task.future.set_result(task.trial.trace())
+        self._tasks.remove(task)
         if task.zygote is not None and task.zygote.kind.once is not None:
             self._lose(task.zygote)
 
@@ -227,12 +228,13 @@ class Engine:
                     Trace(RunOutcome.ENVIRONMENT, task.order.job.seed, detail=f"{detail}: {said[-500:]}")
                 )
 
-    def _end(self) -> None:
+    def _end(self, why: BaseException) -> None:
+        self.closed = True
         for task in self._tasks:
             if task.trial is not None:
                 task.trial.cancel()
             if not task.future.done():
-                task.future.set_exception(SandboxError("The runner was closed while the job ran."))
+                task.future.set_exception(why)
         with self._lock:
             for task in self._incoming:
                 task.future.set_exception(SandboxError("The runner was closed before the job ran."))

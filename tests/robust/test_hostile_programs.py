@@ -47,8 +47,8 @@ PROGRAMS: dict[str, tuple[str, Ending]] = {
     "forks": ("import os, time\nfor i in range(4):\n    if os.fork() == 0:\n        time.sleep(900)", FINISHED),
     "forks_without_end": ("import os\nwhile True:\n    os.fork()", Ending("", "processes")),
     "spawns": (
-        "import multiprocessing, time\nif __name__ == '__main__':\n    p = multiprocessing.Process(target=time.sleep, "
-        "args=(900,))\n    p.start(); p.join()",
+        "import multiprocessing as m, time\nif __name__ == '__main__':\n    p = m.Process(target=time.sleep, args=[9**9])\n"
+        + "    p.start(); p.join()",
         TIMEOUT,
     ),
     "starts_commands": ("import subprocess; subprocess.run('sleep 900 & sleep 901', shell=True)", TIMEOUT),
@@ -98,7 +98,7 @@ PROGRAMS: dict[str, tuple[str, Ending]] = {
     "changes_its_folder": ("import os; os.chdir('/'); raise ValueError('lost')", Ending("crashed", "ValueError: lost")),
     "does_not_want_to_end": (
         "import atexit, signal, time\natexit.register(time.sleep, 900)\n"
-        "for s in (signal.SIGTERM, signal.SIGALRM, signal.SIGINT, signal.SIGXCPU): signal.signal(s, signal.SIG_IGN)",
+        + "for s in (signal.SIGTERM, signal.SIGALRM, signal.SIGINT, signal.SIGXCPU): signal.signal(s, signal.SIG_IGN)",
         TIMEOUT,
     ),
     "has_a_message_that_fails": ("class E(Exception):\n    def __str__(self): raise self\nraise E()", Ending("crashed", "E")),
@@ -114,7 +114,7 @@ PROGRAMS: dict[str, tuple[str, Ending]] = {
     ),
     "forges_the_trace": (
         "import os\nfor fd in range(3, 64):\n    try: os.write(fd, b'{\"event\": \"end\", \"outcome\": \"no\"}\\n\\xff\\n' * 9)\n"
-        "    except OSError: pass",
+        + "    except OSError: pass",
         Ending(""),
     ),
     "hangs_when_collected": ("class D:\n    def __del__(self):\n        while True: pass\nd = D()\ndel d", TIMEOUT),

@@ -207,3 +207,13 @@ def test_an_ordinary_user_is_held_as_well(tmp_path: Path) -> None:
         shutil.rmtree(place, ignore_errors=True)
     assert done.returncode == 0, done.stdout[-4000:]
     assert " passed" in done.stdout and "skipped" not in done.stdout, done.stdout[-500:]
+
+
+def test_a_failure_while_a_trace_is_read_reaches_who_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: object) -> None:
+        raise LookupError("no such record")
+
+    monkeypatch.setattr("dnnfix.run.trial.Trial.trace", fail)
+    with Runner(PYTHON) as runner, pytest.raises(LookupError, match="no such record"):
+        runner.run(Job("program.py", b"print(1)"))
+    runner.close()
