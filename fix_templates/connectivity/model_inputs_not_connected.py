@@ -1,0 +1,258 @@
+"""A functional Keras model is given other inputs than the ones its outputs come from."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    Reject,
+    Replace,
+    Subject,
+    Symptom,
+    held_by,
+)
+
+MODELS = ("keras.Model", "keras.models.Model")
+INPUTS = ("keras.Input", "keras.layers.Input")
+MOST_STEPS = 2000
+
+
+class ModelInputsNotConnected(FixTemplate):
+    """`Model(inputs, outputs)` names an input that the outputs do not come from, or leaves out one that they need.
+
+    Keras follows the outputs back to the `Input`s that they were computed from; each of them has to be named, else the
+    graph is not connected and the model cannot be made.
+
+    Fix safety: unsafe. The model takes other inputs, so that what it is called and fitted with has to follow.
+
+    References: keras.Model ("inputs", "outputs").
+    """
+
+    code = "DNF410"
+    name = "model-inputs-not-connected"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.NEURAL_CONNECTION
+    message = "the outputs of this model come from {needed}, but its inputs are {given}"
+    triggers = ("Model",)
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for call in subject.source.calls(*MODELS):
+            found = _ends(subject, call)
+            if found is None:
+                continue
+            given, needed, _ = found
+            if not needed or all(each in given for each in needed):
+                continue
+            crash = subject.crash
+            crashed = crash is not None and crash.site == subject.source.site(call)
+            yield self.finding(
+                subject.source.site(call),
+                symptom=Symptom.CRASH if crashed else Symptom.VIOLATION,
+                cause="crash" if crashed else "",
+                confidence=0.9,
+                needed=_named(subject, needed),
+                given=_named(subject, given),
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        call = subject.node(finding.site)
+        found = _ends(subject, call) if isinstance(call, ast.Call) else None
+        if found is None:
+            yield Decline("the model is not made in this file")
+            return
+        _, needed, place = found
+        names = []
+        for made in sorted(needed, key=lambda each: each.lineno):
+            name = held_by(subject.source, subject.source.site(made))
+            if not isinstance(name, ast.Name) or len(subject.source.bindings(name)) != 1:
+                yield Decline("one of the inputs has no name of its own where the model is made")
+                return
+            names.append(name.id)
+        text = names[0] if len(names) == 1 else f"[{', '.join(names)}]"
+        title = f"Make the model of the inputs that its outputs come from: {text}"
+        yield self.candidate(finding, title, Replace(subject.source.site(place), text), prior=0.85)
+
+    examples = (
+        Example(
+            "one of two inputs is left out",
+            before="""\
+from keras.layers import Concatenate, Dense, Input
+from keras.models import Model
+
+image = Input(shape=(4,))
+words = Input(shape=(3,))
+x = Dense(8)(image)
+y = Dense(8)(words)
+out = Dense(1)(Concatenate()([x, y]))
+model = Model(inputs=image, outputs=out)
+""",
+            after="""\
+from keras.layers import Concatenate, Dense, Input
+from keras.models import Model
+
+image = Input(shape=(4,))
+words = Input(shape=(3,))
+x = Dense(8)(image)
+y = Dense(8)(words)
+out = Dense(1)(Concatenate()([x, y]))
+model = Model(inputs=[image, words], outputs=out)
+""",
+        ),
+        Example(
+            "the wrong input, in a function",
+            before="""\
+import tensorflow as tf
+from tensorflow.keras import layers
+
+def build():
+    a = tf.keras.Input((4,))
+    b = tf.keras.Input((4,))
+    h = layers.Dense(8, activation="relu")(a)
+    h = layers.Dropout(0.5)(h)
+    return tf.keras.Model(b, layers.Dense(2)(h))
+""",
+            after="""\
+import tensorflow as tf
+from tensorflow.keras import layers
+
+def build():
+    a = tf.keras.Input((4,))
+    b = tf.keras.Input((4,))
+    h = layers.Dense(8, activation="relu")(a)
+    h = layers.Dropout(0.5)(h)
+    return tf.keras.Model(a, layers.Dense(2)(h))
+""",
+        ),
+        Example(
+            "the list repeats an input",
+            before="""\
+import keras
+from keras import layers
+
+left = keras.Input(shape=(2,))
+right = keras.Input(shape=(2,))
+merged = layers.add([layers.Dense(4)(left), layers.Dense(4)(right)])
+model = keras.Model([left, left], [layers.Dense(1)(merged)])
+""",
+            after="""\
+import keras
+from keras import layers
+
+left = keras.Input(shape=(2,))
+right = keras.Input(shape=(2,))
+merged = layers.add([layers.Dense(4)(left), layers.Dense(4)(right)])
+model = keras.Model([left, right], [layers.Dense(1)(merged)])
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "a chain that keeps one name, and a second model over it",
+            """\
+from keras.layers import Dense, Input
+from keras.models import Model
+
+x = inputs = Input(shape=(4,))
+x = Dense(8)(x)
+code = x
+x = Dense(4)(x)
+model = Model(inputs, x)
+encoder = Model(inputs, code)
+""",
+        ),
+        Reject(
+            "the inputs of another model",
+            """\
+from keras.applications import VGG16
+from keras.layers import Dense, Flatten
+from keras.models import Model
+
+base = VGG16(weights=None)
+out = Dense(2)(Flatten()(base.output))
+model = Model(inputs=base.input, outputs=out)
+""",
+        ),
+    )
+
+
+def _ends(subject: Subject, call: ast.Call) -> tuple[list[ast.Call], list[ast.Call], ast.expr] | None:
+    """The `Input` calls that a model is given and those that its outputs come from, and the expression of the former.
+
+    `None` where one of them cannot be told from the source.
+    """
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    inputs = named.get("inputs", call.args[0] if call.args else None)
+    outputs = named.get("outputs", call.args[1] if len(call.args) > 1 else None)
+    if inputs is None or outputs is None:
+        return None
+    given: list[ast.Call] = []
+    for each in inputs.elts if isinstance(inputs, (ast.List, ast.Tuple)) else [inputs]:
+        if not isinstance(each, ast.Name):
+            return None
+        made = _value(subject, each, call)
+        if not isinstance(made, ast.Call) or subject.source.qualified(made.func) not in INPUTS:
+            return None
+        given.append(made)
+    needed = _behind(subject, outputs, call)
+    return (given, needed, inputs) if needed is not None else None
+
+
+def _value(subject: Subject, name: ast.Name, at: ast.AST) -> ast.expr | None:
+    values = subject.source.bindings(name, at)
+    return values[0] if len(values) == 1 else None
+
+
+def _behind(subject: Subject, outputs: ast.expr, at: ast.AST) -> list[ast.Call] | None:
+    """The `Input` calls that an expression is computed from; `None` where something in between is unknown."""
+    source = subject.source
+    found: dict[ast.Call, None] = {}
+    waiting: list[tuple[ast.expr, ast.AST]] = [(outputs, at)]
+    seen: set[ast.expr] = set()
+    while waiting:
+        expr, place = waiting.pop()
+        if expr in seen:
+            continue
+        seen.add(expr)
+        if len(seen) > MOST_STEPS:
+            return None
+        if isinstance(expr, ast.Name):
+            value = _value(subject, expr, place)
+            if value is None:
+                return None
+            waiting.append((value, value))
+        elif isinstance(expr, (ast.List, ast.Tuple)):
+            waiting += [(each, place) for each in expr.elts]
+        elif isinstance(expr, ast.BinOp):
+            waiting += [(each, place) for each in (expr.left, expr.right) if not isinstance(each, ast.Constant)]
+        elif isinstance(expr, ast.Call) and source.qualified(expr.func) in INPUTS:
+            found[expr] = None
+        elif isinstance(expr, ast.Call) and _is_layer(subject, expr) and len(expr.args) == 1 and not expr.keywords:
+            waiting.append((expr.args[0], place))
+        else:
+            return None
+    return list(found)
+
+
+def _is_layer(subject: Subject, call: ast.Call) -> bool:
+    """Whether the call applies a layer of Keras: made on the spot, held by a name, or one of the merging functions."""
+    source = subject.source
+    if isinstance(call.func, ast.Call):
+        return (source.qualified(call.func.func) or "").startswith("keras.layers.")
+    name = source.qualified(call.func) or ""
+    if name.startswith("keras.layers."):
+        return name.rpartition(".")[2].islower()
+    made = source.constructor(call.func) if isinstance(call.func, ast.Name) else None
+    return made is not None and (source.qualified(made.func) or "").startswith("keras.layers.")
+
+
+def _named(subject: Subject, inputs: list[ast.Call]) -> str:
+    found = [held_by(subject.source, subject.source.site(each)) for each in sorted(inputs, key=lambda each: each.lineno)]
+    return ", ".join(f"`{ast.unparse(name)}`" if name is not None else "an input without a name" for name in found)
