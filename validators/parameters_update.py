@@ -16,6 +16,8 @@ def judge(evidence: Evidence) -> Verdict:
     moved, total = after
     measured = {"moving": len(moved), "weights": total}
     before = _moving(evidence.before)
+    if not moved and not _has_optimizer(evidence.after):
+        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the program has no optimizer that could move them", measured)
     if not moved and (before is None or before[0]):
         return Verdict(NAME, RUNG, Status.FAIL, "no weight changes in a training step", measured)
     stopped = sorted((before[0] if before is not None else set()) - moved - _gone(evidence))
@@ -31,6 +33,10 @@ def _moving(trace: Trace) -> tuple[set[str], int] | None:
     if not known:
         return None
     return {p.name for p in known if p.update}, len(known)
+
+
+def _has_optimizer(trace: Trace) -> bool:
+    return trace.network is not None and any(c.kind == "optimizer" for c in trace.network.components)
 
 
 def _gone(evidence: Evidence) -> set[str]:

@@ -11,6 +11,7 @@ from dnnfix.records import (
     Applicability,
     Candidate,
     CodeWarning,
+    Component,
     Crash,
     Family,
     Finding,
@@ -169,8 +170,13 @@ def test_a_training_symptom_without_scores_is_inconclusive() -> None:
     assert judge("learns", evidence(symptom=Symptom.NOT_LEARNING)) is Status.INCONCLUSIVE
 
 
-def updating(**updates: float) -> Trace:
-    network = Network("torch", "trace", parameters=tuple(Parameter(n, (2, 2), update=u) for n, u in updates.items()))
+def updating(optimizer: bool = True, **updates: float) -> Trace:
+    network = Network(
+        "torch",
+        "trace",
+        components=(Component(1, "optimizer", "torch.optim.SGD"),) if optimizer else (),
+        parameters=tuple(Parameter(n, (2, 2), update=u) for n, u in updates.items()),
+    )
     return Trace(RunOutcome.FINISHED, steps=(Step(0, 1.0),), network=network)
 
 
@@ -182,6 +188,8 @@ def updating(**updates: float) -> Trace:
         (updating(w=0.1, v=0.1), updating(w=0.1), Status.PASS),
         (updating(w=0.0), updating(w=0.1), Status.PASS),
         (CRASHED, updating(w=0.0), Status.FAIL),
+        (CRASHED, updating(optimizer=False, w=0.0), Status.NOT_APPLICABLE),
+        (updating(w=0.1), updating(w=0.0), Status.FAIL),
         (FINISHED, FINISHED, Status.NOT_APPLICABLE),
     ],
 )
