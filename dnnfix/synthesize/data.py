@@ -20,19 +20,21 @@ def wrapped(subject: Subject, node: ast.expr, before: str, after: str) -> Wrap:
     return Wrap(subject.source.site(node), before, after)
 
 
-def change_data(subject: Subject, nodes: Sequence[ast.expr], before: str, after: str) -> tuple[Edit, ...]:
+def change_data(
+    subject: Subject, nodes: Sequence[ast.expr], before: str, after: str, *, each: bool = False
+) -> tuple[Edit, ...]:
     """Edits that put `before` and `after` around data, once for each variable.
 
     A variable that is handed over several times is changed once, before its first use; anything else is changed where
     it is handed over. Expressions that are no variables are changed only where they come first in `nodes`, since what
-    they do is not known to need the change.
+    they do is not known to need the change; with `each` they are changed like the first.
     """
     edits: list[Edit] = []
     groups: dict[str, list[ast.expr]] = {}
     for node in nodes:
         if isinstance(node, ast.Name):
             groups.setdefault(node.id, []).append(node)
-        elif node is nodes[0]:
+        elif node is nodes[0] or each:
             edits.append(wrapped(subject, node, before, after))
     for name, uses in groups.items():
         first = min(uses, key=lambda one: (one.lineno, one.col_offset))

@@ -66,7 +66,7 @@ class LabelAxes(FixTemplate):
                 continue
             nodes = same_targets(subject, use, node)
             title = "Give the labels the shape that the loss takes"
-            yield self.candidate(finding, title, *change_data(subject, nodes, "", code), prior=0.9)
+            yield self.candidate(finding, title, *change_data(subject, nodes, "", code, each=True), prior=0.9)
             if len(nodes) > 1:
                 yield self.candidate(finding, title, *change_data(subject, (node,), "", code), prior=0.6)
             return

@@ -103,7 +103,7 @@ class TargetBroadcast(FixTemplate):
         nodes = same_targets(subject, use, node)
         if like is not None:
             title = "Give the target the shape of the prediction"
-            yield self.candidate(finding, title, *change_data(subject, nodes, "", like), prior=0.85)
+            yield self.candidate(finding, title, *change_data(subject, nodes, "", like, each=True), prior=0.85)
             if len(nodes) > 1:
                 yield self.candidate(finding, title, *change_data(subject, (node,), "", like), prior=0.7)
         output = prediction_expression(subject, use)
