@@ -77,7 +77,7 @@ class Renames:
             plan.keep(alias, module if moved is None or not moved.final else moved.final, None)
             return
         used = [n for n in self.uses.names(local) if self.uses.source.written(n) == written]
-        exported = any(isinstance(n, ast.Constant) and n.value == local for n in ast.walk(self.uses.source.tree))
+        exported = any(n.value == local for n in self.uses.source.nodes(ast.Constant))
         if not target.final:
             if not used and not exported and local not in self.uses.bound:
                 plan.drop(alias, target)

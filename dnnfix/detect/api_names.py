@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -63,21 +62,6 @@ class Target:
         return all(change.safe for change in self.changes)
 
 
-def _by_type(tree: ast.Module) -> dict[type[ast.AST], list[ast.AST]]:
-    """The nodes of a tree by their type, outer ones first; several times as fast as `ast.walk`, which a scan feels."""
-    found: defaultdict[type[ast.AST], list[ast.AST]] = defaultdict(list)
-    pending: list[ast.AST] = [tree]
-    while pending:
-        node = pending.pop()
-        found[node.__class__].append(node)
-        for value in node.__dict__.values():
-            if value.__class__ is list:
-                pending.extend(child for child in value if isinstance(child, ast.AST))
-            elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
-                pending.append(value)
-    return found
-
-
 def tables_for(source: Source) -> tuple[Table, ...]:
     """The tables of the built-in files that can concern a program, read only then."""
     names = [name for name, frameworks in _GATES.items() if source.frameworks.intersection(frameworks)]
@@ -101,7 +85,7 @@ class Uses:
 
     @cached_property
     def _nodes(self) -> dict[type[ast.AST], list[ast.AST]]:
-        return _by_type(self.source.tree)
+        return self.source.places.by_type
 
     def imports(self) -> Iterator[ast.Import | ast.ImportFrom]:
         """The import statements that are not relative."""

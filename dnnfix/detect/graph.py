@@ -167,7 +167,7 @@ def _plain(expr: ast.AST) -> str:
 @once
 def imported(source: Source) -> frozenset[str]:
     """The names that import statements bind anywhere in the program, relative ones too."""
-    found = (*source.nodes(ast.Import), *source.nodes(ast.ImportFrom))
+    found: tuple[ast.Import | ast.ImportFrom, ...] = (*source.nodes(ast.Import), *source.nodes(ast.ImportFrom))
     return frozenset((alias.asname or alias.name).partition(".")[0] for node in found for alias in node.names)
 
 

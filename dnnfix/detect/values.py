@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from dnnfix.network.facts import (
+    LOSS_WORDS,
     ActivationUse,
     LossFacts,
     activation_of,
@@ -168,6 +169,8 @@ def extent(value: Value | None) -> str:
 
 def loss_uses(subject: Subject) -> tuple[LossUse, ...]:
     """Every place where a known loss is computed, the one that the program crashed in included."""
+    if subject.trace is None and subject.source.words.isdisjoint(LOSS_WORDS):
+        return ()  # spares most files of a scan the work of reading their network
     found: dict[tuple[Site | None, Site | None, Site | None], LossUse] = {}
     for call, facts in loss_calls(subject.network):
         use = _read(subject, call, facts) if call.inputs else None

@@ -30,6 +30,7 @@ __all__ = [
     "LAYERS",
     "LOSSES",
     "LOSS_STRINGS",
+    "LOSS_WORDS",
     "METRIC_STRINGS",
     "OPTIMIZER_STRINGS",
     "SHAPE_ONLY",
@@ -60,6 +61,9 @@ __all__ = [
     "stated_output",
     "through",
 ]
+
+LOSS_WORDS = frozenset(name.rpartition(".")[2] for name in (*LOSSES, *LOSS_STRINGS))
+"""Words, one of which a source has that computes a known loss."""
 
 
 @dataclass(frozen=True, slots=True)

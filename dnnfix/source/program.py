@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from functools import cached_property
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Iterator
+from functools import cached_property, update_wrapper
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from dnnfix.records import Site
 from dnnfix.source.decode import runnable
@@ -17,6 +17,8 @@ from dnnfix.source.tree import Tree
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 Node = TypeVar("Node", bound=ast.AST)
+Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
 
 
 class Source:
@@ -37,6 +39,7 @@ class Source:
         self.bom = document.bom
         self.places = Tree(document.text, document.tree)
         self._resolver = Resolver(self.places)
+        self._readings: dict[Hashable, Any] = {}
 
     @classmethod
     def from_bytes(cls, raw: bytes, path: str) -> Source:
@@ -88,6 +91,10 @@ class Source:
     def node_at(self, site: Site) -> ast.expr | ast.stmt | None:
         """The expression that spans exactly the site, else the statement that does, else `None`."""
         return self.places.node_at(site)
+
+    def nodes(self, kind: type[Node]) -> tuple[Node, ...]:
+        """The nodes of exactly that type, in source order. The tree is walked once, whatever is asked for."""
+        return self.places.nodes(kind)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node that holds `node`; `None` for the module."""
@@ -144,3 +151,23 @@ class Source:
     def definition(self, expr: ast.expr) -> Definition | None:
         """The class or function of this program that `expr` names, when it names nothing else."""
         return self._resolver.definition(expr)
+
+
+def once(
+    reading: Callable[Concatenate[Source, Arguments], Result],
+) -> Callable[Concatenate[Source, Arguments], Result]:
+    """Makes a function of a source (and hashable arguments) work its answer out once for each program.
+
+    The answer lives as long as the source. It is shared, so it must be something that nobody changes.
+    """
+
+    def kept(source: Source, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        key = (reading, args, tuple(kwargs.items()))
+        known = source._readings
+        if key not in known:
+            known[key] = reading(source, *args, **kwargs)
+        result: Result = known[key]
+        return result
+
+    update_wrapper(kept, reading)
+    return kept

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
+from collections import defaultdict
 from functools import cached_property
 from typing import TypeAlias, TypeVar
 
@@ -27,6 +28,7 @@ class Tree:
         self._ascii = text.isascii()
         self._parents: dict[ast.AST, ast.AST] = {}
         self._linked: set[ast.AST] = set()
+        self._ordered: dict[type[ast.AST], tuple[ast.AST, ...]] = {}
 
     @cached_property
     def lines(self) -> list[str]:
@@ -92,6 +94,28 @@ class Tree:
             if not isinstance(node, ast.JoinedStr):
                 pending.extend(ast.iter_child_nodes(node))
         return statement
+
+    def nodes(self, kind: type[Node]) -> tuple[Node, ...]:
+        """The nodes of exactly that type, which must be one that has a place, in source order."""
+        found = self._ordered.get(kind)
+        if found is None:
+            found = self._ordered[kind] = tuple(sorted(self.by_type.get(kind, ()), key=position))
+        return found  # type: ignore[return-value]
+
+    @cached_property
+    def by_type(self) -> dict[type[ast.AST], list[ast.AST]]:
+        """All nodes by their type; several times as fast as `ast.walk`, which a scan feels."""
+        found: defaultdict[type[ast.AST], list[ast.AST]] = defaultdict(list)
+        pending: list[ast.AST] = [self.module]
+        while pending:
+            node = pending.pop()
+            found[node.__class__].append(node)
+            for value in node.__dict__.values():
+                if value.__class__ is list:
+                    pending.extend(child for child in value if isinstance(child, ast.AST))
+                elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+                    pending.append(value)
+        return found
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node that holds `node`; `None` for the module."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dnnfix.api import (
     Candidate,
@@ -62,33 +63,18 @@ class LayerOutputUnused(FixTemplate):
             )
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        statement = subject.node(finding.site)
-        if not isinstance(statement, ast.Assign):
-            yield Decline("the layer's call is not in this file")
-            return
-        source, name = subject.source, str(finding.evidence["name"])
-        own = _given(statement)
-        _, rebound = next_use(source, statement, statement.targets[0])
-        later = [each for each in _layer_calls(subject) if each.lineno > statement.lineno and _together(subject, each, statement)]
-        title = f"Give the output of the layer, `{name}`, to the layer that follows"
-        following = _given(rebound) if isinstance(rebound, ast.Assign) and rebound in later else None
-        if following is not None:
-            yield self.candidate(finding, title, Replace(source.site(following), name), prior=0.9)
-            return
-        same = [g for each in later if (g := _given(each)) is not None and own is not None and g.id == own.id]
-        if same:
-            yield self.candidate(finding, title, Replace(source.site(same[0]), name), prior=0.85)
-            return
-        returned = next((each for each in _returns(subject, statement) if own is not None and each.id == own.id), None)
-        if returned is not None:
-            yield self.candidate(finding, f"Return `{name}`", Replace(source.site(returned), name), prior=0.7)
-            return
-        beside = _given(later[0]) if later else None
-        if own is None or beside is None or source.parent(later[0]) is not source.parent(statement):
+        own = _joined(subject, finding)
+        if own is None:
             yield Decline("no later layer takes what this one took, so where its output belongs cannot be told")
             return
-        edits = (Replace(source.site(own), beside.id), Replace(source.site(beside), name))
-        yield self.candidate(finding, f"Put the layer before the next one, between `{beside.id}` and it", *edits, prior=0.4)
+        title, edits, prior = own
+        yield self.candidate(finding, title, *edits, prior=prior)
+        every = [other for other in self.detect(subject) if _joined(subject, other) is not None]
+        if len(every) > 1:
+            # Where two branches meet, one alone may give a shape that does not fit the other.
+            both = [edit for other in every for edit in (_joined(subject, other) or own)[1]]
+            joint = self.candidate(finding, f"{title}; so for all {len(every)} layers", *dict.fromkeys(both), prior=0.9 * prior)
+            yield replace(joint, findings=tuple(every))
 
     examples = (
         Example(
@@ -218,12 +204,40 @@ class Net(nn.Module):
     )
 
 
+def _joined(subject: Subject, finding: Finding) -> tuple[str, tuple[Replace, ...], float] | None:
+    """A title, the edits that put the layer into the network, and how likely a person would make them."""
+    statement = subject.node(finding.site)
+    if not isinstance(statement, ast.Assign):
+        return None
+    source, name = subject.source, str(finding.evidence["name"])
+    own = _given(statement)
+    _, rebound = next_use(source, statement, statement.targets[0])
+    after = [each for each in _layer_calls(subject) if each.lineno > statement.lineno]
+    later = [each for each in after if _together(subject, each, statement)]
+    title = f"Give the output of the layer, `{name}`, to the layer that follows"
+    following = _given(rebound) if rebound in later else None
+    beside = _given(later[0]) if later else None
+    same = [g for each in later if (g := _given(each)) is not None and own is not None and g.id == own.id]
+    if following is not None:
+        return title, (Replace(source.site(following), name),), 0.9
+    if same:
+        return title, (Replace(source.site(same[0]), name),), 0.85
+    returned = next((each for each in _returns(subject, statement) if own is not None and each.id == own.id), None)
+    if returned is not None:
+        return f"Return `{name}`", (Replace(source.site(returned), name),), 0.7
+    if own is None or beside is None or source.parent(later[0]) is not source.parent(statement):
+        return None
+    edits = (Replace(source.site(own), beside.id), Replace(source.site(beside), name))
+    return f"Put the layer before the next one, between `{beside.id}` and it", edits, 0.4
+
+
 def _layer_calls(subject: Subject) -> list[ast.Assign | ast.Return]:
     """The assignments and returns whose value is the call of a layer on a named tensor, in source order."""
     source = subject.source
     owners = (*torch_modules(source), *keras_modules(source))
     found: list[ast.Assign | ast.Return] = []
-    for node in (*source.nodes(ast.Assign), *source.nodes(ast.Return)):
+    nodes: list[ast.Assign | ast.Return] = [*source.nodes(ast.Assign), *source.nodes(ast.Return)]
+    for node in nodes:
         call = node.value
         if not isinstance(call, ast.Call) or _first(call) is None:
             continue
