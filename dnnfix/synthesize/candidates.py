@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dnnfix.errors import EditError, InputError
@@ -48,21 +47,14 @@ def propose(finding: Finding, subject: Subject, template: type[FixTemplate]) -> 
     return Proposals(finding, tuple(candidates), declined)
 
 
-def apply(variant: Variant, candidate: Candidate) -> Variant:
-    """The variant with one more candidate applied. Raises `EditError` where the edits cannot be carried out."""
-    changed = apply_edits(variant.source, candidate.edits)
+def apply(variant: Variant, *candidates: Candidate) -> Variant:
+    """The variant with more candidates applied, all in one pass.
+
+    Raises `EditError` where the edits cannot be carried out; as `NestedSitesError` where two touch the same text.
+    """
+    changed = apply_edits(variant.source, [edit for candidate in candidates for edit in candidate.edits])
     try:
         source = Source.from_bytes(changed, variant.source.path)
     except InputError as error:
         raise EditError(f"the edited program cannot be read: {error}") from error
-    return Variant(source, (*variant.applied, candidate))
-
-
-def compose(source: Source, candidates: Iterable[Candidate]) -> Variant:
-    """The program with several candidates for the same text applied in one pass.
-
-    Raises `NestedSitesError` where two of them touch the same text.
-    """
-    chosen = tuple(candidates)
-    changed = apply_edits(source, [edit for candidate in chosen for edit in candidate.edits])
-    return Variant(Source.from_bytes(changed, source.path), chosen)
+    return Variant(source, (*variant.applied, *candidates))

@@ -15,6 +15,7 @@ from typing import Protocol
 from dnnfix.errors import EditError
 from dnnfix.records import (
     CRASH_CAUSE,
+    Candidate,
     Finding,
     FindingOutcome,
     FindingResult,
@@ -27,7 +28,7 @@ from dnnfix.records import (
 from dnnfix.source.diff import unified_diff
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
-from dnnfix.synthesize.candidates import Proposals, Variant, apply, compose, propose
+from dnnfix.synthesize.candidates import Proposals, Variant, apply, propose
 from dnnfix.synthesize.reduce import line_map, reduce_patch
 from dnnfix.template import FixTemplate
 from dnnfix.validate.evidence import Evidence
@@ -124,26 +125,40 @@ def _explore(search: _Search) -> None:
 
 
 def _candidates(search: _Search, variant: Variant, trace: Trace, findings: Iterable[Finding]) -> list[Variant]:
-    """The variants one candidate away, likeliest first; text that was seen already is left out."""
+    """The variants one candidate away, likeliest first; text that was seen already is left out.
+
+    Where one fault stands at several places, repairing all of them at once is a candidate too.
+    """
     subject = Subject(variant.source, trace)
     made: list[Variant] = []
+    likeliest: dict[str, list[Candidate]] = {}
     for finding in findings:
         template = search.templates.get(finding.code)
         if template is None or not search.wishes.may_fix(finding.code, finding.rule):
             continue
         proposals = propose(finding, subject, template)
         search.proposals.setdefault(finding.id, proposals)
+        likeliest.setdefault(finding.code, []).extend(proposals.candidates[:1])
         for candidate in proposals.candidates[:PER_FINDING]:
-            try:
-                changed = apply(variant, candidate)
-            except EditError as error:
-                search.edit_errors[finding.id] = str(error)
-                continue
-            if changed.source.raw not in search.seen:
-                search.seen.add(changed.source.raw)
-                made.append(changed)
-    made.sort(key=lambda v: -v.applied[-1].prior * v.applied[-1].findings[0].confidence)
+            _add(search, made, variant, (candidate,))
+    for same in likeliest.values():
+        if len(same) > 1:
+            _add(search, made, variant, tuple(same))
+    made.sort(key=lambda v: (-v.applied[-1].prior * v.applied[-1].findings[0].confidence, -len(v.applied)))
     return made
+
+
+def _add(search: _Search, made: list[Variant], variant: Variant, candidates: tuple[Candidate, ...]) -> None:
+    """Add the variant with the candidates applied in one pass, unless its text was seen."""
+    try:
+        changed = apply(variant, *candidates)
+    except EditError as error:
+        if len(candidates) == 1:
+            search.edit_errors[candidates[0].findings[0].id] = str(error)
+        return
+    if changed.source.raw not in search.seen:
+        search.seen.add(changed.source.raw)
+        made.append(changed)
 
 
 def _climb(search: _Search, variant: Variant) -> Climb:
@@ -187,9 +202,11 @@ def _got_further(trace: Trace, findings: tuple[Finding, ...], result: Climb) -> 
     return result.fell in ("property", "learn") and after.crash is None and len(findings) > 1
 
 
-def _reached(trace: Trace) -> tuple[int, int]:
+def _reached(trace: Trace) -> tuple[int, int, int]:
+    """How far a run came: optimizer steps, recorded calls, and the line of the program itself that it was at."""
     calls = len(trace.network.calls) if trace.network is not None else 0
-    return (len(trace.steps), calls)
+    frames = trace.crash.frames if trace.crash is not None else ()
+    return (len(trace.steps), calls, frames[0].site.line if frames else 0)
 
 
 def _same_crash(first: Trace, second: Trace) -> bool:
@@ -207,7 +224,7 @@ def _combine(search: _Search) -> None:
     if len(best) < 2 or search.trace.crash is not None or search.laboratory.out_of_time():
         return
     try:
-        combined = compose(search.origin, [variant.applied[0] for variant, _ in best.values()])
+        combined = apply(Variant(search.origin), *(variant.applied[0] for variant, _ in best.values()))
     except EditError:
         return
     if combined.source.raw in search.seen:
