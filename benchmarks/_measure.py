@@ -1,0 +1,98 @@
+"""What the benchmarks share: running a command and taking its time, CPU and memory, and printing a number by its target.
+
+This process stays small and imports nothing heavy: the peak memory that the kernel tells of a child begins with that of
+the process it was forked from.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+CHECK = (sys.executable, "-m", "dnnfix", "check", "--isolated", "--quiet")
+"""The command under measurement; `python -m` and the installed script start alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one process, with all that it waited for, took. Seconds, and MiB of the largest of them."""
+
+    wall: float
+    cpu: float
+    peak: float
+    code: int
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This process's environment with this checkout in front, one thread, and bytecode that is written and used."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **more}
+
+
+def run(
+    command: Sequence[str],
+    into: Path | None = None,
+    more: Mapping[str, str] | None = None,
+    codes: tuple[int, ...] = (0, 1),
+) -> Cost:
+    """Run a command to its end; its output goes to the file `into`, else nowhere.
+
+    Ends the benchmark where the exit code is none of `codes`: a tool that fails at once would look fast.
+    """
+    with open(into or os.devnull, "wb") as out, open(os.devnull, "rb") as nothing:
+        begun = time.perf_counter()
+        process = subprocess.Popen(
+            command, stdin=nothing, stdout=out, stderr=subprocess.DEVNULL, env=environment(**(more or {}))
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - begun
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in codes:
+        raise SystemExit(f"{' '.join(command)[:200]}: ended with {process.returncode}, which is no result.")
+    return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, process.returncode)
+
+
+def in_turn(rounds: int, *sides: Callable[[], Cost]) -> list[Cost]:
+    """The least of each side's costs over so many rounds, in each of which the sides take turns.
+
+    The least, since what other processes add to a time is never negative; the peak memory is the largest seen.
+    """
+    seen: list[list[Cost]] = [[] for _ in sides]
+    for _ in range(rounds):
+        for costs, side in zip(seen, sides, strict=True):
+            costs.append(side())
+    return [
+        Cost(min(c.wall for c in costs), min(c.cpu for c in costs), max(c.peak for c in costs), costs[-1].code)
+        for costs in seen
+    ]
+
+
+@dataclass
+class Table:
+    """Numbers beside their targets, printed as they come."""
+
+    missed: int = 0
+
+    def title(self, words: str) -> None:
+        """What the next rows are about."""
+        sys.stdout.write(f"{words}\n")
+        sys.stdout.flush()
+
+    def row(self, words: str, value: float, most: float | None = None, detail: str = "") -> None:
+        """One number; `most` is its target, if it has one."""
+        met = most is None or value <= most
+        self.missed += not met
+        mark = "   " if most is None else "ok " if met else "BAD"
+        target = f"target {most:.4g}" if most is not None else ""
+        sys.stdout.write(f"  {mark} {words:55} {value:8.4f}  {target:14} {detail}\n")
+        sys.stdout.flush()
+
+    def end(self) -> None:
+        """End the benchmark; the exit code says whether all targets are met."""
+        raise SystemExit(1 if self.missed else 0)
