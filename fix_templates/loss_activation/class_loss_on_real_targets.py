@@ -160,6 +160,18 @@ loss.backward()
             runs=True,
         ),
         Reject(
+            "labels with noise on them",
+            """\
+import torch
+from torch import nn
+model = nn.Linear(3, 1)
+labels = torch.ones(16, 1) + 0.05 * torch.rand(16, 1)
+loss = nn.BCEWithLogitsLoss()(model(torch.randn(16, 3)), labels)
+loss.backward()
+""",
+            runs=True,
+        ),
+        Reject(
             "amounts with the squared error",
             """\
 import torch
@@ -173,12 +185,16 @@ loss.backward()
     )
 
 
+BLUR = 0.5
+"""How far targets may lie outside [0, 1] and still be labels with noise on them, as some generative models use."""
+
+
 def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
     for use in loss_uses(subject):
         target = use.target
         if use.facts.task not in (Task.CLASSES, Task.LABELS) or target is None or target.integral is not False:
             continue
-        if use.facts.target.value == "signs" or not outside(target, 0.0, 1.0, share=0.02):
+        if use.facts.target.value == "signs" or not outside(target, -BLUR, 1.0 + BLUR):
             continue
         one_each = target.shape is not None and (len(target.shape) == 1 or target.shape[-1] == 1)
         if one_each and use.site is not None and not use.site.path:
