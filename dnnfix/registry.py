@@ -66,7 +66,9 @@ def validators() -> tuple[Validator, ...]:
     for module in _modules(_catalogue("validators"), "dnnfix.validators"):
         validator = Validator(name=module.NAME, rung=module.RUNG, judge=module.judge)
         if validator.rung not in RUNGS:
-            raise CatalogueError(f"{module.__name__}: RUNG must be one of {', '.join(RUNGS)}. Received: {validator.rung}")
+            raise CatalogueError(
+                f"{module.__name__}: RUNG must be one of {', '.join(RUNGS)}. Received: {validator.rung}"
+            )
         if validator.name in found:
             raise DuplicateCodeError(f"two validators are named {validator.name}. Rename one of them.")
         found[validator.name] = validator

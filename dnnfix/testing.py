@@ -116,9 +116,7 @@ def check_reject(template: type[FixTemplate], reject: Reject, bench: Bench) -> N
     _require(not findings, template, f"reject '{reject.name}': a finding where there is no fault: {said}")
 
 
-def _repairs(
-    template: type[FixTemplate], text: str, runs: bool, bench: Bench
-) -> Iterator[tuple[Candidate, str]]:
+def _repairs(template: type[FixTemplate], text: str, runs: bool, bench: Bench) -> Iterator[tuple[Candidate, str]]:
     subject, findings = _findings(template, text, runs, bench)
     for finding in findings:
         proposals = propose(finding, subject, template)

@@ -34,7 +34,9 @@ def main() -> int:
     parser.add_argument("--only", default="")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    programs = [f for f in sorted(given.folder.iterdir()) if f.name.startswith(given.only) and (f / "meta.toml").exists()]
+    programs = [
+        f for f in sorted(given.folder.iterdir()) if f.name.startswith(given.only) and (f / "meta.toml").exists()
+    ]
     with ThreadPoolExecutor(given.jobs) as pool, open(given.out / "table.tsv", "a", encoding="utf-8") as table:
         for row in pool.map(lambda folder: trial(folder, given.out), programs):
             line = "\t".join(str(row.get(column, "")) for column in COLUMNS)

@@ -33,7 +33,9 @@ def judge(evidence: Evidence) -> Verdict:
         return Verdict(NAME, RUNG, Status.PASS, "permuted labels are learned worse", measured)
     if not evidence.wants_improvement:
         return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "no gain was claimed", measured)
-    return Verdict(NAME, RUNG, Status.FAIL, f"permuted labels are learned as well ({faked:.2f} of {real:.2f})", measured)
+    return Verdict(
+        NAME, RUNG, Status.FAIL, f"permuted labels are learned as well ({faked:.2f} of {real:.2f})", measured
+    )
 
 
 def _scores(traces: Iterable[Trace]) -> list[float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 
-from dnnfix.api import Evidence, RunOutcome, Status, Verdict, decide, difference, score, threshold
+from dnnfix.api import Evidence, Json, RunOutcome, Status, Verdict, decide, difference, score, threshold
 
 NAME = "learns"
 RUNG = "learn"
@@ -18,7 +18,9 @@ def judge(evidence: Evidence) -> Verdict:
     """Pass by a settled sequential test; inconclusive while it is open."""
     improvement = evidence.wants_improvement
     if evidence.before.outcome is RunOutcome.CRASHED:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the original crashes, so there is no training to compare with")
+        return Verdict(
+            NAME, RUNG, Status.NOT_APPLICABLE, "the original crashes, so there is no training to compare with"
+        )
     if score(evidence.before) is None or score(evidence.after) is None:
         if improvement:
             return Verdict(NAME, RUNG, Status.INCONCLUSIVE, "no training could be scored")
@@ -30,7 +32,7 @@ def judge(evidence: Evidence) -> Verdict:
     scores = [(score(pair.before), score(pair.after)) for pair in evidence.pairs]
     known = [(b, a) for b, a in scores if b is not None and a is not None]
     before, after = statistics.fmean(b.value for b, _ in known), statistics.fmean(a.value for _, a in known)
-    measured = {
+    measured: dict[str, Json] = {
         "seeds": len(differences),
         "before": round(before, 4),
         "after": round(after, 4),

@@ -23,11 +23,13 @@ def judge(evidence: Evidence) -> Verdict:
     """Fail on a warning or a non-finite loss that the original program did not have."""
     before, after = evidence.before, evidence.after
     if not _finite(after) and _finite(before):
-        return Verdict(NAME, RUNG, Status.FAIL, "the loss becomes non-finite", {"losses": _losses(after)[-3:]})
+        return Verdict(NAME, RUNG, Status.FAIL, "the loss becomes non-finite", {"losses": tuple(_losses(after)[-3:])})
     if before.crash is None:
         new = sorted(_warnings(after) - _warnings(before))
         if new:
-            return Verdict(NAME, RUNG, Status.FAIL, f"a new warning: {new[0][0]}", {"warnings": [m for _, m in new][:3]})
+            return Verdict(
+                NAME, RUNG, Status.FAIL, f"a new warning: {new[0][0]}", {"warnings": tuple(m for _, m in new[:3])}
+            )
     return Verdict(NAME, RUNG, Status.PASS, "no new warning, no non-finite loss")
 
 

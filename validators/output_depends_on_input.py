@@ -19,7 +19,9 @@ def judge(evidence: Evidence) -> Verdict:
     if after > CONSTANT:
         return Verdict(NAME, RUNG, Status.PASS, "other inputs give other outputs", {"relative_change": after})
     if all(candidate.applicability is Applicability.SAFE for candidate in evidence.applied):
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the patch keeps what is computed", {"relative_change": after})
+        return Verdict(
+            NAME, RUNG, Status.NOT_APPLICABLE, "the patch keeps what is computed", {"relative_change": after}
+        )
     before = _dependence(evidence.before)
     if before is not None and before <= CONSTANT and not evidence.wants_improvement:
         return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the original's output is constant too")

@@ -6,7 +6,7 @@ first, the engine goes on from the patched program, and the patch that is judged
 
 from __future__ import annotations
 
-from dnnfix.api import Evidence, RunOutcome, Status, Verdict
+from dnnfix.api import Evidence, Json, RunOutcome, Status, Verdict
 
 NAME = "runs"
 RUNG = "run"
@@ -20,7 +20,7 @@ def judge(evidence: Evidence) -> Verdict:
         return Verdict(NAME, RUNG, Status.INCONCLUSIVE, reason)
     if after.crash is not None:
         where = f" at line {after.crash.site.line}" if after.crash.site else ""
-        measured = {"exception": after.crash.kind, "message": after.crash.message[:300]}
+        measured: dict[str, Json] = {"exception": after.crash.kind, "message": after.crash.message[:300]}
         return Verdict(NAME, RUNG, Status.FAIL, f"the patched program crashes{where}: {after.crash.kind}", measured)
     if after.outcome is RunOutcome.EXITED and before.outcome is not RunOutcome.EXITED:
         return Verdict(NAME, RUNG, Status.FAIL, f"the patched program exits with an error: {after.detail}")

@@ -23,7 +23,9 @@ def judge(evidence: Evidence) -> Verdict:
         was = max(before[code], count)
         if after[code] > was - count:
             rest = [finding for finding in evidence.remaining if finding.code == code]
-            return Verdict(NAME, RUNG, Status.FAIL, f"still there: {rest[0].message}", {"left": after[code], "was": was})
+            return Verdict(
+                NAME, RUNG, Status.FAIL, f"still there: {rest[0].message}", {"left": after[code], "was": was}
+            )
     if evidence.before.crash is None:
         new = [f for f in evidence.remaining if f.code not in meant and after[f.code] > before[f.code]]
         if new:

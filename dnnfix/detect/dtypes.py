@@ -19,7 +19,9 @@ INTEGER = frozenset({"uint8", "int8", "int16", "int32", "int64", "bool"})
 CASTS = {"float32": "float", "float64": "double", "int64": "long"}
 """Tensor methods that cast to a dtype."""
 
-MAKERS = frozenset({"torch.tensor", "torch.as_tensor", "torch.zeros", "torch.ones", "torch.full", "torch.arange", "torch.eye"})
+MAKERS = frozenset(
+    {"torch.tensor", "torch.as_tensor", "torch.zeros", "torch.ones", "torch.full", "torch.arange", "torch.eye"}
+)
 """Functions that take `dtype` and make data."""
 
 WEIGHTED = frozenset({"linear", "convolution", "recurrent", "attention", "normalization"})

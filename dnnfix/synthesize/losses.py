@@ -217,7 +217,10 @@ def set_from_logits(subject: Subject, call: Call, wanted: bool) -> Edits | None:
     holder = keras_name(subject)
     if holder is None:
         return None
-    return (Replace(source.site(node), f"{holder[0]}.losses.{call.name.rpartition('.')[2]}(from_logits=True)"), *holder[1])
+    return (
+        Replace(source.site(node), f"{holder[0]}.losses.{call.name.rpartition('.')[2]}(from_logits=True)"),
+        *holder[1],
+    )
 
 
 def keras_name(subject: Subject) -> tuple[str, tuple[AddImport, ...]] | None:

@@ -207,4 +207,3 @@ def _unwrap(subject: Subject, node: ast.Call, method: bool) -> tuple[Edit, ...] 
         if isinstance(target, ast.Name) and isinstance(inner, ast.Name) and target.id == inner.id:
             return (Delete(source.site(statement)),)
     return (Unwrap(source.site(node), source.site(inner)),)
-

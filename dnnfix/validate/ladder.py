@@ -27,6 +27,7 @@ MEASUREMENTS = (
 
 BLOCKING = (Status.FAIL, Status.INCONCLUSIVE)
 
+
 class Laboratory(Protocol):
     """Whoever can run programs and look at what they did."""
 
@@ -120,7 +121,9 @@ def _pairs(evidence: Evidence, laboratory: Laboratory) -> Evidence:
     for seed in seeds:
         if laboratory.out_of_time():
             break
-        pairs.append(Pair(laboratory.train(evidence.source_before, seed), laboratory.train(evidence.source_after, seed)))
+        pairs.append(
+            Pair(laboratory.train(evidence.source_before, seed), laboratory.train(evidence.source_after, seed))
+        )
         differences = [d for d in (difference(pair.before, pair.after) for pair in pairs) if d is not None]
         if not differences or decide(differences, threshold(evidence.wants_improvement)).settled:
             break

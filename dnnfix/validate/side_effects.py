@@ -29,12 +29,8 @@ def side_effects(evidence: Evidence) -> Mapping[str, Json]:
         "step_seconds": _both(_median_step(trained_before), _median_step(trained_after)),
         "peak_memory": _both(before.peak_memory or None, after.peak_memory or None),
         "parameters": _both(_weights(before.network), _weights(after.network)),
-        "information": _both(
-            _number(before, Experiment.INFORMATION), _number(after, Experiment.INFORMATION)
-        ),
-        "adversarial": _both(
-            _number(before, Experiment.ADVERSARIAL), _number(after, Experiment.ADVERSARIAL)
-        ),
+        "information": _both(_number(before, Experiment.INFORMATION), _number(after, Experiment.INFORMATION)),
+        "adversarial": _both(_number(before, Experiment.ADVERSARIAL), _number(after, Experiment.ADVERSARIAL)),
         "score": _both(_mean_score(trained_before), _mean_score(trained_after)),
     }
 

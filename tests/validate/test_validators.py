@@ -199,7 +199,12 @@ def test_parameters_update(before: Trace, after: Trace, status: Status) -> None:
 
 @pytest.mark.parametrize(
     ("before", "after", "status"),
-    [(0.5, 0.5, Status.PASS), (0.5, 0.0, Status.FAIL), (0.0, 0.0, Status.NOT_APPLICABLE), (None, None, Status.NOT_APPLICABLE)],
+    [
+        (0.5, 0.5, Status.PASS),
+        (0.5, 0.0, Status.FAIL),
+        (0.0, 0.0, Status.NOT_APPLICABLE),
+        (None, None, Status.NOT_APPLICABLE),
+    ],
 )
 def test_output_depends_on_input(before: float | None, after: float | None, status: Status) -> None:
     def probed(value: float | None) -> Trace:
