@@ -286,7 +286,8 @@ def _made_in(subject: Subject, owner: ast.ClassDef, entry: str) -> Iterator[ast.
     methods = run_by(subject.source, owner, entry)
     set_up = {each.name for each in run_by(subject.source, owner, "build")} | _called_in_init(subject, owner)
     for function in sorted(methods, key=lambda each: each.lineno):
-        if function.name in set_up:
+        if function.name in set_up or (function.name != entry and function.decorator_list):
+            # A decorator may keep what a method made, as a cache does.
             continue
         calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
         for call in sorted(calls, key=lambda each: (each.lineno, each.col_offset, -(each.end_col_offset or 0))):

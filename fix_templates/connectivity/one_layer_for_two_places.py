@@ -1,0 +1,294 @@
+"""One layer object stands at two places of a network, each of which needs its own."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Call,
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    InsertAfter,
+    Reject,
+    Replace,
+    Subject,
+    Symptom,
+    attributes_of,
+    component_kind,
+    layer_facts,
+    through,
+)
+
+SEQUENTIAL = ("keras.Sequential", "keras.models.Sequential")
+
+
+class OneLayerForTwoPlaces(FixTemplate):
+    """A batch normalization is applied after two different layers, or a Keras model is given one layer object twice.
+
+    Batch normalization keeps running statistics of what comes in. Used at two places it mixes the statistics of both, and
+    evaluation normalizes each with the wrong ones. A `Sequential` of Keras refuses a layer that it already has.
+
+    Two calls after the same layer, as for the two sides of a siamese network, and shared linear, recurrent or
+    convolution layers are left alone.
+
+    Fix safety: unsafe. The second place gets statistics and weights of its own.
+
+    References: torch.nn.BatchNorm2d (`running_mean`); keras.Sequential.add.
+    """
+
+    code = "DNF408"
+    name = "one-layer-for-two-places"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.NEURAL_CONNECTION
+    message = "`{layer}` is used here a second time; this place of the network needs a layer of its own"
+    triggers = ("Sequential", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "BatchNormalization")
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        source = subject.source
+        for node in (*_second_uses(subject), *_second_elements(subject)):
+            crashed = subject.crash is not None and subject.crash.site is not None
+            line = subject.crash.site.line if crashed and subject.crash is not None and subject.crash.site else None
+            here = line is not None and line == source.site(node).line
+            yield self.finding(
+                source.site(node),
+                symptom=Symptom.CRASH if here else Symptom.VIOLATION,
+                cause="crash" if here else "",
+                confidence=0.85,
+                layer=subject.text(source.site(node)),
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        source = subject.source
+        node = subject.node(finding.site)
+        made = source.constructor(node) if isinstance(node, ast.expr) else None
+        if made is None or any(keyword.arg == "name" for keyword in made.keywords):
+            yield Decline("how the layer is made cannot be told, or it has a name that only one layer may have")
+            return
+        text = source.segment(source.site(made))
+        if isinstance(node, ast.Name):
+            yield self.candidate(finding, f"Make another layer here: {text}", Replace(finding.site, text), prior=0.85)
+            return
+        owner, holder = source.enclosing(made, ast.ClassDef), source.statement_of(made)
+        if not isinstance(node, ast.Attribute) or owner is None or not isinstance(holder, ast.Assign) or holder.value is not made:
+            yield Decline("the layer is not made by an assignment of its own")
+            return
+        name = _next_name(node.attr, attributes_of(owner))
+        edits = (InsertAfter(source.site(holder), f"self.{name} = {text}"), Replace(finding.site, f"self.{name}"))
+        yield self.candidate(finding, f"Make another layer, `self.{name}`, for this place", *edits, prior=0.85)
+
+    examples = (
+        Example(
+            "one normalization after two convolutions",
+            before="""\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 8, 3)
+        self.conv2 = nn.Conv2d(8, 8, 3)
+        self.bn = nn.BatchNorm2d(8)
+
+    def forward(self, x):
+        x = torch.relu(self.bn(self.conv1(x)))
+        return torch.relu(self.bn(self.conv2(x)))
+
+net = Net()
+net(torch.randn(2, 3, 8, 8))
+""",
+            after="""\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 8, 3)
+        self.conv2 = nn.Conv2d(8, 8, 3)
+        self.bn = nn.BatchNorm2d(8)
+        self.bn2 = nn.BatchNorm2d(8)
+
+    def forward(self, x):
+        x = torch.relu(self.bn(self.conv1(x)))
+        return torch.relu(self.bn2(self.conv2(x)))
+
+net = Net()
+net(torch.randn(2, 3, 8, 8))
+""",
+        ),
+        Example(
+            "a layer added twice",
+            before="""\
+from keras.layers import Dense, Dropout
+from keras.models import Sequential
+
+drop = Dropout(0.3)
+model = Sequential()
+model.add(Dense(8))
+model.add(drop)
+model.add(Dense(8))
+model.add(drop)
+""",
+            after="""\
+from keras.layers import Dense, Dropout
+from keras.models import Sequential
+
+drop = Dropout(0.3)
+model = Sequential()
+model.add(Dense(8))
+model.add(drop)
+model.add(Dense(8))
+model.add(Dropout(0.3))
+""",
+        ),
+        Example(
+            "an element that a list repeats",
+            before="""\
+import keras
+from keras import layers
+
+hidden = layers.Dense(16, activation="relu")
+model = keras.Sequential([keras.Input((4,)), hidden, hidden, layers.Dense(1)])
+""",
+            after="""\
+import keras
+from keras import layers
+
+hidden = layers.Dense(16, activation="relu")
+model = keras.Sequential([keras.Input((4,)), hidden, layers.Dense(16, activation="relu"), layers.Dense(1)])
+""",
+        ),
+        Example(
+            "one normalization in a functional model",
+            before="""\
+from keras.layers import BatchNormalization, Dense, Input
+from keras.models import Model
+
+inputs = Input((4,))
+norm = BatchNormalization()
+x = Dense(8)(inputs)
+x = norm(x)
+y = Dense(8)(x)
+y = norm(y)
+model = Model(inputs, y)
+""",
+            after="""\
+from keras.layers import BatchNormalization, Dense, Input
+from keras.models import Model
+
+inputs = Input((4,))
+norm = BatchNormalization()
+x = Dense(8)(inputs)
+x = norm(x)
+y = Dense(8)(x)
+y = BatchNormalization()(y)
+model = Model(inputs, y)
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "two sides of a siamese network",
+            """\
+import torch
+from torch import nn
+
+class Siamese(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 8)
+        self.bn = nn.BatchNorm1d(8)
+
+    def forward(self, a, b):
+        left = self.bn(self.fc(a))
+        right = self.bn(self.fc(b))
+        return (left - right).abs().sum(1)
+
+net = Siamese()
+net(torch.randn(2, 4), torch.randn(2, 4))
+""",
+        ),
+        Reject(
+            "a layer in two models",
+            """\
+from keras.layers import Dense
+from keras.models import Sequential
+
+shared = Dense(8)
+first = Sequential()
+first.add(shared)
+second = Sequential()
+second.add(shared)
+second.add(Dense(2))
+""",
+        ),
+    )
+
+
+def _second_uses(subject: Subject) -> Iterator[ast.expr]:
+    """What is called where a batch normalization stands after another layer than it stood after before."""
+    network = subject.network
+    for component in network.components:
+        if "BatchNorm" not in component.name:
+            continue
+        first: Call | None = None
+        seen = set()
+        for call in network.calls_of(component):
+            if call.site in seen or call.step != (first.step if first is not None else call.step):
+                continue
+            seen.add(call.site)
+            made_by = through(network, call.inputs[0]) if call.inputs else None
+            facts = layer_facts(made_by) if made_by is not None else None
+            if made_by is None or facts is None or facts.kind not in ("linear", "convolution"):
+                continue
+            if first is None:
+                first = call
+                before = made_by
+            elif made_by.component != before.component and made_by.made_at != before.made_at:
+                node = subject.node(call.site)
+                if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
+                    yield node.func
+
+
+def _second_elements(subject: Subject) -> Iterator[ast.expr]:
+    """The elements of sequential Keras models that name a layer which the model already has."""
+    source = subject.source
+    added: dict[str, set[str]] = {}
+    for call in source.all_calls:
+        if source.qualified(call.func) in SEQUENTIAL and call.args and isinstance(call.args[0], ast.List):
+            yield from _repeated(subject, call.args[0].elts, set())
+        elif isinstance(call.func, ast.Attribute) and call.func.attr == "add" and isinstance(call.func.value, ast.Name):
+            made = source.constructor(call.func.value)
+            if made is not None and source.qualified(made.func) in SEQUENTIAL:
+                where = source.enclosing(call, ast.FunctionDef)
+                key = f"{call.func.value.id} {where.lineno if where is not None else 0}"
+                yield from _repeated(subject, call.args[:1], added.setdefault(key, set()))
+
+
+def _repeated(subject: Subject, elements: list[ast.expr], seen: set[str]) -> Iterator[ast.expr]:
+    for element in elements:
+        if not isinstance(element, ast.Name) or len(subject.source.bindings(element)) != 1:
+            continue
+        made = subject.source.constructor(element)
+        if made is None or component_kind(subject.source.qualified(made.func) or "") != "layer":
+            continue
+        if element.id in seen:
+            yield element
+        seen.add(element.id)
+
+
+def _next_name(name: str, taken: frozenset[str]) -> str:
+    """`bn2` after `bn`, `norm3` after `norm2`: the first that is free."""
+    stem = re.sub(r"\d+$", "", name)
+    number = int(name[len(stem) :] or 1)
+    while f"{stem}{number}" in taken or f"{stem}{number}" == name or number < 2:
+        number += 1
+    return f"{stem}{number}"
