@@ -144,8 +144,8 @@ def fitted_inputs(subject: Subject) -> tuple[ast.expr, ...]:
 def handed_over(subject: Subject, call: Call, value: Value | None = None) -> ast.expr | None:
     """The expression that hands the data over: the outermost one that is passed down unchanged to the call."""
     if call.name.startswith("keras."):
-        given = value or (call.inputs[0] if call.inputs else None)
-        node = subject.node(given.site) if given is not None else None
+        came = value or (call.inputs[0] if call.inputs else None)
+        node = subject.node(came.site) if came is not None else None
         return node if isinstance(node, ast.expr) else None
     node = subject.node(call.site)
     if not isinstance(node, ast.Call):

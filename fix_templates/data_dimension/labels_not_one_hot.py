@@ -16,6 +16,7 @@ from dnnfix.api import (
     Reject,
     Subject,
     Symptom,
+    Target,
     change_data,
     loss_uses,
     same_targets,
@@ -23,7 +24,6 @@ from dnnfix.api import (
     target_expression,
     whole,
 )
-from dnnfix.api import Target
 
 
 class LabelsNotOneHot(FixTemplate):

@@ -19,6 +19,7 @@ from dnnfix.api import (
     arrival,
     change_data,
     meets,
+    size_conflict,
     stated_input,
     with_numpy,
     wrapped,
@@ -47,7 +48,7 @@ class MissingBatchAxis(FixTemplate):
     def detect(self, subject: Subject) -> Iterator[Finding]:
         came = arrival(subject)
         wanted = _wanted(came) if came is not None else None
-        if came is None or wanted is None:
+        if came is None or wanted is None or _explained(subject, came):
             return
         yield self.finding(
             subject.source.site(came.node),
@@ -181,6 +182,14 @@ scores = model(torch.rand(5, 8, 8))
             runs=True,
         ),
     )
+
+
+def _explained(subject: Subject, came: Arrival) -> bool:
+    """Whether sizes that do not meet explain the crash: a batch axis mends them only where a flatten went wrong."""
+    conflict = size_conflict(subject)
+    if conflict is None:
+        return False
+    return conflict.facts.kind != "linear" or came.facts is None or came.facts.kind == "linear"
 
 
 def _wanted(came: Arrival) -> str | None:

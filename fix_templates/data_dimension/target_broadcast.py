@@ -262,9 +262,10 @@ def _column(call: Call) -> int | None:
     """Which of the two inputs is the `(n, 1)` that a `(n,)` is stretched against."""
     for index in (0, 1):
         column, flat = call.inputs[index].shape, call.inputs[1 - index].shape
-        if column is not None and flat is not None and len(column) == 2 and len(flat) == 1:
-            if column[1] == 1 and column[0] == flat[0] and (flat[0] or 0) > 1:
-                return index
+        if column is None or flat is None or len(flat) != 1 or column != (flat[0], 1):
+            continue
+        if (flat[0] or 0) > 1:
+            return index
     return None
 
 

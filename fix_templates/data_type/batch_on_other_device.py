@@ -278,11 +278,11 @@ def _moved_models(subject: Subject) -> dict[str, str]:
         if code is None or not isinstance(call.func, ast.Attribute):
             continue
         statement = subject.source.statement_of(call)
-        if isinstance(call.func.value, ast.Name) and _is_model(subject, call.func.value):
-            found[call.func.value.id] = code
-        elif isinstance(statement, ast.Assign) and statement.value is call and isinstance(statement.targets[0], ast.Name):
-            if len(statement.targets) == 1 and _is_model(subject, statement.targets[0]):
-                found[statement.targets[0].id] = code
+        held = call.func.value
+        if isinstance(statement, ast.Assign) and statement.value is call and len(statement.targets) == 1:
+            held = statement.targets[0]
+        if isinstance(held, ast.Name) and _is_model(subject, held):
+            found[held.id] = code
     return found
 
 
@@ -328,9 +328,9 @@ def _is_model(subject: Subject, node: ast.expr) -> bool:
 def _moves_within(subject: Subject) -> bool:
     """Whether a class or function of the program moves what it is given, so that batches may be moved out of sight."""
     for call in subject.source.all_calls:
-        if isinstance(call.func, ast.Attribute) and call.func.attr in (*MOVERS, "to_device"):
-            if subject.source.enclosing(call, ast.ClassDef) is not None:
-                return True
+        moves = isinstance(call.func, ast.Attribute) and call.func.attr in (*MOVERS, "to_device")
+        if moves and subject.source.enclosing(call, ast.ClassDef) is not None:
+            return True
     return False
 
 
@@ -367,12 +367,12 @@ def _batch_names(target: ast.expr, iterated: ast.expr) -> list[str]:
 
 
 def _touched(loop: ast.For, names: list[str]) -> bool:
-    """Whether the loop gives one of the names another value, moves it, or makes anything on a device."""
+    """Whether the loop gives one of the names another value, or moves it."""
+    own = {id(part) for part in ast.walk(loop.target)}
     for node in ast.walk(loop):
-        if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Store):
-            if not any(node is part for part in ast.walk(loop.target)):
-                return True
-        if isinstance(node, ast.Attribute) and node.attr in MOVERS:
-            if isinstance(node.value, ast.Name) and node.value.id in names:
-                return True
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in names and id(node) not in own:
+            return True
+        moved = node.value if isinstance(node, ast.Attribute) and node.attr in MOVERS else None
+        if isinstance(moved, ast.Name) and moved.id in names:
+            return True
     return False

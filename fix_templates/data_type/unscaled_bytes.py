@@ -228,13 +228,13 @@ def _bytes(subject: Subject) -> Bytes | None:
         value = call.inputs[0]
         if through(network, value) is not None or (value.producer is None and value.origin != "data"):
             continue
-        value = _measured(subject, call)
+        images = _measured(subject, call)
         keras = call.name.startswith("keras.")
-        if value is None or not _like_images(value, keras or facts.kind == "linear", facts.kind):
+        if images is None or not _like_images(images, keras or facts.kind == "linear", facts.kind):
             continue
-        node = subject.node(value.site) if keras else _given(subject, call)
-        if isinstance(node, ast.expr) and (not keras or _whole(subject, value)):
-            return Bytes(call, value, node)
+        node = subject.node(images.site) if keras else _given(subject, call)
+        if isinstance(node, ast.expr) and (not keras or not _normalizes(subject)):
+            return Bytes(call, images, node)
     return None
 
 
@@ -262,10 +262,10 @@ def _like_images(value: Value, may_be_flat: bool, kind: str) -> bool:
     return len(shape) == 2 and may_be_flat and shape[1] in FLAT_IMAGES
 
 
-def _whole(subject: Subject, value: Value) -> bool:
-    """Whether no layer of the model normalizes what comes in."""
-    names = [component.name.rpartition(".")[2] for component in subject.network.components]
-    return not {"Rescaling", "Normalization"} & set(names)
+def _normalizes(subject: Subject) -> bool:
+    """Whether a layer of the model normalizes what comes in."""
+    names = {component.name.rpartition(".")[2] for component in subject.network.components}
+    return bool(names & {"Rescaling", "Normalization"})
 
 
 def _given(subject: Subject, call: Call) -> ast.expr | None:
