@@ -35,6 +35,7 @@ from dnnfix.detect.crash import (
 )
 from dnnfix.detect.dtypes import cast_expression, cast_where_made, cast_where_used, failing_call, odd_floats
 from dnnfix.detect.graph import (
+    TENSOR_MAKERS,
     attributes_of,
     bound_in,
     held_by,
