@@ -104,11 +104,11 @@ class LossUse:
         target, shape = self.target, self.prediction.shape
         if target is None or target.shape is None or shape is None or not whole(target) or len(shape) < 2:
             return False
-        if target.low is not None and target.low < 0 or (target.shape[:1] != shape[:1] and None not in (*target.shape[:1], shape[0])):
+        if target.low is not None and target.low < 0:
             return False
-        if len(target.shape) == len(shape) - 1:
-            return True
-        return len(target.shape) == len(shape) and target.shape[-1] == 1 != shape[-1]
+        axis = (self.facts.class_axis if self.facts.class_axis is not None else -1) % len(shape)
+        wanted = shape[:axis] + shape[axis + 1 :]
+        return _agree(target.shape, wanted) or (shape[axis] != 1 and _agree(target.shape, (*wanted, 1)))
 
     @property
     def target_is_one_hot(self) -> bool:
@@ -137,6 +137,11 @@ class LossUse:
             and target.row_sums_to_one is False
             and target.dtype in ("float32", "float64", "float16")
         )
+
+
+def _agree(shape: tuple[int | None, ...], other: tuple[int | None, ...]) -> bool:
+    """Whether two shapes are the same as far as they are known."""
+    return len(shape) == len(other) and all(a == b or a is None or b is None for a, b in zip(shape, other, strict=True))
 
 
 def whole(value: Value) -> bool:

@@ -200,11 +200,24 @@ def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
             continue
         if facts.rows_sum_to_one and use.width in (1, None):
             continue
+        if use.target_is_indices and use.width not in (1, None):
+            continue
         if target.requires_grad or (target.producer is not None and target.origin is None and _made(subject, use)):
+            continue
+        if len(target.shape or ()) > 2 and _is_reconstruction(subject, use):
             continue
         site = maker.made_at or maker.site
         if site is not None and not site.path and outside(target, facts.low, facts.high, share=0.05):
             yield site, use
+
+
+def _is_reconstruction(subject: Subject, use: LossUse) -> bool:
+    """Whether the target is what the network was given: an image out of range is then to be scaled, not the output."""
+    target = use.target
+    if target is None or target.id is None:
+        return False
+    layers = [c for c in subject.network.calls if c.component is not None and c.component != use.call.component]
+    return any(value.id == target.id for call in layers for value in call.inputs)
 
 
 def _made(subject: Subject, use: LossUse) -> bool:
