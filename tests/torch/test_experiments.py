@@ -81,3 +81,8 @@ def test_experiments_leave_no_trace_in_the_run(observe: Observe) -> None:
     assert plain.printed == measured.printed
     kept = {"begin", "call", "loop", "step", "parameters"}
     assert [e for e in plain.events if e["event"] in kept] == [e for e in measured.events if e["event"] in kept]
+
+
+def test_a_single_vector_without_batch_axis_is_not_resized(observe: Observe) -> None:
+    text = program().replace("net(x[:10]), y[:10]", "net(x[0]), y[0]")
+    assert not observe(text, experiments=["batch-sizes"]).probe("batch-sizes")
