@@ -31,16 +31,19 @@ class LabelAxes(FixTemplate):
     For predictions of shape `(batch, classes, …)` the cross-entropy of torch takes class numbers of shape `(batch, …)`.
     A column of labels, `(batch, 1)`, as it is read from a table, has an axis too many; a single number has one too few.
 
-    Fix safety: unsafe. The labels get another shape; their values stay.
+    Labels for each step of a sequence, for a network that gives one answer per sequence, have an axis too many as well;
+    there the label of the last step is taken.
 
-    References: torch.nn.CrossEntropyLoss (shape of the target), torch.nn.NLLLoss.
+    Fix safety: unsafe. The labels get another shape, and of labels for each step only the last ones are used.
+
+    References: torch.nn.CrossEntropyLoss (shape of the target), torch.nn.NLLLoss, keras.losses.CategoricalCrossentropy.
     """
 
     code = "DNF108"
     name = "label-axes"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
-    message = "{loss} takes class numbers of shape {wanted} and gets {shape}"
+    message = "{loss} takes labels of shape {wanted} and gets {shape}"
     needs_run = True
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
@@ -120,6 +123,30 @@ for x, y in DataLoader(TensorDataset(table, classes), batch_size=4):
             runs=True,
         ),
         Example(
+            "labels for each step, one answer per sequence",
+            before="""\
+import numpy as np
+import keras
+from keras import layers
+
+x, y = np.random.rand(8, 6, 3), np.eye(2)[np.arange(48) % 2].reshape(8, 6, 2)
+model = keras.Sequential([keras.Input((6, 3)), layers.Flatten(), layers.Dense(2, activation="softmax")])
+model.compile(optimizer="sgd", loss="categorical_crossentropy")
+model.fit(x, y, verbose=0)
+""",
+            after="""\
+import numpy as np
+import keras
+from keras import layers
+
+x, y = np.random.rand(8, 6, 3), np.eye(2)[np.arange(48) % 2].reshape(8, 6, 2)
+model = keras.Sequential([keras.Input((6, 3)), layers.Flatten(), layers.Dense(2, activation="softmax")])
+model.compile(optimizer="sgd", loss="categorical_crossentropy")
+model.fit(x, y[:, -1], verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
             "one label without an axis",
             before="""\
 import torch
@@ -170,7 +197,13 @@ def _found(subject: Subject) -> Iterator[tuple[LossUse, tuple[int | None, ...], 
     """Crashed losses with the wanted shape of the labels and the code that gives it."""
     for use in class_losses(subject):
         target, shape = use.target, use.prediction.shape
-        if not use.crashed or use.facts.target is not Target.INDICES or not use.call.name.startswith("torch."):
+        if not use.crashed:
+            continue
+        if use.call.name.startswith("keras.") and use.facts.target is Target.ONE_HOT:
+            if target is not None and target.shape and shape is not None and _for_each_step(target.shape, shape):
+                yield use, shape, "[:, -1]"
+            continue
+        if use.facts.target is not Target.INDICES or not use.call.name.startswith("torch."):
             continue
         if target is None or target.shape is None or shape is None or len(shape) < 2 or not whole(target):
             continue
@@ -180,3 +213,10 @@ def _found(subject: Subject) -> Iterator[tuple[LossUse, tuple[int | None, ...], 
             yield use, wanted, f".squeeze(1){long}"
         elif target.shape == () and wanted == (1,):
             yield use, wanted, f".view(1){long}"
+
+
+def _for_each_step(labels: tuple[int | None, ...], shape: tuple[int | None, ...]) -> bool:
+    """Whether there is a row of classes for each step, where the network gives one for each sample."""
+    if len(labels) != len(shape) + 1 or len(shape) != 2:
+        return False
+    return labels[-1] == shape[-1] and labels[1] is not None and labels[1] > 1
