@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 ENTRY_POINTS = "dnnfix.templates"
 """Entry-point group through which installed packages add template modules."""
+
+LOCAL = "_dnnfix_local_"
+"""How the names of modules begin that came from a folder of the user's."""
 
 REQUIRED = ("code", "name", "family", "fix_pattern", "message")
 
@@ -105,8 +109,6 @@ def _installed_templates() -> Iterator[type[FixTemplate]]:
 @cache
 def _entry_points() -> tuple[str, ...]:
     """Module names of the group, read from the files themselves: importing importlib.metadata costs more than a scan."""
-    import sys
-
     found: set[str] = set()
     for folder in sys.path:
         try:
@@ -153,14 +155,15 @@ def _load_table(path: Path) -> type[FixTemplate]:
 
 @cache
 def _load(path: str) -> ModuleType:
-    name = f"_dnnfix_local_{abs(hash(path)):x}"
+    name = f"{LOCAL}{abs(hash(path)):x}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise CatalogueError(f"{path}: not a Python module. Template files end in .py.")
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # where dataclasses look for their names
     try:
         spec.loader.exec_module(module)
     except Exception as error:
+        del sys.modules[name]
         raise CatalogueError(f"{path}: the template module cannot be imported: {error!r}") from error
     return module
 
@@ -184,4 +187,7 @@ def _templates_in(module: ModuleType) -> Iterator[type[FixTemplate]]:
 
 
 def _place(template: type[FixTemplate]) -> str:
-    return f"{template.__module__}.{template.__qualname__}"
+    """Where a template stands, as its author knows it: the file, where it came from a folder."""
+    module = template.__module__
+    file = sys.modules[module].__file__ if module.startswith(LOCAL) else None
+    return f"{file}: {template.__qualname__}" if file else f"{module}.{template.__qualname__}"

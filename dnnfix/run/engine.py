@@ -111,7 +111,7 @@ class Engine:
                     self._incoming.clear()
                 self._advance()
             self._end(SandboxError("The runner was closed while the job ran."))
-        except BaseException as error:  # told to those who wait, since nobody else sees what ends a thread
+        except BaseException as error:  # noqa: BLE001 - told to those who wait: nobody else sees what ends a thread
             self._end(error)
         finally:
             self.closed = True

@@ -75,6 +75,12 @@ def test_a_rule_that_is_wrong_ends_the_run(place: Path, old: str, new: str, word
 def test_the_page_tells_what_the_example_is(place: Path) -> None:
     page = (ROOT / "docs" / "writing-templates.md").read_text()
     rule = (EXAMPLE / RULE).read_text()
-    for line in re.findall(r'^        ((?:code|name|family|fix_pattern|message|triggers) = .*?)(?:  +.*)?$', page, re.M):
+    for line in re.findall(r'^        ((?:code|name|family|fix_pattern|message|triggers) = .*?)(?:  +.*)?$', page, re.MULTILINE):
         assert line in rule, line
     assert "docs/writing-templates.md" in (ROOT / "CONTRIBUTING.md").read_text()
+
+
+def test_a_rule_may_have_records_of_its_own(place: Path) -> None:
+    text = (place / RULE).read_text().replace("import re\n", "import re\nfrom dataclasses import dataclass\n")
+    (place / RULE).write_text(text + "\n\n@dataclass(frozen=True)\nclass Rate:\n    value: float\n    power: int = 3\n")
+    assert dnnfix("check", "train.py", folder=place).code == 1
