@@ -92,7 +92,7 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
         patches = tuple(_certified(patch, outcome, runner.tier, settings) for patch in outcome.patches)
         return FileReport(
             path,
-            findings=(*outcome.results, *_unexplained(trace, outcome.results)),
+            findings=(*outcome.results, *_unexplained(trace, outcome)),
             patches=patches,
             runs=tuple(laboratory.records),
             unchecked=_unchecked(trace, outcome, failures),
@@ -167,10 +167,11 @@ def _drafts(finding: Finding, subject: Subject, settings: Settings, start: int) 
     return tuple(drafts)
 
 
-def _unexplained(trace: Trace, results: tuple[FindingResult, ...]) -> Iterator[FindingResult]:
+def _unexplained(trace: Trace, outcome: Repair) -> Iterator[FindingResult]:
     """The crash of the program, where no template has a finding for it: a crash is never reported as "no problem"."""
     crash = trace.crash
-    explained = any(result.finding.symptom is Symptom.CRASH for result in results)
+    explained = any(result.finding.symptom is Symptom.CRASH for result in outcome.results)
+    explained = explained or any(patch.verdict is PatchVerdict.ACCEPTED for patch in outcome.patches)
     if crash is None or explained or trace.outcome is not RunOutcome.CRASHED:
         return
     said = ": ".join([crash.kind, *crash.message.strip().splitlines()[:1]])
