@@ -1,13 +1,17 @@
 """The patched network takes batches of other sizes too.
 
 A crash can be silenced by writing the observed batch size into a `view` or a layer; the last batch of an epoch then
-crashes again. The probe therefore calls the model on fake tensors of other batch sizes. Where the original could not
-take them either, a patch that left them as they were is not to blame.
+crashes again. The probe therefore calls the model with other batch sizes. A program may be tied to its batch size for
+reasons of its own, though, and a patch that left it as it was is not to blame: where the original ran, it is asked
+whether it took them; where it crashed, whether the patch wrote the size of the batch into the program.
 """
 
 from __future__ import annotations
 
-from dnnfix.api import Evidence, Json, Status, Trace, Verdict
+import ast
+from collections import Counter
+
+from dnnfix.api import Applicability, Evidence, Json, Source, Status, Trace, Verdict
 
 NAME = "shapes-agree"
 RUNG = "shapes"
@@ -17,13 +21,18 @@ def judge(evidence: Evidence) -> Verdict:
     """Fail when a batch size that is not refused by the original is refused by the patched model."""
     after = _sizes(evidence.after)
     if not after:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "no model call could be repeated on fake tensors")
-    before = _sizes(evidence.before)
+        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "no model call could be repeated on other batch sizes")
     refused = {size: said for size, said in after.items() if said != "ok"}
     if not refused:
         return Verdict(NAME, RUNG, Status.PASS, f"batches of {', '.join(after)} agree", {"sizes": dict(after)})
+    if all(candidate.applicability is Applicability.SAFE for candidate in evidence.applied):
+        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the patch keeps what is computed", {"sizes": dict(after)})
+    before = _sizes(evidence.before)
     if before and all(before.get(size, "ok") != "ok" for size in refused):
         return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the original is tied to its batch size too")
+    if evidence.before.crash is not None and not _writes_batch(evidence):
+        reason = "the program is tied to its batch size, and not by the patch"
+        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, reason, {"sizes": dict(after)})
     size, said = next(iter(refused.items()))
     return Verdict(NAME, RUNG, Status.FAIL, f"a batch of {size} fails: {str(said)[:200]}", {"sizes": dict(after)})
 
@@ -31,3 +40,17 @@ def judge(evidence: Evidence) -> Verdict:
 def _sizes(trace: Trace) -> dict[str, Json]:
     found = trace.probes.get("batch-sizes")
     return dict(found) if isinstance(found, dict) else {}
+
+
+def _writes_batch(evidence: Evidence) -> bool:
+    """Whether the patch adds a number that is, or may be, the size of a batch in the run."""
+    added = _numbers(evidence.source_after) - _numbers(evidence.source_before)
+    network = evidence.after.network
+    calls = network.calls if network is not None else ()
+    batches = {value.shape[0] for call in calls for value in call.inputs if value.origin == "data" and value.shape}
+    return bool(batches & set(added)) if batches else bool(added)
+
+
+def _numbers(source: Source) -> Counter[int]:
+    nodes = ast.walk(source.tree)
+    return Counter(n.value for n in nodes if isinstance(n, ast.Constant) and type(n.value) is int and n.value > 0)

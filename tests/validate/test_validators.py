@@ -9,6 +9,7 @@ import pytest
 from dnnfix import registry
 from dnnfix.records import (
     Applicability,
+    Call,
     Candidate,
     CodeWarning,
     Component,
@@ -24,6 +25,7 @@ from dnnfix.records import (
     Step,
     Symptom,
     Trace,
+    Value,
 )
 from dnnfix.source.program import Source
 from dnnfix.validate.evidence import RUNGS, Evidence, Pair
@@ -123,6 +125,16 @@ def test_shapes_agree(before: dict[str, str], after: dict[str, str], status: Sta
         replace(FINISHED, probes={"batch-sizes": before}), replace(FINISHED, probes={"batch-sizes": after})
     )
     assert judge("shapes-agree", given) is status
+
+
+@pytest.mark.parametrize(
+    ("new", "status"),
+    [("y = x.view(32, 10)\n", Status.FAIL), ("y = x.view(-1, 10)\n", Status.NOT_APPLICABLE)],
+)
+def test_after_a_crash_the_patch_must_not_write_the_batch_size(new: str, status: Status) -> None:
+    data = Call(1, "torch.nn.Linear", None, inputs=(Value(1, (32, 5), origin="data"),))
+    after = replace(FINISHED, probes={"batch-sizes": {"3": "invalid"}}, network=Network("torch", "trace", calls=(data,)))
+    assert judge("shapes-agree", evidence(CRASHED, after, old="y = x.view(8, 10)\n", new=new)) is status
 
 
 def test_a_finding_that_is_still_there_is_refused() -> None:
