@@ -238,10 +238,10 @@ def _found(subject: Subject) -> Iterator[Mixed]:
         shape = _steps_first(crash)
         state = crash.inputs[1].shape if shape is not None and len(crash.inputs) > 1 else None
         facts = layer_facts(crash)
-        if shape is not None and facts is not None and facts.kind == "recurrent" and state is not None:
-            if len(state) == 3 and state[1] == shape[0] != shape[1]:
-                yield Mixed(crash, shape, f"the state that it is given is for {shape[0]} samples", crashed=True)
-                return
+        recurrent = facts is not None and facts.kind == "recurrent"
+        if recurrent and shape is not None and state and len(state) == 3 and state[1] == shape[0] != shape[1]:
+            yield Mixed(crash, shape, f"the state that it is given is for {shape[0]} samples", crashed=True)
+            return
     seen: set[object] = set()
     for use in loss_uses(subject):
         target = use.target.shape if use.target is not None else None

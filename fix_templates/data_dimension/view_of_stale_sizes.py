@@ -223,10 +223,10 @@ def _stale(subject: Subject) -> Iterator[Stale]:
         return
     if not isinstance(base, (ast.Name, ast.Attribute)) or len(asked) < 2:
         return
-    ways = [((0, 0),)]
+    ways: list[tuple[tuple[int, int], ...]] = [((0, 0),)]
     for count in (1, 2, 3):
         if count < min(len(asked), len(shape)):
-            ways.append(tuple((len(asked) - back, len(shape) - back) for back in range(count, 0, -1)))  # type: ignore[arg-type]
+            ways.append(tuple((len(asked) - back, len(shape) - back) for back in range(count, 0, -1)))
     for way in ways:
         places = tuple((place, axis) for place, axis in way if asked[place] != shape[axis])
         right = list(asked)
