@@ -48,10 +48,10 @@ class _Number(FixTemplate):
         for number, line in enumerate(subject.source.text.splitlines(), 1):
             at = line.find(self.old)
             if at >= 0:
-                crashed = subject.crash is not None and subject.crash.site is not None
-                if crashed and subject.crash is not None and subject.crash.site is not None:
-                    if subject.crash.site.line != number:
-                        continue
+                place = subject.crash.site if subject.crash is not None else None
+                crashed = place is not None
+                if place is not None and place.line != number:
+                    continue
                 site = Site(number, at + 1, number, at + 1 + len(self.old))
                 yield self.finding(site, symptom=Symptom.CRASH if crashed else Symptom.VIOLATION, old=self.old)
 
