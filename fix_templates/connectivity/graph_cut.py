@@ -59,6 +59,17 @@ class GraphCut(FixTemplate):
     needs_run = True
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
+        number = _number_sent_back(subject)
+        if number is not None:
+            yield self.finding(
+                subject.source.site(number),
+                symptom=Symptom.CRASH,
+                cause="crash",
+                confidence=0.95,
+                cut=f"{number.func.attr}()" if isinstance(number.func, ast.Attribute) else "",
+                starved="all",
+            )
+            return
         starved = _starved(subject)
         if not starved:
             return
@@ -81,6 +92,11 @@ class GraphCut(FixTemplate):
             return
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        if "calls" not in finding.evidence:
+            edits = _taken_out(subject, [finding.site])
+            if edits is not None:
+                yield self.candidate(finding, "Keep the loss as a tensor", *edits, prior=0.9)
+            return
         numbers = finding.evidence["calls"]
         way = [call for call in subject.network.calls if isinstance(numbers, list) and call.id in numbers]
         edits = _taken_out(subject, [call.site for call in way if call.name in CUTS | WRAPS | MARKS])
@@ -204,6 +220,36 @@ for _ in range(2):
     optimizer.step()
 """,
         ),
+        Example(
+            "a number that has no backward",
+            runs=True,
+            before="""\
+import torch
+from torch import nn
+
+net = nn.Linear(4, 2)
+criterion = nn.CrossEntropyLoss()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(2):
+    optimizer.zero_grad()
+    loss = criterion(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).item()
+    loss.backward()
+    optimizer.step()
+""",
+            after="""\
+import torch
+from torch import nn
+
+net = nn.Linear(4, 2)
+criterion = nn.CrossEntropyLoss()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(2):
+    optimizer.zero_grad()
+    loss = criterion(net(torch.randn(8, 4)), torch.randint(0, 2, (8,)))
+    loss.backward()
+    optimizer.step()
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -251,6 +297,21 @@ for _ in range(3):
             runs=True,
         ),
     )
+
+
+def _number_sent_back(subject: Subject) -> ast.Call | None:
+    """The call that made a number of a loss, where the program crashed because it has no `backward`."""
+    crash = subject.crash
+    node = subject.node(crash.site) if crash is not None and crash.kind == "AttributeError" else None
+    function = node.func if isinstance(node, ast.Call) else node
+    if not isinstance(function, ast.Attribute) or function.attr != "backward":
+        return None
+    values = subject.source.bindings(function.value, function)
+    value = values[0] if len(values) == 1 else None
+    numbers = ("item", "numpy", "tolist")
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in numbers:
+        return value
+    return None
 
 
 def _starved(subject: Subject) -> frozenset[int]:
