@@ -7,7 +7,7 @@ edits text itself: it describes edits, and `dnnfix.source.edits` carries them ou
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from dnnfix.records import (
