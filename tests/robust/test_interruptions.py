@@ -49,7 +49,7 @@ def wait_for_a_trial(process: subprocess.Popen[bytes], processes: int = 4) -> No
 
 
 @pytest.mark.parametrize("tier", ["bubblewrap", "limits"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_ended_in_the_middle(folder: Path, scratch: Path, tier: str, number: signal.Signals) -> None:
     (folder / "a.py").write_text(SLOW)
     argv = ("suggest", "a.py", "--isolated", "--sandbox", tier)
