@@ -227,6 +227,8 @@ def _joined(subject: Subject, finding: Finding) -> tuple[str, tuple[Replace, ...
         return f"Return `{name}`", (Replace(source.site(returned), name),), 0.7
     if own is None or beside is None or source.parent(later[0]) is not source.parent(statement):
         return None
+    if any(value.lineno >= statement.lineno for value in source.bindings(beside)) or not source.bindings(beside):
+        return None
     edits = (Replace(source.site(own), beside.id), Replace(source.site(beside), name))
     return f"Put the layer before the next one, between `{beside.id}` and it", edits, 0.4
 
