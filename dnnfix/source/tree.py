@@ -15,6 +15,50 @@ Node = TypeVar("Node", bound=ast.AST)
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
+_PLAIN = frozenset(
+    [
+        "arg",
+        "attr",
+        "conversion",
+        "ctx",
+        "id",
+        "is_async",
+        "kind",
+        "kwd_attrs",
+        "level",
+        "module",
+        "n",
+        "op",
+        "ops",
+        "rest",
+        "s",
+        "simple",
+        "tag",
+        "type_comment",
+    ]
+)
+"""Fields that hold no node, or an operator or context, which has no place of its own."""
+
+
+def _child_fields() -> dict[type[object], tuple[str, ...]]:
+    """For each type of node, its fields that can hold nodes; some lists of them hold `None` as well."""
+    fields: dict[type[object], tuple[str, ...]] = {type(None): ()}
+    pending: list[type[ast.AST]] = list(ast.AST.__subclasses__())
+    while pending:
+        kind = pending.pop()
+        pending.extend(kind.__subclasses__())
+        plain = {"name"} if kind is not getattr(ast, "TypeAlias", None) else set()
+        if kind in (ast.Constant, ast.MatchSingleton):
+            plain = {"value"}
+        elif kind in (ast.Global, ast.Nonlocal):
+            plain = {"names"}
+        fields[kind] = tuple(name for name in kind._fields if name not in _PLAIN and name not in plain)
+    fields[ast.alias] = ()
+    return fields
+
+
+_FIELDS = _child_fields()
+
 
 class Tree:
     """A syntax tree with the text that it was parsed from.
@@ -106,14 +150,17 @@ class Tree:
     def by_type(self) -> dict[type[ast.AST], list[ast.AST]]:
         """All nodes by their type; several times as fast as `ast.walk`, which a scan feels."""
         found: defaultdict[type[ast.AST], list[ast.AST]] = defaultdict(list)
+        fields = _FIELDS
         pending: list[ast.AST] = [self.module]
         while pending:
             node = pending.pop()
-            found[node.__class__].append(node)
-            for value in node.__dict__.values():
+            kind = node.__class__
+            found[kind].append(node)
+            for field in fields[kind]:
+                value = getattr(node, field)
                 if value.__class__ is list:
-                    pending.extend(child for child in value if isinstance(child, ast.AST))
-                elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+                    pending.extend(value)
+                elif value is not None:
                     pending.append(value)
         return found
 
@@ -164,7 +211,7 @@ class Tree:
 
     def _link(self, roots: list[ast.AST]) -> None:
         """Record the parents of everything below the top-level statements `roots`."""
-        parents = self._parents
+        parents, fields = self._parents, _FIELDS
         for root in roots:
             if root in self._linked:
                 continue
@@ -173,9 +220,17 @@ class Tree:
             pending = [root]
             while pending:
                 node = pending.pop()
-                for child in ast.iter_child_nodes(node):
-                    parents[child] = node
-                    pending.append(child)
+                for field in fields[node.__class__]:
+                    value = getattr(node, field)
+                    if value.__class__ is list:
+                        for child in value:
+                            parents[child] = node
+                            if fields[child.__class__]:
+                                pending.append(child)
+                    elif value is not None:
+                        parents[value] = node
+                        if fields[value.__class__]:
+                            pending.append(value)
 
 
 def first_line(statement: ast.stmt) -> int:
