@@ -76,7 +76,9 @@ def programs(draw: st.DrawFn) -> bytes:
     if draw(st.booleans()):
         parts[0] = "def main():\n" + "".join(f"    {line}\n" for line in parts[0].splitlines())
     if draw(st.booleans()):
-        parts.append(f"# {draw(st.text(st.characters(codec='utf-8', exclude_categories=('C', 'Z')), max_size=8))} größe")
+        parts.append(
+            f"# {draw(st.text(st.characters(codec='utf-8', exclude_categories=('C', 'Z')), max_size=8))} größe"
+        )
     text = "\n".join(parts)
     if draw(st.booleans()):
         text = text.replace("\n", draw(_ENDS))
@@ -102,7 +104,7 @@ def notebook_of(text: str) -> bytes:
     """A notebook with a magic and the text in two cells."""
     lines = ["%matplotlib inline\n", *text.splitlines(keepends=True)]
     middle = len(lines) // 2
-    cells = [
+    cells: list[dict[str, object]] = [
         {"cell_type": "code", "id": name, "metadata": {}, "outputs": [], "execution_count": None, "source": part}
         for name, part in (("first", lines[:middle]), ("second", lines[middle:]))
     ]

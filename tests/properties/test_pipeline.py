@@ -104,7 +104,9 @@ def test_every_diff_applies_and_says_what_the_edits_say(raw: bytes) -> None:
 @given(raw=programs() | damaged())
 def test_a_patched_program_is_not_patched_again_at_the_same_place(raw: bytes) -> None:
     report = checked(raw)
-    for patch in report.patches if report is not None else ():
+    if report is None:
+        return
+    for patch in report.patches:
         again = checked(apply_edits(Source.from_bytes(raw, "a.py"), patch.candidate.edits))
         assert again is not None, "a patched program can be read"
         before = [finding.code for finding in findings(report)].count(patch.candidate.template)

@@ -26,7 +26,6 @@ FAULT, REPAIR = b"nn.Linear(5, 2)", b"nn.Linear(3, 2)"
 BOM = b"\xef\xbb\xbf"
 
 
-
 def test_the_diff_of_a_file_with_other_line_ends_applies(folder: Path) -> None:
     raw = BOM + FAULTY.replace("\n", "\r\n").encode()
     (folder / "a.py").write_bytes(raw)

@@ -65,7 +65,7 @@ PROGRAMS: dict[str, tuple[str, Ending]] = {
         "import os, shutil\nshutil.rmtree(os.path.dirname(os.path.abspath(__file__)))\nprint(os.path.exists(__file__))",
         FINISHED,
     ),
-    "eats_memory": ("x = []\nwhile True:\n    x.append(bytearray(10**9))", Ending("out-of-memory", "smaller network")),
+    "eats_memory": ("x = []\nwhile True:\n    x.append(bytearray(10**10))", Ending("out-of-memory", "smaller network")),
     "loops": ("while True:\n    pass", Ending("timeout", "a longer --budget")),
     "sleeps": ("import time; time.sleep(900)", Ending("timeout", "at line 1 of program.py")),
     "prints_without_end": ("while True:\n    print('x' * 100000)", Ending("timeout", "MiB printed")),
@@ -88,7 +88,10 @@ PROGRAMS: dict[str, tuple[str, Ending]] = {
     "imports_relatively": ("from . import helper", Ending("environment", "module of a package")),
     "reads_argv": ("import sys; print(sys.argv[1])", Ending("crashed", "IndexError: list index out of range")),
     "interrupts_itself": ("raise KeyboardInterrupt", Ending("crashed", "KeyboardInterrupt")),
-    "raises_a_base_exception": ("class Stop(BaseException): pass\nraise Stop('enough')", Ending("crashed", "Stop: enough")),
+    "raises_a_base_exception": (
+        "class Stop(BaseException): pass\nraise Stop('enough')",
+        Ending("crashed", "Stop: enough"),
+    ),
     "kills_itself": ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", Ending("")),
     "kills_its_parent": ("import os, signal; os.kill(os.getppid(), signal.SIGKILL)", Ending("")),
     "breaks_memory": ("import ctypes; ctypes.string_at(0)", Ending("crashed", "SIGSEGV")),
@@ -101,7 +104,10 @@ PROGRAMS: dict[str, tuple[str, Ending]] = {
         + "for s in (signal.SIGTERM, signal.SIGALRM, signal.SIGINT, signal.SIGXCPU): signal.signal(s, signal.SIG_IGN)",
         TIMEOUT,
     ),
-    "has_a_message_that_fails": ("class E(Exception):\n    def __str__(self): raise self\nraise E()", Ending("crashed", "E")),
+    "has_a_message_that_fails": (
+        "class E(Exception):\n    def __str__(self): raise self\nraise E()",
+        Ending("crashed", "E"),
+    ),
     "has_a_long_message": ("raise RuntimeError('x' * 10**7)", Ending("crashed", "RuntimeError: xxx")),
     "has_escapes_in_its_message": (
         "raise RuntimeError('\\x1b[31mred\\x07\\x00\\u202e evil\\nsecond')",
@@ -113,7 +119,7 @@ PROGRAMS: dict[str, tuple[str, Ending]] = {
         Ending(""),
     ),
     "forges_the_trace": (
-        "import os\nfor fd in range(3, 64):\n    try: os.write(fd, b'{\"event\": \"end\", \"outcome\": \"no\"}\\n\\xff\\n' * 9)\n"
+        'import os\nfor fd in range(3, 64):\n    try: os.write(fd, b\'{"event": "end", "outcome": "no"}\\n\\xff\\n\' * 9)\n'
         + "    except OSError: pass",
         Ending(""),
     ),

@@ -33,10 +33,18 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert not left
 
 
-def started(folder: Path, *argv: str, **streams: int) -> subprocess.Popen[bytes]:
-    """A call under way, in a session of its own."""
-    variables = environment(folder.parent / "cache")
-    return subprocess.Popen([*COMMAND, *argv], cwd=folder, env=variables, start_new_session=True, **streams)
+def started(folder: Path, *argv: str, terminal: int | None = None) -> subprocess.Popen[bytes]:
+    """A call under way, in a session of its own; its streams are pipes or the `terminal`."""
+    stream = subprocess.PIPE if terminal is None else terminal
+    return subprocess.Popen(
+        [*COMMAND, *argv],
+        cwd=folder,
+        env=environment(folder.parent / "cache"),
+        stdin=terminal,
+        stdout=stream,
+        stderr=stream,
+        start_new_session=True,
+    )
 
 
 def wait_for_a_trial(process: subprocess.Popen[bytes], processes: int = 4) -> None:
@@ -53,7 +61,7 @@ def wait_for_a_trial(process: subprocess.Popen[bytes], processes: int = 4) -> No
 def test_ended_in_the_middle(folder: Path, scratch: Path, tier: str, number: signal.Signals) -> None:
     (folder / "a.py").write_text(SLOW)
     argv = ("suggest", "a.py", "--isolated", "--sandbox", tier)
-    process = started(folder, *argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = started(folder, *argv)
     wait_for_a_trial(process, 4 if tier == "bubblewrap" else 3)
     began = time.monotonic()
     process.send_signal(number)
@@ -72,7 +80,7 @@ def test_control_c_leaves_a_terminal_as_it_was(folder: Path, scratch: Path) -> N
     (folder / "a.py").write_text(SLOW)
     main, side = pty.openpty()
     before = termios.tcgetattr(side)
-    process = started(folder, "suggest", "a.py", "--isolated", stdin=side, stdout=side, stderr=side)
+    process = started(folder, "suggest", "a.py", "--isolated", terminal=side)
     wait_for_a_trial(process)
     assert termios.tcgetattr(side) == before
     os.killpg(process.pid, signal.SIGINT)
@@ -93,7 +101,7 @@ def test_control_c_leaves_a_terminal_as_it_was(folder: Path, scratch: Path) -> N
 def test_what_was_found_before_is_told(folder: Path, scratch: Path) -> None:
     (folder / "a.py").write_text("raise ValueError('first')\n")
     (folder / "b.py").write_text(SLOW)
-    process = started(folder, "suggest", "a.py", "b.py", "--isolated", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = started(folder, "suggest", "a.py", "b.py", "--isolated")
     assert process.stdout is not None
     first = process.stdout.readline()
     wait_for_a_trial(process)
@@ -106,12 +114,14 @@ def test_what_was_found_before_is_told(folder: Path, scratch: Path) -> None:
 def test_two_at_the_same_time(folder: Path, scratch: Path) -> None:
     (folder / "a.py").write_text(FAULTY)
     argv = ("suggest", "a.py", "--isolated", "--output-format", "json")
-    both = [started(folder, *argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    both = [started(folder, *argv) for _ in range(2)]
     said = [process.communicate(timeout=200) for process in both]
     assert [process.returncode for process in both] == [1, 1], said
     first, second = (json.loads(out) for out, _ in said)
     assert [patch["verdict"] for patch in first["patches"]].count("accepted") >= 1
-    assert [(p["diff"], p["verdict"]) for p in first["patches"]] == [(p["diff"], p["verdict"]) for p in second["patches"]]
+    assert [(p["diff"], p["verdict"]) for p in first["patches"]] == [
+        (p["diff"], p["verdict"]) for p in second["patches"]
+    ]
     for patch in first["patches"]:
         if patch["certificate"]:
             json.loads(Path(patch["certificate"]).read_text())

@@ -75,7 +75,9 @@ def test_a_rule_that_is_wrong_ends_the_run(place: Path, old: str, new: str, word
 def test_the_page_tells_what_the_example_is(place: Path) -> None:
     page = (ROOT / "docs" / "writing-templates.md").read_text()
     rule = (EXAMPLE / RULE).read_text()
-    for line in re.findall(r'^        ((?:code|name|family|fix_pattern|message|triggers) = .*?)(?:  +.*)?$', page, re.MULTILINE):
+    for line in re.findall(
+        r"^        ((?:code|name|family|fix_pattern|message|triggers) = .*?)(?:  +.*)?$", page, re.MULTILINE
+    ):
         assert line in rule, line
     assert "docs/writing-templates.md" in (ROOT / "CONTRIBUTING.md").read_text()
 

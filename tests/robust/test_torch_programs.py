@@ -66,7 +66,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["!pip install torch\n", "%matplotlib inline\n", "import torch\n", "from torch import nn\n"],
         ["%%time\n", f"model = {LINE}\n", "model(torch.randn(2, 4))\n"],
     ]
-    made = [{"cell_type": "code", "id": f"c{n}", "metadata": {}, "outputs": [], "source": s} for n, s in enumerate(cells)]
+    made = [
+        {"cell_type": "code", "id": f"c{n}", "metadata": {}, "outputs": [], "source": s} for n, s in enumerate(cells)
+    ]
     notebook = {"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     (place / "notebook.ipynb").write_text(json.dumps(notebook, indent=1))
     return place
