@@ -23,6 +23,12 @@ from dnnfix.api import (
 MOVERS = frozenset({"to", "cuda"})
 """Tensor methods that move to a device."""
 
+PLAIN = frozenset(
+    {"size", "shape", "view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "float", "long"}
+    | {"double", "int", "type", "dim", "numel", "numpy", "item", "detach", "clone", "data", "dtype", "max", "mean", "sum"}
+)
+"""Attributes by which a batch shows itself to be a tensor; a batch with others is a graph, a dictionary or the like."""
+
 ELSEWHERE = frozenset(
     {"DataParallel", "DistributedDataParallel", "Accelerator", "set_default_device", "set_default_tensor_type", "collate_fn"}
 )
@@ -220,6 +226,31 @@ for x, y in loader:
 """,
         ),
         Reject(
+            "a loader that makes its batches on the device",
+            """\
+import torch
+from torch import nn
+from graphs import Loader, graph
+
+net = nn.Linear(4, 2).to("cuda")
+for x, y in Loader(graph, device="cuda"):
+    loss = nn.functional.cross_entropy(net(x), y)
+""",
+        ),
+        Reject(
+            "batches that are graphs",
+            """\
+import torch
+from torch import nn
+from graphs import loader
+
+net = nn.Linear(4, 2).cuda()
+for part in loader:
+    out = net(part)
+    loss = nn.functional.cross_entropy(out, part.ndata["label"])
+""",
+        ),
+        Reject(
             "batches moved by a function",
             """\
 import torch
@@ -326,8 +357,11 @@ def _is_model(subject: Subject, node: ast.expr) -> bool:
 
 
 def _moves_within(subject: Subject) -> bool:
-    """Whether a class or function of the program moves what it is given, so that batches may be moved out of sight."""
+    """Whether a class or a loader moves what it is given, so that batches may be moved out of sight."""
     for call in subject.source.all_calls:
+        made_there = any(keyword.arg == "device" for keyword in call.keywords)
+        if made_there and not (subject.source.qualified(call.func) or "").startswith("torch."):
+            return True
         moves = isinstance(call.func, ast.Attribute) and call.func.attr in (*MOVERS, "to_device")
         if moves and subject.source.enclosing(call, ast.ClassDef) is not None:
             return True
@@ -367,12 +401,16 @@ def _batch_names(target: ast.expr, iterated: ast.expr) -> list[str]:
 
 
 def _touched(loop: ast.For, names: list[str]) -> bool:
-    """Whether the loop gives one of the names another value, or moves it."""
+    """Whether the loop gives one of the names another value, moves it, or uses it as something that is no tensor."""
     own = {id(part) for part in ast.walk(loop.target)}
     for node in ast.walk(loop):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in names and id(node) not in own:
             return True
-        moved = node.value if isinstance(node, ast.Attribute) and node.attr in MOVERS else None
-        if isinstance(moved, ast.Name) and moved.id in names:
+        held = node.value if isinstance(node, (ast.Attribute, ast.Subscript)) else None
+        if not isinstance(held, ast.Name) or held.id not in names:
+            continue
+        if isinstance(node, ast.Attribute) and node.attr not in PLAIN:
+            return True
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
             return True
     return False
