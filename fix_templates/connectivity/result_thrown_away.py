@@ -34,7 +34,7 @@ SHAPING = words("""permute view reshape unsqueeze transpose swapaxes expand expa
     index_select flip movedim astype type_as narrow""")
 """Methods of tensors and arrays that change nothing in place; called with arguments."""
 
-BARE = words("squeeze flatten contiguous detach t unsqueeze")
+BARE = words("squeeze flatten detach unsqueeze")
 """Such methods that may be called without an argument."""
 
 CASTS = words("to cuda cpu float double half type long int")
@@ -51,6 +51,7 @@ FUNCTIONS = words("""torch.unsqueeze torch.squeeze torch.reshape torch.permute t
     tensorflow.cast keras.ops.reshape keras.ops.transpose keras.ops.expand_dims keras.ops.squeeze keras.ops.cast""")
 """Functions whose result is all that they do."""
 
+TENSOR_CLASSES = words("Tensor FloatTensor LongTensor DoubleTensor IntTensor Variable")
 IN_PLACE = frozenset({"inplace", "out"})
 
 
@@ -81,7 +82,7 @@ class ResultThrownAway(FixTemplate):
                 continue
             call = statement.value
             target = _target(subject, call)
-            if target is None or is_display(source, statement) or not read_again(source, statement, target):
+            if target is None or is_display(source, statement) or _is_tried(subject, statement) or not read_again(source, statement, target):
                 continue
             yield self.finding(
                 source.site(call),
@@ -308,8 +309,28 @@ def _named(expr: ast.expr | None) -> ast.expr | None:
     if isinstance(expr, ast.Subscript):
         return expr if isinstance(expr.slice, (ast.Constant, ast.Name)) and _named(expr.value) is not None else None
     if isinstance(expr, ast.Attribute):
-        return expr if _named(expr.value) is not None and expr.attr not in ("data", "T", "grad", "weight") else None
+        # Of `self.backend.numpy` the last may as well be a module.
+        return expr if isinstance(expr.value, ast.Name) and expr.attr not in ("data", "T", "grad", "weight") else None
     return expr if isinstance(expr, ast.Name) else None
+
+
+def _is_class(call: ast.Call) -> bool:
+    """Whether a call makes an object of a class that is no tensor, by the custom that classes begin with a capital."""
+    function = call.func
+    short = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    return short[:1].isupper() and not short.isupper() and short not in TENSOR_CLASSES
+
+
+def _is_tried(subject: Subject, statement: ast.stmt) -> bool:
+    """Whether the statement is there to see if it raises: in a `try`, or in a test's `with raises(…)`."""
+    above = subject.source.parent(statement)
+    if isinstance(above, ast.Try) and statement in above.body and above.handlers:
+        return len(above.body) == 1
+    while above is not None and not isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(above, ast.With) and any("raises" in ast.unparse(item.context_expr).lower() for item in above.items):
+            return True
+        above = subject.source.parent(above)
+    return False
 
 
 def _is_self(expr: ast.expr) -> bool:
@@ -322,13 +343,16 @@ def _is_other_object(subject: Subject, receiver: ast.expr) -> bool:
         return True
     if isinstance(receiver, ast.Name) and receiver.id in imported(subject.source):
         return True
+    values = subject.source.bindings(receiver)
+    if any(isinstance(value, ast.Call) and _is_class(value) for value in values):
+        return True
     made = subject.source.constructor(receiver)
     if made is None:
         return False
     if is_module_made_by(subject.source, made):
         return True
     short = (subject.source.qualified(made.func) or "").rpartition(".")[2]
-    return short[:1].isupper() and short not in ("Tensor", "FloatTensor", "LongTensor", "Variable")
+    return short[:1].isupper() and short not in TENSOR_CLASSES
 
 
 def _is_tensor(subject: Subject, call: ast.Call, receiver: ast.expr) -> bool:

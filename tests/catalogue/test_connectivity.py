@@ -96,6 +96,9 @@ def test_what_holds_a_module() -> None:
         "import torch\nfrom . import backend as F\ndef f(x):\n    F.reshape(x, 2)\n    return F.sum(x)\n",
         "import torch\ndef f(x, out):\n    torch.relu(x, out=out)\n    return x\n",
         "import torch\nx = torch.zeros(6)\nx.view(2, 3)\nx\nprint(x)\n",
+        "import torch, pytest\ndef f(x):\n    with pytest.raises(ValueError):\n        x.unsqueeze(4)\n    return x\n",
+        "import torch\ndef f(x):\n    try:\n        x.view(4)\n    except RuntimeError:\n        pass\n    return x\n",
+        "import torch\ndef f(self, x):\n    self.backend.numpy.reshape(x, 4)\n    return self.backend.numpy.sum(x)\n",
     ],
 )
 def test_nothing_is_thrown_away(text: str) -> None:
