@@ -12,6 +12,8 @@ from pathlib import Path
 
 _IMPORT = re.compile(rb"^[ \t]*(?:import|from)[ \t]+(?:torch|keras|tensorflow)\b", re.MULTILINE)
 FRAMEWORKS = ("keras", "torch")
+LARGEST = 40_000
+"""Bytes of the largest installed file that is taken: frameworks hold files of ten times the size of people's programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,10 @@ class Corpus:
 
 def find(root: Path | None) -> list[tuple[Path, Path]]:
     """The files below a folder (none: below the installed torch and keras) that import a framework, each with its root."""
-    return [(file, where) for where in ([root] if root else list(_installed())) for file in _below(where)]
+    if root is not None:
+        return [(file, root) for file in _below(root)]
+    found = ((file, where) for where in _installed() for file in _below(where))
+    return [(file, where) for file, where in found if file.stat().st_size <= LARGEST]
 
 
 def _installed() -> Iterator[Path]:

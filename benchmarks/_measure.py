@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 
 ROOT = Path(__file__).resolve().parents[1]
 CHECK = (sys.executable, "-m", "dnnfix", "check", "--isolated", "--quiet")
@@ -45,16 +46,16 @@ def run(
 
     Ends the benchmark where the exit code is none of `codes`: a tool that fails at once would look fast.
     """
-    with open(into or os.devnull, "wb") as out, open(os.devnull, "rb") as nothing:
+    with open(into or os.devnull, "wb") as out, open(os.devnull, "rb") as nothing, TemporaryFile() as said:
         begun = time.perf_counter()
-        process = subprocess.Popen(
-            command, stdin=nothing, stdout=out, stderr=subprocess.DEVNULL, env=environment(**(more or {}))
-        )
+        process = subprocess.Popen(command, stdin=nothing, stdout=out, stderr=said, env=environment(**(more or {})))
         _, status, used = os.wait4(process.pid, 0)
         wall = time.perf_counter() - begun
+        said.seek(max(0, said.seek(0, os.SEEK_END) - 400))
+        last = said.read().decode(errors="replace").strip()
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in codes:
-        raise SystemExit(f"{' '.join(command)[:200]}: ended with {process.returncode}, which is no result.")
+        raise SystemExit(f"{' '.join(command)[:200]}: ended with {process.returncode}, which is no result. {last}")
     return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, process.returncode)
 
 

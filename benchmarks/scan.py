@@ -1,6 +1,6 @@
 """Scanning many real files: `check` with all static rules beside torchfix, fixit, pyflakes and ruff, in one run.
 
-    python benchmarks/scan.py [--corpus FOLDER] [--files 740] [--slow-files 30 | --full] [--rounds 2] [--profile]
+    python benchmarks/scan.py [--corpus FOLDER] [--files 740] [--slow-files 24 | --full] [--rounds 1] [--profile]
 
 The files are those that import a framework below FOLDER, by default below the installed torch and keras. All numbers are
 ratios of runs that take turns over the same files. torchfix and fixit take minutes for what the others do in seconds, so
@@ -157,9 +157,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", type=Path, help="a folder of real programs (the installed torch and keras)")
     parser.add_argument("--files", type=int, default=740)
-    parser.add_argument("--slow-files", type=int, default=30)
+    parser.add_argument("--slow-files", type=int, default=24)
     parser.add_argument("--full", action="store_true", help="torchfix and fixit look at all the files, once")
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--profile", action="store_true", help="only tell what each rule takes")
     options = parser.parse_args()
     table = Table()
