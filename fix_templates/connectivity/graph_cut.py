@@ -70,35 +70,31 @@ class GraphCut(FixTemplate):
                 starved="all",
             )
             return
-        starved = _starved(subject)
-        if not starved:
+        found = _cut_way(subject)
+        if found is None:
             return
+        cut, way = found
         crashed = subject.crash is not None
         fed = any(parameter.gradient is not None for parameter in subject.network.parameters)
-        for end in loss_ends(subject):
-            way = _way(subject, end, starved)
-            cut = next((call for call in way if call.name in CUTS and _cuts(call)), None)
-            if cut is None or cut.site is None or subject.node(cut.site) is None:
-                continue
+        if cut.site is not None:
             yield self.finding(
                 cut.site,
                 symptom=Symptom.CRASH if crashed else Symptom.VIOLATION if fed else Symptom.NO_GRADIENT,
                 confidence=0.95,
                 cause="crash" if crashed else "",
-                evidence={"layers": len(starved), "calls": [call.id for call in way]},
-                cut=_short(subject, cut),
+                evidence={"cuts": tuple(_short(each) for each in way if each.name in CUTS | WRAPS)},
+                cut=_short(cut),
                 starved="all" if not fed else "the",
             )
-            return
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        if "calls" not in finding.evidence:
+        if "cuts" not in finding.evidence:
             edits = _taken_out(subject, [finding.site])
             if edits is not None:
                 yield self.candidate(finding, "Keep the loss as a tensor", *edits, prior=0.9)
             return
-        numbers = finding.evidence["calls"]
-        way = [call for call in subject.network.calls if isinstance(numbers, list) and call.id in numbers]
+        found = _cut_way(subject)
+        way = found[1] if found is not None else []
         edits = _taken_out(subject, [call.site for call in way if call.name in CUTS | WRAPS | MARKS])
         if edits is None:
             yield Decline("the cut cannot be taken out at one place")
@@ -314,6 +310,17 @@ def _number_sent_back(subject: Subject) -> ast.Call | None:
     return None
 
 
+def _cut_way(subject: Subject) -> tuple[Call, list[Call]] | None:
+    """The first cut on the way from weights without gradient to a loss, and that way."""
+    starved = _starved(subject)
+    for end in loss_ends(subject) if starved else ():
+        way = _way(subject, end, starved)
+        cut = next((call for call in way if call.name in CUTS and _cuts(call)), None)
+        if cut is not None and subject.node(cut.site) is not None:
+            return cut, way
+    return None
+
+
 def _starved(subject: Subject) -> frozenset[int]:
     """The components whose weights should train and received no gradient, by id."""
     if subject.trace is None:
@@ -350,7 +357,7 @@ def _cuts(call: Call) -> bool:
     return bool(call.inputs) and call.inputs[0].requires_grad is True
 
 
-def _short(subject: Subject, call: Call) -> str:
+def _short(call: Call) -> str:
     name = call.name.rpartition(".")[2]
     return ".data" if name == "data" else f"{name}()"
 

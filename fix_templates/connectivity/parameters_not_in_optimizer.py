@@ -73,14 +73,15 @@ class ParametersNotInOptimizer(FixTemplate):
                 optimizer.site,
                 symptom=Symptom.NOT_LEARNING if every else Symptom.VIOLATION,
                 confidence=0.9,
-                evidence={"model": root.id, "replaces": every, "parameters": tuple(p.name for p in own[:20])},
+                evidence={"line": root.site.line, "replaces": every, "parameters": tuple(p.name for p in own[:20])},
                 model=root.name.rpartition(".")[2],
                 count=len(own),
             )
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        number = finding.evidence["model"]
-        root = subject.network.component(number) if isinstance(number, int) else None
+        line = finding.evidence["line"]
+        made = (root for root, _ in _roots(subject.network) if root.site is not None and root.site.line == line)
+        root = next(made, None)
         call = subject.node(finding.site)
         name = held_by(subject.source, root.site) if root is not None and root.site is not None else None
         if not isinstance(call, ast.Call) or name is None or root is None:
