@@ -146,3 +146,14 @@ def test_configurations_that_make_no_sense(folder: Path, text: str, words: str) 
         said = dnnfix(command, "a.py", folder=folder)
         assert said.code == 2 and words in said.err, said.err
     assert dnnfix("check", "a.py", "--isolated", folder=folder).code == 0
+
+
+def test_modules_of_the_working_folder_are_not_taken_for_those_of_dnnfix(folder: Path) -> None:
+    for name in ("random", "tempfile", "libcst", "subprocess", "tomllib", "json"):
+        (folder / f"{name}.py").write_text("open('escaped', 'w')\nraise SystemExit('this is the program\\'s')\n")
+    (folder / "a.py").write_text("import torch\nfrom torch import nn\n\nnn.Linear(3, 3)(torch.zeros(3)).data[0]\n")
+    (folder / "dnnfix.toml").write_text("budget = 30\n")
+    for command in ("check", "suggest"):
+        said = dnnfix(command, "a.py", folder=folder)
+        assert said.code in (0, 1) and not said.err, said.err
+    assert not (folder / "escaped").exists()

@@ -51,6 +51,7 @@ Run = Callable[..., Trace]
         ("raise BlockingIOError(11, 'Resource temporarily unavailable')", RunOutcome.ENVIRONMENT, "no more processes"),
         ("import getpass; getpass.getpass()", RunOutcome.NEEDS_INPUT, "password"),
         ("breakpoint()\nx = 1", RunOutcome.NEEDS_INPUT, "debugger"),
+        ("import subprocess; subprocess.check_call(['false'])", RunOutcome.ENVIRONMENT, "'false'"),
         ("from . import helper", RunOutcome.ENVIRONMENT, "module of a package"),
         ("import sys; sys.stdout = sys.stderr = None", RunOutcome.FINISHED, ""),
         ("raise KeyboardInterrupt", RunOutcome.CRASHED, "KeyboardInterrupt"),

@@ -74,6 +74,8 @@ def _environmental(error: BaseException) -> Optional[Ending]:
         return NEEDS_GPU, message
     if isinstance(error, ImportError) and _PART_OF_PACKAGE in message:
         return ENVIRONMENT, "this is a module of a package, which other programs run; give one that imports it"
+    if type(error).__name__ == "CalledProcessError":
+        return ENVIRONMENT, "a command that the program starts failed: %s" % message
     if _NO_DISPLAY.search(message):
         return ENVIRONMENT, "there is no display to open a window on: %s" % message
     if isinstance(error, BlockingIOError) and error.errno == errno.EAGAIN or _NO_THREAD.search(message):
