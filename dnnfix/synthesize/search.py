@@ -255,8 +255,13 @@ def _reduced(search: _Search, variant: Variant, result: Climb) -> tuple[Variant,
 
 
 def _merit(variant: Variant, result: Climb) -> tuple[float, ...]:
-    """Ranks accepted patches: faults settled, confidence and prior, measured skill, smallness of the change."""
-    settled = len({finding.id for finding in result.evidence.findings})
+    """Ranks accepted patches: faults left, faults settled, confidence and prior, measured skill, smallness.
+
+    Only faults of the original count as settled: a chain of repairs meets each of them again under another line, and
+    would else outrank one patch that mends them all.
+    """
+    original = {finding.id for finding in result.evidence.original}
+    settled = len(original & {finding.id for finding in result.evidence.findings})
     left = sum(finding.symptom.value != "none-observed" for finding in result.evidence.remaining)
     certainty = 1.0
     for candidate in variant.applied:
