@@ -42,13 +42,15 @@ def run(
     more: Mapping[str, str] | None = None,
     codes: tuple[int, ...] = (0, 1),
 ) -> Cost:
-    """Run a command to its end; its output goes to the file `into`, else nowhere.
+    """Run a command to its end, from a folder that does not change; its output goes to the file `into`, else nowhere.
 
     Ends the benchmark where the exit code is none of `codes`: a tool that fails at once would look fast.
     """
     with open(into or os.devnull, "wb") as out, open(os.devnull, "rb") as nothing, TemporaryFile() as said:
         begun = time.perf_counter()
-        process = subprocess.Popen(command, stdin=nothing, stdout=out, stderr=said, env=environment(**(more or {})))
+        process = subprocess.Popen(
+            command, stdin=nothing, stdout=out, stderr=said, cwd=ROOT / "benchmarks", env=environment(**(more or {}))
+        )
         _, status, used = os.wait4(process.pid, 0)
         wall = time.perf_counter() - begun
         said.seek(max(0, said.seek(0, os.SEEK_END) - 400))

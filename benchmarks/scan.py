@@ -89,8 +89,10 @@ def edits(corpus: Corpus, rounds: int, space: Path, table: Table) -> None:
     """What patches add to findings, where 15 % of the files have some."""
     report = space / "report.json"
     check(corpus.folder, "--no-cache", "--output-format", "json", into=report)
-    found = {file["path"] for file in json.loads(report.read_bytes())["files"] if file["findings"]}
-    with_findings = [file for file in corpus.files if any(str(file).endswith(path) for path in found)]
+    found = {finding["path"] for finding in json.loads(report.read_bytes())["findings"]}
+    with_findings = [
+        file for file in corpus.files if any((ROOT / "benchmarks" / path).resolve() == file for path in found)
+    ]
     clean = [file for file in corpus.files if file not in set(with_findings)]
     count = min(len(with_findings), int(len(clean) * WITH_FINDINGS / (1 - WITH_FINDINGS)))
     rest = int(count * (1 - WITH_FINDINGS) / WITH_FINDINGS)

@@ -73,13 +73,12 @@ def measure(file: Path, space: Path) -> Measured | None:
     plain = min(run((*own, PLAIN)).wall for _ in range(2))
     report = space / "report.json"
     whole = run((*COMMAND, "--cache-dir", str(space / "cache"), str(file)), into=report)
-    said = json.loads(report.read_bytes())["files"]
-    if not said or not said[0]["findings"]:
+    said = json.loads(report.read_bytes())
+    if not said["findings"]:
         return None
-    first = said[0]["runs"][0]["outcome"] if said[0]["runs"] else ""
-    accepted = sum(patch["verdict"] == "accepted" for patch in said[0]["patches"])
-    kind = "crash" if first == "crashed" else "training fault"
-    return Measured(kind, plain, whole.wall, len(said[0]["runs"]), accepted)
+    accepted = sum(patch["verdict"] == "accepted" for patch in said["patches"])
+    kind = "crash" if said["runs"] and said["runs"][0]["outcome"] == "crashed" else "training fault"
+    return Measured(kind, plain, whole.wall, len(said["runs"]), accepted)
 
 
 def programs(folder: Path) -> list[Path]:
