@@ -43,24 +43,41 @@ def score(trace: Trace) -> Score | None:
     """The trial's score; `None` when it took no scored step. Non-finite training scores as bad as can be."""
     if not trace.steps:
         return None
-    tail = trace.steps[-max(1, math.ceil(len(trace.steps) * TAIL)) :]
+    tail = trace.steps[-_tail(trace) :]
     losses = [step.loss for step in trace.steps if step.loss is not None]
     if losses and not all(math.isfinite(loss) for loss in losses[-len(tail) :]):
         return Score(-1.0, "skill")
     skills = [step.skill for step in tail if step.skill is not None and math.isfinite(step.skill)]
     if skills:
         return Score(max(-1.0, sum(skills) / len(skills)), "skill")
+    return _fall(losses, len(tail))
+
+
+def _tail(trace: Trace) -> int:
+    return max(1, math.ceil(len(trace.steps) * TAIL))
+
+
+def _fall(losses: Sequence[float], tail: int) -> Score | None:
+    """By what part of its start the loss fell, from -1 to 1."""
     if len(losses) < 2:
         return None
-    start, end = abs(losses[0]) or 1e-12, sum(losses[-len(tail) :]) / len(losses[-len(tail) :])
+    start, end = abs(losses[0]) or 1e-12, sum(losses[-tail:]) / len(losses[-tail:])
     return Score(max(-1.0, min(1.0, (losses[0] - end) / start)), "loss")
 
 
 def difference(before: Trace, after: Trace) -> float | None:
-    """By how much the later program scores better; `None` where the two cannot be compared."""
+    """By how much the later program scores better; `None` where the two cannot be compared.
+
+    Where only one of them shows its skill, both are compared by the fall of their losses.
+    """
     first, second = score(before), score(after)
-    if first is None or second is None or first.yardstick != second.yardstick:
+    if first is None or second is None:
         return None
+    if first.yardstick != second.yardstick:
+        falls = [_fall([s.loss for s in t.steps if s.loss is not None], _tail(t)) for t in (before, after)]
+        if falls[0] is None or falls[1] is None:
+            return None
+        first, second = falls[0], falls[1]
     return second.value - first.value
 
 

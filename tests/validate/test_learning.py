@@ -44,8 +44,10 @@ def test_non_finite_training_scores_as_bad_as_can_be(bad: float) -> None:
     assert found.value == -1.0
 
 
-def test_scores_with_different_yardsticks_are_not_compared() -> None:
+def test_where_only_one_program_shows_its_skill_the_losses_are_compared() -> None:
     assert difference(trace(0.5, 0.5), trace(losses=(1.0, 0.5))) is None
+    shown = trace(0.5, 0.5, losses=(1.0, 0.9))
+    assert difference(shown, trace(losses=(1.0, 0.5))) == pytest.approx(0.4)
 
 
 def test_five_wins_settle_and_four_do_not() -> None:
