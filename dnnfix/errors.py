@@ -1,19 +1,19 @@
 """The exceptions of dnnfix, grouped by whose fault they are.
 
-    DnnfixError
-    ├── UserError                what the caller gave cannot be used; the message says what to do (exit code 2)
-    │   ├── InputError           a path, file or notebook
-    │   ├── ConfigError          a setting
-    │   └── CertificateError     a certificate
-    ├── EnvironmentProblem       this machine or interpreter cannot do what is needed
-    │   ├── SandboxError         no sandbox of the asked tier
-    │   └── InterpreterError     the interpreter given by --python
-    ├── CatalogueError           a template or validator is wrong
-    │   ├── DuplicateCodeError   two templates claim one code or name
-    │   └── EditError            an edit cannot be carried out
-    │       ├── NestedSitesError two edits touch the same text
-    │       └── SiteNotFoundError no node at the site
-    └── BudgetExceeded           the time of a file or run is used up
+DnnfixError
+├── UserError                what the caller gave cannot be used; the message says what to do (exit code 2)
+│   ├── InputError           a path, file or notebook
+│   ├── ConfigError          a setting
+│   └── CertificateError     a certificate
+├── EnvironmentProblem       this machine or interpreter cannot do what is needed
+│   ├── SandboxError         no sandbox of the asked tier
+│   └── InterpreterError     the interpreter given by --python
+├── CatalogueError           a template or validator is wrong
+│   ├── DuplicateCodeError   two templates claim one code or name
+│   └── EditError            an edit cannot be carried out
+│       ├── NestedSitesError two edits touch the same text
+│       └── SiteNotFoundError no node at the site
+└── BudgetExceeded           the time of a file or run is used up
 """
 
 from __future__ import annotations

@@ -13,13 +13,32 @@ from dnnfix.records import Edit, RemoveArgument, RenameArgument, Replace, SetArg
 from dnnfix.source.names import canonical
 from dnnfix.source.program import Source
 
-_KERAS_MODELS = frozenset({"keras.models.Sequential", "keras.models.Model", "keras.Sequential", "keras.Model",
-                           "keras.models.load_model", "keras.models.model_from_json", "keras.models.clone_model"})
+_KERAS_MODELS = frozenset(
+    {
+        "keras.models.Sequential",
+        "keras.models.Model",
+        "keras.Sequential",
+        "keras.Model",
+        "keras.models.load_model",
+        "keras.models.model_from_json",
+        "keras.models.clone_model",
+    }
+)
 
 RECEIVERS = {
     "keras.Model": _KERAS_MODELS,
-    "pandas.DataFrame": frozenset({"pandas.DataFrame", "pandas.read_csv", "pandas.read_excel", "pandas.read_table",
-                                   "pandas.concat", "pandas.merge", "pandas.read_json", "pandas.read_sql"}),
+    "pandas.DataFrame": frozenset(
+        {
+            "pandas.DataFrame",
+            "pandas.read_csv",
+            "pandas.read_excel",
+            "pandas.read_table",
+            "pandas.concat",
+            "pandas.merge",
+            "pandas.read_json",
+            "pandas.read_sql",
+        }
+    ),
     "torch.Tensor": frozenset(),
     "torch.nn.Module": frozenset(),
 }
@@ -38,7 +57,9 @@ def receiver_is(source: Source, expr: ast.expr, kind: str) -> bool | None:
     if name is not None:
         if name in RECEIVERS.get(kind, ()) or kind == "keras.Model" and name.startswith("keras.applications."):
             return True
-        return False if name.partition(".")[0] != kind.partition(".")[0] or name.rpartition(".")[2][:1].isupper() else None
+        return (
+            False if name.partition(".")[0] != kind.partition(".")[0] or name.rpartition(".")[2][:1].isupper() else None
+        )
     definition = source.definition(made.func)
     return _derives(source, definition, kind) if isinstance(definition, ast.ClassDef) else None
 
@@ -144,7 +165,8 @@ class CallChanges:
         if not change.when:
             return True
         return isinstance(value, ast.Constant) and any(
-            value.value == wanted and isinstance(value.value, bool) == isinstance(wanted, bool) for wanted in change.when
+            value.value == wanted and isinstance(value.value, bool) == isinstance(wanted, bool)
+            for wanted in change.when
         )
 
     def _values(self, call: ast.Call) -> Iterator[Hit]:

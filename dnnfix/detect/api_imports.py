@@ -16,7 +16,6 @@ GRAPHS = "programs of graphs and sessions have to be rewritten, or run under tf.
 """Why programs of TensorFlow 1 are left alone; the data file says it of their names."""
 
 
-
 @dataclass
 class Renames:
     """The hits of one program about names and modules."""
@@ -90,7 +89,12 @@ class Renames:
             plan.drop(alias, target)
         elif target.final == module and self._inlined(alias, local, used, plan, target):
             return
-        elif alias.asname or leaf == local or leaf in self.uses.bound or (leaf in self.uses.imported and not self._same(leaf, target)):
+        elif (
+            alias.asname
+            or leaf == local
+            or leaf in self.uses.bound
+            or (leaf in self.uses.imported and not self._same(leaf, target))
+        ):
             plan.rename(alias, parent, leaf, local, target)
         else:
             if self._same(leaf, target) and self.uses.imported[leaf] != written:
@@ -120,9 +124,7 @@ class Renames:
         there = self.uses.target(known)
         return (there.final if there is not None else known) == target.final
 
-    def _inlined(
-        self, alias: ast.alias, local: str, used: list[ast.Name], plan: Plan, target: Target
-    ) -> bool:
+    def _inlined(self, alias: ast.alias, local: str, used: list[ast.Name], plan: Plan, target: Target) -> bool:
         """Import what is used of a module that became a part of its package: `np_utils.to_categorical(…)`."""
         source = self.uses.source
         above = [source.parent(name) for name in used]
@@ -196,7 +198,9 @@ class Renames:
                 return
         code, imports = self._reference(node, target.final)
         if code is None:
-            self.hits.append(Hit(site, _said(target.change, target), decline="its new name is taken by something else here"))
+            self.hits.append(
+                Hit(site, _said(target.change, target), decline="its new name is taken by something else here")
+            )
             return
         self._report(site, [target], [Replace(site, code), *imports], target.safe)
 
@@ -283,8 +287,15 @@ class Renames:
         change = target.change
         reason = change.note or f"nothing replaces {target.written}"
         self.hits.append(
-            Hit(site, _said(change, target), decline=reason, deprecated=change.deprecated, evidence=facts(change),
-                removed=removed_in(target.changes), within=within)
+            Hit(
+                site,
+                _said(change, target),
+                decline=reason,
+                deprecated=change.deprecated,
+                evidence=facts(change),
+                removed=removed_in(target.changes),
+                within=within,
+            )
         )
 
 
@@ -304,7 +315,9 @@ def _shown(name: str) -> str:
 
 def _package(name: str) -> str:
     root = name.partition(".")[0]
-    return {"tensorflow": "Keras" if name.startswith("tensorflow.keras") else "TensorFlow", "keras": "Keras"}.get(root, root)
+    return {"tensorflow": "Keras" if name.startswith("tensorflow.keras") else "TensorFlow", "keras": "Keras"}.get(
+        root, root
+    )
 
 
 def facts(change: Change) -> dict[str, str]:

@@ -25,7 +25,14 @@ _GATES = {
 _WORDS = {"numpy": ("np", "numpy"), "pandas": ("pd", "pandas"), "sklearn": ("sklearn",)}
 """Identifiers, one of which a program must have for the table of another library to be read."""
 
-_KEPT_KERAS = ("tf_keras", "tensorflow.compat", "tensorflow.contrib", "tensorflow.python", "keras.src", "keras._tf_keras")
+_KEPT_KERAS = (
+    "tf_keras",
+    "tensorflow.compat",
+    "tensorflow.contrib",
+    "tensorflow.python",
+    "keras.src",
+    "keras._tf_keras",
+)
 """Where old names live on or are another matter."""
 
 _FOLLOWED = 4

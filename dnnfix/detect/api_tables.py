@@ -35,17 +35,36 @@ FORMAT = 4
 """Changes when what is kept in the cache changes its form."""
 
 _TEXT, _TRUTH, _TEXTS = "a text", "true or false", "a list of texts"
-_COMMON = {"old": _TEXT, "new": _TEXT, "since": _TEXT, "removed": _TEXT, "safe": _TRUTH, "reference": _TEXT, "note": _TEXT}
+_COMMON = {
+    "old": _TEXT,
+    "new": _TEXT,
+    "since": _TEXT,
+    "removed": _TEXT,
+    "safe": _TRUTH,
+    "reference": _TEXT,
+    "note": _TEXT,
+}
 _KINDS: Mapping[str, Mapping[str, str]] = {
     "module": {**_COMMON, "standalone": _TRUTH},
     "name": {**_COMMON, "standalone": _TRUTH},
     "method": {**_COMMON, "of": _TEXTS, "telling": _TRUTH},
-    "argument": {**_COMMON, "of": _TEXTS, "telling": _TRUTH, "drop": _TRUTH, "when": "a list of literals",
-                 "values": "a table of texts"},
+    "argument": {
+        **_COMMON,
+        "of": _TEXTS,
+        "telling": _TRUTH,
+        "drop": _TRUTH,
+        "when": "a list of literals",
+        "values": "a table of texts",
+    },
     "value": {**_COMMON, "of": _TEXTS, "argument": _TEXT, "position": "a whole number"},
 }
-_REQUIRED = {"module": ("old",), "name": ("old",), "method": ("of", "old"), "argument": ("of", "old"),
-             "value": ("of", "argument", "old")}
+_REQUIRED = {
+    "module": ("old",),
+    "name": ("old",),
+    "method": ("of", "old"),
+    "argument": ("of", "old"),
+    "value": ("of", "argument", "old"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +169,9 @@ def table(path: Path) -> Table:
     except OSError as error:
         raise CatalogueError(f"{path}: the table of API changes cannot be read: {error.strerror}.") from None
     folder = _cache_folder()
-    kept = folder / f"api-{blake2b(content, digest_size=12).hexdigest()}-{FORMAT}-{sys.hexversion:x}" if folder else None
+    kept = (
+        folder / f"api-{blake2b(content, digest_size=12).hexdigest()}-{FORMAT}-{sys.hexversion:x}" if folder else None
+    )
     if kept is not None:
         with contextlib.suppress(OSError, ValueError, EOFError, TypeError):
             parts = marshal.loads(kept.read_bytes())

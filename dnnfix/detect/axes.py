@@ -227,7 +227,9 @@ def wanted_shape(subject: Subject, call: Call) -> Shape | None:
 
 def meets(shape: Shape, wanted: Shape) -> bool:
     """Whether a shape is one that is wanted; an unknown size meets any."""
-    return len(shape) == len(wanted) and all(a is None or b is None or a == b for a, b in zip(shape, wanted, strict=True))
+    return len(shape) == len(wanted) and all(
+        a is None or b is None or a == b for a, b in zip(shape, wanted, strict=True)
+    )
 
 
 # --- where the same data is handed over elsewhere -------------------------------------------------------------------

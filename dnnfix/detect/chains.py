@@ -168,7 +168,9 @@ def _sized_before(network: Network, call: Call) -> Call | None:
 def _axis(call: Call) -> str:
     facts = layer_facts(call)
     kind = facts.kind if facts is not None else ""
-    if kind == "convolution" or (kind == "normalization" and call.name not in ("torch.nn.LayerNorm", "torch.nn.RMSNorm")):
+    if kind == "convolution" or (
+        kind == "normalization" and call.name not in ("torch.nn.LayerNorm", "torch.nn.RMSNorm")
+    ):
         return "channels"
     return "features"
 

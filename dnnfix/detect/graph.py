@@ -222,11 +222,7 @@ def last_of_setup(constructor: Function) -> ast.stmt | None:
 
 def attributes_of(owner: ast.ClassDef) -> frozenset[str]:
     """Every attribute of `self` that a class names, and its methods."""
-    named = {
-        node.attr
-        for node in ast.walk(owner)
-        if isinstance(node, ast.Attribute) and _is_self(node.value)
-    }
+    named = {node.attr for node in ast.walk(owner) if isinstance(node, ast.Attribute) and _is_self(node.value)}
     return frozenset(named | {node.name for node in owner.body if isinstance(node, ast.FunctionDef)})
 
 

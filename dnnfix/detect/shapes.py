@@ -16,7 +16,14 @@ MAX_STEPS = 64
 """Calls looked through on the way back to the origin of a value."""
 
 CONCATENATIONS = frozenset(
-    {"torch.cat", "torch.concat", "torch.concatenate", "torch.hstack", "keras.layers.Concatenate", "keras.ops.concatenate"}
+    {
+        "torch.cat",
+        "torch.concat",
+        "torch.concatenate",
+        "torch.hstack",
+        "keras.layers.Concatenate",
+        "keras.ops.concatenate",
+    }
 )
 
 FLATTENINGS = frozenset(
@@ -264,7 +271,12 @@ def label_count(subject: Subject, target: Value) -> int | None:
     highest = [target.high] if target.high is not None else []
     for call in subject.network.calls:
         for value in call.inputs:
-            if value.site is not None and value.site == target.site and value.high is not None and value.origin == "data":
+            if (
+                value.site is not None
+                and value.site == target.site
+                and value.high is not None
+                and value.origin == "data"
+            ):
                 highest.append(value.high)
     if not highest or target.low is None or target.low < 0 or not all(high == int(high) for high in highest):
         return None

@@ -77,6 +77,11 @@ def lowest(subject: Subject, use: LossUse) -> float | None:
     seen = [target.low]
     for call in subject.network.calls:
         for value in call.inputs:
-            if value.site is not None and value.site == target.site and value.low is not None and value.origin == "data":
+            if (
+                value.site is not None
+                and value.site == target.site
+                and value.low is not None
+                and value.origin == "data"
+            ):
                 seen.append(value.low)
     return min(seen)

@@ -90,7 +90,12 @@ class LossUse:
             return False
         facts = layer_facts(maker)
         bare = self.activation is None or self.activation.facts.linear
-        known = not maker.name.startswith("keras.") or self.activation is not None or facts is None or facts.kind == "normalization"
+        known = (
+            not maker.name.startswith("keras.")
+            or self.activation is not None
+            or facts is None
+            or facts.kind == "normalization"
+        )
         return bare and known and facts is not None and facts.kind in SCORING
 
     @property
@@ -276,4 +281,3 @@ def edge_calls(subject: Subject, names: frozenset[str]) -> Iterator[tuple[Call, 
         elif result.finite and result.requires_grad and (result.low == 0 or result.high == 0):
             seen.add(call.site)
             yield call, False
-

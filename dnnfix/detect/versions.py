@@ -96,7 +96,9 @@ class ApiChange(FixTemplate):
         """The migrated file with all that can be migrated, then this one edit alone."""
         own = next((h for h in _kept(self, subject) if h.site == finding.site and h.what == finding.message), None)
         if own is None or not own.edits:
-            yield Decline(own.decline if own is not None and own.decline else "there is no replacement to put in its place")
+            yield Decline(
+                own.decline if own is not None and own.decline else "there is no replacement to put in its place"
+            )
             return
         also = _kept(self, subject) if self.speaks_of_deprecated else []
         others = [hit for hit in (*migration(subject), *also) if hit.edits and not _silenced(subject.source, hit)]

@@ -219,7 +219,6 @@ def verdict_line(patch: Patch) -> str:
     return printable(f"{'; '.join(told)}{'; ' if told else ''}passed {rungs}")
 
 
-
 def _others(patches: list[Patch], best: Patch | None, palette: Palette, verbose: bool) -> Iterator[str]:
     rest = [patch for patch in patches if patch is not best]
     if not rest:

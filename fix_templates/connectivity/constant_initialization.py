@@ -63,7 +63,12 @@ class ConstantInitialization(FixTemplate):
         said = set()
         for parameter in network.parameters:
             layer = network.component(parameter.component)
-            if parameter.constant is not True or not parameter.trainable or layer is None or not _many(parameter.shape, layer):
+            if (
+                parameter.constant is not True
+                or not parameter.trainable
+                or layer is None
+                or not _many(parameter.shape, layer)
+            ):
                 continue
             facts = layer_facts(layer)
             if facts is None or facts.kind not in KINDS or not _is_hidden(network, layer):

@@ -392,7 +392,13 @@ def _inner(node: ast.AST) -> ast.expr | None:
         return node.value
     if not isinstance(node, ast.Call):
         return None
-    if isinstance(node.func, ast.Attribute) and node.func.attr in ("detach", "item", "numpy", "tolist", "requires_grad_"):
+    if isinstance(node.func, ast.Attribute) and node.func.attr in (
+        "detach",
+        "item",
+        "numpy",
+        "tolist",
+        "requires_grad_",
+    ):
         return node.func.value
     return node.args[0] if node.args and not isinstance(node.args[0], ast.Starred) else None
 

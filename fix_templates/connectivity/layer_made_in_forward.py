@@ -334,7 +334,9 @@ def _weighted_classes(source: Source) -> tuple[ast.ClassDef, ...]:
 def _kept(subject: Subject, call: ast.Call) -> bool:
     """Whether the layer is made on a condition and kept in `self`, or handed to code that may keep it."""
     statement = subject.source.statement_of(call)
-    if isinstance(statement, ast.Assign) and any(isinstance(t, (ast.Attribute, ast.Subscript)) for t in statement.targets):
+    if isinstance(statement, ast.Assign) and any(
+        isinstance(t, (ast.Attribute, ast.Subscript)) for t in statement.targets
+    ):
         return True
     parent = subject.source.parent(call)
     if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and call in parent.args:
@@ -348,9 +350,11 @@ def _within_another(subject: Subject, call: ast.Call) -> bool:
     while above is not None and not isinstance(above, ast.stmt):
         if isinstance(above, (ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.Lambda)):
             return True
-        if isinstance(above, ast.Call) and call is not above.func and component_kind(
-            subject.source.qualified(above.func) or ""
-        ) in ("layer", "model"):
+        if (
+            isinstance(above, ast.Call)
+            and call is not above.func
+            and component_kind(subject.source.qualified(above.func) or "") in ("layer", "model")
+        ):
             return True
         above = subject.source.parent(above)
     return False
@@ -506,7 +510,10 @@ class _Move:
         taken = {node.id for node in ast.walk(loop) if isinstance(node, ast.Name)}
         index = next(name for name in ("i", "j", "k", "index", "number") if name not in taken)
         target = source.site(loop.target)
-        return index, (Replace(target, f"{index}, {source.segment(target)}"), Wrap(source.site(iterated), "enumerate(", ")"))
+        return index, (
+            Replace(target, f"{index}, {source.segment(target)}"),
+            Wrap(source.site(iterated), "enumerate(", ")"),
+        )
 
 
 def _sets(constructor: ast.FunctionDef | ast.AsyncFunctionDef | None, attribute: str) -> bool:

@@ -83,7 +83,9 @@ class LayerNeverCalled(FixTemplate):
             return
         name, given = statement.targets[0].id, ast.unparse(call.args[0])
         text = ast.unparse(statement).replace(f"self.{before}({given})", f"self.{layer}({name})")
-        yield self.candidate(finding, f"Call the layer: {text}", InsertAfter(subject.source.site(statement), text), prior=0.8)
+        yield self.candidate(
+            finding, f"Call the layer: {text}", InsertAfter(subject.source.site(statement), text), prior=0.8
+        )
 
     examples = tuple(
         Example(title, runs=True, before=text.replace("{hole}", ""), after=text.replace("{hole}", line))
@@ -237,7 +239,12 @@ def _place(subject: Subject, layer: Component) -> tuple[str, str] | None:
     """The attributes of the layers before and after, where sizes and the order in `__init__` say them plainly."""
     source, made = subject.source, subject.call_node(layer)
     owner = source.enclosing(made, ast.ClassDef) if made is not None else None
-    if made is None or owner not in torch_modules(source) or owner is None or source.enclosing(made, ast.For) is not None:
+    if (
+        made is None
+        or owner not in torch_modules(source)
+        or owner is None
+        or source.enclosing(made, ast.For) is not None
+    ):
         return None
     siblings = [c for c in subject.network.components if _is_plain(c) and c.name == layer.name and _beside(c, layer)]
     siblings.sort(key=lambda each: (each.site.line, each.site.column) if each.site is not None else (0, 0))
@@ -253,7 +260,9 @@ def _place(subject: Subject, layer: Component) -> tuple[str, str] | None:
 
 def _beside(one: Component, other: Component) -> bool:
     """Whether two components are attributes of one module."""
-    return bool(one.attribute) and (one.attribute or "").rpartition(".")[0] == (other.attribute or "").rpartition(".")[0]
+    return (
+        bool(one.attribute) and (one.attribute or "").rpartition(".")[0] == (other.attribute or "").rpartition(".")[0]
+    )
 
 
 def _calling(owner: ast.ClassDef, attribute: str) -> ast.Assign | None:

@@ -217,7 +217,11 @@ def _places(subject: Subject, call: ast.Call) -> Iterator[ast.expr]:
     name = source.qualified(call.func)
     if name in MODELS:
         given = [*call.args[:2], *(k.value for k in call.keywords if k.arg in ("inputs", "outputs"))]
-    elif isinstance(call.func, ast.Call) and (source.qualified(call.func.func) or "").startswith("keras.layers.") or name in ("keras.layers.add", "keras.layers.concatenate", "keras.layers.multiply", "keras.layers.average"):
+    elif (
+        isinstance(call.func, ast.Call)
+        and (source.qualified(call.func.func) or "").startswith("keras.layers.")
+        or name in ("keras.layers.add", "keras.layers.concatenate", "keras.layers.multiply", "keras.layers.average")
+    ):
         given = call.args[:1]
     else:
         return

@@ -73,7 +73,9 @@ class LayerOutputUnused(FixTemplate):
         if len(every) > 1:
             # Where two branches meet, one alone may give a shape that does not fit the other.
             both = [edit for other in every for edit in (_joined(subject, other) or own)[1]]
-            joint = self.candidate(finding, f"{title}; so for all {len(every)} layers", *dict.fromkeys(both), prior=0.9 * prior)
+            joint = self.candidate(
+                finding, f"{title}; so for all {len(every)} layers", *dict.fromkeys(both), prior=0.9 * prior
+            )
             yield replace(joint, findings=tuple(every))
 
     examples = (
@@ -277,7 +279,11 @@ def _leaves(subject: Subject, statement: ast.stmt, name: str) -> bool:
         inner = ast.walk(node) if isinstance(node, (ast.FunctionDef, ast.Lambda)) and node is not where else ()
         if any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in inner):
             return True
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("locals", "globals", "eval"):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("locals", "globals", "eval")
+        ):
             return True
     at_top = subject.source.parent(statement) is subject.source.tree
     return at_top and not _has_reader(subject, statement)

@@ -279,7 +279,11 @@ def _layers(subject: Subject, owner: ast.ClassDef, attribute: str, value: ast.ex
 
 def _appended(owner: ast.ClassDef, attribute: str) -> Iterator[ast.expr]:
     for node in ast.walk(owner):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "insert"):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("append", "insert")
+        ):
             place = node.func.value
             if isinstance(place, ast.Attribute) and place.attr == attribute and node.args:
                 yield node.args[-1]

@@ -254,5 +254,7 @@ def _is_layer(subject: Subject, call: ast.Call) -> bool:
 
 
 def _named(subject: Subject, inputs: list[ast.Call]) -> str:
-    found = [held_by(subject.source, subject.source.site(each)) for each in sorted(inputs, key=lambda each: each.lineno)]
+    found = [
+        held_by(subject.source, subject.source.site(each)) for each in sorted(inputs, key=lambda each: each.lineno)
+    ]
     return ", ".join(f"`{ast.unparse(name)}`" if name is not None else "an input without a name" for name in found)

@@ -76,7 +76,12 @@ class OneLayerForTwoPlaces(FixTemplate):
             yield self.candidate(finding, f"Make another layer here: {text}", Replace(finding.site, text), prior=0.85)
             return
         owner, holder = source.enclosing(made, ast.ClassDef), source.statement_of(made)
-        if not isinstance(node, ast.Attribute) or owner is None or not isinstance(holder, ast.Assign) or holder.value is not made:
+        if (
+            not isinstance(node, ast.Attribute)
+            or owner is None
+            or not isinstance(holder, ast.Assign)
+            or holder.value is not made
+        ):
             yield Decline("the layer is not made by an assignment of its own")
             return
         name = _next_name(node.attr, attributes_of(owner))

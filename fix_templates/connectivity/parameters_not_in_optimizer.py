@@ -27,7 +27,9 @@ from dnnfix.api import (
     words,
 )
 
-LOADED = words("load_state_dict deepcopy pretrained from_pretrained hub requires_grad requires_grad_ eval IMAGENET1K_V1 load")
+LOADED = words(
+    "load_state_dict deepcopy pretrained from_pretrained hub requires_grad requires_grad_ eval IMAGENET1K_V1 load"
+)
 """Words of a program that may leave one of its models as it is on purpose."""
 
 
@@ -87,7 +89,9 @@ class ParametersNotInOptimizer(FixTemplate):
         if not isinstance(call, ast.Call) or name is None or root is None:
             yield Decline("the model has no name where the optimizer is made")
             return
-        edits = _given(subject, call, name, bool(finding.evidence["replaces"])) if _visible(subject, call, name) else None
+        edits = (
+            _given(subject, call, name, bool(finding.evidence["replaces"])) if _visible(subject, call, name) else None
+        )
         if edits is None:
             yield Decline(f"`{ast.unparse(name)}` is not known where the optimizer is made")
             return
@@ -319,7 +323,9 @@ def _given(subject: Subject, call: ast.Call, name: ast.expr, replaces: bool) -> 
         return None
     wanted = f"{ast.unparse(name)}.parameters()"
     made, holder = source.statement_of(name), source.statement_of(call)
-    if made.lineno > holder.lineno and source.enclosing(name, ast.FunctionDef) is source.enclosing(call, ast.FunctionDef):
+    if made.lineno > holder.lineno and source.enclosing(name, ast.FunctionDef) is source.enclosing(
+        call, ast.FunctionDef
+    ):
         moved = source.segment(source.site(holder))
         text = source.segment(source.site(given))
         if not replaces or not isinstance(holder, ast.Assign) or source.parent(made) is not source.parent(holder):

@@ -82,7 +82,12 @@ class ResultThrownAway(FixTemplate):
                 continue
             call = statement.value
             target = _target(subject, call)
-            if target is None or is_display(source, statement) or _is_tried(subject, statement) or not read_again(source, statement, target):
+            if (
+                target is None
+                or is_display(source, statement)
+                or _is_tried(subject, statement)
+                or not read_again(source, statement, target)
+            ):
                 continue
             yield self.finding(
                 source.site(call),
@@ -96,7 +101,9 @@ class ResultThrownAway(FixTemplate):
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         target = finding.evidence["target"]
         title = f"Assign the result to `{target}`"
-        yield self.candidate(finding, title, Replace(finding.site, f"{target} = {subject.text(finding.site)}"), prior=0.9)
+        yield self.candidate(
+            finding, title, Replace(finding.site, f"{target} = {subject.text(finding.site)}"), prior=0.9
+        )
 
     examples = (
         Example(
@@ -317,7 +324,9 @@ def _named(expr: ast.expr | None) -> ast.expr | None:
 def _is_class(call: ast.Call) -> bool:
     """Whether a call makes an object of a class that is no tensor, by the custom that classes begin with a capital."""
     function = call.func
-    short = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    short = (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
     return short[:1].isupper() and not short.isupper() and short not in TENSOR_CLASSES
 
 
@@ -327,7 +336,9 @@ def _is_tried(subject: Subject, statement: ast.stmt) -> bool:
     if isinstance(above, ast.Try) and statement in above.body and above.handlers:
         return len(above.body) == 1
     while above is not None and not isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        if isinstance(above, ast.With) and any("raises" in ast.unparse(item.context_expr).lower() for item in above.items):
+        if isinstance(above, ast.With) and any(
+            "raises" in ast.unparse(item.context_expr).lower() for item in above.items
+        ):
             return True
         above = subject.source.parent(above)
     return False
@@ -408,5 +419,7 @@ def _layer_on_the_spot(subject: Subject, call: ast.Call) -> ast.expr | None:
 
 def _operation(call: ast.Call) -> str:
     function = call.func.func if isinstance(call.func, ast.Call) else call.func
-    short = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    short = (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
     return f"{short}()"

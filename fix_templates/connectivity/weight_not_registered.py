@@ -207,7 +207,13 @@ def _made(subject: Subject, value: ast.expr) -> ast.Call | None:
 def _handed_on(subject: Subject, owner: ast.ClassDef, attribute: str) -> bool:
     """Whether the program gives the tensor to an optimizer or registers it itself, or leaves the module's own use."""
     for call in subject.source.all_calls:
-        short = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
+        short = (
+            call.func.attr
+            if isinstance(call.func, ast.Attribute)
+            else call.func.id
+            if isinstance(call.func, ast.Name)
+            else ""
+        )
         optimizes = (subject.source.qualified(call.func) or "").startswith("torch.optim.")
         if optimizes or short in ("register_parameter", "register_buffer", "grad", "add_param_group", "Parameter"):
             for node in ast.walk(call):

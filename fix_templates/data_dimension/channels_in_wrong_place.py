@@ -258,7 +258,11 @@ def _order(came: Arrival) -> tuple[int, ...] | None:
 
 
 def _wanted(came: Arrival) -> str:
-    return str(came.wanted) if came.wanted is not None else f"{stated_input(came.call)} channels on the axis after the batch"
+    return (
+        str(came.wanted)
+        if came.wanted is not None
+        else f"{stated_input(came.call)} channels on the axis after the batch"
+    )
 
 
 def _looks_last(shape: tuple[int, ...]) -> bool:

@@ -208,5 +208,7 @@ def _wanted(came: Arrival) -> str | None:
     if facts.kind == "convolution" and len(shape) == facts.spatial + 1:
         return f"(batch, {', '.join(str(size) for size in shape)})"
     if facts.kind == "recurrent" and facts.ranks and len(shape) == facts.ranks[0] and len(facts.ranks) > 1:
-        return f"(batch, {', '.join(str(size) for size in shape)})" if came.call.args.get("batch_first") is True else None
+        return (
+            f"(batch, {', '.join(str(size) for size in shape)})" if came.call.args.get("batch_first") is True else None
+        )
     return None

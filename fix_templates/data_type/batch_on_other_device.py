@@ -25,12 +25,34 @@ MOVERS = frozenset({"to", "cuda"})
 
 PLAIN = frozenset(
     {"size", "shape", "view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "float", "long"}
-    | {"double", "int", "type", "dim", "numel", "numpy", "item", "detach", "clone", "data", "dtype", "max", "mean", "sum"}
+    | {
+        "double",
+        "int",
+        "type",
+        "dim",
+        "numel",
+        "numpy",
+        "item",
+        "detach",
+        "clone",
+        "data",
+        "dtype",
+        "max",
+        "mean",
+        "sum",
+    }
 )
 """Attributes by which a batch shows itself to be a tensor; a batch with others is a graph, a dictionary or the like."""
 
 ELSEWHERE = frozenset(
-    {"DataParallel", "DistributedDataParallel", "Accelerator", "set_default_device", "set_default_tensor_type", "collate_fn"}
+    {
+        "DataParallel",
+        "DistributedDataParallel",
+        "Accelerator",
+        "set_default_device",
+        "set_default_tensor_type",
+        "collate_fn",
+    }
 )
 """Names of what moves batches by itself, or may."""
 
@@ -411,6 +433,10 @@ def _touched(loop: ast.For, names: list[str]) -> bool:
             continue
         if isinstance(node, ast.Attribute) and node.attr not in PLAIN:
             return True
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        if (
+            isinstance(node, ast.Subscript)
+            and isinstance(node.slice, ast.Constant)
+            and isinstance(node.slice.value, str)
+        ):
             return True
     return False

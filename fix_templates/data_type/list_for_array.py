@@ -258,7 +258,13 @@ def _is_data(subject: Subject, node: ast.expr) -> bool:
     if not isinstance(node, ast.Call):
         return False
     name = subject.source.qualified(node.func) or ""
-    method = isinstance(node.func, ast.Attribute) and node.func.attr in ("tolist", "numpy", "to_numpy", "reshape", "astype")
+    method = isinstance(node.func, ast.Attribute) and node.func.attr in (
+        "tolist",
+        "numpy",
+        "to_numpy",
+        "reshape",
+        "astype",
+    )
     return name.startswith("numpy.") or method
 
 

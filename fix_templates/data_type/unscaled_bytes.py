@@ -85,7 +85,9 @@ class UnscaledBytes(FixTemplate):
         if found is None:
             yield Decline("the images are not handed over at one place")
             return
-        nodes = sibling_inputs(subject, found.node) if found.call.name.startswith("keras.") else _torch_uses(subject, found)
+        nodes = (
+            sibling_inputs(subject, found.node) if found.call.name.startswith("keras.") else _torch_uses(subject, found)
+        )
         edits = change_data(subject, nodes, "", " / 255.0")
         yield self.candidate(finding, "Scale the images to [0, 1]", *edits, prior=0.8)
 
@@ -290,7 +292,10 @@ def _torch_uses(subject: Subject, found: Bytes) -> tuple[ast.expr, ...]:
     if not isinstance(parent, ast.Call):
         return (found.node,)
     others = [call for call in subject.source.all_calls if ast.dump(call.func) == ast.dump(parent.func)]
-    return (found.node, *(given for call in others if (given := first_argument(call)) is not None and call is not parent))
+    return (
+        found.node,
+        *(given for call in others if (given := first_argument(call)) is not None and call is not parent),
+    )
 
 
 def _learns_little(subject: Subject) -> bool:

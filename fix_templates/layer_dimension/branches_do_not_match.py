@@ -305,7 +305,12 @@ def _spatial(subject: Subject, value: Value) -> Iterator[Call]:
     """The convolutions and poolings of a branch, the last one first, as far as they belong to this branch alone."""
     for call in way_back(subject, value):
         facts = layer_facts(call)
-        if facts is not None and facts.kind in ("convolution", "pooling") and facts.spatial and call.made_at is not None:
+        if (
+            facts is not None
+            and facts.kind in ("convolution", "pooling")
+            and facts.spatial
+            and call.made_at is not None
+        ):
             yield call
 
 

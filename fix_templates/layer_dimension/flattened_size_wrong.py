@@ -80,7 +80,9 @@ class FlattenedSizeWrong(FixTemplate):
             return
         linear = _behind(subject, found)
         wanted = prod(found.sizes)
-        changes = size_changes(subject, linear, "in_features", wanted, factors=found.sizes) if linear is not None else []
+        changes = (
+            size_changes(subject, linear, "in_features", wanted, factors=found.sizes) if linear is not None else []
+        )
         layer: tuple[Edit, ...] = changes[0].edits if changes else ()
         if linear is not None and not changes:
             yield Decline("the size of the linear layer behind is not written at one place")
@@ -94,11 +96,15 @@ class FlattenedSizeWrong(FixTemplate):
         if owner.isidentifier():
             first = Replace(subject.source.site(node.args[0]), f"{owner}.size(0)")
             second = Replace(subject.source.site(node.args[1]), "-1")
-            yield self.candidate(finding, f"Flatten whatever comes per sample{together}", first, second, *layer, prior=0.7)
+            yield self.candidate(
+                finding, f"Flatten whatever comes per sample{together}", first, second, *layer, prior=0.7
+            )
 
     def _reshape(self, finding: Finding, subject: Subject, found: _Flattening) -> Iterator[Candidate | Decline]:
         given = found.call.args.get("target_shape")
-        target = known(tuple(size for size in given if isinstance(size, int))) if isinstance(given, (list, tuple)) else None
+        target = (
+            known(tuple(size for size in given if isinstance(size, int))) if isinstance(given, (list, tuple)) else None
+        )
         if not target:
             yield Decline("the target shape is unknown")
             return
@@ -336,7 +342,9 @@ def _reshape(subject: Subject) -> _Flattening | None:
 def _behind(subject: Subject, found: _Flattening) -> Component | None:
     """The linear layer that takes the rows next and states the same size, as the run made it."""
     for network in (subject.network, subject.source_network):
-        start = next((call for call in network.calls if call.site == found.call.site and call.name == found.call.name), None)
+        start = next(
+            (call for call in network.calls if call.site == found.call.site and call.name == found.call.name), None
+        )
         if start is None or not start.outputs:
             continue
         linear = _next_linear(network, start)

@@ -205,7 +205,9 @@ ASKED: dict[str, tuple[str, tuple[str, ...]]] = {
     "MultiheadAttention": ("num_heads", ("embed_dim",)),
     "GroupNorm": ("num_groups", ("num_channels",)),
 }
-ASKED |= {f"{kind}{n}d": ("groups", ("in_channels", "out_channels")) for kind in ("Conv", "ConvTranspose") for n in (1, 2, 3)}
+ASKED |= {
+    f"{kind}{n}d": ("groups", ("in_channels", "out_channels")) for kind in ("Conv", "ConvTranspose") for n in (1, 2, 3)
+}
 ASKED |= {f"Transformer{kind}Layer": ("nhead", ("d_model",)) for kind in ("Encoder", "Decoder")}
 """Layers of torch that share out: the argument for the parts, and those for what is shared out."""
 

@@ -270,7 +270,11 @@ def _size_text(subject: Subject, found: _State, state: ast.Call, place: int) -> 
         sequence = input_expression(subject, found.call)
         inside = subject.source.enclosing(state, ast.FunctionDef)
         call = subject.call_node(found.call)
-        if not isinstance(sequence, ast.Name) or call is None or subject.source.enclosing(call, ast.FunctionDef) is not inside:
+        if (
+            not isinstance(sequence, ast.Name)
+            or call is None
+            or subject.source.enclosing(call, ast.FunctionDef) is not inside
+        ):
             return None
         return f"{sequence.id}.size({0 if found.call.args.get('batch_first') else 1})"
     name = "num_layers" if place == 0 else "hidden_size"

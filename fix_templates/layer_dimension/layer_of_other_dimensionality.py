@@ -222,7 +222,9 @@ def _other_name(subject: Subject) -> tuple[RankConflict, int] | None:
     first = conflict.value.producer is None
     if first and conflict.rank < conflict.wanted and "Norm" not in name:
         return None
-    if any(isinstance(conflict.call.args.get(size), (list, tuple)) and not keras for size in ("kernel_size", "padding")):
+    if any(
+        isinstance(conflict.call.args.get(size), (list, tuple)) and not keras for size in ("kernel_size", "padding")
+    ):
         return None
     return conflict, digit
 
@@ -236,7 +238,9 @@ def _renamed(subject: Subject, site: object, digit: int) -> list[Edit] | None:
     if node is None:
         return None
     function = node.func
-    written = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    written = (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
     spelling = sibling(subject, function, _digit(written, digit))
     if spelling is None or _digit(written, digit) == written:
         return None
@@ -248,7 +252,11 @@ def _like_it(subject: Subject, conflict: RankConflict, digit: int) -> list[Edit]
     edits: list[Edit] = []
     for made in subject.network.components:
         same = made.site != conflict.call.made_at and _same_kind(made, conflict)
-        if same and made.site is not None and any(subject.source.site(call) == made.site for call in subject.source.all_calls):
+        if (
+            same
+            and made.site is not None
+            and any(subject.source.site(call) == made.site for call in subject.source.all_calls)
+        ):
             edits += _renamed(subject, made.site, digit) or []
     if edits:
         return edits
@@ -267,7 +275,12 @@ def _same_kind(made: Component, conflict: RankConflict) -> bool:
 def _same_name(name: str, conflict: RankConflict) -> bool:
     facts = layer_facts(name)
     kinds = ("convolution", "pooling")
-    return facts is not None and facts.spatial == conflict.facts.spatial and conflict.facts.kind in kinds and facts.kind in kinds
+    return (
+        facts is not None
+        and facts.spatial == conflict.facts.spatial
+        and conflict.facts.kind in kinds
+        and facts.kind in kinds
+    )
 
 
 def _unique(edits: list[Edit]) -> list[Edit]:

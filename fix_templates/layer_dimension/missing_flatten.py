@@ -131,7 +131,9 @@ class MissingFlatten(FixTemplate):
             edits = set_constructor_argument(subject, behind, "return_sequences", "False")
             if edits is not None and behind.args.get("return_sequences") is True:
                 none = False
-                yield self.candidate(finding, f"Let {short(behind.name)} return its last output only", *edits, prior=0.8)
+                yield self.candidate(
+                    finding, f"Let {short(behind.name)} return its last output only", *edits, prior=0.8
+                )
         places = [call for call in reversed(head) if _weights(call) <= MOST_WEIGHTS]
         ends = places if len(places) < 2 else [places[0], places[-1]]
         for prior, call in zip((0.75, 0.5), ends, strict=False):

@@ -250,7 +250,9 @@ def _wanted(subject: Subject, conflict: LossConflict) -> tuple[int, bool] | None
     if len(prediction) < 2 or prediction[0] != target[0]:
         return None
     if len(prediction) == len(target) and target[axis] != 1:
-        same = [a == b for place, (a, b) in enumerate(zip(prediction, target, strict=True)) if place != axis % len(target)]
+        same = [
+            a == b for place, (a, b) in enumerate(zip(prediction, target, strict=True)) if place != axis % len(target)
+        ]
         width = target[axis]
         return (width, prediction[axis] is not None) if all(same) and width is not None else None
     if conflict.facts.target is not Target.INDICES or conflict.facts.prediction is Prediction.REAL:

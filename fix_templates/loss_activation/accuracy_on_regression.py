@@ -70,7 +70,9 @@ class AccuracyOnRegression(FixTemplate):
         given = {e.value for e in listed.elts if isinstance(e, ast.Constant)} if isinstance(listed, ast.List) else set()
         for name, title, prior in (("mae", "absolute", 0.7), ("mse", "squared", 0.6)):
             if name not in given and not {metric_name(str(g)) for g in given} & {metric_name(name)}:
-                edits = [_renamed(subject, each, str(each.value).replace(str(node.value), name)) for each in (node, *others)]
+                edits = [
+                    _renamed(subject, each, str(each.value).replace(str(node.value), name)) for each in (node, *others)
+                ]
                 yield self.candidate(finding, f"Report the mean {title} error", *edits, prior=prior)
 
     examples = (
@@ -164,9 +166,7 @@ model.compile(loss="mse", metrics=["mae"])
     )
 
 
-ACCURACIES = frozenset(
-    f"keras.metrics.{kind}Accuracy" for kind in ("", "Binary", "Categorical", "SparseCategorical")
-)
+ACCURACIES = frozenset(f"keras.metrics.{kind}Accuracy" for kind in ("", "Binary", "Categorical", "SparseCategorical"))
 
 
 def _metrics(subject: Subject) -> Iterator[tuple[Site, Component, LossUse]]:

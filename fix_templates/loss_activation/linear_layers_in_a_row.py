@@ -215,7 +215,9 @@ def _chain(network: Network, use: LossUse) -> tuple[Call, ...]:
     for _ in range(64):
         call = network.producer(value)
         if call is None:
-            return tuple(reversed(found)) if value.origin in ("data", "symbolic") or _model_input(network, found) else ()
+            return (
+                tuple(reversed(found)) if value.origin in ("data", "symbolic") or _model_input(network, found) else ()
+            )
         if len(network.users(call.outputs[0])) > 1 and not last:
             return ()
         facts, activation = layer_facts(call), activation_of(call)

@@ -72,7 +72,9 @@ class LossForOtherLabels(FixTemplate):
         if edits is None:
             yield Decline("the loss is not chosen at one place")
             return
-        yield self.candidate(finding, f"Use the loss for {'one-hot rows' if sparse else 'class indices'}", *edits, prior=0.8)
+        yield self.candidate(
+            finding, f"Use the loss for {'one-hot rows' if sparse else 'class indices'}", *edits, prior=0.8
+        )
 
     examples = (
         Example(

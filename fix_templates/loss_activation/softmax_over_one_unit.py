@@ -72,7 +72,9 @@ class SoftmaxOverOneUnit(FixTemplate):
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         call = next((c for c, _ in _constant(subject) if _site(c) == finding.site), None)
-        use = next((u for u in loss_uses(subject) if u.producer is not None and _site(u.producer) == finding.site), None)
+        use = next(
+            (u for u in loss_uses(subject) if u.producer is not None and _site(u.producer) == finding.site), None
+        )
         if call is None or (use is None and call.outputs and call.outputs[0].shape and len(call.outputs[0].shape) > 2):
             yield Decline("the softmax is inside the network, where only its author knows the axis that was meant")
             return

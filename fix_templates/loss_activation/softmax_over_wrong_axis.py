@@ -256,7 +256,9 @@ def _axis_is_batch(subject: Subject, shape: tuple[int | None, ...] | None) -> bo
     network = subject.network
     if shape is None or network.known_from != "trace" or None in shape or shape[0] == shape[1] or 1 in shape:
         return False
-    if any((facts := layer_facts(call)) is not None and facts.kind in ("recurrent", "attention") for call in network.calls):
+    if any(
+        (facts := layer_facts(call)) is not None and facts.kind in ("recurrent", "attention") for call in network.calls
+    ):
         return False
     entered = {v.id: v.shape for call in network.calls for v in call.inputs if v.origin == "data" and v.shape}
     firsts = {s[0] for s in entered.values() if len(s) > 1}

@@ -59,7 +59,11 @@ class SwappedLossArguments(FixTemplate):
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         node = subject.node(finding.site)
-        plain = isinstance(node, ast.Call) and len(node.args) >= 2 and not any(isinstance(a, ast.Starred) for a in node.args)
+        plain = (
+            isinstance(node, ast.Call)
+            and len(node.args) >= 2
+            and not any(isinstance(a, ast.Starred) for a in node.args)
+        )
         if not isinstance(node, ast.Call) or not plain:
             yield Decline("the two arguments are not written as the first two of the call")
             return

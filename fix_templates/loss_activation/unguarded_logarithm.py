@@ -251,7 +251,9 @@ def _written_around(subject: Subject, call: Call, maker: Call) -> bool:
 def _trains(subject: Subject) -> bool:
     """Whether the program trains anything: a logarithm taken to look at a value does no harm."""
     words = subject.source.words
-    return not words.isdisjoint({"backward", "GradientTape", "minimize", "fit", "compile", "reduce_mean", "nll_loss", "NLLLoss"})
+    return not words.isdisjoint(
+        {"backward", "GradientTape", "minimize", "fit", "compile", "reduce_mean", "nll_loss", "NLLLoss"}
+    )
 
 
 def _joined(subject: Subject, node: ast.Call, maker: Call, use: ActivationUse) -> tuple[Edit, ...] | None:

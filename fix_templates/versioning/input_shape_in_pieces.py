@@ -201,5 +201,5 @@ def _input(subject: Subject, call: ast.Call) -> tuple[str, list[Edit]]:
             return local, []
     for local, meant in uses.imported.items():
         if f"{root}.Input".startswith(f"{meant}."):
-            return f"{local}{f'{root}.Input'[len(meant):]}", []
+            return f"{local}{f'{root}.Input'[len(meant) :]}", []
     return "Input", [AddImport(f"from {root} import Input")]

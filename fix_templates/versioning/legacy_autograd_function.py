@@ -40,7 +40,9 @@ class LegacyAutogradFunction(ApiChange):
                 continue
             uses, decline = _uses(subject, node)
             if set(methods) - set(METHODS):
-                decline = f"{node.name} has more methods than forward and backward: what they keep has to become arguments"
+                decline = (
+                    f"{node.name} has more methods than forward and backward: what they keep has to become arguments"
+                )
             edits = (Replace(source.site(node), _static(subject, node, methods)), *uses)
             yield Hit(
                 Site(node.lineno, node.col_offset + 1, node.lineno, node.col_offset + 1 + len(f"class {node.name}")),

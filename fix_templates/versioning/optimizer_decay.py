@@ -7,8 +7,15 @@ from collections.abc import Iterator
 
 from dnnfix.api import AddImport, ApiChange, Edit, Example, Hit, Reject, RemoveArgument, SetArgument, Subject, uses_of
 
-DEFAULTS = {"SGD": "0.01", "RMSprop": "0.001", "Adagrad": "0.001", "Adadelta": "0.001", "Adam": "0.001",
-            "Adamax": "0.001", "Nadam": "0.001"}
+DEFAULTS = {
+    "SGD": "0.01",
+    "RMSprop": "0.001",
+    "Adagrad": "0.001",
+    "Adadelta": "0.001",
+    "Adam": "0.001",
+    "Adamax": "0.001",
+    "Nadam": "0.001",
+}
 """By optimizer, the learning rate where none is given (signatures of Keras 3)."""
 
 NEGLIGIBLE = 1e-5

@@ -158,5 +158,9 @@ def _names(subject: Subject) -> Iterator[Hit]:
 
 
 def _hit(site: Site, old: str, new: str, code: str = "") -> Hit:
-    return Hit(site, f"{old} is gone since Python 3; it is {new} now", title=f"write {new} for {old}",
-               edits=(Replace(site, code or new),))
+    return Hit(
+        site,
+        f"{old} is gone since Python 3; it is {new} now",
+        title=f"write {new} for {old}",
+        edits=(Replace(site, code or new),),
+    )

@@ -44,7 +44,9 @@ class RemovedLinearAlgebra(ApiChange):
             elif name in SOLVERS:
                 yield self._solver(subject, call, name)
             elif name == "torch.eig":
-                reason = "linalg.eig gives complex numbers, where eig gave pairs of reals: the code around it has to change"
+                reason = (
+                    "linalg.eig gives complex numbers, where eig gave pairs of reals: the code around it has to change"
+                )
                 yield self._hit(subject, call, name, (), reason)
 
     def _symeig(self, subject: Subject, call: ast.Call, method: str) -> Hit:
@@ -83,7 +85,9 @@ class RemovedLinearAlgebra(ApiChange):
         return self._hit(subject, call, name, (), "the factorization that it gave along with the solution is used")
 
     def _hit(self, subject: Subject, call: ast.Call, name: str, edits: tuple[Edit, ...], decline: str) -> Hit:
-        new = {"torch.symeig": "torch.linalg.eigh", "torch.eig": "torch.linalg.eig"}.get(name, SOLVERS.get(name, ("",))[0])
+        new = {"torch.symeig": "torch.linalg.eigh", "torch.eig": "torch.linalg.eig"}.get(
+            name, SOLVERS.get(name, ("",))[0]
+        )
         return Hit(
             subject.source.site(call.func),
             f"{name} is gone since torch 1.13; {new} takes its place",

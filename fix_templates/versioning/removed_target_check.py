@@ -37,7 +37,9 @@ class RemovedTargetCheck(ApiChange):
         for call in calls:
             if not isinstance(source.parent(call), ast.Expr) or len(call.args) != 1:
                 return
-            edits.append(Replace(source.site(call), f"assert not {source.segment(source.site(call.args[0]))}.requires_grad"))
+            edits.append(
+                Replace(source.site(call), f"assert not {source.segment(source.site(call.args[0]))}.requires_grad")
+            )
         yield Hit(
             taken.site,
             "torch.nn.modules.loss._assert_no_grad is gone since torch 1.0",

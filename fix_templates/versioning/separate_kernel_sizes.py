@@ -156,7 +156,9 @@ def _edits(subject: Subject, call: ast.Call, names: tuple[str, ...], leaf: str) 
     if all(name in keywords for name in names):
         sizes = [source.segment(source.site(keywords[name])) for name in names]
         edits: list[Edit] = [RemoveArgument(site, name) for name in names[1:]]
-        return [SetArgument(site, names[0], f"({', '.join(sizes)})"), *edits, _renamed(subject, call, names[0])], sizes[1]
+        return [SetArgument(site, names[0], f"({', '.join(sizes)})"), *edits, _renamed(subject, call, names[0])], sizes[
+            1
+        ]
     given = call.args[1 : 1 + len(names)]
     if len(given) < len(names) or len(call.args) > 1 + len(names):
         return [], ""

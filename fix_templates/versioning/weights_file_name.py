@@ -38,7 +38,11 @@ class WeightsFileName(ApiChange):
             if isinstance(given, ast.Name):
                 bound = source.bindings(given)
                 literal = bound[0] if len(bound) == 1 else given
-            if not isinstance(literal, ast.Constant) or not isinstance(literal.value, str) or literal.value.endswith(ending):
+            if (
+                not isinstance(literal, ast.Constant)
+                or not isinstance(literal.value, str)
+                or literal.value.endswith(ending)
+            ):
                 continue
             new = _renamed(literal.value, ending)
             yield Hit(
@@ -128,7 +132,9 @@ def _ending(subject: Subject, call: ast.Call) -> str:
     if isinstance(function, ast.Attribute) and function.attr == "save_weights":
         known = receiver_is(source, function.value, "keras.Model")
         return ".weights.h5" if known else ""
-    if source.qualified(function) != "keras.callbacks.ModelCheckpoint" or (source.written(function) or "").startswith("tf_"):
+    if source.qualified(function) != "keras.callbacks.ModelCheckpoint" or (source.written(function) or "").startswith(
+        "tf_"
+    ):
         return ""
     only = _keyword(call, "save_weights_only")
     if only is None:

@@ -180,7 +180,9 @@ def _peeled(node: ast.Subscript) -> tuple[ast.expr, bool]:
             base = base.value
         elif isinstance(base, ast.Attribute) and base.attr == "data":
             base, unwrapped = base.value, True
-        elif isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute) and not base.args and not base.keywords:
+        elif (
+            isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute) and not base.args and not base.keywords
+        ):
             if base.func.attr not in PEELED_CALLS:
                 return base, unwrapped
             base, unwrapped = base.func.value, True

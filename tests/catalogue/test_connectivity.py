@@ -161,13 +161,19 @@ def test_a_graph_is_cut_only_where_weights_are_starved() -> None:
     source = source_of("import torch\nout = net(x).detach()\nloss = out.sum()\nloss.backward()\n")
     calls = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call)]
     sites = {ast.unparse(call): source.site(call) for call in calls}
-    given, cut, end = Value(1, requires_grad=True, producer=1), Value(2, requires_grad=False, producer=2), Value(3, producer=3)
+    given, cut, end = (
+        Value(1, requires_grad=True, producer=1),
+        Value(2, requires_grad=False, producer=2),
+        Value(3, producer=3),
+    )
     network_calls = (
         Call(1, "torch.nn.Linear", sites["net(x)"], component=1, outputs=(given,)),
         Call(2, "torch.Tensor.detach", sites["net(x).detach()"], inputs=(given,), outputs=(cut,)),
         Call(3, "torch.Tensor.sum", sites["out.sum()"], inputs=(cut,), outputs=(end,)),
     )
-    backward = Call(0, "torch.Tensor.backward", sites["loss.backward()"], inputs=(Value(3, producer=3, requires_grad=False),))
+    backward = Call(
+        0, "torch.Tensor.backward", sites["loss.backward()"], inputs=(Value(3, producer=3, requires_grad=False),)
+    )
     crash = Crash("RuntimeError", "no grad", call=backward)
     for gradient, expected in ((None, 1), (0.5, 0)):
         weight = Parameter("weight", (2, 2), component=1, trainable=True, gradient=gradient)

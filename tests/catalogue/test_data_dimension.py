@@ -182,9 +182,10 @@ for step in range(2):
 """
     subject = ran(text, torch_runner)
     (finding,) = found(subject)
-    assert "loss(net(real), torch.ones(5).unsqueeze(1)) + loss(net(fake), torch.zeros(5).unsqueeze(1))" in repairs(
-        finding, subject
-    )[0]
+    assert (
+        "loss(net(real), torch.ones(5).unsqueeze(1)) + loss(net(fake), torch.zeros(5).unsqueeze(1))"
+        in repairs(finding, subject)[0]
+    )
 
 
 def test_whole_number_rows_are_seen_as_rows_of_classes(torch_runner: Runner) -> None:

@@ -51,7 +51,9 @@ def test_the_fewest_edits_make_a_chain_agree(
     changed = {change.link.site: change for change in best.changes}
     after = linked(*[(c.takes, c.gives) if (c := changed.get(one.site)) else (one.takes, one.gives) for one in links])
     assert disagreements(after, arriving) == 0
-    assert after[-1].gives == (sizes_[-1][0] if changed.get(links[-1].site) and best.changes[-1].swapped else sizes_[-1][1])
+    assert after[-1].gives == (
+        sizes_[-1][0] if changed.get(links[-1].site) and best.changes[-1].swapped else sizes_[-1][1]
+    )
 
 
 def test_a_chain_that_agrees_needs_no_edit() -> None:
@@ -60,14 +62,17 @@ def test_a_chain_that_agrees_needs_no_edit() -> None:
 
 
 def test_a_chain_ends_at_a_flattening() -> None:
-    text = "import torch.nn as nn\nm = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(9, 2), nn.Linear(2, 1))\n"
+    text = (
+        "import torch.nn as nn\nm = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(9, 2), nn.Linear(2, 1))\n"
+    )
     text += "import torch\nm(torch.zeros(1, 1, 8, 8))\n"
     found = list(chains(Subject(Source.from_bytes(text.encode(), "p.py"))))
     assert [[(link.takes, link.gives) for link in links] for links in found] == [[(9, 2), (2, 1)]]
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("16 * 5 * 5", 400), ("2 ** 6", 64), ("n * 2", None), ("1 // 0", None), ("True", None), ("-3", -3)]
+    ("text", "value"),
+    [("16 * 5 * 5", 400), ("2 ** 6", 64), ("n * 2", None), ("1 // 0", None), ("True", None), ("-3", -3)],
 )
 def test_whole_numbers_as_programs_write_them(text: str, value: int | None) -> None:
     assert number(ast.parse(text, mode="eval").body) == value

@@ -118,7 +118,9 @@ def test_both_ends_of_a_mismatch_are_proposed() -> None:
 
 
 def test_a_loss_given_through_a_variable_is_changed_where_it_is_written() -> None:
-    text = KERAS.format(output='Dense(4, activation="softmax")', loss="chosen").replace("\nmodel =", "\nchosen = 'binary_crossentropy'\nmodel =", 1)
+    text = KERAS.format(output='Dense(4, activation="softmax")', loss="chosen").replace(
+        "\nmodel =", "\nchosen = 'binary_crossentropy'\nmodel =", 1
+    )
     assert any("chosen = 'categorical_crossentropy'" in after for after in texts(still(text)))
 
 
@@ -192,7 +194,9 @@ root = torch.sqrt(x * 2)
 """,
         torch_runner,
     )
-    seen = [(call.site.line, spoilt) for call, spoilt in edge_calls(subject, frozenset({"log", "sqrt", "div"})) if call.site]
+    seen = [
+        (call.site.line, spoilt) for call, spoilt in edge_calls(subject, frozenset({"log", "sqrt", "div"})) if call.site
+    ]
     assert (4, True) in seen and (6, False) in seen
     assert not any(line == 5 for line, _ in seen)
 

@@ -54,8 +54,12 @@ def exists(name: str) -> bool:
 
 
 def names_of(package: str) -> list[Change]:
-    return [change for path in FILES for change in table(path).changes()
-            if change.kind in ("name", "module") and change.old.partition(".")[0] == package]
+    return [
+        change
+        for path in FILES
+        for change in table(path).changes()
+        if change.kind in ("name", "module") and change.old.partition(".")[0] == package
+    ]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -136,7 +140,9 @@ def test_a_wrong_entry_is_refused_with_its_place(text: str, said: str) -> None:
 def test_thousands_of_entries_are_read_in_milliseconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     api_tables._cache_folder.cache_clear()
-    names = (f'[[name]]\nold = "keras.layers.Old{i}"\nnew = "keras.layers.New{i}"\nremoved = "3.0"\n' for i in range(5000))
+    names = (
+        f'[[name]]\nold = "keras.layers.Old{i}"\nnew = "keras.layers.New{i}"\nremoved = "3.0"\n' for i in range(5000)
+    )
     path = tmp_path / "keras.toml"
     path.write_text("\n".join(names))
     try:

@@ -133,7 +133,9 @@ def test_shapes_agree(before: dict[str, str], after: dict[str, str], status: Sta
 )
 def test_after_a_crash_the_patch_must_not_write_the_batch_size(new: str, status: Status) -> None:
     data = Call(1, "torch.nn.Linear", None, inputs=(Value(1, (32, 5), origin="data"),))
-    after = replace(FINISHED, probes={"batch-sizes": {"3": "invalid"}}, network=Network("torch", "trace", calls=(data,)))
+    after = replace(
+        FINISHED, probes={"batch-sizes": {"3": "invalid"}}, network=Network("torch", "trace", calls=(data,))
+    )
     assert judge("shapes-agree", evidence(CRASHED, after, old="y = x.view(8, 10)\n", new=new)) is status
 
 
