@@ -75,8 +75,8 @@ class Experiments:
             seen = _Seen(_copied(args), _copied(kwargs))
             first = next(tensors_in(list(args)), None)
             # A vector of numbers is one sample without a batch axis; a vector of integers may be a batch of indices.
-            batched = first is not None and (first.dim() > 1 or (first.dim() == 1 and not first.is_floating_point()))
-            seen.batch = int(first.shape[0]) if batched else None
+            if first is not None and (first.dim() > 1 or (first.dim() == 1 and not first.is_floating_point())):
+                seen.batch = int(first.shape[0])
             self._seen[id(root)] = seen
 
     @guarded
