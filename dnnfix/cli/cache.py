@@ -133,7 +133,8 @@ def _engine() -> str:
     """Changes with every edit of the engine or a rule, and with every package that is installed or removed."""
     root = os.path.dirname(dnnfix.__file__)
     stamps = sorted(_stamps(root))
-    places = sorted((place, _stamp(Path(place))) for place in sys.path if place)
+    here = os.getcwd()  # `python -m` puts the working folder on the path, and that changes all the time
+    places = sorted((place, _stamp(Path(place))) for place in sys.path if place and place != here)
     return repr((dnnfix.__version__, stamps, places))
 
 
