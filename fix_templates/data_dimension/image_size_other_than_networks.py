@@ -1,0 +1,439 @@
+"""Images have another height or width than the network was built for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isqrt
+
+from dnnfix.api import (
+    Arrival,
+    Call,
+    Candidate,
+    Decline,
+    Edit,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    InsertElement,
+    Json,
+    Reject,
+    Subject,
+    Symptom,
+    arrival,
+    before_flattening,
+    change_data,
+    element_of,
+    input_expression,
+    known,
+    loss_conflict,
+    sibling_inputs,
+    size_conflict,
+    spell,
+    wrapped,
+)
+
+VIEWS = frozenset({"torch.Tensor.view", "torch.Tensor.reshape"})
+
+LARGEST = 1024
+"""The largest height or width that is proposed for an image."""
+
+Size = tuple[int, int]
+
+
+class ImageSizeOtherThanNetworks(FixTemplate):
+    """Images have another height or width than the network was built for.
+
+    A convolution takes images of any size; the linear layer behind the flattening does not, since its number of
+    features was worked out for one size. So the network stops at the flattening or behind it, and a Keras model at its
+    input. The images are resized where they are handed over, or the features are pooled to the size that was meant.
+
+    Which image gives which features is not worked out here: sizes near the observed ratio are proposed, and a run
+    decides.
+
+    Fix safety: unsafe. Resizing changes the values that the network sees, and pooling its features. Saved weights fit.
+
+    References: torch.nn.functional.interpolate, torch.nn.AdaptiveAvgPool2d, keras.ops.image.resize,
+    keras.layers.Resizing.
+    """
+
+    code = "DNF115"
+    name = "image-size-other-than-networks"
+    family = Family.DATA_DIMENSION
+    fix_pattern = FixPattern.DATA_DIMENSION
+    message = "images of {received} are given to a network built for {meant}"
+    needs_run = True
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        given = _keras_images(subject)
+        if given is not None:
+            node, received, (height, width) = given
+            evidence: dict[str, Json] = {"received": received, "wanted": (height, width)}
+            confidence, meant = 0.85, f"{height} x {width}"
+        else:
+            came, features = arrival(subject), _features(subject)
+            if came is None or features is None or came.is_keras or len(came.shape) != 4:
+                return
+            node, received = came.node, (came.shape[2], came.shape[3])
+            evidence = {"received": received, "features": features.sizes, "stated": features.stated}
+            confidence, meant = 0.6, f"features of {' or '.join(f'{h} x {w}' for h, w in features.wanted)}"
+        yield self.finding(
+            subject.source.site(node),
+            symptom=Symptom.CRASH,
+            confidence=confidence,
+            cause="crash",
+            evidence=evidence,
+            received=f"{received[0]} x {received[1]}",
+            meant=meant,
+        )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        given = _keras_images(subject)
+        if given is not None:
+            node, _, size = given
+            edits = _keras_resize(subject, node, size)
+            yield self.candidate(finding, f"Resize the images to {size[0]} x {size[1]}", *edits, prior=0.6)
+            return
+        came, features = arrival(subject), _features(subject)
+        if came is None or features is None:
+            yield Decline("the size of the features before the flattening is not known")
+            return
+        sizes = _image_sizes(came, features)
+        for image, prior in zip(sizes, (0.5, 0.4, 0.35), strict=False):
+            edits = _torch_resize(subject, came, image)
+            yield self.candidate(finding, f"Resize the images to {image[0]} x {image[1]}", *edits, prior=prior)
+        meant = features.wanted[0]
+        pool = _pooled(subject, features.call, meant)
+        if pool is not None:
+            smaller = meant[0] <= features.sizes[1] and meant[1] <= features.sizes[2]
+            title = f"Pool the features to {meant[0]} x {meant[1]} before they are flattened"
+            yield self.candidate(finding, title, *pool, prior=0.45 if smaller else 0.3)
+        elif not sizes:
+            yield Decline("no size of the images near the observed ratio could give the features")
+
+    examples = (
+        Example(
+            "images of 28 pixels into a network for 32",
+            before="""\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class LeNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 6, 5)
+        self.conv2 = nn.Conv2d(6, 16, 5)
+        self.fc = nn.Linear(16 * 5 * 5, 10)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.conv1(x)), 2)
+        x = F.max_pool2d(F.relu(self.conv2(x)), 2)
+        return self.fc(torch.flatten(x, 1))
+
+
+images, labels = torch.rand(4, 1, 28, 28), torch.randint(0, 10, (4,))
+loss = F.cross_entropy(LeNet()(images), labels)
+""",
+            after="""\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class LeNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 6, 5)
+        self.conv2 = nn.Conv2d(6, 16, 5)
+        self.fc = nn.Linear(16 * 5 * 5, 10)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.conv1(x)), 2)
+        x = F.max_pool2d(F.relu(self.conv2(x)), 2)
+        return self.fc(torch.flatten(x, 1))
+
+
+images, labels = torch.rand(4, 1, 28, 28), torch.randint(0, 10, (4,))
+loss = F.cross_entropy(LeNet()(F.interpolate(images, size=(32, 32), mode="bilinear")), labels)
+""",
+            runs=True,
+        ),
+        Example(
+            "features of a larger image in a sequential model",
+            before="""\
+import torch
+from torch import nn
+
+model = nn.Sequential(
+    nn.Conv2d(3, 4, 3, padding=1),
+    nn.ReLU(),
+    nn.MaxPool2d(4),
+    nn.Flatten(),
+    nn.Linear(4 * 4 * 4, 2),
+)
+for batch in torch.rand(2, 5, 3, 32, 32):
+    model(batch).sum().backward()
+""",
+            after="""\
+import torch
+from torch import nn
+
+model = nn.Sequential(
+    nn.Conv2d(3, 4, 3, padding=1),
+    nn.ReLU(),
+    nn.MaxPool2d(4),
+    nn.AdaptiveAvgPool2d((4, 4)),
+    nn.Flatten(),
+    nn.Linear(4 * 4 * 4, 2),
+)
+for batch in torch.rand(2, 5, 3, 32, 32):
+    model(batch).sum().backward()
+""",
+            runs=True,
+        ),
+        Example(
+            "a view of rectangular images",
+            before="""\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.down = torch.nn.Conv2d(1, 8, 2, stride=2)
+        self.head = torch.nn.Linear(8 * 6 * 12, 3)
+
+    def forward(self, photo):
+        h = torch.relu(self.down(photo))
+        return self.head(h.view(-1, 8 * 6 * 12))
+
+
+net = Net()
+photos = torch.rand(7, 1, 10, 20)
+print(net(photos).shape)
+""",
+            after="""\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.down = torch.nn.Conv2d(1, 8, 2, stride=2)
+        self.head = torch.nn.Linear(8 * 6 * 12, 3)
+
+    def forward(self, photo):
+        h = torch.relu(self.down(photo))
+        return self.head(h.view(-1, 8 * 6 * 12))
+
+
+net = Net()
+photos = torch.rand(7, 1, 10, 20)
+print(net(torch.nn.functional.interpolate(photos, size=(12, 24), mode="bilinear")).shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "images of another size than a Keras input",
+            before="""\
+import numpy as np
+import keras
+from keras import layers
+
+model = keras.Sequential([
+    keras.Input((16, 16, 1)),
+    layers.Conv2D(2, 3, activation="relu"),
+    layers.Flatten(),
+    layers.Dense(1),
+])
+model.compile(optimizer="adam", loss="mse")
+photos, ages = np.random.rand(6, 12, 20, 1), np.random.rand(6, 1)
+model.fit(photos, ages, epochs=1, verbose=0)
+""",
+            after="""\
+import numpy as np
+import keras
+from keras import layers
+
+model = keras.Sequential([
+    keras.Input((16, 16, 1)),
+    layers.Conv2D(2, 3, activation="relu"),
+    layers.Flatten(),
+    layers.Dense(1),
+])
+model.compile(optimizer="adam", loss="mse")
+photos, ages = np.random.rand(6, 12, 20, 1), np.random.rand(6, 1)
+model.fit(keras.ops.image.resize(photos, (16, 16)), ages, epochs=1, verbose=0)
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "a layer whose features are of no image with these channels",
+            """\
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(50, 2))
+net(torch.rand(3, 1, 8, 8))
+""",
+            runs=True,
+        ),
+        Reject(
+            "images of any size into a network that pools them to one",
+            """\
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.AdaptiveAvgPool2d((2, 2)), nn.Flatten(), nn.Linear(4 * 2 * 2, 2))
+for side in (8, 11):
+    net(torch.rand(3, 1, side, side))
+""",
+            runs=True,
+        ),
+        Reject(
+            "Keras images with another number of channels",
+            """\
+import numpy as np
+import keras
+
+model = keras.Sequential([keras.Input((8, 8, 1)), keras.layers.Conv2D(2, 3), keras.layers.Flatten()])
+model.predict(np.random.rand(2, 9, 9, 3), verbose=0)
+""",
+            runs=True,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Features:
+    """Features of an image that are flattened to another number of values than is stated behind.
+
+    `call` flattens them, `sizes` are their channels, height and width, `stated` the number of values that was meant,
+    and `wanted` the heights and widths that make up this number with the same channels, the likeliest first.
+    """
+
+    call: Call
+    sizes: tuple[int, int, int]
+    stated: int
+    wanted: tuple[Size, ...]
+
+
+def _features(subject: Subject) -> _Features | None:
+    found = _at_linear(subject) or _at_view(subject)
+    if found is None:
+        return None
+    call, sizes, stated = found
+    if len(sizes) != 3 or min(sizes) < 1:
+        return None
+    channels, height, width = sizes
+    wanted = _planes(stated // channels, height, width) if stated > 0 and stated % channels == 0 else ()
+    return _Features(call, (channels, height, width), stated, wanted) if wanted else None
+
+
+def _at_linear(subject: Subject) -> tuple[Call, tuple[int, ...], int] | None:
+    """The flattening before the linear layer that refused its features."""
+    conflict = size_conflict(subject)
+    if conflict is None or conflict.facts.kind != "linear" or len(conflict.value.shape or ()) != 2:
+        return None
+    found = before_flattening(subject, conflict.value)
+    return (*found, conflict.stated) if found is not None else None
+
+
+def _at_view(subject: Subject) -> tuple[Call, tuple[int, ...], int] | None:
+    """The view in flight that states the size of a flattened image (`x.view(-1, 400)`)."""
+    call = subject.crash.call if subject.crash is not None else None
+    if call is None or call.name not in VIEWS or not call.inputs:
+        return None
+    given, sizes = call.args.get("size", call.args.get("shape")), known((call.inputs[0].shape or ())[1:])
+    if not isinstance(given, (list, tuple)) or len(given) != 2 or not sizes:
+        return None
+    stated = given[1]
+    return (call, sizes, stated) if isinstance(stated, int) and stated > 0 else None
+
+
+def _planes(area: int, height: int, width: int) -> tuple[Size, ...]:
+    """The heights and widths with this area: in the proportion of the image, or else of a square one."""
+    if area == height * width:
+        return ()
+    pairs = [(side, area // side) for side in range(1, min(area, LARGEST) + 1) if area % side == 0]
+    same = [pair for pair in pairs if abs(pair[0] * width - pair[1] * height) < max(width, height)]
+    square = [(isqrt(area), isqrt(area))] if isqrt(area) ** 2 == area else []
+    return tuple(dict.fromkeys((same if height != width else []) + square))[:2]
+
+
+def _image_sizes(came: Arrival, features: _Features) -> list[Size]:
+    """Sizes of the images near the observed ratio of image to features, at most three, the likeliest first."""
+    height, width = came.shape[2:]
+    _, features_height, features_width = features.sizes
+    ratio = max(1, min(height // features_height, width // features_width))
+    step = 1 << (ratio.bit_length() - 1)
+    found: list[Size] = []
+    for meant in features.wanted:
+        for one in dict.fromkeys((step, max(1, step // 2))):
+            found.append((_moved(height, features_height, meant[0], one), _moved(width, features_width, meant[1], one)))
+        found.append((round(height * meant[0] / features_height), round(width * meant[1] / features_width)))
+    fit = [size for size in dict.fromkeys(found) if 1 <= min(size) and max(size) <= LARGEST and size != (height, width)]
+    return fit[:3]
+
+
+def _moved(image: int, feature: int, meant: int, step: int) -> int:
+    """The image whose features are larger by as many steps as are missing; a whole multiple where it is one."""
+    return meant * step if 0 <= image - feature * step < step else image + (meant - feature) * step
+
+
+def _torch_resize(subject: Subject, came: Arrival, size: Size) -> tuple[Edit, ...]:
+    function = spell(subject, "torch.nn.functional.interpolate")
+    nodes, after = sibling_inputs(subject, came.node), f', size=({size[0]}, {size[1]}), mode="bilinear")'
+    return (*change_data(subject, nodes, f"{function.code}(", after), *function.imports)
+
+
+def _pooled(subject: Subject, call: Call, size: Size) -> tuple[Edit, ...] | None:
+    """Edits that pool what the call flattens: a layer in a container, elsewhere a function around the input."""
+    constructor = subject.constructor_node(call)
+    element = element_of(subject, constructor) if constructor is not None else None
+    if element is not None:
+        layer = spell(subject, "torch.nn.AdaptiveAvgPool2d")
+        return (InsertElement(*element, f"{layer.code}(({size[0]}, {size[1]}))"), *layer.imports)
+    node = input_expression(subject, call)
+    if node is None:
+        return None
+    function = spell(subject, "torch.nn.functional.adaptive_avg_pool2d")
+    return (wrapped(subject, node, f"{function.code}(", f", ({size[0]}, {size[1]}))"), *function.imports)
+
+
+def _keras_images(subject: Subject) -> tuple[ast.expr, Size, Size] | None:
+    """Images that a Keras model was given when it crashed: their expression, their size, and the one it was built for.
+
+    Only where nothing but height and width differs, and where the program has one stated input shape.
+    """
+    given = [call for call in subject.network.calls if call.name.startswith("keras.Model.") and call.inputs]
+    value = given[-1].inputs[0] if given else None
+    node = subject.node(value.site) if value is not None else None
+    if subject.crash is None or value is None or not isinstance(node, ast.expr) or loss_conflict(subject) is not None:
+        return None
+    place = subject.source.site(node)
+    if not any(frame.site.encloses(place) for frame in subject.crash.frames):
+        return None
+    built = {one.shape for call in subject.network.calls for one in call.inputs if one.origin == "symbolic"}
+    shape, wanted = known(value.shape), known((built.pop() or ())[1:]) if len(built) == 1 else None
+    if shape is None or wanted is None or len(shape) != 4 or len(wanted) != 3 or shape[3] != wanted[2]:
+        return None
+    if shape[1] * shape[2] == wanted[0] * wanted[1]:
+        return None
+    return node, (shape[1], shape[2]), (wanted[0], wanted[1])
+
+
+def _keras_resize(subject: Subject, node: ast.expr, size: Size) -> tuple[Edit, ...]:
+    nodes = sibling_inputs(subject, node)
+    if "tensorflow" in subject.source.frameworks:
+        layer = spell(subject, "keras.layers.Resizing")
+        return (*change_data(subject, nodes, f"{layer.code}({size[0]}, {size[1]})(", ")"), *layer.imports)
+    function = spell(subject, "keras.ops.image.resize")
+    return (*change_data(subject, nodes, f"{function.code}(", f", ({size[0]}, {size[1]}))"), *function.imports)
