@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from dnnfix.records.sites import Site
 from dnnfix.records.words import Json
@@ -95,7 +96,7 @@ class Parameter:
     constant: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Network:
     """The DNN, recovered from a trace or from the source; `known_from` is `trace` or `source`."""
 
@@ -105,13 +106,29 @@ class Network:
     calls: tuple[Call, ...] = ()
     parameters: tuple[Parameter, ...] = ()
 
+    @cached_property
+    def _components(self) -> dict[int, Component]:
+        return {component.id: component for component in reversed(self.components)}
+
+    @cached_property
+    def _calls(self) -> dict[int, Call]:
+        return {call.id: call for call in reversed(self.calls)}
+
+    @cached_property
+    def _users(self) -> dict[int, tuple[Call, ...]]:
+        found: dict[int, list[Call]] = {}
+        for call in self.calls:
+            for id in {value.id for value in call.inputs if value.id is not None}:
+                found.setdefault(id, []).append(call)
+        return {id: tuple(calls) for id, calls in found.items()}
+
     def component(self, id: int | None) -> Component | None:
         """The component of that id."""
-        return next((c for c in self.components if c.id == id), None) if id is not None else None
+        return self._components.get(id) if id is not None else None
 
     def call(self, id: int | None) -> Call | None:
         """The call of that id."""
-        return next((c for c in self.calls if c.id == id), None) if id is not None else None
+        return self._calls.get(id) if id is not None else None
 
     def producer(self, value: Value) -> Call | None:
         """The call that made the value; `None` for data and for what is unknown."""
@@ -119,7 +136,7 @@ class Network:
 
     def users(self, value: Value) -> tuple[Call, ...]:
         """The calls that take the value, in call order."""
-        return tuple(c for c in self.calls if value.id is not None and any(i.id == value.id for i in c.inputs))
+        return self._users.get(value.id, ()) if value.id is not None else ()
 
     def calls_of(self, component: Component) -> tuple[Call, ...]:
         """The calls of a component, in call order."""

@@ -234,8 +234,8 @@ def _parts(subject: Subject) -> dict[str, Part]:
     """What the variables hold that are parts of arrays: slices along the first axis, or results of a split."""
     found: dict[str, Part] = {}
     torn: set[str] = set()
-    for node in ast.walk(subject.source.tree):
-        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+    for node in subject.source.nodes(ast.Assign):
+        if len(node.targets) != 1:
             continue
         for name, part in _assigned(subject, node, node.targets[0], node.value):
             if found.setdefault(name, part) != part:
