@@ -29,7 +29,7 @@ from dnnfix.source.diff import unified_diff
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import Proposals, Variant, apply, propose
-from dnnfix.synthesize.reduce import line_map, reduce_patch
+from dnnfix.synthesize.lines import line_map
 from dnnfix.template import FixTemplate
 from dnnfix.validate.evidence import Evidence
 from dnnfix.validate.ladder import Climb, Laboratory, climb
@@ -77,6 +77,8 @@ class _Search:
     accepted: list[tuple[Variant, Climb]] = field(default_factory=list)
     proposals: dict[str, Proposals] = field(default_factory=dict)
     seen: set[bytes] = field(default_factory=set)
+    direct: set[bytes] = field(default_factory=set)
+    """Programs whose edits all speak of the original's text, so that they can be joined."""
     edit_errors: dict[str, str] = field(default_factory=dict)
 
 
@@ -108,6 +110,8 @@ def _explore(search: _Search) -> None:
         for variant, trace, findings in frontier:
             runnable = trace.outcome.says_something
             for candidate_variant in _candidates(search, variant, trace, findings):
+                if depth == 0:
+                    search.direct.add(candidate_variant.source.raw)
                 if not runnable or len(search.climbs) >= MAX_CLIMBS or search.laboratory.out_of_time():
                     search.climbs.append((candidate_variant, _unproven(search, candidate_variant)))
                     continue
@@ -215,53 +219,60 @@ def _same_crash(first: Trace, second: Trace) -> bool:
 
 
 def _combine(search: _Search) -> None:
-    """Prove together the best patches of findings that have nothing to do with one another, then reduce."""
-    best: dict[str, tuple[Variant, Climb]] = {}
+    """Prove together the best patches of findings that have nothing to do with one another, then take out what is idle."""
+    if search.trace.crash is not None or search.laboratory.out_of_time():
+        return
+    chosen: list[Candidate] = []
+    covered: set[str] = set()
+    members = 0
     for variant, result in sorted(search.accepted, key=lambda item: _merit(*item), reverse=True):
-        if len(variant.applied) == 1:
-            finding = variant.applied[0].findings[0]
-            best.setdefault(finding.cause or finding.id, (variant, result))
-    if len(best) < 2 or search.trace.crash is not None or search.laboratory.out_of_time():
+        settled = {finding.cause or finding.id for finding in result.evidence.findings}
+        if variant.source.raw in search.direct and not settled & covered:
+            chosen.extend(variant.applied)
+            covered |= settled
+            members += 1
+    if members < 2:
         return
+    combined = _prove(search, chosen)
+    if combined is None:
+        return
+    for candidate in chosen:
+        fewer = [other for other in combined[0].applied if other is not candidate]
+        if len(fewer) < len(combined[0].applied) and fewer:
+            smaller = _prove(search, fewer)
+            if smaller is not None and _settles(smaller[1], combined[1]):
+                combined = smaller
+    search.accepted.append(combined)
+
+
+def _prove(search: _Search, candidates: list[Candidate]) -> tuple[Variant, Climb] | None:
+    """The original with all the candidates, if that is a new program and comes up the ladder."""
+    if search.laboratory.out_of_time():
+        return None
     try:
-        combined = apply(Variant(search.origin), *(variant.applied[0] for variant, _ in best.values()))
+        combined = apply(Variant(search.origin), *candidates)
     except EditError:
-        return
+        return None
     if combined.source.raw in search.seen:
-        return
+        return None
     search.seen.add(combined.source.raw)
     result = _climb(search, combined)
-    if result.accepted:
-        search.accepted.append(_reduced(search, combined, result))
+    return (combined, result) if result.accepted else None
 
 
-def _reduced(search: _Search, variant: Variant, result: Climb) -> tuple[Variant, Climb]:
-    causes = {finding.code for finding in result.evidence.findings}
-
-    def still_good(trial: Source) -> bool:
-        if search.laboratory.out_of_time():
-            return False
-        trace = search.laboratory.observe(trial, search.trace.seed)
-        if trace.crash is not None or not trace.outcome.says_something:
-            return False
-        return not any(finding.code in causes for finding in search.laboratory.findings(trial, trace))
-
-    smaller = reduce_patch(search.origin, variant.source, still_good)
-    if smaller.raw == variant.source.raw:
-        return variant, result
-    reduced = Variant(smaller, variant.applied)
-    again = _climb(search, reduced)
-    return (reduced, again) if again.accepted else (variant, result)
+def _settles(smaller: Climb, larger: Climb) -> bool:
+    """Whether a combination without one of its members leaves no more findings than with it."""
+    return len(smaller.evidence.remaining) <= len(larger.evidence.remaining)
 
 
 def _merit(variant: Variant, result: Climb) -> tuple[float, ...]:
     """Ranks accepted patches: faults left, faults settled, confidence and prior, measured skill, smallness.
 
-    Only faults of the original count as settled: a chain of repairs meets each of them again under another line, and
-    would else outrank one patch that mends them all.
+    Only faults of the original count as settled, and rival explanations of one crash as one: a chain of repairs meets
+    each of them again under another line, and would else outrank one patch that mends them all.
     """
     original = {finding.id for finding in result.evidence.original}
-    settled = len(original & {finding.id for finding in result.evidence.findings})
+    settled = len({f.cause or f.id for f in result.evidence.findings if f.id in original})
     left = sum(finding.symptom.value != "none-observed" for finding in result.evidence.remaining)
     certainty = 1.0
     for candidate in variant.applied:
@@ -281,7 +292,7 @@ def _report(search: _Search) -> Repair:
         if result.accepted:
             proofs[patches[-1].id] = result.evidence
     findings = {finding.id: finding for finding in search.original}
-    for variant, result in ordered:
+    for variant, _ in ordered[:1]:  # what the best patch met on its way; other ways are alternatives
         for candidate in variant.applied[1:]:
             for finding in candidate.findings:
                 moved = _moved(search, variant, finding)
