@@ -21,7 +21,22 @@ DESCRIPTORS = 5
 
 def serve(control: socket.socket) -> None:
     """Answer requests on `control` until its other end is closed; the first message is the settings."""
-    settings: Dict[str, Any] = json.loads(control.recv(1 << 16))
+    message = control.recv(1 << 16)
+    if not message:
+        return
+    settings: Dict[str, Any] = json.loads(message)
+    children: Set[int] = set()
+    try:
+        _answer(control, settings, children)
+    except BrokenPipeError:
+        pass  # the runner was killed: what it would have cleaned up is cleaned up here
+    finally:
+        _finish(children)
+        if settings["tier"] != "bubblewrap":
+            shutil.rmtree(settings["scratch"], ignore_errors=True)
+
+
+def _answer(control: socket.socket, settings: Dict[str, Any], children: Set[int]) -> None:
     _become(settings)
     os.environ.update(settings.get("environment", {}))
     ready = warm.up(settings.get("framework"), settings.get("modules", ()))
@@ -37,7 +52,6 @@ def serve(control: socket.socket) -> None:
     gc.collect()
     gc.freeze()
     control.sendall(json.dumps(ready).encode())
-    children: Set[int] = set()
     while True:
         readable, _, _ = select.select([control], [], [], 1.0)
         _reap(children)
@@ -50,10 +64,6 @@ def serve(control: socket.socket) -> None:
             _close(descriptors)
             continue
         children.add(_start(control, descriptors, settings))
-    _finish(children)
-    if settings["tier"] != "bubblewrap":
-        # The runner does this too, unless it was killed.
-        shutil.rmtree(settings["scratch"], ignore_errors=True)
 
 
 def _become(settings: Dict[str, Any]) -> None:
