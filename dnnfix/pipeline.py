@@ -172,7 +172,7 @@ def _unexplained(trace: Trace, outcome: Repair) -> Iterator[FindingResult]:
     crash = trace.crash
     explained = any(result.finding.symptom is Symptom.CRASH for result in outcome.results)
     explained = explained or any(patch.verdict is PatchVerdict.ACCEPTED for patch in outcome.patches)
-    if crash is None or explained or trace.outcome is not RunOutcome.CRASHED:
+    if crash is None or explained or trace.outcome is not RunOutcome.CRASHED or _after_cut(trace):
         return
     said = ": ".join([crash.kind, *crash.message.strip().splitlines()[:1]])
     finding = Finding(
@@ -188,6 +188,11 @@ def _unexplained(trace: Trace, outcome: Repair) -> Iterator[FindingResult]:
     yield FindingResult(finding, FindingOutcome.DECLINED, "no template explains this crash")
 
 
+def _after_cut(trace: Trace) -> bool:
+    """Whether a crash came after training, behind a loop that the budget cut: that may be the cut's own doing."""
+    return trace.crash is not None and bool(trace.cut) and bool(trace.steps)
+
+
 def _unchecked(trace: Trace, outcome: Repair, failures: list[str]) -> tuple[str, ...]:
     """What was not checked, and why; never empty, since no run shows everything."""
     from dnnfix.run.advice import ending
@@ -197,6 +202,12 @@ def _unchecked(trace: Trace, outcome: Repair, failures: list[str]) -> tuple[str,
         said.append(f"the program's behaviour: the run ended with {ending(trace)}")
     if trace.outcome is RunOutcome.EXITED:
         said.append(f"what comes after the program's own end: {ending(trace)}")
+    if trace.crash is not None and _after_cut(trace):
+        place = f" at line {trace.crash.site.line}" if trace.crash.site else ""
+        said.append(
+            f"the end of the program: it stopped{place} with {trace.crash.kind} after its loops were cut to the budget, "
+            "which may be the cut's doing"
+        )
     for site in trace.cut:
         said.append(f"the loop at line {site.line} beyond {len(trace.steps)} optimizer steps")
     if trace.outcome.says_something and not trace.steps:
