@@ -167,21 +167,18 @@ def _add(search: _Search, made: list[Variant], variant: Variant, candidates: tup
 
 def _climb(search: _Search, variant: Variant) -> Climb:
     search.progress(f"trying: {variant.applied[-1].title}")
-    evidence = Evidence(
-        applied=variant.applied,
-        source_before=search.origin,
-        source_after=variant.source,
-        before=search.trace,
-        after=search.trace,
-        original=search.original,
-    )
-    result = climb(evidence, search.laboratory)
+    result = climb(_evidence(search, variant), search.laboratory)
     search.climbs.append((variant, result))
     return result
 
 
 def _unproven(search: _Search, variant: Variant) -> Climb:
-    evidence = Evidence(
+    return Climb(_evidence(search, variant), fell="not run")
+
+
+def _evidence(search: _Search, variant: Variant) -> Evidence:
+    """What is known of a variant before it is run: `after` is the original's trace until the `run` rung replaces it."""
+    return Evidence(
         applied=variant.applied,
         source_before=search.origin,
         source_after=variant.source,
@@ -189,7 +186,6 @@ def _unproven(search: _Search, variant: Variant) -> Climb:
         after=search.trace,
         original=search.original,
     )
-    return Climb(evidence, fell="not run")
 
 
 def _got_further(trace: Trace, findings: tuple[Finding, ...], result: Climb) -> bool:
