@@ -68,6 +68,7 @@ from dnnfix.detect.shapes import (
     stated_keras_input,
     way_back,
 )
+from dnnfix.detect.summation import summed_axes
 from dnnfix.detect.targets import class_losses, lowest, prediction_expression, same_targets, target_expression
 from dnnfix.detect.values import (
     LossUse,

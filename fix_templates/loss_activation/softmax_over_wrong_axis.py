@@ -23,6 +23,7 @@ from dnnfix.api import (
     activation_of,
     layer_facts,
     loss_uses,
+    summed_axes,
 )
 
 
@@ -30,8 +31,10 @@ class SoftmaxOverWrongAxis(FixTemplate):
     """A softmax is taken over the batch, or a log-softmax over another axis than the one its loss reads.
 
     Over axis 0 the samples of a batch compete with one another: what is said of one depends on the others. torch's
-    functions called without `dim` choose axis 0 for inputs of one or three axes, which is the batch in most programs. A
-    log-softmax before `NLLLoss` belongs on axis 1, also for images and sequences.
+    functions called without `dim` choose axis 0 for inputs of one or three axes, which is the batch in most programs,
+    and axis 1 for all others. Where the program goes on to sum with the weights, in a product of matrices for one,
+    they belong on the axis that is summed. A log-softmax before `NLLLoss` belongs on axis 1, also for images and
+    sequences.
 
     Fix safety: unsafe. Other values are normalized together; the shape stays.
 
@@ -66,10 +69,12 @@ class SoftmaxOverWrongAxis(FixTemplate):
         if found is None or name is None or node is None:
             yield Decline("the axis is not given at one place")
             return
-        call, activation = found[1], found[2]
-        for axis, prior in _axes(subject, call, activation):
-            edit = SetArgument(finding.site, name, str(axis), activation.axis_position)
-            yield self.candidate(finding, f"Normalize over axis {axis}", edit, prior=prior)
+        axis, prior = _right_axis(subject, found[1], found[2])
+        if axis is None:
+            yield Decline("nothing that is done with the result tells which axis is meant")
+            return
+        edit = SetArgument(finding.site, name, str(axis), found[2].axis_position)
+        yield self.candidate(finding, f"Normalize over axis {axis}", edit, prior=prior)
 
     examples = (
         Example(
@@ -127,6 +132,104 @@ q, k = nn.Linear(8, 4), nn.Linear(8, 4)
 x = torch.randn(5, 7, 8)
 weights = F.softmax(torch.bmm(q(x), k(x).transpose(1, 2)), dim=-1)
 out = torch.bmm(weights, x)
+""",
+        ),
+        Example(
+            "heads of attention normalized against one another",
+            runs=True,
+            before="""\
+import math
+import torch
+from torch import nn
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.softmax = nn.Softmax()
+
+    def forward(self, q, k, v):
+        score = (q @ k.transpose(2, 3)) / math.sqrt(k.size(3))
+        score = self.softmax(score)
+        return score @ v
+
+q, k, v = torch.rand(3, 2, 4, 6, 5)
+out = Attention()(q, k, v)
+""",
+            after="""\
+import math
+import torch
+from torch import nn
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.softmax = nn.Softmax(dim=-1)
+
+    def forward(self, q, k, v):
+        score = (q @ k.transpose(2, 3)) / math.sqrt(k.size(3))
+        score = self.softmax(score)
+        return score @ v
+
+q, k, v = torch.rand(3, 2, 4, 6, 5)
+out = Attention()(q, k, v)
+""",
+        ),
+        Example(
+            "positions weighed and added up",
+            runs=True,
+            before="""\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Pooling(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.score = nn.Linear(size, 3)
+
+    def forward(self, states):
+        weights = F.softmax(self.score(torch.tanh(states)))
+        return torch.sum(weights[:, :, 0:1] * states, dim=1)
+
+print(Pooling(6)(torch.randn(4, 7, 6)).shape)
+""",
+            after="""\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Pooling(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.score = nn.Linear(size, 3)
+
+    def forward(self, states):
+        weights = F.softmax(self.score(torch.tanh(states)), dim=1)
+        return torch.sum(weights[:, :, 0:1] * states, dim=1)
+
+print(Pooling(6)(torch.randn(4, 7, 6)).shape)
+""",
+        ),
+        Example(
+            "time on the first axis, the batch on the second",
+            runs=True,
+            before="""\
+import torch
+import torch.nn.functional as F
+
+states = torch.randn(7, 4, 6)
+scores = (states * torch.randn(6)).sum(2)
+weights = F.softmax(scores)
+context = torch.einsum("tb,tbh->bh", weights, states)
+""",
+            after="""\
+import torch
+import torch.nn.functional as F
+
+states = torch.randn(7, 4, 6)
+scores = (states * torch.randn(6)).sum(2)
+weights = F.softmax(scores, dim=0)
+context = torch.einsum("tb,tbh->bh", weights, states)
 """,
         ),
         Example(
@@ -190,6 +293,28 @@ weights = F.softmax(scores, dim=0)
             runs=True,
         ),
         Reject(
+            "implicit axis that is the one summed over",
+            """\
+import torch
+import torch.nn.functional as F
+states = torch.randn(7, 4, 6)
+weights = F.softmax(torch.tanh(states))
+context = (weights * states).sum(dim=0)
+""",
+            runs=True,
+        ),
+        Reject(
+            "implicit axis of one head's scores for each sample",
+            """\
+import torch
+import torch.nn.functional as F
+memory, key = torch.rand(5, 9, 3), torch.rand(5, 3)
+weights = F.softmax(torch.einsum("bnd,bd->bn", memory, key))
+read = torch.bmm(weights.unsqueeze(1), memory).squeeze(1)
+""",
+            runs=True,
+        ),
+        Reject(
             "sequence first",
             """\
 import torch
@@ -218,9 +343,14 @@ def _wrong(subject: Subject) -> Iterator[Wrong]:
         rank = len(shape) if shape is not None else None
         if site is None or site.path:
             continue
-        only = shape is not None and all(size == 1 for size in shape[1:])
-        if use.implicit_axis and rank == 3 and call.name.startswith("torch.") and not only:
-            yield site, call, use, 0, "which torch chooses for inputs of three axes", 0.85
+        if use.implicit_axis and rank is not None and call.name.startswith("torch."):
+            legacy = 0 if rank in (0, 1, 3) else 1
+            summed = _summed(subject, call)
+            what = f"which torch chooses for inputs of {rank} axes"
+            if summed is not None and summed != legacy:
+                yield site, call, use, legacy, f"{what}, and axis {summed} is the one that is summed over", 0.9
+            elif summed is None and rank == 3 and not all(size == 1 for size in (shape or ())[1:]):
+                yield site, call, use, legacy, what, 0.85
             continue
         axis = use.axis
         if axis is None:
@@ -230,7 +360,7 @@ def _wrong(subject: Subject) -> Iterator[Wrong]:
             yield site, call, use, axis, f"and the loss reads the classes on axis {right}", 0.95
         elif axis == 0 and right is not None and rank is None and _several_units(network, call):
             yield site, call, use, axis, "which is the batch", 0.85
-        elif axis == 0 and right is None and rank == 2 and _axis_is_batch(subject, shape):
+        elif axis == 0 and right is None and _axis_is_batch(subject, shape) and _summed(subject, call) != 0:
             yield site, call, use, axis, "which is the batch", 0.6
 
 
@@ -254,7 +384,9 @@ def _several_units(network: Network, call: Call) -> bool:
 def _axis_is_batch(subject: Subject, shape: tuple[int | None, ...] | None) -> bool:
     """Whether all data that entered has as many samples on its first axis as the scores have on theirs."""
     network = subject.network
-    if shape is None or network.known_from != "trace" or None in shape or shape[0] == shape[1] or 1 in shape:
+    if shape is None or len(shape) != 2 or network.known_from != "trace" or None in shape:
+        return False
+    if shape[0] == shape[1] or 1 in shape:
         return False
     if any(
         (facts := layer_facts(call)) is not None and facts.kind in ("recurrent", "attention") for call in network.calls
@@ -265,12 +397,29 @@ def _axis_is_batch(subject: Subject, shape: tuple[int | None, ...] | None) -> bo
     return firsts == {shape[0]}
 
 
-def _axes(subject: Subject, call: Call, use: ActivationUse) -> Iterator[tuple[int, float]]:
+def _summed(subject: Subject, call: Call) -> int | None:
+    """The one axis (from 0) that every call at the same place is summed over afterwards; `None` where they differ."""
+    place = call.made_at or call.site
+    alike = [other for other in subject.network.calls if (other.made_at or other.site) == place and other.outputs]
+    ranks = {len(other.outputs[0].shape or ()) for other in alike}
+    choices = max(ranks, default=0) > 2  # of two axes, that of the choice may be the wrong one
+    told = {axes for other in alike if (axes := summed_axes(subject, other, choices))}
+    axes = next(iter(told)) if len(told) == 1 and len(ranks) == 1 else frozenset()
+    return next(iter(axes)) if len(axes) == 1 else None
+
+
+def _right_axis(subject: Subject, call: Call, use: ActivationUse) -> tuple[int | None, float]:
+    """The axis that the softmax belongs on and how sure that is; `None` where nothing tells."""
     right = _axes_of_losses(subject).get(call.id)
     if right is not None:
-        yield right, 0.9
-    elif use.implicit_axis:
-        yield -1, 0.6
-        yield 1, 0.5
-    else:
-        yield 1 if call.name.startswith("torch.") else -1, 0.8
+        return right, 0.9
+    if not use.implicit_axis:
+        return (1 if call.name.startswith("torch.") else -1), 0.8
+    shape = call.inputs[0].shape or (call.outputs[0].shape if call.outputs else None) or ()
+    summed = _summed(subject, call)
+    if summed is not None:
+        return (-1 if summed == len(shape) - 1 else summed), 0.85
+    wide = [axis for axis, size in enumerate(shape) if axis > 0 and size != 1]
+    if len(wide) == 1:
+        return (-1 if wide[0] == len(shape) - 1 else wide[0]), 0.7
+    return (-1, 0.6) if _several_units(subject.network, call) else (None, 0.0)
