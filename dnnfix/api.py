@@ -124,6 +124,7 @@ from dnnfix.source.program import Source, once
 from dnnfix.subject import Subject
 from dnnfix.synthesize.data import change_data, with_numpy, wrapped
 from dnnfix.synthesize.ends import EndChange, both_ends, short
+from dnnfix.synthesize.fault_template import Faults, FaultTemplate, Repairs
 from dnnfix.synthesize.losses import (
     add_activation,
     change_activation,
@@ -133,6 +134,7 @@ from dnnfix.synthesize.losses import (
     set_from_logits,
     set_width,
     torch_import,
+    without_activation,
     wrap_input,
 )
 from dnnfix.synthesize.recipes import (
@@ -144,6 +146,7 @@ from dnnfix.synthesize.recipes import (
     insert_layer_before,
     remove_constructor_argument,
     set_constructor_argument,
+    together,
 )
 from dnnfix.synthesize.size_template import SizeTemplate
 from dnnfix.synthesize.sizes import SizeChange, made_as, named_sizes, size_changes, spelled

@@ -17,7 +17,7 @@ def target_expression(subject: Subject, use: LossUse) -> ast.expr | None:
     if isinstance(node, ast.Call) and use.call.site != use.call.made_at:
         return _argument(node, 1 if use.facts.prediction_first else 0, use.facts.target_argument)
     given = subject.node(use.target.site) if use.target is not None else None
-    return given if use.call.name.startswith("keras.") and isinstance(given, ast.expr) else None
+    return given if use.in_keras and isinstance(given, ast.expr) else None
 
 
 def prediction_expression(subject: Subject, use: LossUse) -> ast.expr | None:

@@ -21,7 +21,7 @@ from dnnfix.network.facts import (
     stated_output,
     through,
 )
-from dnnfix.records import Call, Site, Value
+from dnnfix.records import Call, Site, Symptom, Value
 from dnnfix.subject import Subject
 
 N = TypeVar("N", int, float)
@@ -60,9 +60,50 @@ class LossUse:
         return "crash" if self.crashed else ""
 
     @property
+    def symptom(self) -> Symptom:
+        """The symptom of a fault that can end the program in this loss."""
+        return Symptom.CRASH if self.crashed else Symptom.VIOLATION
+
+    @property
+    def in_keras(self) -> bool:
+        """Whether it is a loss of Keras."""
+        return self.call.name.startswith("keras.")
+
+    @property
+    def in_torch(self) -> bool:
+        """Whether it is a loss of torch."""
+        return self.call.name.startswith("torch.")
+
+    @property
+    def is_cross_entropy(self) -> bool:
+        """Whether the loss is called a cross-entropy, binary or over classes."""
+        return "entropy" in self.name.lower() or "BCE" in self.name
+
+    @property
     def site(self) -> Site | None:
         """Where the program chooses the loss: its constructor or string, else its call."""
         return self.call.made_at or self.call.site
+
+    @property
+    def output_site(self) -> Site | None:
+        """Where the program makes what gives the prediction: the constructor of a layer or activation, else its call."""
+        maker = self.producer
+        return (maker.made_at or maker.site) if maker is not None else None
+
+    @property
+    def bare(self) -> bool:
+        """Whether no activation is known to stand behind the layer that gives the prediction."""
+        return self.activation is None or self.activation.facts.linear
+
+    @property
+    def activation_name(self) -> str:
+        """The name of the activation that gives the prediction; empty where none is known."""
+        return self.activation.name if self.activation is not None else ""
+
+    @property
+    def rows_sum_to_one(self) -> bool:
+        """Whether the prediction is known to be a softmax."""
+        return self.activation is not None and self.activation.facts.rows_sum_to_one
 
     @property
     def rank(self) -> int | None:
@@ -89,14 +130,13 @@ class LossUse:
         if maker is None:
             return False
         facts = layer_facts(maker)
-        bare = self.activation is None or self.activation.facts.linear
         known = (
             not maker.name.startswith("keras.")
             or self.activation is not None
             or facts is None
             or facts.kind == "normalization"
         )
-        return bare and known and facts is not None and facts.kind in SCORING
+        return self.bare and known and facts is not None and facts.kind in SCORING
 
     @property
     def leaves_unit_range(self) -> bool:
@@ -186,8 +226,7 @@ def loss_uses(subject: Subject) -> tuple[LossUse, ...]:
         use = _read(subject, call, facts) if call.inputs else None
         if use is None:
             continue
-        maker = use.producer
-        key = (call.site, call.made_at, (maker.made_at or maker.site) if maker is not None else None)
+        key = (call.site, call.made_at, use.output_site)
         found[key] = _joined(found[key], use) if key in found else use
     crash = subject.crash.call if subject.crash is not None else None
     facts_of_crash = loss_facts(crash) if crash is not None else None
@@ -198,18 +237,6 @@ def loss_uses(subject: Subject) -> tuple[LossUse, ...]:
             del found[key]
         found[(crash.site, crash.made_at, None)] = use
     return tuple(found.values())
-
-
-def use_at(subject: Subject, site: Site) -> LossUse | None:
-    """The loss use whose loss, call or output layer stands at the site."""
-    for use in loss_uses(subject):
-        maker = use.producer
-        places = {use.site, use.call.site}
-        if maker is not None:
-            places |= {maker.site, maker.made_at}
-        if site in places:
-            return use
-    return None
 
 
 def _read(subject: Subject, call: Call, facts: LossFacts) -> LossUse:

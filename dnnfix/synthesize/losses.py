@@ -18,6 +18,7 @@ from dnnfix.synthesize.recipes import (
     element_of,
     input_expression,
     set_constructor_argument,
+    together,
 )
 
 Edits = tuple[Edit, ...]
@@ -60,7 +61,7 @@ def change_loss(subject: Subject, call: Call, to: str) -> Edits | None:
     name = (facts.twin or "") if now.function else to
     renamed = rename(subject, node.func, name) if name else None
     dropped = _arguments_to_drop(subject, node, now.name, name)
-    return (*renamed, *dropped) if renamed is not None and dropped is not None else None
+    return together(renamed, dropped)
 
 
 def _arguments_to_drop(subject: Subject, node: ast.Call, old: str, new: str) -> Edits | None:
@@ -169,6 +170,11 @@ def add_activation(subject: Subject, maker: Call, to: str, axis: int = 1) -> Edi
     return (Wrap(source.site(node), before, after), *torch_import(subject))
 
 
+def without_activation(subject: Subject, use: LossUse) -> Edits | None:
+    """Edits that leave a loss's prediction without its activation; none where it has none."""
+    return () if use.bare or use.producer is None else bypass(subject, use.producer)
+
+
 def _quoted(subject: Subject, maker: Call, name: str, code: str) -> str:
     """The activation's name as a string, in the quotes that the call uses."""
     node = subject.constructor_node(maker)
@@ -262,7 +268,7 @@ def for_one_unit(subject: Subject, use: LossUse) -> list[tuple[str, Edits, float
     layer = through(subject.network, maker.inputs[0]) if layer_facts(maker) is None and maker.inputs else maker
     edits = set_width(subject, layer, classes) if layer is not None and classes is not None else None
     if edits is not None:
-        if use.call.name.startswith("keras.") and use.facts.prediction is Prediction.PROBABILITIES:
+        if use.in_keras and use.facts.prediction is Prediction.PROBABILITIES:
             softmax = _made_softmax(subject, use, maker)
             edits = (*edits, *softmax) if softmax is not None else edits
         found.append((f"Give the output one unit for each of the {classes} classes", edits, 0.9 if not two else 0.45))
@@ -280,7 +286,7 @@ def _made_softmax(subject: Subject, use: LossUse, maker: Call) -> Edits | None:
 def _binary(subject: Subject, use: LossUse, maker: Call) -> Edits | None:
     """A sigmoid output with binary cross-entropy in Keras; raw scores with the loss that has the sigmoid in torch."""
     now = use.activation.name if use.activation is not None else "linear"
-    if use.call.name.startswith("keras."):
+    if use.in_keras:
         loss: Edits | None = ()
         if "binary" not in use.call.name.lower():
             loss = change_loss(subject, use.call, "keras.losses.BinaryCrossentropy")
@@ -291,19 +297,19 @@ def _binary(subject: Subject, use: LossUse, maker: Call) -> Edits | None:
             output = ()
         else:
             output = change_activation(subject, maker, "sigmoid") or add_activation(subject, maker, "sigmoid")
-        return (*output, *loss) if loss is not None and output is not None else None
-    if use.call.name.startswith("torch."):
+        return together(output, loss)
+    if use.in_torch:
         loss = change_loss(subject, use.call, "torch.nn.BCEWithLogitsLoss")
         output = () if now == "linear" else bypass(subject, maker)
         target = _target_like_prediction(subject, use)
-        return (*output, *loss, *target) if None not in (loss, output, target) else None  # type: ignore[misc]
+        return together(output, loss, target)
     return None
 
 
 def _target_like_prediction(subject: Subject, use: LossUse) -> Edits | None:
     target, shape = use.target, use.prediction.shape
     if target is None or target.shape is None or shape is None:
-        return wrap_input(subject, use.call, 1, "", ".float()") if use.call.name.startswith("torch.") else ()
+        return wrap_input(subject, use.call, 1, "", ".float()") if use.in_torch else ()
     code = "" if target.dtype in ("float32", "float64") else ".float()"
     code += ".unsqueeze(1)" if len(target.shape) == len(shape) - 1 and len(shape) == 2 else ""
     return wrap_input(subject, use.call, 1, "", code) if code else ()

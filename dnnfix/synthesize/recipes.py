@@ -27,6 +27,16 @@ from dnnfix.subject import Subject
 CONTAINERS = frozenset({"torch.nn.Sequential", "keras.Sequential", "keras.models.Sequential", "torch.nn.ModuleList"})
 
 
+def together(*parts: tuple[Edit, ...] | None) -> tuple[Edit, ...] | None:
+    """The edits of all parts in order; `None` where one of them cannot be made."""
+    edits: list[Edit] = []
+    for part in parts:
+        if part is None:
+            return None
+        edits += part
+    return tuple(edits)
+
+
 def bypass(subject: Subject, call: Call) -> tuple[Edit, ...] | None:
     """Edits that take a call out of the network, so that its first input flows on in its place.
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
-    Candidate,
     Decline,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     LossUse,
     Prediction,
     Reject,
+    Repairs,
     Site,
     Subject,
     Symptom,
@@ -26,7 +25,7 @@ from dnnfix.api import (
 )
 
 
-class ActivationRepeatedByLoss(FixTemplate):
+class ActivationRepeatedByLoss(FaultTemplate[LossUse]):
     """The output goes through softmax or sigmoid although the loss takes raw scores (logits) and applies it itself.
 
     Applied twice, the function squeezes all scores into [0, 1]: differences between classes shrink to at most one unit
@@ -55,38 +54,36 @@ class ActivationRepeatedByLoss(FixTemplate):
         "sigmoid_cross_entropy_with_logits",
         "sparse_softmax_cross_entropy_with_logits",
     )
+    declined = "the activation is not found again"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for site, use in _pairs(subject):
-            activation = use.activation.name if use.activation is not None else ""
-            yield self.finding(
-                site,
-                symptom=Symptom.VIOLATION,
-                confidence=0.95,
-                evidence={"activation": activation, "loss": use.name},
-                cause=use.cause,
-                activation=activation,
-                loss=use.name,
-            )
+    def faults(self, subject: Subject) -> Faults[LossUse]:
+        for use in loss_uses(subject):
+            if use.facts.prediction is not Prediction.LOGITS or use.activation is None:
+                continue
+            if use.activation.facts.probabilities and not (use.rows_sum_to_one and use.width == 1):
+                yield use.output_site, use
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        use = next((use for site, use in _pairs(subject) if site == finding.site), None)
-        if use is None or use.producer is None or use.activation is None:
-            yield Decline("the activation is not found again")
-            return
-        name = use.activation.name
-        taken = bypass(subject, use.producer)
-        loss = None
-        if use.call.name.startswith("keras.") and use.facts.has_from_logits:
-            loss = set_from_logits(subject, use.call, False)
-        elif use.facts.task is Task.LABELS and name == "sigmoid" and use.call.name.startswith("torch."):
-            loss = change_loss(subject, use.call, "torch.nn.BCELoss")
-        if taken is not None:
-            yield self.candidate(finding, f"Give the loss the scores before {name}", *taken, prior=0.85)
-        if loss is not None:
-            yield self.candidate(finding, f"Tell the loss that it gets the values of {name}", *loss, prior=0.7)
-        if taken is None and loss is None:
-            yield Decline(f"the {name} cannot be taken out at one place")
+    def report(self, site: Site, use: LossUse) -> Finding:
+        return self.finding(
+            site,
+            symptom=Symptom.VIOLATION,
+            confidence=0.95,
+            evidence={"activation": use.activation_name, "loss": use.name},
+            cause=use.cause,
+            activation=use.activation_name,
+            loss=use.name,
+        )
+
+    def repairs(self, subject: Subject, use: LossUse) -> Repairs:
+        name = use.activation_name
+        if use.producer is not None:
+            yield f"Give the loss the scores before {name}", bypass(subject, use.producer), 0.85
+        title = f"Tell the loss that it gets the values of {name}"
+        if use.in_keras and use.facts.has_from_logits:
+            yield title, set_from_logits(subject, use.call, False), 0.7
+        elif use.facts.task is Task.LABELS and name == "sigmoid" and use.in_torch:
+            yield title, change_loss(subject, use.call, "torch.nn.BCELoss"), 0.7
+        yield Decline(f"the {name} cannot be taken out at one place")
 
     examples = (
         Example(
@@ -286,15 +283,3 @@ model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
 """,
         ),
     )
-
-
-def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
-    for use in loss_uses(subject):
-        maker, activation = use.producer, use.activation
-        if use.facts.prediction is not Prediction.LOGITS or maker is None or activation is None:
-            continue
-        if not activation.facts.probabilities or (activation.facts.rows_sum_to_one and use.width == 1):
-            continue
-        site = maker.made_at or maker.site
-        if site is not None and not site.path:
-            yield site, use

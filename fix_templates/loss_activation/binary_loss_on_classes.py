@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
-    Candidate,
-    Decline,
-    Edit,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     LossUse,
     Prediction,
     Reject,
+    Repairs,
     Site,
     Subject,
-    Symptom,
     Task,
     add_activation,
-    bypass,
     change_activation,
     change_loss,
     loss_uses,
+    together,
+    without_activation,
 )
 
 
-class BinaryLossOnClasses(FixTemplate):
+class BinaryLossOnClasses(FaultTemplate[LossUse]):
     """Binary cross-entropy is computed on a softmax over several classes, or against class indices.
 
     It asks of each class by itself whether it applies. With a softmax the outputs are not independent, the many classes
@@ -55,28 +52,49 @@ class BinaryLossOnClasses(FixTemplate):
         "binary_cross_entropy_with_logits",
         "bce",
     )
+    declined = "neither the loss nor the output can be changed at one place"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for site, use, what in _pairs(subject):
-            two = use.width == 2 and not use.target_is_indices
-            yield self.finding(
-                site,
-                symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
-                confidence=0.6 if two else 0.9,
-                evidence={"loss": use.name, "classes": use.width, "what": what},
-                cause=use.cause,
-                loss=use.name,
-                what=what,
-            )
+    def faults(self, subject: Subject) -> Faults[LossUse]:
+        for use in loss_uses(subject):
+            width = use.width
+            if use.facts.task is not Task.LABELS or not use.is_cross_entropy or width is None or width < 2:
+                continue
+            if use.rows_sum_to_one or (use.target_is_indices and _several(use)):
+                yield use.site, use
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        use = next((use for site, use, _ in _pairs(subject) if site == finding.site), None)
-        proposed = list(_candidates(subject, use)) if use is not None else []
-        for title, edits, prior in proposed:
-            if edits is not None:
-                yield self.candidate(finding, title, *edits, prior=prior)
-        if not any(edits for _, edits, _ in proposed):
-            yield Decline("neither the loss nor the output can be changed at one place")
+    def report(self, site: Site, use: LossUse) -> Finding:
+        what = "its input is a softmax over" if use.rows_sum_to_one else "the targets are indices of"
+        what = f"{what} {use.width} classes"
+        two = use.width == 2 and not use.target_is_indices
+        return self.finding(
+            site,
+            symptom=use.symptom,
+            confidence=0.6 if two else 0.9,
+            evidence={"loss": use.name, "classes": use.width, "what": what},
+            cause=use.cause,
+            loss=use.name,
+            what=what,
+        )
+
+    def repairs(self, subject: Subject, use: LossUse) -> Repairs:
+        maker = use.producer
+        probabilities = use.facts.prediction is Prediction.PROBABILITIES
+        chosen = use.target_is_indices or use.target_is_one_hot
+        if maker is not None and use.rows_sum_to_one and probabilities and not chosen:
+            sigmoid = change_activation(subject, maker, "sigmoid")
+            yield "Judge each class by a sigmoid of its own", sigmoid, 0.85 if use.target_is_multi_hot else 0.45
+        if use.target_is_multi_hot:
+            return
+        if use.in_keras:
+            kind = "SparseCategoricalCrossentropy" if use.target_is_indices else "CategoricalCrossentropy"
+            edits = change_loss(subject, use.call, f"keras.losses.{kind}")
+            if maker is not None and probabilities and not use.rows_sum_to_one:
+                softmax = change_activation(subject, maker, "softmax") or add_activation(subject, maker, "softmax")
+                edits = together(edits, softmax)
+            yield "Use the loss for one class out of several", edits, 0.85
+        else:
+            edits = change_loss(subject, use.call, "torch.nn.CrossEntropyLoss")
+            yield "Use cross-entropy over the classes", together(without_activation(subject, use), edits), 0.8
 
     examples = (
         Example(
@@ -187,49 +205,7 @@ loss = nn.BCELoss()(model(torch.rand(6, 4)), torch.tensor([[0.0], [1.0]] * 3))
     )
 
 
-def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse, str]]:
-    for use in loss_uses(subject):
-        if use.facts.task is not Task.LABELS or "entropy" not in use.name.lower() and "BCE" not in use.name:
-            continue
-        width = use.width
-        if width is None or width < 2:
-            continue
-        if use.activation is not None and use.activation.facts.rows_sum_to_one:
-            what = f"its input is a softmax over {width} classes"
-        elif use.target_is_indices and _several(use):
-            what = f"the targets are indices of {width} classes"
-        else:
-            continue
-        if use.site is not None and not use.site.path:
-            yield use.site, use, what
-
-
 def _several(use: LossUse) -> bool:
     """Whether the targets name more than two classes, none of them beyond the output's."""
     high = use.target.high if use.target is not None else None
     return use.width is not None and use.crashed and (high is None or 1 <= high < use.width)
-
-
-def _candidates(subject: Subject, use: LossUse) -> Iterator[tuple[str, tuple[Edit, ...] | None, float]]:
-    maker = use.producer
-    softmax = use.activation is not None and use.activation.facts.rows_sum_to_one
-    if maker is not None and softmax and not use.target_is_indices and not use.target_is_one_hot:
-        sigmoid = change_activation(subject, maker, "sigmoid")
-        if use.facts.prediction is Prediction.PROBABILITIES:
-            yield "Judge each class by a sigmoid of its own", sigmoid, 0.85 if use.target_is_multi_hot else 0.45
-    if use.target_is_multi_hot:
-        return
-    if use.call.name.startswith("keras."):
-        kind = "SparseCategoricalCrossentropy" if use.target_is_indices else "CategoricalCrossentropy"
-        edits = change_loss(subject, use.call, f"keras.losses.{kind}")
-        if not softmax and maker is not None and use.facts.prediction is Prediction.PROBABILITIES and edits is not None:
-            output = change_activation(subject, maker, "softmax") or add_activation(subject, maker, "softmax")
-            edits = (*edits, *output) if output is not None else None
-        yield "Use the loss for one class out of several", edits, 0.85
-        return
-    edits = change_loss(subject, use.call, "torch.nn.CrossEntropyLoss")
-    taken: tuple[Edit, ...] | None = ()
-    if use.activation is not None and not use.activation.facts.linear and maker is not None:
-        taken = bypass(subject, maker)
-    both = (*taken, *edits) if edits is not None and taken is not None else None
-    yield "Use cross-entropy over the classes", both, 0.8

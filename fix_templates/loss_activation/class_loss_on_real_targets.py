@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
-    Candidate,
-    Decline,
     Edit,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     LossUse,
     Reject,
+    Repairs,
     Site,
     Subject,
-    Symptom,
     Task,
-    bypass,
     change_loss,
     extent,
     loss_uses,
     outside,
     set_width,
+    together,
+    without_activation,
     wrap_input,
 )
 
 
-class ClassLossOnRealTargets(FixTemplate):
+class ClassLossOnRealTargets(FaultTemplate[LossUse]):
     """Cross-entropy is computed against real numbers outside [0, 1], one per sample: the task is a regression.
 
     As probabilities such targets mean nothing: the loss has no minimum where prediction and target agree, becomes
@@ -46,26 +44,42 @@ class ClassLossOnRealTargets(FixTemplate):
     fix_pattern = FixPattern.LOSS_FUNCTION
     message = "{loss} is given real targets from {range}"
     needs_run = True
+    declined = "neither the loss nor the output can be changed at one place"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for site, use in _pairs(subject):
-            yield self.finding(
-                site,
-                symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
-                confidence=0.9,
-                evidence={"loss": use.name, "targets": extent(use.target), "units": use.width},
-                cause=use.cause,
-                loss=use.name,
-                range=extent(use.target),
-            )
+    def faults(self, subject: Subject) -> Faults[LossUse]:
+        for use in loss_uses(subject):
+            target = use.target
+            if use.facts.task not in (Task.CLASSES, Task.LABELS) or target is None or target.integral is not False:
+                continue
+            if use.facts.target.value == "signs" or not outside(target, -BLUR, 1.0 + BLUR):
+                continue
+            if target.shape is not None and (len(target.shape) == 1 or target.shape[-1] == 1):
+                yield use.site, use
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        use = next((use for site, use in _pairs(subject) if site == finding.site), None)
-        edits = _regression(subject, use) if use is not None else None
-        if edits is None:
-            yield Decline("neither the loss nor the output can be changed at one place")
+    def report(self, site: Site, use: LossUse) -> Finding:
+        targets = extent(use.target)
+        return self.finding(
+            site,
+            symptom=use.symptom,
+            confidence=0.9,
+            evidence={"loss": use.name, "targets": targets, "units": use.width},
+            cause=use.cause,
+            loss=use.name,
+            range=targets,
+        )
+
+    def repairs(self, subject: Subject, use: LossUse) -> Repairs:
+        if use.producer is None:
             return
-        yield self.candidate(finding, "Use the squared error of an output without activation", *edits, prior=0.8)
+        output = together(
+            without_activation(subject, use),
+            set_width(subject, use.producer, 1) if use.width not in (1, None) else (),
+        )
+        if use.in_keras:
+            edits = together(output, change_loss(subject, use.call, "keras.losses.MeanSquaredError"))
+        else:
+            edits = together(output, change_loss(subject, use.call, "torch.nn.MSELoss"), _like_output(subject, use))
+        yield "Use the squared error of an output without activation", edits, 0.8
 
     examples = (
         Example(
@@ -189,35 +203,10 @@ BLUR = 0.5
 """How far targets may lie outside [0, 1] and still be labels with noise on them, as some generative models use."""
 
 
-def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
-    for use in loss_uses(subject):
-        target = use.target
-        if use.facts.task not in (Task.CLASSES, Task.LABELS) or target is None or target.integral is not False:
-            continue
-        if use.facts.target.value == "signs" or not outside(target, -BLUR, 1.0 + BLUR):
-            continue
-        one_each = target.shape is not None and (len(target.shape) == 1 or target.shape[-1] == 1)
-        if one_each and use.site is not None and not use.site.path:
-            yield use.site, use
-
-
-def _regression(subject: Subject, use: LossUse) -> tuple[Edit, ...] | None:
-    maker, activation = use.producer, use.activation
-    if maker is None:
-        return None
-    output: tuple[Edit, ...] | None = ()
-    if activation is not None and not activation.facts.linear:
-        output = bypass(subject, maker)
-    if use.width not in (1, None):
-        wide = set_width(subject, maker, 1)
-        output = (*output, *wide) if output is not None and wide is not None else None
-    if use.call.name.startswith("keras."):
-        loss = change_loss(subject, use.call, "keras.losses.MeanSquaredError")
-        return (*output, *loss) if output is not None and loss is not None else None
-    loss = change_loss(subject, use.call, "torch.nn.MSELoss")
+def _like_output(subject: Subject, use: LossUse) -> tuple[Edit, ...] | None:
+    """Edits that give the targets the axes and the dtype of the output."""
     shape, target = use.prediction.shape, use.target
     flat = shape is not None and target is not None and target.shape is not None and len(target.shape) == len(shape) - 1
     code = ".unsqueeze(1)" if flat else ""
     code += ".float()" if target is not None and target.dtype != use.prediction.dtype else ""
-    targets = wrap_input(subject, use.call, 1, "", code) if code else ()
-    return (*output, *loss, *targets) if None not in (output, loss, targets) else None  # type: ignore[misc]
+    return wrap_input(subject, use.call, 1, "", code) if code else ()

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
-    Candidate,
     Decline,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     LossUse,
     Reject,
+    Repairs,
     Site,
     Subject,
     Symptom,
@@ -23,7 +22,7 @@ from dnnfix.api import (
 )
 
 
-class LogSoftmaxBeforeCrossEntropy(FixTemplate):
+class LogSoftmaxBeforeCrossEntropy(FaultTemplate[LossUse]):
     """The output goes through log-softmax although `CrossEntropyLoss` starts with one.
 
     Log-softmax of a log-softmax changes nothing, so training is right; what is wrong is the pair: `log_softmax` goes with
@@ -42,31 +41,32 @@ class LogSoftmaxBeforeCrossEntropy(FixTemplate):
     fix_pattern = FixPattern.LOSS_FUNCTION
     message = "log_softmax goes into {loss}, which begins with one: it belongs to an NLL loss"
     triggers = ("log_softmax", "LogSoftmax")
+    declined = "the log_softmax is not found again"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for site, use in _pairs(subject):
-            yield self.finding(
-                site,
-                symptom=Symptom.VIOLATION,
-                confidence=0.6,
-                evidence={"activation": "log_softmax", "loss": use.name, "effect": "none on the value of the loss"},
-                loss=use.name,
-            )
+    def faults(self, subject: Subject) -> Faults[LossUse]:
+        for use in loss_uses(subject):
+            if use.call.name not in ("torch.nn.CrossEntropyLoss", "torch.nn.functional.cross_entropy"):
+                continue
+            if use.activation_name == "log_softmax":
+                yield use.output_site, use
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        use = next((use for site, use in _pairs(subject) if site == finding.site), None)
-        if use is None or use.producer is None:
-            yield Decline("the log_softmax is not found again")
-            return
+    def report(self, site: Site, use: LossUse) -> Finding:
+        return self.finding(
+            site,
+            symptom=Symptom.VIOLATION,
+            confidence=0.6,
+            evidence={"activation": "log_softmax", "loss": use.name, "effect": "none on the value of the loss"},
+            loss=use.name,
+        )
+
+    def repairs(self, subject: Subject, use: LossUse) -> Repairs:
         others = [u for u in loss_uses(subject) if u.site == use.site and u.producer != use.producer]
-        edits = change_loss(subject, use.call, "torch.nn.NLLLoss")
-        if edits is not None and all(u.activation is not None and u.activation.facts.log for u in others):
-            yield self.candidate(finding, "Use the NLL loss, which takes log-probabilities", *edits, prior=0.6)
-        taken = bypass(subject, use.producer)
-        if taken is not None:
-            yield self.candidate(finding, "Give the loss the scores before log_softmax", *taken, prior=0.5)
-        if edits is None and taken is None:
-            yield Decline("neither the loss nor the log_softmax can be changed at one place")
+        if all(u.activation is not None and u.activation.facts.log for u in others):
+            edits = change_loss(subject, use.call, "torch.nn.NLLLoss")
+            yield "Use the NLL loss, which takes log-probabilities", edits, 0.6
+        if use.producer is not None:
+            yield "Give the loss the scores before log_softmax", bypass(subject, use.producer), 0.5
+        yield Decline("neither the loss nor the log_softmax can be changed at one place")
 
     examples = (
         Example(
@@ -183,14 +183,3 @@ logged = F.log_softmax(scores, dim=1)
 """,
         ),
     )
-
-
-def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
-    for use in loss_uses(subject):
-        if use.call.name not in ("torch.nn.CrossEntropyLoss", "torch.nn.functional.cross_entropy"):
-            continue
-        if use.activation is None or use.activation.name != "log_softmax" or use.producer is None:
-            continue
-        site = use.producer.made_at or use.producer.site
-        if site is not None and not site.path:
-            yield site, use

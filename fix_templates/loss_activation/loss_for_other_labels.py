@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
-    Candidate,
-    Decline,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     LossUse,
     Reject,
+    Repairs,
     Site,
     Subject,
-    Symptom,
     Target,
     Task,
     change_loss,
@@ -24,7 +21,7 @@ from dnnfix.api import (
 )
 
 
-class LossForOtherLabels(FixTemplate):
+class LossForOtherLabels(FaultTemplate[LossUse]):
     """`categorical_crossentropy` gets class indices, or `sparse_categorical_crossentropy` gets one-hot rows.
 
     The two losses compute the same from labels of different form. The shapes do not meet, and the program stops, or with
@@ -47,34 +44,41 @@ class LossForOtherLabels(FixTemplate):
         "sparse_categorical_crossentropy",
         "SparseCategoricalCrossentropy",
     )
+    declined = "the loss is not chosen at one place"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for site, use in _pairs(subject):
-            sparse = use.facts.target is Target.INDICES
-            words = ("class indices", "one-hot rows") if sparse else ("one-hot rows", "class indices")
-            target = use.target.shape if use.target is not None else None
-            yield self.finding(
-                site,
-                symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
-                confidence=0.9,
-                evidence={"loss": use.name, "output": use.prediction.shape, "labels": target},
-                cause=use.cause,
-                loss=use.name,
-                wanted=words[0],
-                given=words[1],
-            )
+    def faults(self, subject: Subject) -> Faults[LossUse]:
+        for use in loss_uses(subject):
+            if not use.call.name.startswith("keras.losses.") or use.facts.task is not Task.CLASSES:
+                continue
+            if use.width is None or use.width < 2:
+                continue
+            high = use.target.high if use.target is not None else None
+            fits = high is None or high < use.width
+            indices = use.facts.target is Target.ONE_HOT and use.target_is_indices and fits
+            if indices or (use.facts.target is Target.INDICES and use.target_is_one_hot):
+                yield use.site, use
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        use = next((use for site, use in _pairs(subject) if site == finding.site), None)
-        sparse = use is not None and use.facts.target is Target.INDICES
-        kind = "CategoricalCrossentropy" if sparse else "SparseCategoricalCrossentropy"
-        edits = change_loss(subject, use.call, f"keras.losses.{kind}") if use is not None else None
-        if edits is None:
-            yield Decline("the loss is not chosen at one place")
-            return
-        yield self.candidate(
-            finding, f"Use the loss for {'one-hot rows' if sparse else 'class indices'}", *edits, prior=0.8
+    def report(self, site: Site, use: LossUse) -> Finding:
+        sparse = use.facts.target is Target.INDICES
+        target = use.target.shape if use.target is not None else None
+        return self.finding(
+            site,
+            symptom=use.symptom,
+            confidence=0.9,
+            evidence={"loss": use.name, "output": use.prediction.shape, "labels": target},
+            cause=use.cause,
+            loss=use.name,
+            wanted="class indices" if sparse else "one-hot rows",
+            given="one-hot rows" if sparse else "class indices",
         )
+
+    def repairs(self, subject: Subject, use: LossUse) -> Repairs:
+        if use.facts.target is Target.INDICES:
+            edits = change_loss(subject, use.call, "keras.losses.CategoricalCrossentropy")
+            yield "Use the loss for one-hot rows", edits, 0.8
+        else:
+            edits = change_loss(subject, use.call, "keras.losses.SparseCategoricalCrossentropy")
+            yield "Use the loss for class indices", edits, 0.8
 
     examples = (
         Example(
@@ -172,16 +176,3 @@ model.fit(np.random.rand(12, 4), np.eye(3)[np.arange(12) % 3], epochs=1, verbose
             runs=True,
         ),
     )
-
-
-def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
-    for use in loss_uses(subject):
-        if not use.call.name.startswith("keras.losses.") or use.facts.task is not Task.CLASSES:
-            continue
-        if use.site is None or use.site.path or use.width is None or use.width < 2:
-            continue
-        high = use.target.high if use.target is not None else None
-        fits = high is None or high < use.width
-        indices = use.facts.target is Target.ONE_HOT and use.target_is_indices and fits
-        if indices or (use.facts.target is Target.INDICES and use.target_is_one_hot):
-            yield use.site, use

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
-    Candidate,
-    Decline,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     LossUse,
     Reject,
+    Repairs,
     Site,
     Subject,
-    Symptom,
     Task,
     for_one_unit,
     loss_uses,
@@ -24,7 +21,7 @@ from dnnfix.api import (
 )
 
 
-class OneUnitForClasses(FixTemplate):
+class OneUnitForClasses(FaultTemplate[LossUse]):
     """Categorical cross-entropy is computed over a single output unit.
 
     Over one class the loss is 0 whatever the network says, and any label but 0 is out of range. A single unit can only
@@ -51,25 +48,33 @@ class OneUnitForClasses(FixTemplate):
         "NLLLoss",
         "nll_loss",
     )
+    declined = "neither the loss nor the width of the output can be changed at one place"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for site, use in _pairs(subject):
-            yield self.finding(
-                site,
-                symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
-                confidence=0.95,
-                evidence={"loss": use.name, "units": 1, "classes": _classes(use)},
-                cause=use.cause,
-                loss=use.name,
-            )
+    def faults(self, subject: Subject) -> Faults[LossUse]:
+        for use in loss_uses(subject):
+            maker, target = use.producer, use.target
+            if use.facts.task is not Task.CLASSES or maker is None:
+                continue
+            if use.activation is not None and (use.rows_sum_to_one or use.activation.facts.log):
+                continue
+            if stated_output(maker) not in (1, None) or use.width != 1 or (use.rank is not None and use.rank < 2):
+                continue
+            amounts = target is not None and target.dtype in ("float32", "float64") and target.integral is False
+            if not amounts:
+                yield use.site, use
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        use = next((use for site, use in _pairs(subject) if site == finding.site), None)
-        proposed = for_one_unit(subject, use) if use is not None else []
-        for title, edits, prior in proposed:
-            yield self.candidate(finding, title, *edits, prior=prior)
-        if not proposed:
-            yield Decline("neither the loss nor the width of the output can be changed at one place")
+    def report(self, site: Site, use: LossUse) -> Finding:
+        return self.finding(
+            site,
+            symptom=use.symptom,
+            confidence=0.95,
+            evidence={"loss": use.name, "units": 1, "classes": _classes(use)},
+            cause=use.cause,
+            loss=use.name,
+        )
+
+    def repairs(self, subject: Subject, use: LossUse) -> Repairs:
+        yield from for_one_unit(subject, use)
 
     examples = (
         Example(
@@ -164,19 +169,3 @@ loss = nn.CrossEntropyLoss()(model(torch.rand(6, 4)), torch.tensor([0, 1, 1, 0, 
 def _classes(use: LossUse) -> int | None:
     high = use.target.high if use.target is not None else None
     return int(high) + 1 if high is not None and 0 <= high < 1e6 else None
-
-
-def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
-    for use in loss_uses(subject):
-        maker = use.producer
-        if use.facts.task is not Task.CLASSES or maker is None or use.site is None or use.site.path:
-            continue
-        if use.activation is not None and (use.activation.facts.rows_sum_to_one or use.activation.facts.log):
-            continue
-        if stated_output(maker) not in (1, None) or use.width != 1:
-            continue
-        if use.prediction.shape is not None and len(use.prediction.shape) < 2:
-            continue
-        if use.target is not None and use.target.dtype in ("float32", "float64") and use.target.integral is False:
-            continue
-        yield use.site, use

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
-    Candidate,
-    Decline,
+    ActivationFacts,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     LossUse,
     Reject,
+    Repairs,
     Site,
     Subject,
     Symptom,
@@ -25,7 +24,7 @@ from dnnfix.api import (
 )
 
 
-class OutputCannotReachTargets(FixTemplate):
+class OutputCannotReachTargets(FaultTemplate[tuple[LossUse, ActivationFacts]]):
     """A regression ends in a sigmoid, tanh, softmax or ReLU whose range does not hold the targets.
 
     The network can only push such outputs against the bound, where gradients vanish (a ReLU that should give a negative
@@ -42,30 +41,44 @@ class OutputCannotReachTargets(FixTemplate):
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
     message = "the output of {activation} lies in {range}, and the targets go from {targets}"
+    declined = "the activation cannot be taken out at one place"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for site, use in _pairs(subject):
-            facts = use.activation.facts if use.activation is not None else None
-            if facts is None:
+    def faults(self, subject: Subject) -> Faults[tuple[LossUse, ActivationFacts]]:
+        for use in loss_uses(subject):
+            activation, target = use.activation, use.target
+            if use.facts.task is not Task.REGRESSION or activation is None or target is None:
                 continue
-            yield self.finding(
-                site,
-                symptom=Symptom.VIOLATION,
-                confidence=0.85,
-                evidence={"activation": facts.name, "targets": extent(use.target), "loss": use.name},
-                cause=use.cause,
-                activation=facts.name,
-                range=f"[{facts.low:g}, {facts.high:g}]",
-                targets=extent(use.target),
-            )
+            facts = activation.facts
+            if facts.low == float("-inf") and facts.high == float("inf") or facts.log:
+                continue
+            if facts.rows_sum_to_one and use.width in (1, None):
+                continue
+            if use.target_is_indices and use.width not in (1, None):
+                continue
+            if target.requires_grad or (target.producer is not None and target.origin is None and _made(subject, use)):
+                continue
+            if len(target.shape or ()) > 2 and _is_reconstruction(subject, use):
+                continue
+            if outside(target, facts.low, facts.high, share=0.05):
+                yield use.output_site, (use, facts)
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        use = next((use for site, use in _pairs(subject) if site == finding.site), None)
-        edits = bypass(subject, use.producer) if use is not None and use.producer is not None else None
-        if edits is None:
-            yield Decline("the activation cannot be taken out at one place")
-            return
-        yield self.candidate(finding, "Leave the output without activation", *edits, prior=0.8)
+    def report(self, site: Site, fault: tuple[LossUse, ActivationFacts]) -> Finding:
+        use, facts = fault
+        return self.finding(
+            site,
+            symptom=Symptom.VIOLATION,
+            confidence=0.85,
+            evidence={"activation": facts.name, "targets": extent(use.target), "loss": use.name},
+            cause=use.cause,
+            activation=facts.name,
+            range=f"[{facts.low:g}, {facts.high:g}]",
+            targets=extent(use.target),
+        )
+
+    def repairs(self, subject: Subject, fault: tuple[LossUse, ActivationFacts]) -> Repairs:
+        use, _ = fault
+        if use.producer is not None:
+            yield "Leave the output without activation", bypass(subject, use.producer), 0.8
 
     examples = (
         Example(
@@ -188,27 +201,6 @@ loss.backward()
             runs=True,
         ),
     )
-
-
-def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
-    for use in loss_uses(subject):
-        maker, activation, target = use.producer, use.activation, use.target
-        if use.facts.task is not Task.REGRESSION or maker is None or activation is None or target is None:
-            continue
-        facts = activation.facts
-        if facts.low == float("-inf") and facts.high == float("inf") or facts.log:
-            continue
-        if facts.rows_sum_to_one and use.width in (1, None):
-            continue
-        if use.target_is_indices and use.width not in (1, None):
-            continue
-        if target.requires_grad or (target.producer is not None and target.origin is None and _made(subject, use)):
-            continue
-        if len(target.shape or ()) > 2 and _is_reconstruction(subject, use):
-            continue
-        site = maker.made_at or maker.site
-        if site is not None and not site.path and outside(target, facts.low, facts.high, share=0.05):
-            yield site, use
 
 
 def _is_reconstruction(subject: Subject, use: LossUse) -> bool:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
-    Candidate,
-    Decline,
-    Edit,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     LossUse,
     Prediction,
     Reject,
+    Repairs,
     Site,
     Subject,
-    Symptom,
+    Target,
     Task,
     change_activation,
     change_loss,
@@ -26,7 +23,7 @@ from dnnfix.api import (
 )
 
 
-class OutputNotADistribution(FixTemplate):
+class OutputNotADistribution(FaultTemplate[LossUse]):
     """A sigmoid, tanh or ReLU output goes into a cross-entropy that takes other probabilities.
 
     Categorical cross-entropy takes a distribution over classes: each sigmoid is a probability by itself, and their sum
@@ -54,29 +51,43 @@ class OutputNotADistribution(FixTemplate):
         "binary_cross_entropy",
         "bce",
     )
+    declined = "the activation cannot be changed at one place"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for site, use in _pairs(subject):
-            classes = use.facts.task is Task.CLASSES
-            yield self.finding(
-                site,
-                symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
-                confidence=0.9,
-                evidence={"loss": use.name, "activation": _activation(use), "units": use.width},
-                cause=use.cause,
-                loss=use.name,
-                wanted="a distribution over classes" if classes else "probabilities",
-                activation=_activation(use),
-            )
+    def faults(self, subject: Subject) -> Faults[LossUse]:
+        for use in loss_uses(subject):
+            if use.facts.prediction is not Prediction.PROBABILITIES or use.bare or use.rows_sum_to_one:
+                continue
+            classes = use.facts.task is Task.CLASSES and use.width is not None and use.width > 1
+            probabilities = use.activation is not None and use.activation.facts.probabilities
+            labels = use.facts.task is Task.LABELS and use.is_cross_entropy
+            if classes or (labels and not probabilities):
+                yield use.output_site, use
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        use = next((use for site, use in _pairs(subject) if site == finding.site), None)
-        proposed = list(_candidates(subject, use)) if use is not None else []
-        for title, edits, prior in proposed:
-            if edits is not None:
-                yield self.candidate(finding, title, *edits, prior=prior)
-        if not any(edits for _, edits, _ in proposed):
-            yield Decline("the activation cannot be changed at one place")
+    def report(self, site: Site, use: LossUse) -> Finding:
+        classes = use.facts.task is Task.CLASSES
+        return self.finding(
+            site,
+            symptom=use.symptom,
+            confidence=0.9,
+            evidence={"loss": use.name, "activation": use.activation_name, "units": use.width},
+            cause=use.cause,
+            loss=use.name,
+            wanted="a distribution over classes" if classes else "probabilities",
+            activation=use.activation_name,
+        )
+
+    def repairs(self, subject: Subject, use: LossUse) -> Repairs:
+        maker = use.producer
+        if maker is None:
+            return
+        if use.facts.task is Task.LABELS:
+            yield "Take a sigmoid of the output", change_activation(subject, maker, "sigmoid"), 0.85
+            return
+        if not use.target_is_multi_hot:
+            yield "Take a softmax over the classes", change_activation(subject, maker, "softmax"), 0.85
+        if use.activation_name == "sigmoid" and use.facts.target is Target.ONE_HOT and not use.target_is_one_hot:
+            edits = change_loss(subject, use.call, "keras.losses.BinaryCrossentropy")
+            yield "Judge each label by itself", edits, 0.85 if use.target_is_multi_hot else 0.4
 
     examples = (
         Example(
@@ -176,38 +187,3 @@ model.compile(loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
 """,
         ),
     )
-
-
-def _activation(use: LossUse) -> str:
-    return use.activation.name if use.activation is not None else "unknown"
-
-
-def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
-    for use in loss_uses(subject):
-        activation, maker = use.activation, use.producer
-        if use.facts.prediction is not Prediction.PROBABILITIES or activation is None or maker is None:
-            continue
-        facts = activation.facts
-        if facts.linear or facts.rows_sum_to_one:
-            continue
-        classes = use.facts.task is Task.CLASSES and use.width is not None and use.width > 1
-        labels = use.facts.task is Task.LABELS and ("entropy" in use.name.lower() or use.name == "BCELoss")
-        if not classes and not (labels and not facts.probabilities):
-            continue
-        site = maker.made_at or maker.site
-        if site is not None and not site.path:
-            yield site, use
-
-
-def _candidates(subject: Subject, use: LossUse) -> Iterator[tuple[str, tuple[Edit, ...] | None, float]]:
-    maker = use.producer
-    if maker is None:
-        return
-    if use.facts.task is Task.LABELS:
-        yield "Take a sigmoid of the output", change_activation(subject, maker, "sigmoid"), 0.85
-        return
-    if not use.target_is_multi_hot:
-        yield "Take a softmax over the classes", change_activation(subject, maker, "softmax"), 0.85
-    if _activation(use) == "sigmoid" and use.facts.target.value == "one-hot" and not use.target_is_one_hot:
-        edits = change_loss(subject, use.call, "keras.losses.BinaryCrossentropy")
-        yield "Judge each label by itself", edits, 0.85 if use.target_is_multi_hot else 0.4

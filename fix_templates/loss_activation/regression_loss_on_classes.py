@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
-    Candidate,
-    Decline,
     Edit,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     LossUse,
     Reject,
+    Repairs,
     Site,
     Subject,
-    Symptom,
     Task,
     bypass,
     change_loss,
     extent,
     loss_uses,
+    together,
     wrap_input,
 )
 
 
-class RegressionLossOnClasses(FixTemplate):
+class RegressionLossOnClasses(FaultTemplate[LossUse]):
     """A squared or absolute error is taken between one output per class and the indices of the classes.
 
     Indices are names, not amounts: the error says that class 2 is twice as far from class 0 as class 1 is. The shapes do
@@ -45,26 +43,43 @@ class RegressionLossOnClasses(FixTemplate):
     fix_pattern = FixPattern.LOSS_FUNCTION
     message = "{loss} compares {width} outputs per sample with class indices"
     needs_run = True
+    declined = "neither the loss nor the output can be changed at one place"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for site, use in _pairs(subject):
-            yield self.finding(
-                site,
-                symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
-                confidence=0.9,
-                evidence={"loss": use.name, "outputs": use.width, "labels": extent(use.target)},
-                cause=use.cause,
-                loss=use.name,
-                width=use.width,
-            )
+    def faults(self, subject: Subject) -> Faults[LossUse]:
+        for use in loss_uses(subject):
+            if use.facts.task is not Task.REGRESSION or use.width is None or use.width < 2:
+                continue
+            shape, target = use.prediction.shape, use.target
+            if shape is None or len(shape) != 2 or target is None or target.high is None or not use.target_is_indices:
+                continue
+            if target.shape is not None and target.shape[0] == shape[0] and 1 <= target.high < use.width:
+                yield use.site, use
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        use = next((use for site, use in _pairs(subject) if site == finding.site), None)
-        edits = _cross_entropy(subject, use) if use is not None else None
-        if edits is None:
-            yield Decline("neither the loss nor the output can be changed at one place")
+    def report(self, site: Site, use: LossUse) -> Finding:
+        return self.finding(
+            site,
+            symptom=use.symptom,
+            confidence=0.9,
+            evidence={"loss": use.name, "outputs": use.width, "labels": extent(use.target)},
+            cause=use.cause,
+            loss=use.name,
+            width=use.width,
+        )
+
+    def repairs(self, subject: Subject, use: LossUse) -> Repairs:
+        title = "Use cross-entropy over the classes"
+        if use.in_keras:
+            if use.rows_sum_to_one:
+                yield title, change_loss(subject, use.call, "keras.losses.SparseCategoricalCrossentropy"), 0.85
             return
-        yield self.candidate(finding, "Use cross-entropy over the classes", *edits, prior=0.85)
+        scores: tuple[Edit, ...] | None = ()
+        if use.producer is not None and use.activation is not None and use.activation.facts.probabilities:
+            scores = bypass(subject, use.producer)
+        loss = change_loss(subject, use.call, "torch.nn.CrossEntropyLoss")
+        target = use.target
+        code = ".squeeze(-1)" if target is not None and target.shape is not None and len(target.shape) == 2 else ""
+        code += ".long()" if target is None or target.dtype != "int64" else ""
+        yield title, together(scores, loss, wrap_input(subject, use.call, 1, "", code) if code else ()), 0.85
 
     examples = (
         Example(
@@ -162,32 +177,3 @@ loss.backward()
             runs=True,
         ),
     )
-
-
-def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
-    for use in loss_uses(subject):
-        if use.facts.task is not Task.REGRESSION or use.width is None or use.width < 2:
-            continue
-        shape, target = use.prediction.shape, use.target
-        if shape is None or len(shape) != 2 or target is None or target.high is None or not use.target_is_indices:
-            continue
-        if target.shape is None or target.shape[0] != shape[0] or not 1 <= target.high < use.width:
-            continue
-        if use.site is not None and not use.site.path:
-            yield use.site, use
-
-
-def _cross_entropy(subject: Subject, use: LossUse) -> tuple[Edit, ...] | None:
-    maker, activation = use.producer, use.activation
-    if use.call.name.startswith("keras."):
-        softmax = activation is not None and activation.facts.rows_sum_to_one
-        return change_loss(subject, use.call, "keras.losses.SparseCategoricalCrossentropy") if softmax else None
-    loss = change_loss(subject, use.call, "torch.nn.CrossEntropyLoss")
-    taken: tuple[Edit, ...] | None = ()
-    if maker is not None and activation is not None and activation.facts.probabilities:
-        taken = bypass(subject, maker)
-    target = use.target
-    code = ".squeeze(-1)" if target is not None and target.shape is not None and len(target.shape) == 2 else ""
-    code += ".long()" if target is None or target.dtype != "int64" else ""
-    labels = wrap_input(subject, use.call, 1, "", code) if code else ()
-    return (*taken, *loss, *labels) if loss is not None and taken is not None and labels is not None else None

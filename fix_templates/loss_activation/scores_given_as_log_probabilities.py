@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
-    Candidate,
-    Decline,
-    Edit,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     LossUse,
     Prediction,
     Reject,
+    Repairs,
     Site,
     Subject,
     Symptom,
@@ -26,11 +23,12 @@ from dnnfix.api import (
     change_loss,
     extent,
     loss_uses,
+    together,
     wrap_input,
 )
 
 
-class ScoresGivenAsLogProbabilities(FixTemplate):
+class ScoresGivenAsLogProbabilities(FaultTemplate[LossUse]):
     """`NLLLoss` (or the Kullback-Leibler loss) is given raw scores or a softmax instead of a log-softmax.
 
     The loss picks the value at the label and negates it. Of raw scores that has no lower bound, so training only makes
@@ -48,27 +46,43 @@ class ScoresGivenAsLogProbabilities(FixTemplate):
     fix_pattern = FixPattern.ACTIVATION
     message = "{loss} takes log-probabilities and is given {what}"
     triggers = ("NLLLoss", "nll_loss", "KLDivLoss", "kl_div", "NLLLoss2d")
+    declined = "neither the loss nor the output can be changed at one place"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for site, use, what in _pairs(subject):
-            yield self.finding(
-                site,
-                symptom=Symptom.VIOLATION,
-                confidence=0.95,
-                evidence={"loss": use.name, "given": what, "range": extent(use.prediction)},
-                cause=use.cause,
-                loss=use.name,
-                what=what,
-            )
+    def faults(self, subject: Subject) -> Faults[LossUse]:
+        for use in loss_uses(subject):
+            if use.facts.prediction is not Prediction.LOG_PROBABILITIES or use.facts.task is Task.SEQUENCE:
+                continue
+            if use.plain or use.rows_sum_to_one:
+                yield use.output_site, use
+            elif use.bare and use.prediction.high is not None and use.prediction.high > 0.05:
+                yield use.site, use
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        use = next((use for site, use, _ in _pairs(subject) if site == finding.site), None)
-        proposed = list(_candidates(subject, use)) if use is not None else []
-        for title, edits, prior in proposed:
-            if edits is not None:
-                yield self.candidate(finding, title, *edits, prior=prior)
-        if not any(edits for _, edits, _ in proposed):
-            yield Decline("neither the loss nor the output can be changed at one place")
+    def report(self, site: Site, use: LossUse) -> Finding:
+        what = "probabilities" if use.rows_sum_to_one else "raw scores"
+        return self.finding(
+            site,
+            symptom=Symptom.VIOLATION,
+            confidence=0.95,
+            evidence={"loss": use.name, "given": what, "range": extent(use.prediction)},
+            cause=use.cause,
+            loss=use.name,
+            what=what,
+        )
+
+    def repairs(self, subject: Subject, use: LossUse) -> Repairs:
+        maker = use.producer
+        axis = use.facts.class_axis if use.facts.class_axis is not None else -1
+        swap = change_loss(subject, use.call, "torch.nn.CrossEntropyLoss") if use.facts.task is Task.CLASSES else None
+        if maker is not None and use.rows_sum_to_one:
+            yield "Take the log-softmax", change_activation(subject, maker, "log_softmax", axis), 0.85
+            yield "Use cross-entropy on the raw scores", together(bypass(subject, maker), swap), 0.6
+            return
+        yield "Use cross-entropy, which takes raw scores", swap, 0.75
+        if maker is not None and use.plain:
+            yield "Take the log-softmax of the output", add_activation(subject, maker, "log_softmax", axis), 0.6
+        else:
+            wrapped = wrap_input(subject, use.call, 0, "torch.log_softmax(", f", dim={axis})")
+            yield "Give the loss the log-softmax of the scores", wrapped, 0.5
 
     examples = (
         Example(
@@ -196,38 +210,3 @@ loss = F.nll_loss(torch.log(F.softmax(model(torch.rand(3, 4)), dim=1) + 1e-8), t
 """,
         ),
     )
-
-
-def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse, str]]:
-    for use in loss_uses(subject):
-        if use.facts.prediction is not Prediction.LOG_PROBABILITIES or use.facts.task is Task.SEQUENCE:
-            continue
-        maker = use.producer
-        bare = use.activation is None or use.activation.facts.linear
-        if use.activation is not None and use.activation.facts.rows_sum_to_one:
-            what = "probabilities"
-        elif use.plain or (bare and use.prediction.high is not None and use.prediction.high > 0.05):
-            what = "raw scores"
-        else:
-            continue
-        site = use.site if maker is None or (what == "raw scores" and not use.plain) else maker.made_at or maker.site
-        if site is not None and not site.path:
-            yield site, use, what
-
-
-def _candidates(subject: Subject, use: LossUse) -> Iterator[tuple[str, tuple[Edit, ...] | None, float]]:
-    maker = use.producer
-    axis = use.facts.class_axis if use.facts.class_axis is not None else -1
-    swap = change_loss(subject, use.call, "torch.nn.CrossEntropyLoss") if use.facts.task is Task.CLASSES else None
-    if use.activation is not None and maker is not None and use.activation.facts.rows_sum_to_one:
-        yield "Take the log-softmax", change_activation(subject, maker, "log_softmax", axis), 0.85
-        taken = bypass(subject, maker)
-        both = (*taken, *swap) if taken is not None and swap is not None else None
-        yield "Use cross-entropy on the raw scores", both, 0.6
-        return
-    yield "Use cross-entropy, which takes raw scores", swap, 0.75
-    if maker is not None and use.plain:
-        yield "Take the log-softmax of the output", add_activation(subject, maker, "log_softmax", axis), 0.6
-    else:
-        wrapped = wrap_input(subject, use.call, 0, "torch.log_softmax(", f", dim={axis})")
-        yield "Give the loss the log-softmax of the scores", wrapped, 0.5

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
-    Candidate,
-    Decline,
-    Edit,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     LossUse,
     Prediction,
     Reject,
+    Repairs,
     Site,
     Subject,
-    Symptom,
     Task,
     add_activation,
     change_loss,
@@ -29,7 +25,7 @@ from dnnfix.api import (
 )
 
 
-class ScoresGivenAsProbabilities(FixTemplate):
+class ScoresGivenAsProbabilities(FaultTemplate[LossUse]):
     """The output layer has no activation, and the loss takes probabilities.
 
     torch's `BCELoss` stops at values outside [0, 1]. Keras clips them: the loss then has no slope for scores below 0 or
@@ -58,29 +54,44 @@ class ScoresGivenAsProbabilities(FixTemplate):
         "SparseCategoricalCrossentropy",
         "bce",
     )
+    declined = "neither the loss nor the output can be changed at one place"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for site, use in _pairs(subject):
-            seen = use.leaves_unit_range
-            what = f"values from {extent(use.prediction)}" if seen else "raw scores"
-            yield self.finding(
-                site,
-                symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
-                confidence=0.95 if seen else 0.85,
-                evidence={"loss": use.name, "range": extent(use.prediction), "units": use.width},
-                cause=use.cause,
-                loss=use.name,
-                what=what,
-            )
+    def faults(self, subject: Subject) -> Faults[LossUse]:
+        for use in loss_uses(subject):
+            if use.facts.prediction is not Prediction.PROBABILITIES or not use.is_cross_entropy:
+                continue
+            if use.facts.task not in (Task.LABELS, Task.CLASSES):
+                continue
+            if not use.plain and not (use.bare and use.leaves_unit_range):
+                continue
+            if use.width != 1 or use.facts.task is not Task.CLASSES:
+                yield use.output_site if use.plain else use.site, use
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        use = next((use for site, use in _pairs(subject) if site == finding.site), None)
-        proposed = list(_candidates(subject, use)) if use is not None else []
-        for title, edits, prior in proposed:
-            if edits is not None:
-                yield self.candidate(finding, title, *edits, prior=prior)
-        if not any(edits for _, edits, _ in proposed):
-            yield Decline("neither the loss nor the output can be changed at one place")
+    def report(self, site: Site, use: LossUse) -> Finding:
+        seen, values = use.leaves_unit_range, extent(use.prediction)
+        return self.finding(
+            site,
+            symptom=use.symptom,
+            confidence=0.95 if seen else 0.85,
+            evidence={"loss": use.name, "range": values, "units": use.width},
+            cause=use.cause,
+            loss=use.name,
+            what=f"values from {values}" if seen else "raw scores",
+        )
+
+    def repairs(self, subject: Subject, use: LossUse) -> Repairs:
+        activation = "softmax" if use.facts.task is Task.CLASSES else "sigmoid"
+        if use.producer is not None and use.plain:
+            title = f"Take a {activation} of the output"
+            yield title, add_activation(subject, use.producer, activation), 0.85 if use.in_keras else 0.7
+        elif activation == "sigmoid" and use.in_torch:
+            title = "Give the loss a sigmoid of the scores"
+            yield title, wrap_input(subject, use.call, 0, "torch.sigmoid(", ")"), 0.5
+        if use.in_keras and use.facts.has_from_logits:
+            yield "Tell the loss that it gets raw scores", set_from_logits(subject, use.call, True), 0.7
+        elif use.in_torch and use.facts.task is Task.LABELS:
+            edits = change_loss(subject, use.call, "torch.nn.BCEWithLogitsLoss")
+            yield "Use the loss that takes raw scores", edits, 0.75
 
     examples = (
         Example(
@@ -231,37 +242,3 @@ model.compile(loss="sparse_categorical_crossentropy")
 """,
         ),
     )
-
-
-def _pairs(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
-    for use in loss_uses(subject):
-        if use.facts.prediction is not Prediction.PROBABILITIES or use.facts.task not in (Task.LABELS, Task.CLASSES):
-            continue
-        if "entropy" not in use.name.lower() and use.name != "BCELoss":
-            continue
-        bare = use.activation is None or use.activation.facts.linear
-        if not use.plain and not (bare and use.leaves_unit_range):
-            continue
-        if use.width == 1 and use.facts.task is Task.CLASSES:
-            continue
-        site = use.site
-        if use.producer is not None and use.plain:
-            site = use.producer.made_at or use.producer.site
-        if site is not None and not site.path:
-            yield site, use
-
-
-def _candidates(subject: Subject, use: LossUse) -> Iterator[tuple[str, tuple[Edit, ...] | None, float]]:
-    activation = "softmax" if use.facts.task is Task.CLASSES else "sigmoid"
-    keras = use.call.name.startswith("keras.")
-    if use.producer is not None and use.plain:
-        title = f"Take a {activation} of the output"
-        yield title, add_activation(subject, use.producer, activation), 0.85 if keras else 0.7
-    elif activation == "sigmoid" and use.call.name.startswith("torch."):
-        title = "Give the loss a sigmoid of the scores"
-        yield title, wrap_input(subject, use.call, 0, "torch.sigmoid(", ")"), 0.5
-    if keras and use.facts.has_from_logits:
-        yield "Tell the loss that it gets raw scores", set_from_logits(subject, use.call, True), 0.7
-    elif use.call.name.startswith("torch.") and use.facts.task is Task.LABELS:
-        edits = change_loss(subject, use.call, "torch.nn.BCEWithLogitsLoss")
-        yield "Use the loss that takes raw scores", edits, 0.75
