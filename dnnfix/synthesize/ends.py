@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.detect.crash import SizeConflict
-from dnnfix.detect.shapes import CONCATENATIONS, before_flattening, sized_producer
+from dnnfix.detect.shapes import CONCATENATIONS, MAX_STEPS, before_flattening, keeps_shape, sized_producer
 from dnnfix.network.facts import layer_facts, stated_output
 from dnnfix.records import Call, Edit, Value
 from dnnfix.subject import Subject
@@ -76,18 +76,28 @@ def _send_what_is_taken(subject: Subject, conflict: SizeConflict) -> Iterator[En
         if own is None or size is None:
             continue
         missing = conflict.stated - (conflict.received - size)
-        for change in _give(subject, own, missing) if missing > 0 else ():
+        for change in _give(subject, own, missing, conflict.stated) if missing > 0 else ():
             title = f"Make {short(own.name)} give {change.written}, so that the parts add up to {conflict.stated}"
             yield EndChange(change.edits, title, 0.45 * change.prior)
 
 
 def _merge_behind(subject: Subject, value: Value) -> Call | None:
+    """The concatenation that made the value, looking through activations, dropout and what else keeps the shape."""
     call = subject.network.producer(value)
-    return call if call is not None and call.name in CONCATENATIONS else None
+    for _ in range(MAX_STEPS):
+        if call is None or call.name in CONCATENATIONS:
+            return call
+        if not keeps_shape(call):
+            return None
+        call = subject.network.producer(call.inputs[0])
+    return None
 
 
-def _give(subject: Subject, producer: Call, wanted: int) -> list[SizeChange]:
-    """Changes of the producer's own size argument; a bidirectional layer gives twice what it states."""
+def _give(subject: Subject, producer: Call, wanted: int, whole: int | None = None) -> list[SizeChange]:
+    """Changes of the producer's own size argument; a bidirectional layer gives twice what it states.
+
+    `whole` is the size that the layer at the other end takes, where the producer gives a part of it.
+    """
     facts = layer_facts(producer)
     if facts is None or facts.gives is None:
         return []
@@ -97,4 +107,4 @@ def _give(subject: Subject, producer: Call, wanted: int) -> list[SizeChange]:
     times = given // stated
     if wanted % times or facts.takes == facts.gives:
         return []
-    return size_changes(subject, producer, facts.gives, wanted // times)
+    return size_changes(subject, producer, facts.gives, wanted // times, whole=whole)

@@ -15,10 +15,8 @@ from dnnfix.network.facts import argument_position, signature
 from dnnfix.records import Call, Component, Edit, Replace, SetArgument
 from dnnfix.source.arithmetic import number
 from dnnfix.subject import Subject
+from dnnfix.synthesize.formulas import MAX_RATIO, Around, around, spoken_for
 from dnnfix.synthesize.recipes import argument
-
-MAX_RATIO = 16
-"""Largest whole ratio that is written as `size * 2` or `size // 2`; beyond it a ratio is a coincidence."""
 
 MAX_DEPTH = 3
 """Names followed from a constructor's argument towards the place where the number is written."""
@@ -41,11 +39,13 @@ def size_changes(
     *,
     like: Sequence[str] = (),
     factors: Sequence[int] = (),
+    whole: int | None = None,
 ) -> list[SizeChange]:
     """Ways of giving a constructor's size argument `name` the value `wanted`, the likeliest first; at most three.
 
     `like` are texts of expressions known to have that value (the argument of the layer before), used where they mean
     the same at the constructor. `factors` are the sizes whose product `wanted` is, for products to be written as such.
+    `whole` is the size at the other end of which `wanted` is to be a part.
     """
     node = subject.constructor_node(of) if isinstance(of, Call) else subject.call_node(of)
     if node is None or any(isinstance(given, ast.Starred) for given in node.args):
@@ -60,8 +60,9 @@ def size_changes(
 
     found: list[SizeChange] = []
     plain = number(given) is not None
-    for text, prior in _names_for(subject, node, wanted, like):
-        if text != subject.text(subject.source.site(given)):
+    place = around(subject, of, node, name)
+    for text, prior in _names_for(subject, node, wanted, like, place):
+        if text != subject.text(subject.source.site(given)) and place.agrees(text):
             found.append(put(text, prior if not plain else prior * 0.9))
     if plain:
         found.append(put(spelled(subject, given, wanted, factors), 0.95))
@@ -69,8 +70,7 @@ def size_changes(
         found += _elsewhere(subject, given, wanted, MAX_DEPTH, factors)
         now = of.args.get(name)
         if isinstance(now, int) and not isinstance(now, bool):
-            for text, prior in _derived(subject, given, now, wanted, factors):
-                found.append(put(text, prior))
+            found += [put(text, prior) for text, prior in _formulas(subject, given, now, wanted, factors, whole, place)]
         if _always_same(subject, of, name):
             found.append(put(str(wanted), 0.25))
     return _first(found, 3)
@@ -130,14 +130,37 @@ def _means_the_same(node: ast.expr) -> bool:
     )
 
 
-def _names_for(subject: Subject, node: ast.Call, wanted: int, like: Sequence[str]) -> Iterator[tuple[str, float]]:
-    known = named_sizes(subject, node)
+def _names_for(
+    subject: Subject, node: ast.Call, wanted: int, like: Sequence[str], place: Around
+) -> Iterator[tuple[str, float]]:
+    known = {**named_sizes(subject, node), **place.values}
     for text in like:
         if known.get(text) == wanted:
             yield text, 1.0
     for text, value in sorted(known.items(), key=lambda item: len(item[0])):
         if value == wanted and text not in like and text.replace(".", "").replace("_", "").isalnum():
             yield text, 0.55
+
+
+def _formulas(
+    subject: Subject,
+    given: ast.expr,
+    now: int,
+    wanted: int,
+    factors: Sequence[int],
+    whole: int | None,
+    place: Around,
+) -> list[tuple[str, float]]:
+    """Formulas for the size: those that the program speaks for, and one of the argument's own name.
+
+    The latter only where it cannot be the wrong one of several: where the size is a part of another that is known by a
+    name, the part is written by that name.
+    """
+    told = list(spoken_for(subject, place, wanted, whole))
+    if any(prior > 0.9 for _, prior in told):
+        return told
+    own = [(text, prior) for text, prior in _derived(subject, given, now, wanted, factors) if place.agrees(text)]
+    return [*told, *own]
 
 
 def _derived(

@@ -9,7 +9,7 @@ import pytest
 
 from dnnfix.detect.chains import Link, chains, disagreements, solutions
 from dnnfix.detect.crash import sizes
-from dnnfix.records import Component, Finding, Json, Site
+from dnnfix.records import Candidate, Component, Finding, Json, Site
 from dnnfix.registry import templates
 from dnnfix.source.arithmetic import number
 from dnnfix.source.edits import apply_edits
@@ -132,3 +132,128 @@ def test_the_size_of_a_batch_is_never_written_down(bench: Bench) -> None:
                     if edits:
                         found.append((finding, apply_edits(source, edits)))
     assert not [text for _, text in found if b"60" in text]
+
+
+UP = """\
+import torch
+import torch.nn as nn
+
+
+class Up(nn.Module):
+    def __init__(self, wide, narrow):
+        super().__init__()
+        self.up = nn.ConvTranspose2d(wide // 2, narrow, 2, stride=2)
+        self.conv = nn.Conv2d(wide, narrow, 3, padding=1)
+
+    def forward(self, x, skip):
+        return self.conv(torch.cat([skip, self.up(x)], dim=1))
+
+
+Up(64, 16)(torch.randn(1, 32, 4, 4), torch.randn(1, 32, 8, 8))
+"""
+
+JOINED = """\
+import torch
+from torch import nn
+
+
+class Joined(nn.Module):
+    def __init__(self, total, words, out=5):
+        super().__init__()
+        self.words = nn.Linear(in_features=7, out_features=words)
+        self.last = nn.Sequential(nn.Tanh(), nn.Linear(total, out))
+
+    def forward(self, x):
+        x, other = x.split([7, 12], dim=1)
+        return self.last(torch.hstack((self.words(x), other)))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = Joined(24, 12), Joined(24, 6, out=2)
+
+    def forward(self, x):
+        return self.a(x), self.b(x)
+
+
+Net()(torch.randn(3, 19))
+"""
+
+STACKED = """\
+import torch
+import torch.nn as nn
+
+
+class Stage(nn.Module):
+    def __init__(self, size, hidden):
+        super().__init__()
+        self.first = nn.Conv1d(size, hidden, 1)
+        self.gate = nn.Conv1d(size, size // 4, 1)
+        self.second = nn.Conv1d(size, size, 1)
+
+    def forward(self, x):
+        return self.second(torch.cat([self.first(x), x[:, : -(x.size(1) // 4)]], 1)) * self.gate(x).mean()
+
+
+nn.Sequential(Stage(8, 4), Stage(8, 4))(torch.randn(2, 8, 5))
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "right", "wrong"),
+    [
+        pytest.param(UP, "nn.ConvTranspose2d(wide // 2, wide // 2, 2", "narrow * 2", id="skip connection"),
+        pytest.param(JOINED, "nn.Linear(in_features=7, out_features=total // 2)", "words * 2", id="second of two"),
+        pytest.param(STACKED, "nn.Conv1d(size, size // 4, 1)\n        self.gate", "hidden // 2", id="written beside"),
+    ],
+)
+def test_a_part_is_written_by_the_name_of_the_whole(text: str, right: str, wrong: str, bench: Bench) -> None:
+    programs = proposed(text, bench)
+    assert any(right in program for program in programs)
+    assert not any(wrong in program for program in programs)
+
+
+SERIES = """\
+import torch
+import torch.nn as nn
+
+
+class Step(nn.Module):
+    def __init__(self, wide):
+        super().__init__()
+        self.fc = nn.Linear(wide, 4)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = Step(6), Step(8)
+
+    def forward(self, x):
+        return self.b(self.a(x))
+
+
+Net()(torch.zeros(2, 6))
+"""
+
+
+def test_a_formula_that_would_break_an_object_that_went_well_is_not_offered(bench: Bench) -> None:
+    assert not any("wide // 2" in program for program in proposed(SERIES, bench))
+
+
+def proposed(text: str, bench: Bench) -> list[str]:
+    """The programs that the layer-dimension templates propose for a program after its run."""
+    source = Source.from_bytes(text.encode(), "p.py")
+    subject = Subject(source, bench.run(text))
+    found: list[str] = []
+    for template in templates():
+        if template.code.startswith("DNF2"):
+            for finding in template().detect(subject):
+                for proposal in template().propose(finding, subject):
+                    if isinstance(proposal, Candidate):
+                        found.append(apply_edits(source, proposal.edits).decode())
+    return found
