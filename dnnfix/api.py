@@ -121,6 +121,7 @@ from dnnfix.records import (
 from dnnfix.source.arithmetic import number
 from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
+from dnnfix.source.tree import within
 from dnnfix.subject import Subject
 from dnnfix.synthesize.data import change_data, with_numpy, wrapped
 from dnnfix.synthesize.ends import EndChange, both_ends, short

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import gc
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from dnnfix.cli import options
@@ -101,7 +103,22 @@ def analyse(program: Program, patches: bool) -> FileReport:
     from dnnfix.cli.selectors import verify
 
     verify(program.settings)
-    return pipeline.check_file(program.raw, program.path, program.settings, patches)
+    with _collecting_at_the_end():
+        return pipeline.check_file(program.raw, program.path, program.settings, patches)
+
+
+@contextmanager
+def _collecting_at_the_end() -> Iterator[None]:
+    """Collect garbage once for a file, when its tree is dropped: it lives as a whole till then.
+
+    The collector would walk the growing tree again and again in vain, for a fifth of the time of a scan.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.collect(0)
 
 
 class _Pool:

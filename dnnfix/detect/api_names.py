@@ -85,6 +85,7 @@ class Uses:
     tables: tuple[Table, ...]
     hot: frozenset[str] = field(init=False)
     """Identifiers of the program that occur in a table."""
+    _targets: dict[str, Target | None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         words = self.source.words
@@ -200,6 +201,11 @@ class Uses:
 
     def target(self, written: str) -> Target | None:
         """What a name, given as the import wrote it, is called today; `None` where nothing changed."""
+        if written not in self._targets:
+            self._targets[written] = self._target(written)
+        return self._targets[written]
+
+    def _target(self, written: str) -> Target | None:
         if written in self.patched:
             return None
         if written.startswith(_KEPT_KERAS):

@@ -9,9 +9,12 @@ from dnnfix.network.facts import component_kind, is_loss
 from dnnfix.records import Call, Network, Site
 from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
+from dnnfix.source.tree import within
 from dnnfix.subject import Subject
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+_STATEMENTS = tuple(ast.stmt.__subclasses__())
 
 TENSOR_MAKERS = words("""torch.tensor torch.as_tensor torch.from_numpy torch.zeros torch.ones torch.full torch.empty torch.eye
     torch.arange torch.linspace torch.rand torch.randn torch.randint torch.randperm torch.zeros_like torch.ones_like
@@ -72,7 +75,7 @@ def _from_loader(source: Source, iterated: ast.expr) -> bool:
 
 
 def _names(target: ast.expr) -> set[str]:
-    return {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+    return {node.id for node in within(target, ast.Name)}
 
 
 def read_again(source: Source, statement: ast.stmt, expr: ast.expr) -> bool:
@@ -89,14 +92,13 @@ def next_use(
 
     At most one of them is there. With `rounds`, a loop that holds the statement is followed back to its start as well.
     """
-    written = _plain(expr)
     where: ast.AST = source.enclosing(statement, ast.FunctionDef, ast.AsyncFunctionDef) or source.tree
     blocks = _blocks(source, statement, where)
     after = [each for each in _statements(where) if each.lineno > (statement.end_lineno or 0)]
-    found = _first_use(source, after, written, blocks)
+    found = _first_use(source, after, expr, blocks)
     loop = source.enclosing(statement, ast.For, ast.While) if rounds and found[0] is None else None
-    while loop is not None and loop in list(ast.walk(where)):
-        again = _first_use(source, list(_statements(loop)), written, blocks)
+    while loop is not None and where in _blocks(source, loop, where):
+        again = _first_use(source, list(_statements(loop)), expr, blocks)
         if again[0] is not None and again[0] is not statement:
             return again
         loop = source.enclosing(loop, ast.For, ast.While)
@@ -104,10 +106,10 @@ def next_use(
 
 
 def _first_use(
-    source: Source, statements: list[ast.stmt], written: str, blocks: list[ast.AST]
+    source: Source, statements: list[ast.stmt], expr: ast.expr, blocks: list[ast.AST]
 ) -> tuple[ast.stmt | None, ast.stmt | None]:
     for each in statements:
-        mentioned = _mentions(each, written)
+        mentioned = _mentions(each, expr)
         if mentioned:
             return each, None
         if mentioned is False and _surely_runs(source, each, blocks):
@@ -138,30 +140,38 @@ def _blocks(source: Source, statement: ast.stmt, where: ast.AST) -> list[ast.AST
 
 def _statements(where: ast.AST) -> Iterator[ast.stmt]:
     """The statements under a node in source order; each stands for itself, without the bodies it has."""
-    found = [node for node in ast.walk(where) if isinstance(node, ast.stmt) and node is not where]
-    yield from sorted(found, key=lambda node: (node.lineno, node.col_offset))
+    yield from (node for node in within(where, *_STATEMENTS) if node is not where)
 
 
-def _mentions(node: ast.AST, written: str) -> bool | None:
+def _mentions(node: ast.stmt, expr: ast.expr) -> bool | None:
     """Whether a statement reads the thing (`True`), only gives it another value (`False`), or neither (`None`)."""
     found: bool | None = None
     for part in _own_parts(node):
-        if isinstance(part, ast.Name | ast.Attribute | ast.Subscript) and _plain(part) == written:
+        if isinstance(part, ast.Name | ast.Attribute | ast.Subscript) and _same(part, expr):
             if isinstance(part.ctx, ast.Load) or isinstance(node, ast.AugAssign):
                 return True
             found = False
     return found
 
 
-def _own_parts(node: ast.AST) -> Iterator[ast.AST]:
-    yield node
+def _own_parts(node: ast.AST) -> Iterator[ast.expr]:
+    """What a statement itself names, without the statements of its bodies."""
     for child in ast.iter_child_nodes(node):
-        if not (isinstance(node, ast.stmt) and isinstance(child, ast.stmt)):
+        if isinstance(child, ast.expr):
+            yield from within(child, ast.Name, ast.Attribute, ast.Subscript)
+        elif not isinstance(child, ast.stmt):
             yield from _own_parts(child)
 
 
-def _plain(expr: ast.AST) -> str:
-    return ast.dump(expr).replace("ctx=Store()", "ctx=Load()").replace("ctx=Del()", "ctx=Load()")
+def _same(one: ast.expr, other: ast.expr) -> bool:
+    """Whether two expressions name the same place, whether they read it or give it a value."""
+    if isinstance(one, ast.Name):
+        return isinstance(other, ast.Name) and one.id == other.id
+    if isinstance(one, ast.Attribute):
+        return isinstance(other, ast.Attribute) and one.attr == other.attr and _same(one.value, other.value)
+    if isinstance(one, ast.Subscript):
+        return isinstance(other, ast.Subscript) and _same(one.value, other.value) and _same(one.slice, other.slice)
+    return ast.dump(one) == ast.dump(other)
 
 
 @once
@@ -193,8 +203,8 @@ def run_by(source: Source, owner: ast.ClassDef, entry: str) -> tuple[Function, .
         if name in found or name not in methods or name == "__init__":
             continue
         found[name] = methods[name]
-        for node in ast.walk(methods[name]):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _is_self(node.func.value):
+        for node in within(methods[name], ast.Call):
+            if isinstance(node.func, ast.Attribute) and _is_self(node.func.value):
                 waiting.append(node.func.attr)
     return tuple(found.values())
 
@@ -222,7 +232,7 @@ def last_of_setup(constructor: Function) -> ast.stmt | None:
 
 def attributes_of(owner: ast.ClassDef) -> frozenset[str]:
     """Every attribute of `self` that a class names, and its methods."""
-    named = {node.attr for node in ast.walk(owner) if isinstance(node, ast.Attribute) and _is_self(node.value)}
+    named = {node.attr for node in within(owner, ast.Attribute) if _is_self(node.value)}
     return frozenset(named | {node.name for node in owner.body if isinstance(node, ast.FunctionDef)})
 
 
@@ -230,7 +240,7 @@ def bound_in(function: Function) -> frozenset[str]:
     """The names that a function binds: its parameters and what it assigns, loops over or catches."""
     arguments = function.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
-    stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    stored = {node.id for node in within(function, ast.Name) if isinstance(node.ctx, ast.Store)}
     return frozenset(stored | {each.arg for each in every if each is not None})
 
 

@@ -31,6 +31,8 @@ class Resolver:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._roots: dict[tuple[Scope, str], tuple[str, ...]] = {}
+        self._named: dict[ast.expr, tuple[str | None, str | None]] = {}
+        """What an expression refers to: as written, and the canonical name."""
 
     @cached_property
     def index(self) -> Index:
@@ -72,13 +74,11 @@ class Resolver:
 
     def qualified(self, expr: ast.expr) -> str | None:
         """The canonical name of what `expr` refers to; `None` when unknown or when bindings disagree."""
-        found = {names.canonical(name) for name in self._written(expr, self._scope_for(expr), _DEPTH)}
-        return found.pop() if len(found) == 1 else None
+        return self._name(expr, None)[1]
 
     def written(self, expr: ast.expr) -> str | None:
         """The name of what `expr` refers to, resolved through imports but as its author wrote the import."""
-        found = set(self._written(expr, self._scope_for(expr), _DEPTH))
-        return found.pop() if len(found) == 1 else None
+        return self._name(expr, None)[0]
 
     def bindings(self, expr: ast.expr, at: ast.AST | None = None) -> tuple[ast.expr, ...]:
         """The values that `expr`, a name or `self.attribute`, is bound to; empty when one of them is unknown."""
@@ -137,7 +137,10 @@ class Resolver:
     def _scope_for(self, expr: ast.expr) -> Scope:
         """The scope in which the name at the root of `expr` is looked up."""
         root, _ = _chain(expr)
-        if root is None or root.id not in self.index.local_names and root.id not in self._self_names:
+        return self._scope_at(root) if root is not None else self.index.module
+
+    def _scope_at(self, root: ast.Name) -> Scope:
+        if root.id not in self.index.local_names and root.id not in self._self_names:
             return self.index.module
         return self.scope_of(root)
 
@@ -193,20 +196,33 @@ class Resolver:
     def _calls_by_name(self) -> dict[str, list[ast.Call]]:
         by_name: defaultdict[str, list[ast.Call]] = defaultdict(list)
         for scope, call in self._calls_in_scope:
-            candidates = self._written(call.func, scope, _DEPTH)
-            if candidates:
-                found = {names.canonical(name) for name in candidates}
-                if len(found) == 1:
-                    by_name[found.pop()].append(call)
+            _, name = self._name(call.func, scope)
+            if name is not None:
+                by_name[name].append(call)
         for calls in by_name.values():
             calls.sort(key=position)
         return by_name
 
-    def _written(self, expr: ast.expr, scope: Scope, depth: int) -> tuple[str, ...]:
-        """The names that `expr` may refer to, one for each binding; empty when one of them is unknown."""
+    def _name(self, expr: ast.expr, scope: Scope | None) -> tuple[str | None, str | None]:
+        known = self._named.get(expr)
+        if known is None:
+            written = set(self._written(expr, scope, _DEPTH))
+            canonical = {names.canonical(name) for name in written}
+            known = self._named[expr] = (
+                written.pop() if len(written) == 1 else None,
+                canonical.pop() if len(canonical) == 1 else None,
+            )
+        return known
+
+    def _written(self, expr: ast.expr, scope: Scope | None, depth: int) -> tuple[str, ...]:
+        """The names that `expr` may refer to, one for each binding; empty when one of them is unknown.
+
+        `scope` is the one that `expr` is evaluated in, where the caller knows it.
+        """
         root, attributes = _chain(expr)
         if root is None:
             return ()
+        scope = scope or self._scope_at(root)
         if attributes and root.id == scope.self_name:
             values = self._values(_base_attribute(expr), scope)
             return _with(self._of_values(values, scope, depth), attributes[1:]) if values else ()
@@ -230,7 +246,7 @@ class Resolver:
                 continue
             if depth <= 0 or not isinstance(value, (ast.Name, ast.Attribute)):
                 return ()
-            meant = self._written(value, self._scope_for(value), depth - 1)
+            meant = self._written(value, None, depth - 1)
             if not meant:
                 return ()
             found.update(dict.fromkeys(meant))
@@ -259,10 +275,8 @@ class Resolver:
     def _keras_by_attribute(self, imported: frozenset[str]) -> frozenset[str]:
         if "tensorflow" not in imported or "keras" in imported:
             return frozenset()
-        for node in ast.walk(self._tree.module):
-            if isinstance(node, ast.Attribute) and node.attr == "keras":
-                return frozenset(["keras"])
-        return frozenset()
+        used = any(node.attr == "keras" for node in self._tree.nodes(ast.Attribute))
+        return frozenset(["keras"]) if used else frozenset()
 
 
 def _framework(name: str) -> tuple[str, ...]:

@@ -233,6 +233,29 @@ class Tree:
                             pending.append(value)
 
 
+def within(root: ast.AST, *kinds: type[Node]) -> list[Node]:
+    """The nodes of exactly these types in the tree below `root`, itself included, in the order of the source.
+
+    Several times as fast as `ast.walk`, which a scan feels. Operators and contexts, which have no place, are left out.
+    """
+    fields, wanted = _FIELDS, frozenset(kinds)
+    found: list[ast.AST] = []
+    pending: list[ast.AST] = [root]
+    while pending:
+        node = pending.pop()
+        kind = node.__class__
+        if kind in wanted:
+            found.append(node)
+        for field in fields[kind]:
+            value = getattr(node, field)
+            if value.__class__ is list:
+                pending.extend(value)
+            elif value is not None:
+                pending.append(value)
+    found.sort(key=position)
+    return found  # type: ignore[return-value]
+
+
 def first_line(statement: ast.stmt) -> int:
     """The line on which a statement begins, its decorators included."""
     decorators = getattr(statement, "decorator_list", None)

@@ -37,6 +37,7 @@ from dnnfix.api import (
     signature,
     spell,
     torch_modules,
+    within,
 )
 
 PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
@@ -289,7 +290,7 @@ def _made_in(subject: Subject, owner: ast.ClassDef, entry: str) -> Iterator[ast.
         if function.name in set_up or (function.name != entry and function.decorator_list):
             # A decorator may keep what a method made, as a cache does.
             continue
-        calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+        calls = within(function, ast.Call)
         for call in sorted(calls, key=lambda each: (each.lineno, each.col_offset, -(each.end_col_offset or 0))):
             if _has_weights(subject, call) and not _kept(subject, call) and not _within_another(subject, call):
                 yield call
@@ -299,7 +300,7 @@ def _called_in_init(subject: Subject, owner: ast.ClassDef) -> set[str]:
     constructor = method(owner, "__init__")
     if constructor is None:
         return set()
-    own = {node.attr for node in ast.walk(constructor) if isinstance(node, ast.Attribute)}
+    own = {node.attr for node in within(constructor, ast.Attribute)}
     return {each.name for name in own for each in run_by(subject.source, owner, name)}
 
 
@@ -324,8 +325,8 @@ def _weighted_classes(source: Source) -> tuple[ast.ClassDef, ...]:
     found = []
     for owner in (*torch_modules(source), *keras_modules(source)):
         constructor = method(owner, "__init__")
-        inside = ast.walk(constructor) if constructor is not None else iter(())
-        names = (source.qualified(node.func) for node in inside if isinstance(node, ast.Call))
+        inside = within(constructor, ast.Call) if constructor is not None else []
+        names = (source.qualified(node.func) for node in inside)
         if any(name is not None and _makes_weights(name) for name in names):
             found.append(owner)
     return tuple(found)

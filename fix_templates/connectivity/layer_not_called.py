@@ -238,7 +238,7 @@ def _makes_layer(subject: Subject, call: ast.Call) -> bool:
 def _takes_tensor(subject: Subject, call: ast.Call) -> bool:
     """Whether a constructor of a layer that takes hardly any setting is given a tensor as its only one."""
     name = subject.source.qualified(call.func) or ""
-    if len(call.args) != 1 or component_kind(name) != "layer" or isinstance(subject.source.parent(call), ast.Starred):
+    if len(call.args) != 1 or component_kind(name) != "layer":
         return False
     facts = layer_facts(name)
     if name not in ACTIVATION_FORMS and (facts is None or facts.kind not in BARE_KINDS):
@@ -246,7 +246,7 @@ def _takes_tensor(subject: Subject, call: ast.Call) -> bool:
     if name in ("keras.layers.Activation", "keras.layers.Reshape", "keras.layers.Permute", "keras.layers.RepeatVector"):
         return False
     parent = subject.source.parent(call)
-    if isinstance(parent, ast.Call) and parent.func is call:
+    if isinstance(parent, ast.Starred) or (isinstance(parent, ast.Call) and parent.func is call):
         return False
     return _is_tensor(subject, call.args[0], call)
 

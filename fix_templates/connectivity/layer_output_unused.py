@@ -23,6 +23,7 @@ from dnnfix.api import (
     keras_modules,
     next_use,
     torch_modules,
+    within,
 )
 
 
@@ -246,7 +247,8 @@ def _layer_calls(subject: Subject) -> list[ast.Assign | ast.Return]:
         if not isinstance(call, ast.Call) or _first(call) is None:
             continue
         made = call.func if isinstance(call.func, ast.Call) else None
-        if made is None and isinstance(call.func, ast.Attribute) and source.enclosing(call, ast.ClassDef) in owners:
+        by_attribute = owners and made is None and isinstance(call.func, ast.Attribute)
+        if by_attribute and source.enclosing(call, ast.ClassDef) in owners:
             made = source.constructor(call.func)
         name = source.qualified(made.func) if made is not None else None
         known = name is not None and component_kind(name) == "layer"
@@ -273,18 +275,15 @@ def _together(subject: Subject, one: ast.stmt, other: ast.stmt) -> bool:
 def _leaves(subject: Subject, statement: ast.stmt, name: str) -> bool:
     """Whether the name may be read elsewhere: a global that a function reads, a nested function, `locals()`."""
     where = subject.source.enclosing(statement, ast.FunctionDef) or subject.source.tree
-    for node in ast.walk(where):
-        if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
-            return True
-        inner = ast.walk(node) if isinstance(node, (ast.FunctionDef, ast.Lambda)) and node is not where else ()
-        if any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in inner):
-            return True
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in ("locals", "globals", "eval")
-        ):
-            return True
+    declared: list[ast.Global | ast.Nonlocal] = [*within(where, ast.Global), *within(where, ast.Nonlocal)]
+    if any(name in node.names for node in declared):
+        return True
+    inner = (node for node in within(where, ast.FunctionDef, ast.Lambda) if node is not where)
+    if any(n.id == name and isinstance(n.ctx, ast.Load) for node in inner for n in within(node, ast.Name)):
+        return True
+    called = (call.func for call in within(where, ast.Call))
+    if any(isinstance(func, ast.Name) and func.id in ("locals", "globals", "eval") for func in called):
+        return True
     at_top = subject.source.parent(statement) is subject.source.tree
     return at_top and not _has_reader(subject, statement)
 
@@ -297,6 +296,6 @@ def _has_reader(subject: Subject, statement: ast.stmt) -> bool:
 
 def _returns(subject: Subject, statement: ast.stmt) -> Iterator[ast.Name]:
     where = subject.source.enclosing(statement, ast.FunctionDef)
-    for node in ast.walk(where) if where is not None else ():
-        if isinstance(node, ast.Return) and isinstance(node.value, ast.Name) and node.lineno > statement.lineno:
+    for node in within(where, ast.Return) if where is not None else ():
+        if isinstance(node.value, ast.Name) and node.lineno > statement.lineno:
             yield node.value

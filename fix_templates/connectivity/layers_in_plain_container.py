@@ -20,6 +20,7 @@ from dnnfix.api import (
     component_kind,
     layer_facts,
     spell,
+    within,
 )
 
 REGISTERING = frozenset({"add_module", "register_module", "setattr", "add_param_group"})
@@ -50,7 +51,7 @@ class LayersInPlainContainer(FixTemplate):
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         for owner in _modules(subject):
-            names = {_called(call) for call in ast.walk(owner) if isinstance(call, ast.Call)}
+            names = {_called(call) for call in within(owner, ast.Call)}
             for attribute, value in _assigned(owner):
                 layers, container = _layers(subject, owner, attribute, value)
                 if not layers or _registered(owner, attribute, names):
@@ -255,8 +256,8 @@ def _modules(subject: Subject) -> Iterator[ast.ClassDef]:
 
 
 def _assigned(owner: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
-    for node in ast.walk(owner):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+    for node in within(owner, ast.Assign):
+        if len(node.targets) == 1:
             target = node.targets[0]
             if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
                 yield target.attr, node.value
@@ -278,12 +279,8 @@ def _layers(subject: Subject, owner: ast.ClassDef, attribute: str, value: ast.ex
 
 
 def _appended(owner: ast.ClassDef, attribute: str) -> Iterator[ast.expr]:
-    for node in ast.walk(owner):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr in ("append", "insert")
-        ):
+    for node in within(owner, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "insert"):
             place = node.func.value
             if isinstance(place, ast.Attribute) and place.attr == attribute and node.args:
                 yield node.args[-1]
@@ -309,8 +306,8 @@ def _registered(owner: ast.ClassDef, attribute: str, called: set[str]) -> bool:
     """Whether the class makes the layers known by another way, or hands the container on."""
     if called & REGISTERING:
         return True
-    for node in ast.walk(owner):
-        if isinstance(node, ast.Call) and _called(node) in CONTAINERS:
+    for node in within(owner, ast.Call):
+        if _called(node) in CONTAINERS:
             for given in node.args:
                 inner = given.value if isinstance(given, ast.Starred) else given
                 if isinstance(inner, ast.Attribute) and inner.attr == attribute:

@@ -23,6 +23,7 @@ from dnnfix.api import (
     Wrap,
     spell,
     torch_modules,
+    within,
 )
 
 VARIABLE = "torch.autograd.Variable"
@@ -186,8 +187,8 @@ class Net(nn.Module):
 
 
 def _attributes(owner: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
-    for node in ast.walk(owner):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
+    for node in within(owner, ast.Assign):
+        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
             target = node.targets[0]
             if isinstance(target.value, ast.Name) and target.value.id == "self":
                 yield target.attr, node.value

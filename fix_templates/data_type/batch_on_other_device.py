@@ -316,8 +316,8 @@ def _unmoved(subject: Subject) -> Iterator[Unmoved]:
     moved = _moved_models(subject)
     if not moved or _moves_within(subject):
         return
-    for loop in ast.walk(subject.source.tree):
-        if isinstance(loop, ast.For) and not loop.orelse:
+    for loop in subject.source.nodes(ast.For):
+        if not loop.orelse:
             found = _in_loop(subject, loop, moved)
             if found is not None:
                 yield found

@@ -170,14 +170,11 @@ _SAME = frozenset({"torch.Tensor.data", "torch.Tensor.detach", "torch.Tensor.cpu
 
 
 def _wrong(subject: Subject) -> Iterator[tuple[Site, Call]]:
+    uses = [use for use in loss_uses(subject) if use.facts.task is Task.CLASSES and use.rank in (2, None)]
+    if not uses:
+        return
     network = subject.network
-    scores = {
-        maker.id
-        for use in loss_uses(subject)
-        if use.facts.task is Task.CLASSES and use.rank in (2, None)
-        for maker in [network.producer(use.prediction)]
-        if maker is not None
-    }
+    scores = {maker.id for use in uses for maker in [network.producer(use.prediction)] if maker is not None}
     makers = {place for each in scores for call in [network.call(each)] if call is not None for place in [_place(call)]}
     for call in network.calls:
         if call.name not in _CHOOSING or call.args.get("dim") != 0 or not call.inputs or call.site is None:

@@ -220,13 +220,12 @@ _TASKS = frozenset({Task.CLASSES, Task.LABELS})
 
 
 def _swapped(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
-    network = subject.network
     for use in loss_uses(subject):
         if use.facts.task not in _TASKS or use.target is None or use.call.site is None or use.call.site.path:
             continue
         if not isinstance(subject.node(use.call.site), ast.Call) or use.call.site == use.call.made_at:
             continue
-        if _from_layer(network, use.target) and _is_data(network, use.prediction):
+        if _from_layer(subject.network, use.target) and _is_data(subject.network, use.prediction):
             yield use.call.site, use
 
 

@@ -52,6 +52,8 @@ class UnguardedLogarithm(FixTemplate):
     triggers = ("log", "log2", "log10")
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
+        if subject.trace is None and not _may_show(subject):
+            return
         observed = {call.site for call, spoilt in edge_calls(subject, LOGARITHMS) if spoilt}
         steps = subject.trace.steps if subject.trace is not None else ()
         told: set[Site] = set()
@@ -223,6 +225,9 @@ loss.backward()
 
 
 LOGARITHMS = frozenset({"log", "log2", "log10"})
+_PROBABILITIES = frozenset(
+    {"softmax", "Softmax", "softmin", "Softmin", "sigmoid", "Sigmoid", "hard_sigmoid", "Hardsigmoid"}
+)
 _HOMES = frozenset({"torch", "torch.Tensor", "tensorflow", "tensorflow.math", "keras.ops", "keras.backend"})
 
 
@@ -246,6 +251,11 @@ def _written_around(subject: Subject, call: Call, maker: Call) -> bool:
     if inner is None or inner is not subject.call_node(maker):
         return False
     return call.phase != "eval" and call.inputs[0].requires_grad is not False and _trains(subject)
+
+
+def _may_show(subject: Subject) -> bool:
+    """Whether the source has the words of what it can show, which spares most files of a scan their network."""
+    return _trains(subject) and not subject.source.words.isdisjoint(_PROBABILITIES)
 
 
 def _trains(subject: Subject) -> bool:

@@ -45,6 +45,7 @@ class SeparateKernelSizes(ApiChange):
 
     code = "DNF505"
     name = "separate-kernel-sizes"
+    triggers = (*SIZES, *(f"{leaf}{rank}D" for leaf in OLD_LEAVES for rank in (1, 2, 3)))
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """Convolutions whose kernel is given in pieces."""
