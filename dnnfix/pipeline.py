@@ -70,7 +70,8 @@ def check_file(raw: bytes, path: str, settings: Settings, patches: bool = True) 
         drafts.extend(own)
         results.append(FindingResult(finding, FindingOutcome.DECLINED, NOT_RUN, tuple(patch.id for patch in own)))
     results.extend(sorted_out.unused)
-    return FileReport(path, tuple(results), tuple(drafts), unchecked=(NOT_RUN, *detection.failures))
+    unchecked = (NOT_RUN, *_misread(source), *detection.failures)
+    return FileReport(path, tuple(results), tuple(drafts), unchecked=unchecked)
 
 
 def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) -> FileReport:
@@ -95,9 +96,10 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
             findings=(*outcome.results, *_unexplained(trace, outcome)),
             patches=patches,
             runs=tuple(laboratory.records),
-            unchecked=_unchecked(trace, outcome, failures),
+            unchecked=(*_misread(source), *_unchecked(source, trace, outcome, failures)),
             sandbox=runner.tier.value,
             notes=trace.notes,
+            unrun=_unrun(trace),
         )
 
 
@@ -193,7 +195,26 @@ def _after_cut(trace: Trace) -> bool:
     return trace.crash is not None and bool(trace.cut) and bool(trace.steps)
 
 
-def _unchecked(trace: Trace, outcome: Repair, failures: list[str]) -> tuple[str, ...]:
+def _unrun(trace: Trace) -> bool:
+    """Whether the run ended before the program showed anything, for a reason that lies outside of it."""
+    told = trace.outcome.says_something and trace.outcome is not RunOutcome.EXITED
+    return not told and not trace.steps
+
+
+def _misread(source: Source) -> tuple[str, ...]:
+    """Where the analysed text is not the file's: what Python itself makes of the file was not checked there."""
+    return tuple(f"the file as it stands: {note}" for note in source.recoveries)
+
+
+def _line(source: Source, site: Site) -> str:
+    """A line as the reader of the program counts it."""
+    if site.path:
+        return f"line {site.line} of {site.path}"
+    cell, line = source.locate(site.line)
+    return f"line {line}" if cell is None else f"line {line} of cell {cell}"
+
+
+def _unchecked(source: Source, trace: Trace, outcome: Repair, failures: list[str]) -> tuple[str, ...]:
     """What was not checked, and why; never empty, since no run shows everything."""
     from dnnfix.run.advice import ending
 
@@ -203,13 +224,13 @@ def _unchecked(trace: Trace, outcome: Repair, failures: list[str]) -> tuple[str,
     if trace.outcome is RunOutcome.EXITED:
         said.append(f"what comes after the program's own end: {ending(trace)}")
     if trace.crash is not None and _after_cut(trace):
-        place = f" at line {trace.crash.site.line}" if trace.crash.site else ""
+        place = f" at {_line(source, trace.crash.site)}" if trace.crash.site else ""
         said.append(
             f"the end of the program: it stopped{place} with {trace.crash.kind} after its loops were cut to the budget, "
             "which may be the cut's doing"
         )
     for site in trace.cut:
-        said.append(f"the loop at line {site.line} beyond {len(trace.steps)} optimizer steps")
+        said.append(f"the loop at {_line(source, site)} beyond {len(trace.steps)} optimizer steps")
     if trace.outcome.says_something and not trace.steps:
         said.append("training: no optimizer step was taken")
     said.extend(outcome.unchecked)

@@ -71,7 +71,10 @@ class Output:
         self.console.problem(error)
 
     def finish(self, passed_over: int = 0, exit_zero: bool = False, repaired: Iterable[str] = ()) -> int:
-        """Write what is left and return the exit code. `repaired` are ids (path::finding) that no longer count."""
+        """Write what is left and return the exit code. `repaired` are ids (path::finding) that no longer count.
+
+        Where nothing was found and a program could not be run, that is an error: silence would read as "no problem".
+        """
         noun = f"{passed_over} Python file{'' if passed_over == 1 else 's'}: {UNNAMED}"
         report = Report(tuple(self._files), tuple(self._errors), (noun,) if passed_over else ())
         self._write(lambda: self._closing(report))
@@ -81,7 +84,9 @@ class Output:
         left = any(f"{file.path}::{result.finding.id}" not in gone for file, result in report.findings())
         if self._errors:
             return ERROR
-        return FOUND if left and not exit_zero else CLEAN
+        if left:
+            return CLEAN if exit_zero else FOUND
+        return ERROR if any(file.unrun for file in report.files) else CLEAN
 
     @property
     def _palette(self) -> Palette:
@@ -109,6 +114,9 @@ class Output:
             from dnnfix.emit.text import summary
 
             return summary(report, self._palette, self.static)
+        from dnnfix.emit.text import summary  # a diff holds no words, so they go beside it
+
+        self.console.remark(summary(report, static=self.static).rstrip("\n"))
         return ""
 
     def _diff(self, report: FileReport, raw: bytes) -> str:

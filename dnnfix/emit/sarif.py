@@ -50,9 +50,10 @@ def log(report: Report, views: Mapping[str, View], rules: Iterable[Rule]) -> dic
     notes += [_notification("error", error) for error in report.errors]
     if total > MAX_RESULTS:
         notes.append(_notification("warning", f"{total - MAX_RESULTS} more results than the {MAX_RESULTS} shown"))
+    done = not report.errors and not any(file.unrun for file in report.files)
     run: dict[str, Json] = {
         "tool": {"driver": _driver(known)},
-        "invocations": [{"executionSuccessful": not report.errors, "toolExecutionNotifications": notes}],
+        "invocations": [{"executionSuccessful": done, "toolExecutionNotifications": notes}],
         "columnKind": "unicodeCodePoints",
         "results": results,
     }

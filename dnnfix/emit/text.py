@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from dnnfix.emit.contract import unchecked
+from dnnfix.emit.contract import sandbox, unchecked
 from dnnfix.emit.view import View, place, printable
 from dnnfix.records import (
     FileReport,
@@ -76,6 +76,11 @@ def summary(report: Report, palette: Palette = PLAIN, static: bool = False) -> s
         line = "Nothing was checked."
     if report.errors:
         line += f" {palette.red}{_count(len(report.errors), 'input')} could not be analysed.{palette.off}"
+    unrun = sum(file.unrun for file in report.files)
+    if unrun:
+        line += f" {palette.red}{_count(unrun, 'program')} could not be run.{palette.off}"
+    if (tier := sandbox(report)) is not None:
+        line += f" Sandbox: {tier}."
     if not report.files:
         return f"{line}\n"
     missing = unchecked(replace(report, errors=()))

@@ -135,6 +135,8 @@ class FileReport:
     unchecked: tuple[str, ...] = ()
     sandbox: str = "none"
     notes: tuple[str, ...] = ()
+    unrun: bool = False
+    """Whether the program was to be run, and the run ended before it told anything: no data, no package, its own exit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,3 +222,10 @@ def test_templates(call: Call) -> None:
 def test_verify_needs_a_certificate(call: Call, folder: Path) -> None:
     said = call("verify", "nowhere.json")
     assert said.code == 2 and "nowhere.json" in said.err and "internal error" not in said.err
+
+
+def test_what_was_read_otherwise_than_it_stands_is_told(call: Call, folder: Path) -> None:
+    (folder / "a.py").write_text("import torch\nx = torch.ones(3)\ny = = 3\nprint（x）\n")
+    said = call("check", "a.py", "--no-cache")
+    assert said.code == 0 and "the file as it stands: lines that are not Python were left out (lines 3)" in said.out
+    assert "full-width punctuation" in said.out

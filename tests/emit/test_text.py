@@ -116,3 +116,9 @@ def test_drafts_count_only_when_asked_for(repaired: FileReport) -> None:
     file = replace(repaired, patches=(safe(repaired.patches[2]),))
     assert chosen(file, unsafe=True) == ()
     assert [patch.id for patch in chosen(file, unsafe=False, drafts=True)] == ["patch-3"]
+
+
+def test_what_could_not_be_run_and_where_the_rest_was_run_is_said(report: Report) -> None:
+    text = summary(replace(report, files=(replace(report.files[0], unrun=True), *report.files[1:])))
+    assert "1 program could not be run. Sandbox: bubblewrap.\n" in text
+    assert "Sandbox" not in summary(Report((FileReport("a.py"),)))

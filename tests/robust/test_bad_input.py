@@ -157,3 +157,13 @@ def test_modules_of_the_working_folder_are_not_taken_for_those_of_dnnfix(folder:
         said = dnnfix(command, "a.py", folder=folder)
         assert said.code in (0, 1) and not said.err, said.err
     assert not (folder / "escaped").exists()
+
+
+def test_a_program_that_cannot_be_run_is_no_clean_bill(folder: Path) -> None:
+    (folder / "a.py").write_text("import torch\n\nrows = open('train.csv').read()\n")
+    said = dnnfix("suggest", "a.py", "--isolated", folder=folder)
+    assert said.code == 2 and "1 program could not be run." in said.text and "needs-data (train.csv)" in said.text
+    (folder / "b.py").write_text("import torch\n\nx = torch.ones(2)\nx.cuda(async=True)\nopen('train.csv')\n")
+    said = dnnfix("suggest", "b.py", "--isolated", "--output-format", "diff", folder=folder)
+    assert said.code == 1 and not said.out, "what was found counts more"
+    assert "Found 1 problem in 1 file" in said.err and "1 program could not be run." in said.err
