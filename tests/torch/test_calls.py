@@ -280,3 +280,65 @@ def test_modules_that_run_in_other_threads_are_left_alone(observe: Observe) -> N
         """
     )
     assert len(seen.calls("torch.nn.Linear")) == 1
+
+
+def test_layers_and_losses_whose_forward_is_called(observe: Observe) -> None:
+    seen = observe(
+        """
+        import torch
+        model = torch.nn.Sequential()
+        model.add_module("linear", torch.nn.Linear(6, 3))
+        model.add_module("softmax", torch.nn.Softmax(dim=1))
+        criterion = torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(4):
+            optimizer.zero_grad()
+            output = model.forward(torch.rand(5, 6))
+            loss = criterion.forward(output, torch.tensor([0, 1, 2, 0, 1]))
+            loss.backward()
+            optimizer.step()
+        """
+    )
+    assert seen.names(step=0) == ["torch.nn.Linear", "torch.nn.Softmax", "torch.nn.CrossEntropyLoss"]
+    loss = seen.call("torch.nn.CrossEntropyLoss")
+    assert seen.text(loss["site"]).startswith("criterion.forward(output")
+    assert seen.producer(loss["inputs"][0]) == "torch.nn.Softmax" and loss["inputs"][0]["high"] <= 1
+    assert [e["name"] for e in seen.of("loop")][:4] == ["zero_grad", "forward", "backward", "step"]
+    assert all(p["optimized"] for p in seen.parameters.values())
+    assert seen.component("torch.nn.CrossEntropyLoss")["called"] >= 2
+
+
+def test_a_layer_within_a_model_whose_forward_is_called_is_counted_once(observe: Observe) -> None:
+    seen = observe(
+        """
+        import torch
+        from torch import nn
+        class Wide(nn.Linear):
+            def forward(self, x):
+                return super().forward(x) * 2
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b, self.rnn = Wide(2, 3), nn.Linear(3, 4), nn.LSTM(4, 5)
+            def forward(self, x):
+                x, _ = self.rnn.forward(self.b.forward(self.a(x)))
+                return x
+        Net()(torch.ones(7, 2, 2)).sum().backward()
+        """
+    )
+    assert seen.outcome == "finished", seen.printed
+    layers = [c["name"] for c in seen.calls() if c["component"] is not None]
+    assert layers.count("torch.nn.Linear") == 1 and layers.count("torch.nn.LSTM") == 1
+    assert seen.call("torch.nn.Linear")["path"] == "b"
+
+
+def test_a_crash_in_a_forward_that_is_called_names_the_layer(observe: Observe) -> None:
+    seen = observe(
+        """
+        import torch
+        layer = torch.nn.Conv2d(3, 4, 3)
+        layer.forward(torch.rand(2, 1, 8, 8))
+        """
+    )
+    assert seen.crash["call"]["name"] == "torch.nn.Conv2d"
+    assert seen.text(seen.crash["call"]["site"]) == "layer.forward(torch.rand(2, 1, 8, 8))"

@@ -54,7 +54,7 @@ class _Module:
 class Recorder:
     """Turns calls into `call` events; `on` says whether it listens at all."""
 
-    def __init__(self, components: Components) -> None:
+    def __init__(self, components: Components, program: str = "") -> None:
         self.components = components
         self.ledger = Ledger()
         self.on = False
@@ -72,7 +72,7 @@ class Recorder:
         self._calls = 0
         self._limit = _MOST_CALLS
         self._running: Tuple[int, int, int] = (0, 0, 0)
-        self._watch = Watch(self)
+        self._watch = Watch(self, program)
 
     def start(self, extra: Optional[int] = None) -> None:
         """Listen; at most `extra` further calls where it is given."""
@@ -129,6 +129,10 @@ class Recorder:
                 state.call = self._module_call(module, args, kwargs, loss)
             self._stack.append(state)
             return state
+
+    def is_running(self, module: Any) -> bool:
+        """Whether a call of the module is under way, so that its `forward` is a part of that call."""
+        return any(state.module is module for state in self._stack)
 
     def _within_running(self, module: Any) -> bool:
         """Whether a method of a model is running that torch knows nothing of, as in `model.forward(x)`.

@@ -58,7 +58,7 @@ class Hooks:
         record = int(job.get("record_steps", 2))
         self._patches = Patches()
         self._components = Components()
-        self._recorder = Recorder(self._components)
+        self._recorder = Recorder(self._components, str(job.get("program", "")))
         self._loop = Loop(self._recorder)
         self._targets = Targets()
         self._steps = Steps(self._recorder, self._components, self._loop, self._targets, record)

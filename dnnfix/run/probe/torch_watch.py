@@ -3,6 +3,10 @@
 `nn.Module.__call__` is wrapped for modules, a `TorchFunctionMode` sees functions, methods, operators and properties of
 tensors, and a few functions that torch does not report there are wrapped by name. All of it is taken away once the
 recorded steps are over, so that it costs nothing then.
+
+`layer.forward(x)` passes `__call__` by. Where the program's text has such a call, the `forward` of every library module
+is wrapped too, and one that user code calls itself counts as a call of the module. Programs that turn modules into
+TorchScript are left alone, since that reads the `forward` of the classes.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import os
 import sys
 import threading
 from types import FrameType
-from typing import Any, Optional
+from typing import Any, Iterator, Optional, Tuple
 
 import torch as _torch
 
@@ -41,15 +45,18 @@ _WRAPPED = (
 class Watch:
     """The watchers of one recorder, which has `on`, `enter`, `leave`, `before`, `after` and `fail`."""
 
-    def __init__(self, recorder: Any) -> None:
+    def __init__(self, recorder: Any, program: str = "") -> None:
         self._recorder = recorder
         self._mode = _Mode(recorder)
         self._entered = False
         self._patches = Patches()
+        self._forwards = ".forward(" in program and "jit." not in program
 
     def start(self) -> None:
         """Put the watchers in place."""
         self._patches.put(torch.nn.Module, "__call__", self._wrap_call)
+        for cls in _library_modules() if self._forwards else ():
+            self._patches.put(cls, "forward", self._wrap_forward)
         for place, name in _WRAPPED:
             self._patches.put(sys.modules[place], name, functools.partial(self._wrap_function, place + "." + name))
         classes = (("torch.autograd.Variable", torch.autograd.Variable), ("torch.nn.Parameter", torch.nn.Parameter))
@@ -79,16 +86,22 @@ class Watch:
         def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
             if not recorder.on or Quiet.depth or threading.get_ident() != main:
                 return original(module, *args, **kwargs)
-            state = recorder.enter(module, args, kwargs)
-            try:
-                output = original(module, *args, **kwargs)
-            except BaseException as error:
-                recorder.leave(state, error, None)
-                raise
-            recorder.leave(state, None, output)
-            return output
+            return _entered(recorder, original, module, args, kwargs)
 
         return __call__
+
+    def _wrap_forward(self, original: Any) -> Any:
+        recorder = self._recorder
+
+        main = threading.get_ident()
+
+        def forward(module: Any, *args: Any, **kwargs: Any) -> Any:
+            called = recorder.on and not Quiet.depth and sites.is_user_file(sys._getframe(1).f_code.co_filename)
+            if not called or threading.get_ident() != main or recorder.is_running(module):
+                return original(module, *args, **kwargs)
+            return _entered(recorder, original, module, args, kwargs)
+
+        return functools.update_wrapper(forward, original)
 
     def _wrap_function(self, name: str, original: Any) -> Any:
         recorder = self._recorder
@@ -119,6 +132,29 @@ class Watch:
             return watch._wrap_function(name, functools.partial(original, cls))(*args, **kwargs)
 
         return __call__
+
+
+def _entered(recorder: Any, original: Any, module: Any, args: Tuple[Any, ...], kwargs: Any) -> Any:
+    """What the module gives, with the recorder told of the call."""
+    state = recorder.enter(module, args, kwargs)
+    try:
+        output = original(module, *args, **kwargs)
+    except BaseException as error:
+        recorder.leave(state, error, None)
+        raise
+    recorder.leave(state, None, output)
+    return output
+
+
+def _library_modules() -> Iterator[Any]:
+    """Every class of torch.nn that has a `forward` of its own."""
+    seen = {torch.nn.Module}
+    for cls in list(vars(torch.nn).values()):
+        if isinstance(cls, type) and issubclass(cls, torch.nn.Module):
+            for base in cls.__mro__:
+                if base not in seen and "forward" in vars(base):
+                    seen.add(base)
+                    yield base
 
 
 class _Mode(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
