@@ -53,6 +53,7 @@ from dnnfix.detect.graph import (
     torch_modules,
     upstream,
 )
+from dnnfix.detect.metrics import compiled_losses, is_compile
 from dnnfix.detect.shapes import (
     CONCATENATIONS,
     DataGiven,
@@ -146,6 +147,7 @@ from dnnfix.synthesize.recipes import (
     input_expression,
     insert_layer_before,
     remove_constructor_argument,
+    reword,
     set_constructor_argument,
     together,
 )

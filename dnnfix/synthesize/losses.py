@@ -17,6 +17,7 @@ from dnnfix.synthesize.recipes import (
     bypass,
     element_of,
     input_expression,
+    reword,
     set_constructor_argument,
     together,
 )
@@ -48,9 +49,7 @@ def change_loss(subject: Subject, call: Call, to: str) -> Edits | None:
         if len(values) == 1 and isinstance(values[0], (ast.Constant, ast.Call)):
             node = values[0]
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and facts.twin is not None:
-        short = facts.twin.rpartition(".")[2]
-        quote = source.segment(source.site(node))[-1]
-        return (Replace(source.site(node), f"{quote}{short}{quote}"),)
+        return (reword(subject, node, facts.twin.rpartition(".")[2]),)
     if isinstance(node, (ast.Name, ast.Attribute)):
         return rename(subject, node, facts.twin or to)
     if not isinstance(node, ast.Call):
@@ -182,8 +181,7 @@ def _quoted(subject: Subject, maker: Call, name: str, code: str) -> str:
     nodes = [given, *(k.value for k in node.keywords)] if node is not None else []
     for each in nodes:
         if isinstance(each, ast.Constant) and isinstance(each.value, str):
-            quote = subject.source.segment(subject.source.site(each))[-1]
-            return f"{quote}{code}{quote}"
+            return reword(subject, each, code).code
     return f'"{code}"'
 
 

@@ -17,6 +17,7 @@ from dnnfix.records import (
     InsertBefore,
     InsertElement,
     RemoveArgument,
+    Replace,
     SetArgument,
     Site,
     Unwrap,
@@ -35,6 +36,13 @@ def together(*parts: tuple[Edit, ...] | None) -> tuple[Edit, ...] | None:
             return None
         edits += part
     return tuple(edits)
+
+
+def reword(subject: Subject, node: ast.Constant, text: str) -> Replace:
+    """The edit that puts another text into a string, in the quotes that the program uses."""
+    site = subject.source.site(node)
+    quote = subject.source.segment(site)[-1]
+    return Replace(site, f"{quote}{text}{quote}")
 
 
 def bypass(subject: Subject, call: Call) -> tuple[Edit, ...] | None:

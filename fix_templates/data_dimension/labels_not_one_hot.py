@@ -15,7 +15,6 @@ from dnnfix.api import (
     LossUse,
     Reject,
     Subject,
-    Symptom,
     Target,
     change_data,
     loss_uses,
@@ -51,7 +50,7 @@ class LabelsNotOneHot(FixTemplate):
                 continue
             yield self.finding(
                 subject.source.site(node),
-                symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
+                symptom=use.symptom,
                 confidence=0.9,
                 cause=use.cause,
                 evidence={"prediction": list(use.prediction.shape or ()), "labels": list(use.target.shape or ())},

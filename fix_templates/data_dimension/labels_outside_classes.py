@@ -16,7 +16,6 @@ from dnnfix.api import (
     LossUse,
     Reject,
     Subject,
-    Symptom,
     Target,
     change_data,
     loss_uses,
@@ -65,7 +64,7 @@ class LabelsOutsideClasses(FixTemplate):
                 continue
             yield self.finding(
                 subject.source.site(node),
-                symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
+                symptom=use.symptom,
                 confidence=0.85,
                 cause=use.cause,
                 evidence={"low": use.target.low, "high": use.target.high, "classes": use.width},

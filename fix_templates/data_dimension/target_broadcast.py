@@ -59,7 +59,7 @@ class TargetBroadcast(FixTemplate):
             if node is not None and use.target is not None:
                 yield self.finding(
                     subject.source.site(node),
-                    symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
+                    symptom=use.symptom,
                     confidence=0.95,
                     cause=use.cause,
                     evidence={"prediction": list(use.prediction.shape or ()), "target": list(use.target.shape or ())},

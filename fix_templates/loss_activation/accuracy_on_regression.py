@@ -7,9 +7,7 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Candidate,
-    Component,
     Decline,
-    Edit,
     Example,
     Family,
     Finding,
@@ -17,13 +15,14 @@ from dnnfix.api import (
     FixTemplate,
     LossUse,
     Reject,
-    Replace,
     Site,
     Subject,
     Symptom,
     Task,
-    loss_uses,
+    compiled_losses,
+    is_compile,
     metric_name,
+    reword,
 )
 
 
@@ -48,7 +47,7 @@ class AccuracyOnRegression(FixTemplate):
     triggers = ("accuracy", "acc", "Accuracy", "BinaryAccuracy", "CategoricalAccuracy")
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
-        for site, _, use in _metrics(subject):
+        for site, use in _metrics(subject):
             yield self.finding(
                 site,
                 symptom=Symptom.VIOLATION,
@@ -70,9 +69,7 @@ class AccuracyOnRegression(FixTemplate):
         given = {e.value for e in listed.elts if isinstance(e, ast.Constant)} if isinstance(listed, ast.List) else set()
         for name, title, prior in (("mae", "absolute", 0.7), ("mse", "squared", 0.6)):
             if name not in given and not {metric_name(str(g)) for g in given} & {metric_name(name)}:
-                edits = [
-                    _renamed(subject, each, str(each.value).replace(str(node.value), name)) for each in (node, *others)
-                ]
+                edits = [reword(subject, each, str(each.value).replace(node.value, name)) for each in (node, *others)]
                 yield self.candidate(finding, f"Report the mean {title} error", *edits, prior=prior)
 
     examples = (
@@ -169,35 +166,23 @@ model.compile(loss="mse", metrics=["mae"])
 ACCURACIES = frozenset(f"keras.metrics.{kind}Accuracy" for kind in ("", "Binary", "Categorical", "SparseCategorical"))
 
 
-def _metrics(subject: Subject) -> Iterator[tuple[Site, Component, LossUse]]:
+def _metrics(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
     """Accuracy metrics in the `compile` call that chooses a regression loss for a plain output."""
-    uses = [use for use in loss_uses(subject) if use.call.name.startswith("keras.losses.")]
     for component in subject.network.components:
         if component.kind != "metric" or component.name not in ACCURACIES or component.site is None:
             continue
         compiled = _compile(subject, component.site)
-        own = [use for use in uses if compiled is not None and _belongs(subject, use, compiled)]
-        if own and not component.site.path and all(_is_regression(use) for use in own):
-            yield component.site, component, own[0]
+        own = compiled_losses(subject, compiled) if compiled is not None else []
+        if own and all(_is_regression(use) for use in own):
+            yield component.site, own[0]
 
 
 def _compile(subject: Subject, site: Site) -> ast.Call | None:
     node = subject.node(site)
     call = subject.source.enclosing(node, ast.Call) if node is not None else None
-    while call is not None and not (isinstance(call.func, ast.Attribute) and call.func.attr == "compile"):
+    while call is not None and not is_compile(call):
         call = subject.source.enclosing(call, ast.Call)
     return call
-
-
-def _belongs(subject: Subject, use: LossUse, compiled: ast.Call) -> bool:
-    """Whether the loss is chosen in this `compile` call, or in the one place that its `loss` argument names."""
-    chosen = subject.node(use.call.made_at)
-    if chosen is None:
-        return False
-    if subject.source.site(compiled).encloses(subject.source.site(chosen)):
-        return True
-    given = next((k.value for k in compiled.keywords if k.arg == "loss"), None)
-    return given is not None and subject.source.bindings(given) == (chosen,)
 
 
 def _is_regression(use: LossUse) -> bool:
@@ -225,9 +210,3 @@ def _readers(subject: Subject, metric: ast.Constant) -> list[ast.Constant] | Non
         elif isinstance(parent, ast.keyword) and parent.arg == "monitor":
             return None
     return found
-
-
-def _renamed(subject: Subject, node: ast.Constant, name: str) -> Edit:
-    site = subject.source.site(node)
-    quote = subject.source.segment(site)[-1]
-    return Replace(site, f"{quote}{name}{quote}")

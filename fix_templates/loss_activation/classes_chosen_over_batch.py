@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
     Call,
-    Candidate,
-    Decline,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     Network,
     Reject,
+    Repairs,
     SetArgument,
     Site,
     Subject,
@@ -23,11 +21,12 @@ from dnnfix.api import (
     activation_of,
     argument_position,
     loss_uses,
+    short,
     through,
 )
 
 
-class ClassesChosenOverBatch(FixTemplate):
+class ClassesChosenOverBatch(FaultTemplate[Call]):
     """`argmax` or `max` of the network's class scores runs along axis 0, the batch.
 
     The result names for each class the sample that scores highest, not for each sample its class. Compared with the
@@ -45,23 +44,36 @@ class ClassesChosenOverBatch(FixTemplate):
     message = "{function} of the class scores runs along the batch (axis 0)"
     triggers = ("argmax", "max", "topk")
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for site, call in _wrong(subject):
-            yield self.finding(
-                site,
-                symptom=Symptom.VIOLATION,
-                confidence=0.85,
-                evidence={"axis": 0, "scores": call.inputs[0].shape},
-                function=call.name.rpartition(".")[2],
-            )
+    declined = "the axis is not given at one place"
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        call = next((call for site, call in _wrong(subject) if site == finding.site), None)
-        if call is None or subject.call_node(call) is None:
-            yield Decline("the axis is not given at one place")
+    def faults(self, subject: Subject) -> Faults[Call]:
+        uses = [use for use in loss_uses(subject) if use.facts.task is Task.CLASSES and use.rank in (2, None)]
+        if not uses:
             return
-        edit = SetArgument(finding.site, "dim", "1", argument_position(call.name, "dim"))
-        yield self.candidate(finding, "Choose along the classes (axis 1)", edit, prior=0.9)
+        network = subject.network
+        scores = {_place(call) for call in map(network.producer, (use.prediction for use in uses)) if call is not None}
+        for call in network.calls:
+            if call.name not in _CHOOSING or call.args.get("dim") != 0 or not call.inputs:
+                continue
+            shape = call.inputs[0].shape
+            maker = _scores(network, call)
+            if maker is not None and _place(maker) in scores and (shape is None or len(shape) == 2):
+                yield call.site, call
+
+    def report(self, site: Site, call: Call) -> Finding:
+        return self.finding(
+            site,
+            symptom=Symptom.VIOLATION,
+            confidence=0.85,
+            evidence={"axis": 0, "scores": call.inputs[0].shape},
+            function=short(call.name),
+        )
+
+    def repairs(self, subject: Subject, call: Call) -> Repairs:
+        node = subject.call_node(call)
+        if node is not None:
+            edit = SetArgument(subject.source.site(node), "dim", "1", argument_position(call.name, "dim"))
+            yield "Choose along the classes (axis 1)", (edit,), 0.9
 
     examples = (
         Example(
@@ -167,24 +179,6 @@ first = out[0].argmax(dim=0)
 
 _CHOOSING = frozenset({"torch.argmax", "torch.max", "torch.Tensor.argmax", "torch.Tensor.max"})
 _SAME = frozenset({"torch.Tensor.data", "torch.Tensor.detach", "torch.Tensor.cpu", "torch.autograd.Variable"})
-
-
-def _wrong(subject: Subject) -> Iterator[tuple[Site, Call]]:
-    uses = [use for use in loss_uses(subject) if use.facts.task is Task.CLASSES and use.rank in (2, None)]
-    if not uses:
-        return
-    network = subject.network
-    scores = {maker.id for use in uses for maker in [network.producer(use.prediction)] if maker is not None}
-    makers = {place for each in scores for call in [network.call(each)] if call is not None for place in [_place(call)]}
-    for call in network.calls:
-        if call.name not in _CHOOSING or call.args.get("dim") != 0 or not call.inputs or call.site is None:
-            continue
-        value = call.inputs[0]
-        if call.site.path or (value.shape is not None and len(value.shape) != 2):
-            continue
-        maker = _scores(network, call)
-        if maker is not None and _place(maker) in makers:
-            yield call.site, call
 
 
 def _scores(network: Network, call: Call) -> Call | None:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
     KEEPS_VALUES,
     Call,
-    Candidate,
-    Decline,
-    Edit,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     LossUse,
     Network,
     Reject,
+    Repairs,
     Site,
     Subject,
     Symptom,
@@ -27,10 +24,11 @@ from dnnfix.api import (
     loss_uses,
     stated_input,
     stated_output,
+    together,
 )
 
 
-class LinearLayersInARow(FixTemplate):
+class LinearLayersInARow(FaultTemplate[tuple[Call, ...]]):
     """All hidden layers of a plain network are linear, and no activation stands between them.
 
     Linear layers one after the other compute what one linear layer could: depth and width add parameters and nothing
@@ -49,29 +47,27 @@ class LinearLayersInARow(FixTemplate):
     message = "{count} linear layers in a row with no activation between them compute a single linear layer"
     triggers = ("Linear", "Dense", "LazyLinear")
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for site, chain in _chains(subject):
-            widths = tuple(stated_output(call) for call in chain)
-            yield self.finding(
-                site,
-                symptom=Symptom.VIOLATION,
-                confidence=0.7,
-                evidence={"layers": len(chain), "widths": widths},
-                count=len(chain),
-            )
+    declined = "the hidden layers cannot be given an activation at one place each"
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        chain = next((chain for site, chain in _chains(subject) if site == finding.site), ())
-        proposed = False
+    def faults(self, subject: Subject) -> Faults[tuple[Call, ...]]:
+        for use in loss_uses(subject):
+            chain = _chain(subject.network, use)
+            if len(chain) >= 2 and not _narrows(chain):
+                yield chain[0].made_at, chain
+
+    def report(self, site: Site, chain: tuple[Call, ...]) -> Finding:
+        return self.finding(
+            site,
+            symptom=Symptom.VIOLATION,
+            confidence=0.7,
+            evidence={"layers": len(chain), "widths": tuple(stated_output(call) for call in chain)},
+            count=len(chain),
+        )
+
+    def repairs(self, subject: Subject, chain: tuple[Call, ...]) -> Repairs:
         for activation, prior in (("relu", 0.8), ("tanh", 0.35)):
-            edits: list[Edit] = []
-            for call in chain[:-1]:
-                edits += add_activation(subject, call, activation) or ()
-            if chain and len([e for e in edits if type(e).__name__ != "AddImport"]) == len(chain) - 1:
-                proposed = True
-                yield self.candidate(finding, f"Put a {activation} behind each hidden layer", *edits, prior=prior)
-        if not proposed:
-            yield Decline("the hidden layers cannot be given an activation at one place each")
+            edits = together(*(add_activation(subject, call, activation) for call in chain[:-1]))
+            yield f"Put a {activation} behind each hidden layer", edits, prior
 
     examples = (
         Example(
@@ -195,16 +191,6 @@ loss = nn.CrossEntropyLoss()(model(torch.rand(4, 8)), torch.tensor([0, 1, 2, 0])
 
 
 _PASSING = KEEPS_VALUES | {"torch.nn.Dropout", "torch.nn.functional.dropout", "keras.layers.Dropout"}
-
-
-def _chains(subject: Subject) -> Iterator[tuple[Site, tuple[Call, ...]]]:
-    for use in loss_uses(subject):
-        chain = _chain(subject.network, use)
-        if len(chain) < 2 or _narrows(chain):
-            continue
-        site = chain[0].made_at
-        if site is not None and not site.path:
-            yield site, chain
 
 
 def _chain(network: Network, use: LossUse) -> tuple[Call, ...]:

@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from typing import NamedTuple
 
 from dnnfix.api import (
-    Candidate,
-    Component,
     Decline,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     LossUse,
     Reject,
-    Replace,
+    Repairs,
     Site,
     Subject,
     Symptom,
     Target,
     Task,
-    loss_uses,
+    compiled_losses,
+    is_compile,
     rename,
+    reword,
 )
 
 
-class MetricForOtherLabels(FixTemplate):
+class Misfit(NamedTuple):
+    """A metric, named or made at `node`, with the loss it is reported for and the metric that goes with that loss."""
+
+    node: ast.expr | ast.stmt
+    metric: str
+    use: LossUse
+    right: str
+
+
+class MetricForOtherLabels(FaultTemplate[Misfit]):
     """A Keras accuracy of one kind is reported for labels of another.
 
     `keras.metrics.Accuracy()` counts where predictions equal labels exactly: probabilities never do. `BinaryAccuracy`
@@ -55,36 +65,42 @@ class MetricForOtherLabels(FixTemplate):
         "sparse_categorical_accuracy",
     )
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for site, component, use, what, _ in _misfits(subject):
-            short = component.name.rpartition(".")[2]
-            yield self.finding(
-                site,
-                symptom=Symptom.VIOLATION,
-                confidence=0.9,
-                evidence={"metric": short, "loss": use.name},
-                metric=short,
-                loss=use.name,
-                what=what,
-            )
+    declined = "the metric is not found again"
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        found = next((item for item in _misfits(subject) if item[0] == finding.site), None)
-        node = subject.node(finding.site)
-        if found is None or node is None:
-            yield Decline("the metric is not found again")
-            return
-        right = found[4]
+    def faults(self, subject: Subject) -> Faults[Misfit]:
+        for component in subject.network.components:
+            short = component.name.rpartition(".")[2]
+            if component.kind != "metric" or component.name != f"keras.metrics.{short}" or short not in _TAKES:
+                continue
+            node = subject.node(component.site)
+            compiled = subject.source.enclosing(node, ast.Call) if node is not None else None
+            if node is None or compiled is None or not is_compile(compiled):
+                continue
+            own = compiled_losses(subject, compiled)
+            if (short == "Accuracy" and not isinstance(node, ast.Call)) or len(own) != 1:
+                continue
+            right = _right(own[0], short)
+            if right is not None:
+                yield component.site, Misfit(node, short, own[0], right)
+
+    def report(self, site: Site, fault: Misfit) -> Finding:
+        return self.finding(
+            site,
+            symptom=Symptom.VIOLATION,
+            confidence=0.9,
+            evidence={"metric": fault.metric, "loss": fault.use.name},
+            metric=fault.metric,
+            loss=fault.use.name,
+            what=_TAKES[fault.metric],
+        )
+
+    def repairs(self, subject: Subject, fault: Misfit) -> Repairs:
+        node, right = fault.node, fault.right
         if isinstance(node, ast.Constant):
-            quote = subject.source.segment(finding.site)[-1]
-            edit = Replace(finding.site, f"{quote}{_SNAKE[right]}{quote}")
-            yield self.candidate(finding, f"Report {_SNAKE[right]}", edit, prior=0.85)
-            return
-        edits = rename(subject, node.func, f"keras.metrics.{right}") if isinstance(node, ast.Call) else None
-        if edits is None:
-            yield Decline("the metric is not made at one place")
-            return
-        yield self.candidate(finding, f"Report {right}", *edits, prior=0.85)
+            yield f"Report {_SNAKE[right]}", (reword(subject, node, _SNAKE[right]),), 0.85
+        elif isinstance(node, ast.Call):
+            yield f"Report {right}", rename(subject, node.func, f"keras.metrics.{right}"), 0.85
+        yield Decline("the metric is not made at one place")
 
     examples = (
         Example(
@@ -174,36 +190,11 @@ _RIGHT = {
     Target.BINARY: "BinaryAccuracy",
 }
 
-Misfit = tuple[Site, Component, LossUse, str, str]
 
-
-def _misfits(subject: Subject) -> Iterator[Misfit]:
-    uses = [use for use in loss_uses(subject) if use.call.name.startswith("keras.losses.")]
-    for component in subject.network.components:
-        short = component.name.rpartition(".")[2]
-        if component.kind != "metric" or component.name != f"keras.metrics.{short}" or short not in _TAKES:
-            continue
-        node = subject.node(component.site)
-        if component.site is None or component.site.path or (short == "Accuracy" and not isinstance(node, ast.Call)):
-            continue
-        compiled = subject.source.enclosing(node, ast.Call) if node is not None else None
-        if compiled is None or not isinstance(compiled.func, ast.Attribute) or compiled.func.attr != "compile":
-            continue
-        own = [use for use in uses if _belongs(subject, use, compiled)]
-        if len(own) != 1 or own[0].facts.task not in (Task.CLASSES, Task.LABELS) or own[0].crashed:
-            continue
-        right = _RIGHT.get(own[0].facts.target)
-        binary = right == "BinaryAccuracy" and short in ("CategoricalAccuracy", "SparseCategoricalAccuracy")
-        if right is not None and right != short and not (binary and own[0].width != 1):
-            yield component.site, component, own[0], _TAKES[short], right
-
-
-def _belongs(subject: Subject, use: LossUse, compiled: ast.Call) -> bool:
-    """Whether the loss is chosen in this `compile` call, or in the one place that its `loss` argument names."""
-    chosen = subject.node(use.call.made_at)
-    if chosen is None:
-        return False
-    if subject.source.site(compiled).encloses(subject.source.site(chosen)):
-        return True
-    given = next((k.value for k in compiled.keywords if k.arg == "loss"), None)
-    return given is not None and subject.source.bindings(given) == (chosen,)
+def _right(use: LossUse, metric: str) -> str | None:
+    """The accuracy that goes with a loss, where it is another one than `metric`, which says nothing of that loss."""
+    if use.facts.task not in (Task.CLASSES, Task.LABELS) or use.crashed:
+        return None
+    right = _RIGHT.get(use.facts.target)
+    several = right == "BinaryAccuracy" and metric in ("CategoricalAccuracy", "SparseCategoricalAccuracy")
+    return None if right == metric or (several and use.width != 1) else right

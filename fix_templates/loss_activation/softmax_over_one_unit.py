@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from dnnfix.api import (
     ActivationUse,
     Call,
-    Candidate,
     Decline,
-    Edit,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     LossUse,
     Prediction,
     Reject,
+    Repairs,
     Site,
     Subject,
     Symptom,
@@ -33,8 +33,11 @@ from dnnfix.api import (
     through,
 )
 
+Constant = tuple[Call, ActivationUse, LossUse | None]
+"""The call of a softmax over one value, what it applies, and the loss that its values go into, where one is known."""
 
-class SoftmaxOverOneUnit(FixTemplate):
+
+class SoftmaxOverOneUnit(FaultTemplate[Constant]):
     """The softmax of a single value is 1 whatever the value: the output is constant and no gradient comes back.
 
     Seen where a two-class problem is given one output unit, and in regressions copied from a classifier. One unit goes
@@ -54,36 +57,44 @@ class SoftmaxOverOneUnit(FixTemplate):
     message = "{activation} over a single unit is constant"
     triggers = ("softmax", "Softmax", "log_softmax", "LogSoftmax", "softmin")
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        losses = {_site(use.producer): use for use in loss_uses(subject) if use.producer is not None}
-        for call, activation in _constant(subject):
-            site = _site(call)
-            use = losses.get(site)
-            if site is not None and not site.path:
-                crashed = use is not None and use.crashed
-                yield self.finding(
-                    site,
-                    symptom=Symptom.CRASH if crashed else Symptom.VIOLATION,
-                    confidence=0.95,
-                    evidence={"activation": activation.name, "units": 1, "loss": use.name if use is not None else None},
-                    cause="crash" if crashed else "",
-                    activation=activation.name,
-                )
+    declined = "the softmax is inside the network, where only its author knows the axis that was meant"
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        call = next((c for c, _ in _constant(subject) if _site(c) == finding.site), None)
-        use = next(
-            (u for u in loss_uses(subject) if u.producer is not None and _site(u.producer) == finding.site), None
+    def faults(self, subject: Subject) -> Faults[Constant]:
+        losses = {use.output_site: use for use in loss_uses(subject) if use.producer is not None}
+        for call, activation in _constant(subject):
+            site = call.made_at or call.site
+            yield site, (call, activation, losses.get(site))
+
+    def report(self, site: Site, fault: Constant) -> Finding:
+        _, activation, use = fault
+        return self.finding(
+            site,
+            symptom=use.symptom if use is not None else Symptom.VIOLATION,
+            confidence=0.95,
+            evidence={"activation": activation.name, "units": 1, "loss": use.name if use is not None else None},
+            cause=use.cause if use is not None else "",
+            activation=activation.name,
         )
-        if call is None or (use is None and call.outputs and call.outputs[0].shape and len(call.outputs[0].shape) > 2):
-            yield Decline("the softmax is inside the network, where only its author knows the axis that was meant")
+
+    def repairs(self, subject: Subject, fault: Constant) -> Repairs:
+        call, _, use = fault
+        if use is None:
+            if not call.outputs or len(call.outputs[0].shape or ()) <= 2:
+                yield "Take a sigmoid of the single unit", change_activation(subject, call, "sigmoid"), 0.6
+                yield Decline("the activation cannot be changed at one place")
             return
-        proposed = list(_candidates(subject, call, use))
-        for title, edits, prior in proposed:
-            if edits is not None:
-                yield self.candidate(finding, title, *edits, prior=prior)
-        if not any(edits for _, edits, _ in proposed):
-            yield Decline("the activation cannot be changed at one place")
+        task = use.facts.task
+        if task is Task.REGRESSION:
+            yield "Leave the single unit as it is", bypass(subject, call), 0.9
+            if binary(use.target):
+                yield "Take a sigmoid of the single unit", change_activation(subject, call, "sigmoid"), 0.6
+        elif task is Task.LABELS and use.facts.prediction is Prediction.LOGITS:
+            yield "Give the loss the raw score", bypass(subject, call), 0.9
+        elif task is Task.LABELS:
+            yield "Take a sigmoid of the single unit", change_activation(subject, call, "sigmoid"), 0.9
+        elif task is Task.CLASSES:
+            yield from for_one_unit(subject, use)
+        yield Decline("the activation cannot be changed at one place")
 
     examples = (
         Example(
@@ -253,10 +264,6 @@ model.compile(loss="binary_crossentropy")
     )
 
 
-def _site(call: Call | None) -> Site | None:
-    return (call.made_at or call.site) if call is not None else None
-
-
 def _constant(subject: Subject) -> Iterator[tuple[Call, ActivationUse]]:
     """Softmax-like calls whose axis is the one of a layer that gives a single value."""
     for call in subject.network.calls:
@@ -275,22 +282,3 @@ def _constant(subject: Subject) -> Iterator[tuple[Call, ActivationUse]]:
             axis = axis - len(shape) if shape is not None else None
         if axis == facts.gives_axis and (shape is None or shape[axis] in (1, None)):
             yield call, use
-
-
-def _candidates(
-    subject: Subject, call: Call, use: LossUse | None
-) -> Iterator[tuple[str, tuple[Edit, ...] | None, float]]:
-    if use is None:
-        yield "Take a sigmoid of the single unit", change_activation(subject, call, "sigmoid"), 0.6
-        return
-    task = use.facts.task
-    if task is Task.REGRESSION:
-        yield "Leave the single unit as it is", bypass(subject, call), 0.9
-        if binary(use.target):
-            yield "Take a sigmoid of the single unit", change_activation(subject, call, "sigmoid"), 0.6
-    elif task is Task.LABELS and use.facts.prediction is Prediction.LOGITS:
-        yield "Give the loss the raw score", bypass(subject, call), 0.9
-    elif task is Task.LABELS:
-        yield "Take a sigmoid of the single unit", change_activation(subject, call, "sigmoid"), 0.9
-    elif task is Task.CLASSES:
-        yield from for_one_unit(subject, use)

@@ -20,7 +20,6 @@ from dnnfix.api import (
     Replace,
     Site,
     Subject,
-    Symptom,
     Task,
     Value,
     layer_facts,
@@ -50,7 +49,7 @@ class SwappedLossArguments(FixTemplate):
         for site, use in _swapped(subject):
             yield self.finding(
                 site,
-                symptom=Symptom.CRASH if use.crashed else Symptom.VIOLATION,
+                symptom=use.symptom,
                 confidence=0.95,
                 evidence={"loss": use.name, "given as prediction": use.prediction.origin},
                 cause=use.cause,

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
     Call,
-    Candidate,
-    Decline,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     Reject,
+    Repairs,
+    Site,
     Subject,
     Symptom,
     Wrap,
@@ -22,7 +21,7 @@ from dnnfix.api import (
 )
 
 
-class UnguardedRoot(FixTemplate):
+class UnguardedRoot(FaultTemplate[Call]):
     """`sqrt` (or a power below 1) met 0 or a negative number on the way of a gradient.
 
     The slope of the square root at 0 is infinite, and infinity times the 0 that comes from behind is not a number: one
@@ -41,29 +40,35 @@ class UnguardedRoot(FixTemplate):
     triggers = ("sqrt", "sqrt_", "pow", "rsqrt")
     needs_run = True
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for call, what in _roots(subject):
-            if call.site is not None and not call.site.path:
-                yield self.finding(
-                    call.site,
-                    symptom=Symptom.NON_FINITE,
-                    confidence=0.85,
-                    evidence={"value": what},
-                    what=what,
-                )
+    declined = "the argument of the root is not written at its call"
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        call = next((call for call, _ in _roots(subject) if call.site == finding.site), None)
-        inner = input_expression(subject, call) if call is not None else None
-        if call is None or inner is None:
-            yield Decline("the argument of the root is not written at its call")
+    def faults(self, subject: Subject) -> Faults[Call]:
+        trace = subject.trace
+        if trace is None or not any(_spoilt(step.gradient) or _spoilt(step.loss) for step in trace.steps):
+            return
+        for call, _ in edge_calls(subject, frozenset({"sqrt", "rsqrt", "pow"})):
+            exponent = call.args.get("exponent")
+            if not call.name.rstrip("_").endswith("pow") or (isinstance(exponent, float) and 0 < exponent < 1):
+                yield call.site, call
+
+    def report(self, site: Site, call: Call) -> Finding:
+        what = "negative" if call.outputs[0].finite is False else "0"
+        return self.finding(
+            site,
+            symptom=Symptom.NON_FINITE,
+            confidence=0.85,
+            evidence={"value": what},
+            what=what,
+        )
+
+    def repairs(self, subject: Subject, call: Call) -> Repairs:
+        inner = input_expression(subject, call)
+        if inner is None:
             return
         site = subject.source.site(inner)
-        guard = Wrap(site, "", " + 1e-8")
         if call.outputs[0].finite is not False:
-            yield self.candidate(finding, "Add a small constant to the argument", guard, prior=0.8)
-        clamp = Wrap(site, "", ".clamp(min=1e-8)")
-        yield self.candidate(finding, "Keep the argument above 0", clamp, prior=0.6)
+            yield "Add a small constant to the argument", (Wrap(site, "", " + 1e-8"),), 0.8
+        yield "Keep the argument above 0", (Wrap(site, "", ".clamp(min=1e-8)"),), 0.6
 
     examples = (
         Example(
@@ -187,17 +192,6 @@ for step in range(3):
             runs=True,
         ),
     )
-
-
-def _roots(subject: Subject) -> Iterator[tuple[Call, str]]:
-    trace = subject.trace
-    if trace is None or not any(_spoilt(step.gradient) or _spoilt(step.loss) for step in trace.steps):
-        return
-    for call, spoilt in edge_calls(subject, frozenset({"sqrt", "rsqrt", "pow"})):
-        exponent = call.args.get("exponent")
-        root = not call.name.rstrip("_").endswith("pow") or (isinstance(exponent, float) and 0 < exponent < 1)
-        if root:
-            yield call, "negative" if spoilt else "0"
 
 
 def _spoilt(number: float | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Subject, uses_of
+from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, reword, uses_of
 
 NAMES = ("acc", "accuracy")
 
@@ -40,13 +40,12 @@ class RenamedMetricKey(ApiChange):
             if not isinstance(key, ast.Constant) or key.value not in (other, f"val_{other}"):
                 continue
             site = source.site(key)
-            quote = source.segment(site)[-1]
             new = str(key.value).replace(other, wanted)
             yield Hit(
                 site,
                 f"the metric is logged as {wanted!r} since Keras 2.3, not as {other!r}",
                 title=f"read {new!r}",
-                edits=(Replace(site, f"{quote}{new}{quote}"),),
+                edits=(reword(subject, key, new),),
                 safe=True,
                 removed={"keras": "2.3"},
             )
