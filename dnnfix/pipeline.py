@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from dnnfix import registry
 from dnnfix.config import Settings
 from dnnfix.detect.catalogue import detect
-from dnnfix.errors import CertificateError, EditError
+from dnnfix.errors import CertificateError, EditError, InputError
 from dnnfix.records import (
     UNEXPLAINED_CODE,
     UNEXPLAINED_RULE,
@@ -246,7 +246,7 @@ def _certified(patch: Patch, outcome: Repair, tier: Tier, settings: Settings) ->
     proof = outcome.proofs.get(patch.id)
     if proof is None or patch.verdict is not PatchVerdict.ACCEPTED:
         return patch
-    content = certificate.document(patch, proof, tier, settings.seed, settings.budget)
+    content = certificate.document(patch, proof, tier, settings.seed, settings.budget, settings.arguments)
     try:
         return replace(patch, certificate=str(certificate.write(settings.certificates, content)))
     except OSError:  # a full or read-only cache costs the certificate, not the patch
@@ -256,7 +256,8 @@ def _certified(patch: Patch, outcome: Repair, tier: Tier, settings: Settings) ->
 def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, ...]]:
     """Whether the proof in a certificate holds when it is run again, and in what it differs.
 
-    Raises `CertificateError` where the certificate or its program cannot be used.
+    The program may be as it was, or with the patch applied. What it is called with comes from the certificate. Raises
+    `CertificateError` where the certificate or its program cannot be used.
     """
     from dnnfix.emit import hunks
     from dnnfix.validate import certificate as certificates
@@ -267,12 +268,20 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
     try:
         raw = Path(written.path).read_bytes()
     except OSError as error:
-        raise CertificateError(f"{path}: its program {written.path} cannot be read: {error.strerror}") from error
+        raise CertificateError(
+            f"{path}: its program {written.path} cannot be read ({error.strerror}). Run dnnfix verify in the folder in which "
+            "the patch was made."
+        ) from error
+    changes = hunks.replacements(written.diff)
+    if certificates.digest(raw) != written.program_hash:
+        with suppress(InputError):
+            raw = hunks.apply(raw, hunks.backwards(changes))
     if certificates.digest(raw) != written.program_hash:
         raise CertificateError(f"{path}: {written.path} is not the program that was certified; it changed since")
     before = Source.from_bytes(raw, written.path)
-    after = Source.from_bytes(hunks.apply(raw, hunks.replacements(written.diff)), written.path)
-    again = replace(settings, seed=written.seed, budget=max(settings.budget, written.budget))
+    after = Source.from_bytes(hunks.apply(raw, changes), written.path)
+    budget = max(settings.budget, written.budget)
+    again = replace(settings, seed=written.seed, budget=budget, arguments=written.arguments)
     with _laboratory(before, again, []) as laboratory:
         trace = laboratory.observe(before, written.seed)
         findings = laboratory.findings(before, trace)

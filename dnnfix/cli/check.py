@@ -32,6 +32,8 @@ EXAMPLES = """  dnnfix check model.py
   git show HEAD:model.py | dnnfix check - --stdin-filename model.py
 """
 
+EXIT_CODES = "0 nothing found, 1 findings, 2 error"
+
 AHEAD = 64
 """Files that are read before the first of them is done, for each process."""
 

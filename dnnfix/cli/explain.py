@@ -26,8 +26,10 @@ DESCRIPTION = (
 )
 
 EXAMPLES = """  dnnfix explain DNF302
-  dnnfix explain softmax-before-cross-entropy
+  dnnfix explain activation-repeated-by-loss
 """
+
+EXIT_CODES = "0, or 2 where a rule is not known"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -60,10 +62,19 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         elif (own := engine_rule(word)) is not None:
             console.write(f"{own.code} {own.name}\n\n{own.help}\n")
         else:
-            known = [(template.code, template.name) for template in registry.templates(extra)]
-            console.problem(f"no rule has the code or name `{word}`.{near(word, known)} See: dnnfix templates")
+            console.problem(_unknown(word, extra))
             code = ERROR
     return code
+
+
+def _unknown(word: str, extra: tuple[Path, ...]) -> str:
+    """What to say of a word that names no rule; a prefix of codes names many."""
+    listed = registry.templates(extra)
+    many = [template.code for template in listed if word and template.code.startswith(word.upper())]
+    if many:
+        return f"`{word}` means {len(many)} rules; give one of them: {', '.join(many)}. See: dnnfix templates"
+    known = [(template.code, template.name) for template in listed]
+    return f"no rule has the code or name `{word}`.{near(word, known)} See: dnnfix templates"
 
 
 def explained(template: type[FixTemplate], colours: Palette) -> Iterator[str]:

@@ -87,6 +87,8 @@ class Finder:
 
     def _standard_input(self, name: str) -> Program:
         raw = sys.stdin.buffer.read(MAX_NOTEBOOK + 1)
+        if name.endswith(".py") and _notebook(raw):
+            name = f"{name.removesuffix('.py')}.ipynb"
         _refuse(name, raw, MAX_NOTEBOOK)
         return Program(name, raw, self.settings.of(Path(os.path.abspath(name)).parent), None)
 
@@ -166,6 +168,11 @@ def read(path: str, folder: bool = False) -> tuple[bytes, tuple[int, int]]:
     if not folder or raw.strip():
         _refuse(path, raw, limit)
     return raw, (found.st_dev, found.st_ino)
+
+
+def _notebook(raw: bytes) -> bool:
+    """Whether bytes are a notebook by their looks: as Python they would be one harmless dict."""
+    return raw.lstrip()[:1] == b"{" and all(word in raw for word in (b'"cells"', b'"nbformat"'))
 
 
 def _refuse(path: str, raw: bytes, limit: int) -> None:

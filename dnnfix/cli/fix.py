@@ -33,6 +33,8 @@ EXAMPLES = """  dnnfix fix --diff train.py            show what would be applied
   cat train.py | dnnfix fix --unsafe - > repaired.py
 """
 
+EXIT_CODES = "0 nothing left to repair, 1 findings left, 2 error, or nothing found and a program that could not be run"
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The flags of `fix`."""

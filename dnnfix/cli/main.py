@@ -44,7 +44,7 @@ options:
   -h, --help     this text; `dnnfix COMMAND --help` tells more
   -V, --version  the version
 
-exit codes: 0 nothing found, 1 findings, 2 error
+exit codes: 0 nothing found, 1 findings, 2 error, 130 after Ctrl-C
 """
 
 REPORT = "This is a fault of dnnfix, not of your program. Please report it with the command that you gave"
@@ -56,6 +56,7 @@ class Command(Protocol):
     OPERANDS: str
     DESCRIPTION: str
     EXAMPLES: str
+    EXIT_CODES: str
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Add the command's flags."""
@@ -66,7 +67,15 @@ class Command(Protocol):
 
 def main() -> NoReturn:
     """The command `dnnfix`."""
+    _open_streams()
     sys.exit(run(sys.argv[1:]))
+
+
+def _open_streams() -> None:
+    """Stand in for streams that the caller closed: what is written is lost, what is read is empty."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
 
 
 def run(argv: Sequence[str]) -> int:
@@ -84,14 +93,14 @@ def run(argv: Sequence[str]) -> int:
     command: Command = importlib.import_module(f"dnnfix.cli.{argv[0]}")
     parser = argparse.ArgumentParser(
         prog=f"dnnfix {argv[0]}",
-        usage=f"dnnfix {argv[0]} [options] {command.OPERANDS}",
+        usage=f"dnnfix {argv[0]} [options] {command.OPERANDS}".rstrip(),
         description=command.DESCRIPTION,
-        epilog=f"examples:\n{command.EXAMPLES}\nexit codes: 0 nothing found, 1 findings, 2 error",
+        epilog=f"examples:\n{command.EXAMPLES}\nexit codes: {command.EXIT_CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     command.configure(parser)
-    arguments = parser.parse_intermixed_args(argv[1:])
+    arguments = parser.parse_intermixed_args(_plain_words(argv[1:]))
     console = Console(
         quiet=getattr(arguments, "quiet", False),
         verbose=getattr(arguments, "verbose", False),
@@ -113,10 +122,27 @@ def guarded(command: Command, arguments: argparse.Namespace, console: Console) -
     except (UserError, EnvironmentProblem, CatalogueError, BudgetExceeded) as error:
         console.problem(str(error))
     except OSError as error:
-        console.problem(f"{error.filename or 'input or output'}: {error.strerror or error}")
+        console.problem(_refused(error))
     except Exception as error:  # noqa: BLE001 - the last guard: a user sees a message, never a traceback
         console.problem(internal(error, console.verbose))
     return ERROR
+
+
+def _plain_words(argv: Sequence[str]) -> list[str]:
+    """The words of a call, those after `--` such that they cannot be taken for flags."""
+    if "--" not in argv:
+        return list(argv)
+    at = argv.index("--")
+    return [*argv[:at], *(f"./{word}" if word.startswith("-") else word for word in argv[at + 1 :])]
+
+
+def _refused(error: OSError) -> str:
+    """What the operating system refused."""
+    try:
+        os.getcwd()
+    except OSError:
+        return "the working folder is gone. Go to another and run dnnfix again."
+    return f"{error.filename or 'input or output'}: {error.strerror or error}"
 
 
 def internal(error: Exception, verbose: bool) -> str:

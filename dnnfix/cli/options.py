@@ -66,14 +66,17 @@ def add_fixing(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--unfixable", action=Codes, metavar="CODES", help="propose no patches for these")
 
 
-def add_running(parser: argparse.ArgumentParser) -> None:
-    """How programs are run."""
+def add_running(parser: argparse.ArgumentParser, again: bool = False) -> None:
+    """How programs are run; a run `again` takes seed and arguments from its certificate."""
     group = parser.add_argument_group("runs")
+    budget = "time for one file, runs included (60)" if not again else "time for one proof, at least the time it had"
     group.add_argument("--python", metavar="PATH", help="the interpreter that has the program's packages (this one)")
-    group.add_argument("--budget", type=float, metavar="SECONDS", help="time for one file, runs included (60)")
-    group.add_argument(
-        "--seed", type=int, metavar="N", help="the first random seed (0); the same seed, the same report"
-    )
+    group.add_argument("--budget", type=float, metavar="SECONDS", help=budget)
+    if not again:
+        seed = "the first random seed (0); the same seed, the same report"
+        group.add_argument("--seed", type=int, metavar="N", help=seed)
+        called = 'what the program is called with: --arguments="--epochs 3"'
+        group.add_argument("--arguments", metavar="WORDS", help=called)
     group.add_argument("--jobs", type=int, metavar="N", help="runs side by side (as many as there are cores)")
     group.add_argument(
         "--sandbox", choices=SANDBOXES, help="how programs are kept from your machine (auto: the best that works here)"
@@ -81,7 +84,6 @@ def add_running(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--trust", action="store_true", default=None, help="allow --sandbox none: programs run with your rights"
     )
-    group.add_argument("--arguments", metavar="WORDS", help='what the program is called with: --arguments="--epochs 3"')
     group.add_argument("--test-command", metavar="COMMAND", help="a command that has to succeed before and after")
 
 
@@ -101,15 +103,13 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--output-format", choices=FORMATS, help="how results are written (text)")
     group.add_argument("--output-file", metavar="FILE", help="write results there, not to standard output")
     group.add_argument("--exit-zero", action="store_true", help="exit with 0 also where there are findings")
-    add_talking(group)
+    add_talking(group, "every candidate, and tracebacks of internal errors")
 
 
-def add_talking(parser: argparse._ActionsContainer) -> None:
-    """How much is said."""
+def add_talking(parser: argparse._ActionsContainer, verbose: str = "tracebacks of internal errors") -> None:
+    """How much is said; `verbose` is what --verbose adds."""
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress and no remarks")
-    parser.add_argument(
-        "-v", "--verbose", action="store_true", help="every candidate, and tracebacks of internal errors"
-    )
+    parser.add_argument("-v", "--verbose", action="store_true", help=verbose)
     parser.add_argument("--no-color", action="store_true", help="no colour (also: NO_COLOR in the environment)")
 
 

@@ -24,6 +24,8 @@ EXAMPLES = """  dnnfix suggest train.py
   dnnfix suggest notebook.ipynb --select DNF3           losses and activations only
 """
 
+EXIT_CODES = "0 nothing found, 1 findings, 2 error, or nothing found and a program that could not be run"
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The flags of `suggest`."""

@@ -28,6 +28,8 @@ EXAMPLES = """  dnnfix templates
   dnnfix templates --output-format markdown > docs/templates.md
 """
 
+EXIT_CODES = "0, or 2 after an error"
+
 HEAD = """# The catalogue
 
 Every fault that dnnfix knows, made by `dnnfix templates --output-format markdown` from the templates themselves. Rules

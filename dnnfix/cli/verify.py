@@ -8,15 +8,18 @@ from pathlib import Path
 
 from dnnfix import config
 from dnnfix.cli import options
-from dnnfix.cli.console import CLEAN, FOUND, Console
+from dnnfix.cli.console import CLEAN, ERROR, FOUND, Console
+from dnnfix.errors import CertificateError
 
 OPERANDS = "CERTIFICATE ..."
 
 DESCRIPTION = """Run the proof of an accepted patch again. The certificate holds the hashes of program and patch, the
-seeds, the budget, the sandbox tier, the versions and the verdicts; what differs now is listed. Exit code 1 says that the
-proof does not hold here any more."""
+arguments, the seeds, the budget, the sandbox tier, the versions and the verdicts; verdicts that differ now are listed. The
+program has to be where it was, seen from the working folder, with or without the patch."""
 
-EXAMPLES = """  dnnfix suggest train.py        prints where the certificate of each accepted patch lies
+EXIT_CODES = "0 the proof holds, 1 it does not hold here any more, 2 error"
+
+EXAMPLES = """  dnnfix suggest train.py        shows where the certificate of each accepted patch lies
   dnnfix verify ~/.cache/dnnfix/certificates/3f2a9c.json
 """
 
@@ -24,7 +27,7 @@ EXAMPLES = """  dnnfix suggest train.py        prints where the certificate of e
 def configure(parser: argparse.ArgumentParser) -> None:
     """The flags of `verify`."""
     parser.add_argument("certificates", nargs="+", metavar="CERTIFICATE", help="certificate files")
-    options.add_running(parser)
+    options.add_running(parser, again=True)
     options.add_configuration(parser)
     options.add_talking(parser)
 
@@ -38,8 +41,13 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     code = CLEAN
     for certificate in arguments.certificates:
         console.progress(f"{certificate}: running the proof again")
-        holds, differences = pipeline.verify_certificate(os.fspath(certificate), settings)
+        try:
+            holds, differences = pipeline.verify_certificate(os.fspath(certificate), settings)
+        except CertificateError as error:
+            console.problem(str(error))
+            code = ERROR
+            continue
         console.write(f"{certificate}: {'the proof holds' if holds else 'the proof does NOT hold'}\n")
         console.write("".join(f"  {difference}\n" for difference in differences))
-        code = code if holds else FOUND
+        code = code if holds else max(code, FOUND)
     return code

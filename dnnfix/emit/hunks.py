@@ -63,6 +63,14 @@ def _body(diff: str) -> Iterator[tuple[str, bytes, int]]:
             yield text[0], raw[1:] + (b"" if bare else b"\n"), 0
 
 
+def backwards(changes: Iterable[Replacement]) -> Iterator[Replacement]:
+    """The changes that undo those changes, in line numbers of the changed program."""
+    shift = 0
+    for change in sorted(changes, key=lambda change: change.first):
+        yield Replacement(change.first + shift, change.new, change.old)
+        shift += len(change.new) - len(change.old)
+
+
 def apply(raw: bytes, changes: Iterable[Replacement]) -> bytes:
     """The bytes with changes made to them, all in line numbers of the original.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -34,6 +34,8 @@ class Certificate:
     tier: str
     verdicts: Mapping[str, str]
     budget: float = 60.0
+    arguments: tuple[str, ...] = ()
+    """What the program was called with."""
 
 
 def digest(content: bytes) -> str:
@@ -41,12 +43,19 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def document(patch: Patch, evidence: Evidence, tier: Tier, seed: int, budget: float) -> dict[str, Json]:
-    """The certificate of an accepted patch as a JSON document."""
+def document(
+    patch: Patch, evidence: Evidence, tier: Tier, seed: int, budget: float, arguments: Sequence[str] = ()
+) -> dict[str, Json]:
+    """The certificate of an accepted patch as a JSON document; `arguments` are what the program was called with."""
+    program: dict[str, Json] = {
+        "path": evidence.source_before.path,
+        "sha256": digest(evidence.source_before.raw),
+        "arguments": list(arguments),
+    }
     return {
         "schema": SCHEMA,
         "tool": __version__,
-        "program": {"path": evidence.source_before.path, "sha256": digest(evidence.source_before.raw)},
+        "program": program,
         "patch": {"diff": patch.diff, "sha256": digest(patch.diff.encode("utf-8", "surrogateescape"))},
         "findings": [
             {"code": f.code, "rule": f.rule, "line": f.site.line, "message": f.message} for f in evidence.findings
@@ -102,6 +111,7 @@ def read(path: Path) -> Certificate:
             tier=str(content["sandbox"]),
             verdicts={str(v["validator"]): str(v["status"]) for v in content["verdicts"]},
             budget=float(content["budget"]["seconds"]),
+            arguments=tuple(str(word) for word in content["program"].get("arguments", ())),
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise CertificateError(f"{path}: the certificate lacks or garbles a field: {error!r}") from error

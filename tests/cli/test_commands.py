@@ -229,3 +229,37 @@ def test_what_was_read_otherwise_than_it_stands_is_told(call: Call, folder: Path
     said = call("check", "a.py", "--no-cache")
     assert said.code == 0 and "the file as it stands: lines that are not Python were left out (lines 3)" in said.out
     assert "full-width punctuation" in said.out
+
+
+def test_a_notebook_on_standard_input_is_read_as_one(call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+    import sys
+
+    cells = [{"cell_type": "code", "id": "c1", "metadata": {}, "source": FAULTY, "outputs": []}]
+    raw = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
+    said = call("check", "-")
+    assert said.code == 1 and "stdin.ipynb:cell c1:" in said.out and "DNF301" in said.out
+
+
+def test_what_help_tells_holds(call: Call) -> None:
+    shown = "".join(call(*words).out for words in ([], *([name, "--help"] for name in COMMANDS)))
+    rules = re.findall(r"^  dnnfix explain (\S+)", shown, re.MULTILINE)
+    assert len(rules) > 2 and call("explain", *rules).code == 0
+    assert "[options] \n" not in shown
+
+
+def test_a_prefix_of_codes_is_no_rule(call: Call) -> None:
+    said = call("explain", "DNF30")
+    assert said.code == 2 and "means " in said.err and "DNF301, DNF302" in said.err
+
+
+def test_paths_that_look_like_flags(call: Call, folder: Path) -> None:
+    (folder / "-v.py").write_text(FAULTY)
+    assert "-v.py:4:" in call("check", "--no-cache", "--", "-v.py").out
+
+
+def test_every_certificate_is_looked_at(call: Call, folder: Path) -> None:
+    (folder / "broken.json").write_text('{"schema": 3}')
+    said = call("verify", "broken.json", "missing.json")
+    assert said.code == 2 and "broken.json: not a dnnfix certificate" in said.err and "missing.json" in said.err

@@ -130,3 +130,30 @@ def test_colour_on_a_terminal(tmp_path: Path) -> None:
 
     assert "\033[31mDNF301" in shown()
     assert "\033[31m" not in shown(NO_COLOR="1")
+
+
+@pytest.mark.parametrize(("closed", "code"), [("<&-", 2), (">&-", 1), ("2>&-", 1)])
+def test_closed_streams(tmp_path: Path, closed: str, code: int) -> None:
+    (tmp_path / "a.py").write_text(FAULTY)
+    path = "-" if closed == "<&-" else "a.py"
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m dnnfix check --no-cache {path} {closed}"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code and "internal error" not in done.stderr, done.stderr
+
+
+def test_a_working_folder_that_is_gone(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"mkdir gone; cd gone; rmdir ../gone; {sys.executable} -m dnnfix check ../a.py"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2 and "the working folder is gone" in done.stderr

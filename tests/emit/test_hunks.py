@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dnnfix.emit.hunks import Replacement, apply, replacements
+from dnnfix.emit.hunks import Replacement, apply, backwards, replacements
 from dnnfix.errors import InputError
 from dnnfix.source.diff import unified_diff
 
@@ -25,6 +25,7 @@ def test_round_trip(old: list[str], new: list[str], old_end: bool, new_end: bool
     before, after = bytes_of(old, old_end), bytes_of(new, new_end)
     diff = unified_diff(before, after, "x.py")
     assert apply(before, replacements(diff)) == after
+    assert apply(after, backwards(replacements(diff))) == before
 
 
 def test_positions() -> None:

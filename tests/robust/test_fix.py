@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import time
@@ -144,8 +145,23 @@ def test_certificates_can_be_verified_and_broken(folder: Path) -> None:
     certificate = next(patch["certificate"] for patch in said.document["patches"] if patch["certificate"])
     held = dnnfix("verify", certificate, "--isolated", folder=folder)
     assert held.code == 0 and "the proof holds" in held.text, held
+    assert dnnfix("fix", "--unsafe", "a.py", "--isolated", folder=folder).code == 0
+    repaired = dnnfix("verify", certificate, "--isolated", folder=folder)
+    assert repaired.code == 0 and "the proof holds" in repaired.text, "the patch is applied: it is undone for the proof"
+    elsewhere = dnnfix("verify", certificate, "--isolated", folder=folder.parent)
+    assert elsewhere.code == 2 and "in the folder in which the patch was made" in elsewhere.err
     (folder / "a.py").write_text(FAULTY + "\n")
     changed = dnnfix("verify", certificate, "--isolated", folder=folder)
     assert changed.code == 2 and "it changed since" in changed.err
     (folder / "broken.json").write_text('{"schema": 3}')
     assert dnnfix("verify", "broken.json", "missing.json", folder=folder).code == 2
+
+
+def test_a_proof_is_repeated_with_the_arguments_that_it_was_made_with(folder: Path) -> None:
+    (folder / "a.py").write_text("import sys\n\nrounds = int(sys.argv[1])\n" + FAULTY)
+    flags = ["--isolated", "--arguments", "2 'a b'", "--output-format", "json"]
+    said = dnnfix("suggest", "a.py", *flags, folder=folder)
+    certificate = next(patch["certificate"] for patch in said.document["patches"] if patch["certificate"])
+    assert json.loads(Path(certificate).read_text())["program"]["arguments"] == ["2", "a b"]
+    held = dnnfix("verify", certificate, "--isolated", folder=folder)
+    assert held.code == 0 and "the proof holds" in held.text, held
