@@ -2,8 +2,8 @@
 
     python benchmarks/suggest.py [--programs FOLDER] [--limit N] [--fresh]
 
-The programs are those directly in the folder, or named `program.py` in its folders; by default those in examples/. Crashes
-and training faults have targets of their own. `--fresh` also runs `suggest` with a fresh interpreter for every run that
+The programs are those directly in the folder, and of each folder in it `runnable.py`, else `program.py`, as
+`tools/field_trials.py` takes them; by default those in examples/. Crashes and training faults have targets of their own. `--fresh` also runs `suggest` with a fresh interpreter for every run that
 it makes, each candidate and seed, which is what the warm process is there to spare; by default only for one program.
 """
 
@@ -83,7 +83,11 @@ def measure(file: Path, space: Path) -> Measured | None:
 
 def programs(folder: Path) -> list[Path]:
     """The programs in a folder."""
-    return sorted([*folder.glob("*.py"), *folder.glob("*/program.py")])
+    each = [
+        path / name for path in folder.iterdir() for name in ("runnable.py", "program.py") if (path / name).is_file()
+    ]
+    first = {path.parent: path for path in reversed(each)}
+    return sorted([*folder.glob("*.py"), *first.values()])
 
 
 def main() -> None:
