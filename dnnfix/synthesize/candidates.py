@@ -14,10 +14,14 @@ from dnnfix.template import FixTemplate
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A program with candidates applied to it, in the order in which they were applied."""
+    """A program with candidates applied to it, in the order in which they were applied.
+
+    `made_from` has for each of them the program that it was applied to, whose places its finding speaks of.
+    """
 
     source: Source
     applied: tuple[Candidate, ...] = ()
+    made_from: tuple[Source, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,4 +61,5 @@ def apply(variant: Variant, *candidates: Candidate) -> Variant:
         source = Source.from_bytes(changed, variant.source.path)
     except InputError as error:
         raise EditError(f"the edited program cannot be read: {error}") from error
-    return Variant(source, (*variant.applied, *candidates))
+    made_from = (*variant.made_from, *(variant.source for _ in candidates))
+    return Variant(source, (*variant.applied, *candidates), made_from)

@@ -118,7 +118,7 @@ def _explore(search: _Search) -> None:
                 result = _climb(search, candidate_variant)
                 if result.accepted:
                     search.accepted.append((candidate_variant, result))
-                if _got_further(trace, findings, result):
+                if _got_further(variant.source, trace, findings, result):
                     remaining = result.evidence.remaining or search.laboratory.findings(
                         candidate_variant.source, result.evidence.after
                     )
@@ -188,7 +188,7 @@ def _evidence(search: _Search, variant: Variant) -> Evidence:
     )
 
 
-def _got_further(trace: Trace, findings: tuple[Finding, ...], result: Climb) -> bool:
+def _got_further(made_from: Source, trace: Trace, findings: tuple[Finding, ...], result: Climb) -> bool:
     """Whether the candidate's program is a better place to go on from than the one it was made from."""
     after = result.evidence.after
     if not after.outcome.says_something:
@@ -198,20 +198,30 @@ def _got_further(trace: Trace, findings: tuple[Finding, ...], result: Climb) -> 
     if trace.crash is not None:
         if after.crash is None:
             return True
-        return _reached(after) > _reached(trace) and not _same_crash(trace, after)
+        lines = line_map(made_from.text, result.evidence.source_after.text)  # an edit may add lines or take some away
+        return _reached(after, lines) > _reached(trace) and not _same_crash(trace, after, lines)
     return result.fell in ("property", "learn") and after.crash is None and len(findings) > 1
 
 
-def _reached(trace: Trace) -> tuple[int, int, int]:
-    """How far a run came: optimizer steps, recorded calls, and the line of the program itself that it was at."""
+def _reached(trace: Trace, lines: Mapping[int, int] | None = None) -> tuple[int, int, int]:
+    """How far a run came: optimizer steps, recorded calls, and the line of the program itself that it was at.
+
+    `lines` has the line of the program to compare with for each line of this one.
+    """
     calls = len(trace.network.calls) if trace.network is not None else 0
     frames = trace.crash.frames if trace.crash is not None else ()
-    return (len(trace.steps), calls, frames[0].site.line if frames else 0)
+    line = frames[0].site.line if frames else 0
+    return (len(trace.steps), calls, lines.get(line, line) if lines is not None else line)
 
 
-def _same_crash(first: Trace, second: Trace) -> bool:
+def _same_crash(first: Trace, second: Trace, lines: Mapping[int, int]) -> bool:
+    """Whether the second run stopped as the first did, `lines` having the first program's line for each of its own."""
     a, b = first.crash, second.crash
-    return a is not None and b is not None and a.kind == b.kind and a.site == b.site and a.message == b.message
+    if a is None or b is None or a.kind != b.kind or a.message != b.message:
+        return False
+    if a.site is None or b.site is None or a.site.path or b.site.path:
+        return a.site == b.site
+    return a.site.line == lines.get(b.site.line, b.site.line)
 
 
 def _combine(search: _Search) -> None:
@@ -289,18 +299,22 @@ def _report(search: _Search) -> Repair:
             proofs[patches[-1].id] = result.evidence
     findings = {finding.id: finding for finding in search.original}
     for variant, _ in ordered[:1]:  # what the best patch met on its way; other ways are alternatives
-        for candidate in variant.applied[1:]:
-            for finding in candidate.findings:
-                moved = _moved(search, variant, finding)
-                findings.setdefault(moved.id, moved)
+        for finding in _settled(search, variant):
+            findings.setdefault(finding.id, finding)
     results = tuple(_result(search, finding, patches) for finding in findings.values())
     errors = tuple(f"{name}: {reason}" for name, reason in search.edit_errors.items())
     return Repair(results, tuple(patches), proofs, errors)
 
 
-def _moved(search: _Search, variant: Variant, finding: Finding) -> Finding:
+def _settled(search: _Search, variant: Variant) -> tuple[Finding, ...]:
+    """The findings that a variant repairs, at the lines of the original."""
+    pairs = zip(variant.applied, variant.made_from, strict=True)
+    return tuple(_moved(search, made_from, finding) for applied, made_from in pairs for finding in applied.findings)
+
+
+def _moved(search: _Search, found_in: Source, finding: Finding) -> Finding:
     """A finding of a later program at the line of the original that it stands for."""
-    lines = line_map(search.origin.text, variant.source.text)
+    lines = line_map(search.origin.text, found_in.text)
     site = finding.site
     line = lines.get(site.line, site.line)
     moved = Site(line, site.column, line + site.end_line - site.line, site.end_column, site.path)
@@ -311,10 +325,9 @@ def _patch(search: _Search, variant: Variant, result: Climb) -> Patch:
     diff = unified_diff(search.origin.raw, variant.source.raw, search.origin.path)
     candidate = variant.applied[-1]
     if len(variant.applied) > 1:
-        findings = tuple(finding for applied in variant.applied for finding in applied.findings)
         title = "; ".join(applied.title for applied in variant.applied)
         worst = max((a.applicability for a in variant.applied), key=["safe", "unsafe", "display-only"].index)
-        candidate = replace(candidate, findings=findings, title=title, applicability=worst)
+        candidate = replace(candidate, findings=_settled(search, variant), title=title, applicability=worst)
     effects: Mapping[str, Json] = side_effects(result.evidence) if result.accepted else {}
     if result.accepted:
         verdict = PatchVerdict.ACCEPTED

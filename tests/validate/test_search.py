@@ -12,6 +12,7 @@ from dnnfix.records import (
     Candidate,
     Crash,
     Decline,
+    Delete,
     Family,
     Finding,
     FindingOutcome,
@@ -74,7 +75,19 @@ class Three(_Number):
     code, name, old, options = "DNF203", "three", "333", ()
 
 
-TEMPLATES: dict[str, type[FixTemplate]] = {t.code: t for t in (One, Two, Three)}
+class Four(_Number):
+    code, name, old, options = "DNF204", "four", "444", ()
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for number, line in enumerate(subject.source.text.splitlines(), 1):
+            if line == "444" and subject.crash is not None and subject.crash.site == Site(number, 1, number, 2):
+                yield self.finding(Site(number, 1, number, 4), symptom=Symptom.CRASH, old="444")
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        yield self.candidate(finding, "take it out", Delete(finding.site), prior=0.9)
+
+
+TEMPLATES: dict[str, type[FixTemplate]] = {t.code: t for t in (One, Two, Three, Four)}
 
 
 class Wishes:
@@ -116,8 +129,7 @@ class Table:
         for number, line in enumerate(source.text.splitlines(), 1):
             if any(re.search(rf"\b{bad}\b", line) for bad in self.crashing):
                 site = Site(number, 1, number, 2)
-                steps = tuple(Step(i, 1.0) for i in range(number))
-                return Trace(RunOutcome.CRASHED, seed, crash=Crash("Error", line, (Frame(site, "f"),)), steps=steps)
+                return Trace(RunOutcome.CRASHED, seed, crash=Crash("Error", line, (Frame(site, "f"),)))
         network = Network("torch", "trace", parameters=(Parameter("w", (1,), update=0.1),))
         steps = tuple(Step(i, 1.0, self.skill(source, seed)) for i in range(8))
         return Trace(RunOutcome.FINISHED, seed, network=network, steps=steps)
@@ -149,6 +161,16 @@ def test_a_crash_behind_a_crash_is_repaired_in_one_patch() -> None:
     assert "+a = 11\n" in best
     assert "+b = 22\n" in best
     assert {r.finding.code for r in result.results} >= {"DNF201", "DNF202"}
+
+
+def test_a_finding_behind_a_crash_is_told_at_its_line_whatever_its_repair_does_to_the_lines() -> None:
+    result = search("a = 111\n444\nb = 222\n", Table(("111", "999", "444", "222")))
+    assert [(r.finding.code, r.finding.site.line) for r in result.results] == [
+        ("DNF201", 1),
+        ("DNF204", 2),
+        ("DNF202", 3),
+    ]
+    assert {r.outcome for r in result.results} == {FindingOutcome.REPAIRED}
 
 
 def test_findings_that_do_not_hide_each_other_are_proven_alone_and_together() -> None:
