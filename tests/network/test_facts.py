@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
-
-import pytest
-
-os.environ.setdefault("KERAS_BACKEND", "torch")
 
 import keras
+import pytest
 import torch
 
 from dnnfix.network import facts
