@@ -110,7 +110,7 @@ def _finding(
         yield from frame(finding, seen, palette)
     facts = _facts(finding)
     if facts:
-        yield f"  {palette.cyan}observed{palette.off}   {facts}"
+        yield f"  {palette.cyan}{'observed' if file.runs else 'evidence'}{palette.off}   {facts}"
     patches = [patch for name in result.patches for patch in file.patches if patch.id == name]
     best = patches[0] if patches and result.outcome is FindingOutcome.REPAIRED else None
     if best is not None and best.id in shown:
@@ -179,6 +179,33 @@ def _value(value: Json) -> str:
     return " ".join(str(value).split())
 
 
+_SHOWN: Mapping[str, tuple[str, float, str]] = {
+    "step_seconds": ("step", 1e3, " ms"),
+    "peak_memory": ("memory", 2**-20, " MiB"),
+    "parameters": ("parameters", 1, ""),
+    "information": ("information kept", 100, " %"),
+    "adversarial": ("adversarial rise of the loss", 100, " %"),
+}
+"""How side effects are shown: under which words, times what, in which unit."""
+
+
+def _effect(name: str, value: Json) -> str:
+    """One side effect, before and after where both are known: `memory 337 -> 340 MiB`."""
+    words, factor, unit = _SHOWN.get(name, (name.replace("_", " "), 1, ""))
+    ends = [value.get("before"), value.get("after")] if isinstance(value, Mapping) else [value]
+    said = [_scaled(end, factor) for end in ends if end is not None]
+    if len(said) == 2 and said[0] == said[1]:
+        return f"{words} {said[0]}{unit} as before"
+    return f"{words} {' -> '.join(said)}{unit}"
+
+
+def _scaled(value: Json, factor: float) -> str:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or (isinstance(value, int) and factor == 1):
+        return _value(value)
+    number = value * factor
+    return f"{number:.0f}" if 100 <= abs(number) < 1e12 else f"{number:.3g}"
+
+
 def _is_unknown(value: Json) -> bool:
     return value is None or (isinstance(value, Mapping) and all(_is_unknown(item) for item in value.values()))
 
@@ -192,10 +219,9 @@ def _repair(patch: Patch, palette: Palette) -> Iterator[str]:
     yield f"  {palette.green}repaired{palette.off}   {printable(patch.candidate.title)} ({kind})"
     yield from diff_lines(patch.diff, palette)
     yield f"  {palette.cyan}proven{palette.off}     {verdict_line(patch)}"
-    known = {name: value for name, value in patch.side_effects.items() if not _is_unknown(value)}
-    effects = ", ".join(f"{name.replace('_', ' ')} {_value(value)}" for name, value in known.items())
+    effects = [_effect(name, value) for name, value in patch.side_effects.items() if not _is_unknown(value)]
     if effects:
-        yield f"  {palette.cyan}effects{palette.off}    {_cut(printable(effects))}"
+        yield f"  {palette.cyan}effects{palette.off}    {printable(', '.join(effects))}"
     if patch.certificate:
         yield f"  {palette.dim}certificate {printable(patch.certificate)}{palette.off}"
 

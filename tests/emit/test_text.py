@@ -122,3 +122,25 @@ def test_what_could_not_be_run_and_where_the_rest_was_run_is_said(report: Report
     text = summary(replace(report, files=(replace(report.files[0], unrun=True), *report.files[1:])))
     assert "1 program could not be run. Sandbox: bubblewrap.\n" in text
     assert "Sandbox" not in summary(Report((FileReport("a.py"),)))
+
+
+def test_side_effects_are_in_words_and_units(repaired: FileReport) -> None:
+    effects = {
+        "step_seconds": {"before": 0.000327, "after": 0.000288},
+        "peak_memory": {"before": None, "after": 353505280},
+        "parameters": {"before": 81, "after": 81},
+        "information": {"before": None, "after": None},
+        "adversarial": {"before": 0.25, "after": 0.0},
+        "score": {"before": -0.0001, "after": 0.998},
+        "else_wise": 3,
+    }
+    told = file_text(replace(repaired, patches=(replace(repaired.patches[0], side_effects=effects),)), View())
+    line = next(line for line in told.splitlines() if line.startswith("  effects"))
+    assert line == (
+        "  effects    step 0.327 -> 0.288 ms, memory 337 MiB, parameters 81 as before, "
+        "adversarial rise of the loss 25 -> 0 %, score -0.0001 -> 0.998, else wise 3"
+    )
+
+
+def test_nothing_is_observed_where_nothing_was_run(repaired: FileReport) -> None:
+    assert "observed" not in file_text(replace(repaired, runs=()), View())
