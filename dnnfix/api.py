@@ -70,7 +70,14 @@ from dnnfix.detect.shapes import (
     way_back,
 )
 from dnnfix.detect.summation import summed_axes
-from dnnfix.detect.targets import class_losses, lowest, prediction_expression, same_targets, target_expression
+from dnnfix.detect.targets import (
+    class_losses,
+    lowest,
+    prediction_expression,
+    same_targets,
+    target_expression,
+    target_site,
+)
 from dnnfix.detect.values import (
     LossUse,
     binary,

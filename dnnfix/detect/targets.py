@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dnnfix.detect.axes import sibling_targets
 from dnnfix.detect.values import LossUse, loss_uses
 from dnnfix.network.facts import Prediction, Target
+from dnnfix.records import Site
 from dnnfix.subject import Subject
 
 
@@ -18,6 +19,12 @@ def target_expression(subject: Subject, use: LossUse) -> ast.expr | None:
         return _argument(node, 1 if use.facts.prediction_first else 0, use.facts.target_argument)
     given = subject.node(use.target.site) if use.target is not None else None
     return given if use.in_keras and isinstance(given, ast.expr) else None
+
+
+def target_site(subject: Subject, use: LossUse) -> Site | None:
+    """Where the targets are handed to the loss, where that is written in this program."""
+    node = target_expression(subject, use)
+    return subject.source.site(node) if node is not None else None
 
 
 def prediction_expression(subject: Subject, use: LossUse) -> ast.expr | None:
@@ -36,8 +43,11 @@ def _argument(node: ast.Call, index: int, name: str) -> ast.expr | None:
     return next((keyword.value for keyword in node.keywords if keyword.arg == name), None)
 
 
-def same_targets(subject: Subject, use: LossUse, node: ast.expr) -> tuple[ast.expr, ...]:
-    """All expressions that hand targets to the same Keras model, or to the same loss; `node` first."""
+def same_targets(subject: Subject, use: LossUse) -> tuple[ast.expr, ...]:
+    """All expressions that hand targets to the same Keras model, or to the same loss; that of this use first."""
+    node = target_expression(subject, use)
+    if node is None:
+        return ()
     if use.call.site == use.call.made_at or not isinstance(subject.node(use.call.site), ast.Call):
         return sibling_targets(subject, node)
     own = subject.call_node(use.call)

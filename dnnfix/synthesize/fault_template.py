@@ -12,7 +12,7 @@ from dnnfix.template import FixTemplate
 T = TypeVar("T")
 
 Faults: TypeAlias = Iterator[tuple[Site | None, T]]
-"""Faults with their places; those at no known place of the program under analysis are passed over."""
+"""Faults with their places; those at no known place are passed over."""
 
 Repairs: TypeAlias = Iterator[tuple[str, tuple[Edit, ...] | None, float] | Decline]
 """Ways to repair a fault: a title, edits (`None` where they cannot be made) and a prior each, the likeliest first.
@@ -30,6 +30,8 @@ class FaultTemplate(FixTemplate, Generic[T]):
 
     declined: ClassVar[str]
     """Why there is no candidate, where `repairs` gives no other reason."""
+    elsewhere: ClassVar[bool] = False
+    """Whether faults in modules that the program imports are reported, too; nothing can be edited there."""
 
     def faults(self, subject: Subject) -> Faults[T]:
         """The faults of the pattern in the program."""
@@ -61,5 +63,5 @@ class FaultTemplate(FixTemplate, Generic[T]):
 
     def _placed(self, subject: Subject) -> Iterator[tuple[Site, T]]:
         for site, fault in self.faults(subject):
-            if site is not None and not site.path:
+            if site is not None and (self.elsewhere or not site.path):
                 yield site, fault

@@ -5,27 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    Candidate,
-    Decline,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     LossUse,
     Reject,
+    Repairs,
+    Site,
     Subject,
     Symptom,
     Target,
     change_data,
     class_losses,
     same_targets,
-    target_expression,
+    target_site,
     whole,
 )
 
+Misshapen = tuple[LossUse, tuple[int | None, ...], str]
+"""A crashed loss, the shape of the labels that it takes, and the code behind the labels that gives it."""
 
-class LabelAxes(FixTemplate):
+
+class LabelAxes(FaultTemplate[Misshapen]):
     """Class numbers come with an axis too many or too few for the loss.
 
     For predictions of shape `(batch, classes, …)` the cross-entropy of torch takes class numbers of shape `(batch, …)`.
@@ -45,35 +49,33 @@ class LabelAxes(FixTemplate):
     fix_pattern = FixPattern.DATA_DIMENSION
     message = "{loss} takes labels of shape {wanted} and gets {shape}"
     needs_run = True
+    declined = "the labels are not handed over at one place"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for use, wanted, _ in _found(subject):
-            node = target_expression(subject, use)
-            if node is None or use.target is None:
-                continue
-            yield self.finding(
-                subject.source.site(node),
-                symptom=Symptom.CRASH,
-                confidence=0.95,
-                cause="crash",
-                evidence={"prediction": list(use.prediction.shape or ()), "labels": list(use.target.shape or ())},
-                loss=use.name,
-                wanted=wanted,
-                shape=use.target.shape,
-            )
+    def faults(self, subject: Subject) -> Faults[Misshapen]:
+        for fault in _misshapen(subject):
+            yield target_site(subject, fault[0]), fault
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        for use, _, code in _found(subject):
-            node = target_expression(subject, use)
-            if node is None or subject.source.site(node) != finding.site:
-                continue
-            nodes = same_targets(subject, use, node)
-            title = "Give the labels the shape that the loss takes"
-            yield self.candidate(finding, title, *change_data(subject, nodes, "", code, each=True), prior=0.9)
-            if len(nodes) > 1:
-                yield self.candidate(finding, title, *change_data(subject, (node,), "", code), prior=0.6)
-            return
-        yield Decline("the labels are not handed over at one place")
+    def report(self, site: Site, fault: Misshapen) -> Finding:
+        use, wanted, _ = fault
+        labels = use.target.shape if use.target is not None else None
+        return self.finding(
+            site,
+            symptom=Symptom.CRASH,
+            confidence=0.95,
+            cause="crash",
+            evidence={"prediction": list(use.prediction.shape or ()), "labels": list(labels or ())},
+            loss=use.name,
+            wanted=wanted,
+            shape=labels,
+        )
+
+    def repairs(self, subject: Subject, fault: Misshapen) -> Repairs:
+        use, _, code = fault
+        nodes = same_targets(subject, use)
+        title = "Give the labels the shape that the loss takes"
+        yield title, change_data(subject, nodes, "", code, each=True), 0.9
+        if len(nodes) > 1:
+            yield title, change_data(subject, nodes[:1], "", code), 0.6
 
     examples = (
         Example(
@@ -193,17 +195,16 @@ loss = nn.CrossEntropyLoss()(nn.Linear(4, 3)(torch.rand(5, 4)), torch.tensor([[0
     )
 
 
-def _found(subject: Subject) -> Iterator[tuple[LossUse, tuple[int | None, ...], str]]:
-    """Crashed losses with the wanted shape of the labels and the code that gives it."""
+def _misshapen(subject: Subject) -> Iterator[Misshapen]:
     for use in class_losses(subject):
         target, shape = use.target, use.prediction.shape
         if not use.crashed:
             continue
-        if use.call.name.startswith("keras.") and use.facts.target is Target.ONE_HOT:
+        if use.in_keras and use.facts.target is Target.ONE_HOT:
             if target is not None and target.shape and shape is not None and _for_each_step(target.shape, shape):
                 yield use, shape, "[:, -1]"
             continue
-        if use.facts.target is not Target.INDICES or not use.call.name.startswith("torch."):
+        if use.facts.target is not Target.INDICES or not use.in_torch:
             continue
         if target is None or target.shape is None or shape is None or len(shape) < 2 or not whole(target):
             continue

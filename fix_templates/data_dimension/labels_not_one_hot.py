@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
-    Candidate,
-    Decline,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     LossUse,
     Reject,
+    Repairs,
+    Site,
     Subject,
     Target,
     change_data,
     loss_uses,
     same_targets,
     spell,
-    target_expression,
+    target_site,
     whole,
 )
 
 
-class LabelsNotOneHot(FixTemplate):
+class LabelsNotOneHot(FaultTemplate[LossUse]):
     """Labels are class numbers where one row per sample, with a one at its class, is wanted.
 
     A loss that compares the prediction of every class with a target of its own takes targets of the prediction's
@@ -42,42 +41,48 @@ class LabelsNotOneHot(FixTemplate):
     fix_pattern = FixPattern.DATA_DIMENSION
     message = "{loss} takes one row per label, of {classes} classes, and gets class numbers of shape {shape}"
     needs_run = True
+    declined = "the labels are not handed over at one place"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for use in _found(subject):
-            node = target_expression(subject, use)
-            if node is None or use.target is None:
+    def faults(self, subject: Subject) -> Faults[LossUse]:
+        for use in loss_uses(subject):
+            target, shape, width = use.target, use.prediction.shape, use.width
+            if subject.trace is None or target is None or target.shape is None or shape is None or width is None:
                 continue
-            yield self.finding(
-                subject.source.site(node),
-                symptom=use.symptom,
-                confidence=0.9,
-                cause=use.cause,
-                evidence={"prediction": list(use.prediction.shape or ()), "labels": list(use.target.shape or ())},
-                loss=use.name,
-                classes=use.width,
-                shape=use.target.shape,
-            )
+            torch = use.in_torch and use.facts.target is Target.BINARY
+            if not torch and use.facts.target is not Target.ONE_HOT:
+                continue
+            column = len(target.shape) == 2 and target.shape[1] == 1
+            if len(shape) != 2 or width < 2 or (len(target.shape) != 1 and not column):
+                continue
+            if not whole(target) or target.low is None or target.high is None:
+                continue
+            if 0 <= target.low and target.high < width and (target.high > 1 or not torch):
+                yield target_site(subject, use), use
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        for use in _found(subject):
-            node = target_expression(subject, use)
-            if node is None or subject.source.site(node) != finding.site or use.target is None:
-                continue
-            nodes, rank = same_targets(subject, use, node), len(use.target.shape or ())
-            if use.call.name.startswith("keras."):
-                spelling = spell(subject, "keras.utils.to_categorical")
-                before, after = f"{spelling.code}(", f", {use.width})"
-            else:
-                spelling = spell(subject, "torch.nn.functional.one_hot")
-                flat = ".squeeze(1)" if rank == 2 else ""
-                long = "" if use.target.dtype == "int64" else ".long()"
-                before, after = f"{spelling.code}(", f"{flat}{long}, {use.width}).float()"
-            title = f"Give every label a row of {use.width} classes"
-            edits = (*change_data(subject, nodes, before, after), *spelling.imports)
-            yield self.candidate(finding, title, *edits, prior=0.8)
-            return
-        yield Decline("the labels are not handed over at one place")
+    def report(self, site: Site, use: LossUse) -> Finding:
+        labels = use.target.shape if use.target is not None else None
+        return self.finding(
+            site,
+            symptom=use.symptom,
+            confidence=0.9,
+            cause=use.cause,
+            evidence={"prediction": list(use.prediction.shape or ()), "labels": list(labels or ())},
+            loss=use.name,
+            classes=use.width,
+            shape=labels,
+        )
+
+    def repairs(self, subject: Subject, use: LossUse) -> Repairs:
+        if use.in_keras or use.target is None:
+            spelling = spell(subject, "keras.utils.to_categorical")
+            after = f", {use.width})"
+        else:
+            spelling = spell(subject, "torch.nn.functional.one_hot")
+            flat = ".squeeze(1)" if len(use.target.shape or ()) == 2 else ""
+            long = "" if use.target.dtype == "int64" else ".long()"
+            after = f"{flat}{long}, {use.width}).float()"
+        edits = change_data(subject, same_targets(subject, use), f"{spelling.code}(", after)
+        yield f"Give every label a row of {use.width} classes", (*edits, *spelling.imports), 0.8
 
     examples = (
         Example(
@@ -180,20 +185,3 @@ loss = nn.CrossEntropyLoss()(nn.Linear(5, 4)(torch.rand(6, 5)), torch.tensor([0,
             runs=True,
         ),
     )
-
-
-def _found(subject: Subject) -> Iterator[LossUse]:
-    for use in loss_uses(subject):
-        target, shape, width = use.target, use.prediction.shape, use.width
-        if subject.trace is None or target is None or target.shape is None or shape is None or width is None:
-            continue
-        torch = use.call.name.startswith("torch.") and use.facts.target is Target.BINARY
-        if not torch and use.facts.target is not Target.ONE_HOT:
-            continue
-        column = len(target.shape) == 2 and target.shape[1] == 1
-        if len(shape) != 2 or width < 2 or (len(target.shape) != 1 and not column):
-            continue
-        if not whole(target) or target.low is None or target.high is None:
-            continue
-        if 0 <= target.low and target.high < width and (target.high > 1 or not torch):
-            yield use

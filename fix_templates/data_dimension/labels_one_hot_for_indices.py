@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
-    Candidate,
-    Decline,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     LossUse,
     Reject,
+    Repairs,
+    Site,
     Subject,
     Target,
     change_data,
     class_losses,
     same_targets,
-    target_expression,
+    target_site,
     with_numpy,
 )
 
 
-class LabelsOneHotForIndices(FixTemplate):
+class LabelsOneHotForIndices(FaultTemplate[LossUse]):
     """Labels are rows with a one at their class where class numbers are wanted.
 
     Sparse categorical cross-entropy and the negative log-likelihood take one whole number per sample. A row per sample
@@ -41,36 +40,40 @@ class LabelsOneHotForIndices(FixTemplate):
     fix_pattern = FixPattern.DATA_DIMENSION
     message = "{loss} takes class numbers and gets rows of shape {shape}"
     needs_run = True
+    declined = "the labels are not handed over at one place"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for use in _found(subject):
-            node = target_expression(subject, use)
-            if node is None or use.target is None:
+    def faults(self, subject: Subject) -> Faults[LossUse]:
+        for use in class_losses(subject):
+            target, shape = use.target, use.prediction.shape
+            if use.facts.target is not Target.INDICES or target is None or target.shape is None or shape is None:
                 continue
-            yield self.finding(
-                subject.source.site(node),
-                symptom=use.symptom,
-                confidence=0.9,
-                cause=use.cause,
-                evidence={"prediction": list(use.prediction.shape or ()), "labels": list(use.target.shape or ())},
-                loss=use.name,
-                shape=use.target.shape,
-            )
+            rows = len(shape) == 2 and len(target.shape) == 2 and target.shape[1] == shape[1] and (shape[1] or 0) > 1
+            if not rows or target.row_sums_to_one is not True or target.integral is False:
+                continue
+            soft = use.facts.soft_targets and (target.dtype or "").startswith("float")
+            if not soft:
+                yield target_site(subject, use), use
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        for use in _found(subject):
-            node = target_expression(subject, use)
-            if node is None or subject.source.site(node) != finding.site:
-                continue
-            nodes = same_targets(subject, use, node)
-            if use.call.name.startswith("keras."):
-                function, imports = with_numpy(subject, "argmax")
-                edits = (*change_data(subject, nodes, f"{function}(", ", axis=-1)"), *imports)
-            else:
-                edits = change_data(subject, nodes, "", ".argmax(dim=1)")
-            yield self.candidate(finding, "Take the class number of every row", *edits, prior=0.75)
-            return
-        yield Decline("the labels are not handed over at one place")
+    def report(self, site: Site, use: LossUse) -> Finding:
+        labels = use.target.shape if use.target is not None else None
+        return self.finding(
+            site,
+            symptom=use.symptom,
+            confidence=0.9,
+            cause=use.cause,
+            evidence={"prediction": list(use.prediction.shape or ()), "labels": list(labels or ())},
+            loss=use.name,
+            shape=labels,
+        )
+
+    def repairs(self, subject: Subject, use: LossUse) -> Repairs:
+        nodes = same_targets(subject, use)
+        if use.in_keras:
+            function, imports = with_numpy(subject, "argmax")
+            edits = (*change_data(subject, nodes, f"{function}(", ", axis=-1)"), *imports)
+        else:
+            edits = change_data(subject, nodes, "", ".argmax(dim=1)")
+        yield "Take the class number of every row", edits, 0.75
 
     examples = (
         Example(
@@ -160,16 +163,3 @@ model.fit(np.random.rand(21, 4), np.eye(3)[np.arange(21) % 3], epochs=1, verbose
             runs=True,
         ),
     )
-
-
-def _found(subject: Subject) -> Iterator[LossUse]:
-    for use in class_losses(subject):
-        target, shape = use.target, use.prediction.shape
-        if use.facts.target is not Target.INDICES or target is None or target.shape is None or shape is None:
-            continue
-        rows = len(shape) == 2 and len(target.shape) == 2 and target.shape[1] == shape[1] and (shape[1] or 0) > 1
-        if not rows or target.row_sums_to_one is not True or target.integral is False:
-            continue
-        soft = use.facts.soft_targets and (target.dtype or "").startswith("float")
-        if not soft:
-            yield use

@@ -6,22 +6,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
-    Candidate,
-    Decline,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     LossUse,
     Reject,
+    Repairs,
+    Site,
     Subject,
     Target,
     change_data,
     loss_uses,
     lowest,
     same_targets,
-    target_expression,
+    target_site,
     whole,
 )
 
@@ -37,7 +38,7 @@ class Shift:
     prior: float
 
 
-class LabelsOutsideClasses(FixTemplate):
+class LabelsOutsideClasses(FaultTemplate[tuple[LossUse, Shift]]):
     """Labels count from one, or are -1 and 1, where classes are counted from zero.
 
     A loss over `n` classes takes the numbers from 0 to `n - 1`, a binary loss takes 0 and 1. Labels from 1 to `n` reach
@@ -56,33 +57,31 @@ class LabelsOutsideClasses(FixTemplate):
     fix_pattern = FixPattern.DATA_WRANGLING
     message = "{loss} takes {wanted} and gets labels from {low:g} to {high:g}"
     needs_run = True
+    declined = "the labels are not handed over at one place"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for use, shift in _found(subject):
-            node = target_expression(subject, use)
-            if node is None or use.target is None:
-                continue
-            yield self.finding(
-                subject.source.site(node),
-                symptom=use.symptom,
-                confidence=0.85,
-                cause=use.cause,
-                evidence={"low": use.target.low, "high": use.target.high, "classes": use.width},
-                loss=use.name,
-                wanted=shift.wanted,
-                low=use.target.low,
-                high=use.target.high,
-            )
+    def faults(self, subject: Subject) -> Faults[tuple[LossUse, Shift]]:
+        for use, shift in _shifted(subject):
+            yield target_site(subject, use), (use, shift)
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        for use, shift in _found(subject):
-            node = target_expression(subject, use)
-            if node is None or subject.source.site(node) != finding.site:
-                continue
-            edits = change_data(subject, same_targets(subject, use, node), shift.before, shift.after)
-            yield self.candidate(finding, shift.title, *edits, prior=shift.prior)
-            return
-        yield Decline("the labels are not handed over at one place")
+    def report(self, site: Site, fault: tuple[LossUse, Shift]) -> Finding:
+        use, shift = fault
+        low, high = (use.target.low, use.target.high) if use.target is not None else (None, None)
+        return self.finding(
+            site,
+            symptom=use.symptom,
+            confidence=0.85,
+            cause=use.cause,
+            evidence={"low": low, "high": high, "classes": use.width},
+            loss=use.name,
+            wanted=shift.wanted,
+            low=low,
+            high=high,
+        )
+
+    def repairs(self, subject: Subject, fault: tuple[LossUse, Shift]) -> Repairs:
+        use, shift = fault
+        edits = change_data(subject, same_targets(subject, use), shift.before, shift.after)
+        yield shift.title, edits, shift.prior
 
     examples = (
         Example(
@@ -197,7 +196,7 @@ loss = nn.CrossEntropyLoss()(nn.Linear(4, 3)(torch.rand(5, 4)), torch.tensor([1,
     )
 
 
-def _found(subject: Subject) -> Iterator[tuple[LossUse, Shift]]:
+def _shifted(subject: Subject) -> Iterator[tuple[LossUse, Shift]]:
     for use in loss_uses(subject):
         target, low = use.target, lowest(subject, use)
         if subject.trace is None or target is None or low is None or target.high is None or not whole(target):

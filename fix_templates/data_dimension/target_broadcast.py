@@ -100,7 +100,7 @@ class TargetBroadcast(FixTemplate):
     ) -> Iterator[Candidate | Decline]:
         prediction, target = use.prediction.shape or (), (use.target.shape if use.target is not None else None) or ()
         like = _code(target, prediction)
-        nodes = same_targets(subject, use, node)
+        nodes = same_targets(subject, use)
         if like is not None:
             title = "Give the target the shape of the prediction"
             yield self.candidate(finding, title, *change_data(subject, nodes, "", like, each=True), prior=0.85)
@@ -232,7 +232,7 @@ def _losses(subject: Subject) -> Iterator[LossUse]:
         return
     for use in loss_uses(subject):
         target, shape = use.target, use.prediction.shape
-        if not use.call.name.startswith("torch.") or not use.facts.same_shape or target is None or shape is None:
+        if not use.in_torch or not use.facts.same_shape or target is None or shape is None:
             continue
         if target.shape is None or target.shape == shape or _without_ones(target.shape) != _without_ones(shape):
             continue

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
-    Candidate,
-    Decline,
+    Call,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     Reject,
+    Repairs,
+    Site,
     Subject,
     Symptom,
     cast_where_made,
     cast_where_used,
     failing_call,
+    short,
 )
 
 LOOKUPS = frozenset({"torch.nn.Embedding", "torch.nn.EmbeddingBag", "torch.nn.functional.embedding"})
 
 
-class IndicesNotInteger(FixTemplate):
+class IndicesNotInteger(FaultTemplate[Call]):
     """An embedding is given its indices as floating-point numbers, and torch refuses.
 
     It happens where token ids went through a float tensor on their way: a padded buffer made by `torch.zeros`, a table
@@ -40,36 +41,32 @@ class IndicesNotInteger(FixTemplate):
     fix_pattern = FixPattern.DATA_TYPE
     message = "{layer} looks rows up by integers and is given {received}"
     needs_run = True
+    elsewhere = True
+    declined = "the place where the indices enter is not in this file"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
+    def faults(self, subject: Subject) -> Faults[Call]:
         call = failing_call(subject)
-        if call is None or call.name not in LOOKUPS or not call.inputs or call.site is None:
+        if call is None or call.name not in LOOKUPS or not call.inputs:
             return
-        value = call.inputs[0]
-        if value.dtype is None or not value.dtype.startswith(("float", "bfloat")) or value.integral is False:
-            return
-        yield self.finding(
-            call.site,
+        dtype = call.inputs[0].dtype
+        if dtype is not None and dtype.startswith(("float", "bfloat")) and call.inputs[0].integral is not False:
+            yield call.site, call
+
+    def report(self, site: Site, call: Call) -> Finding:
+        indices = call.inputs[0]
+        return self.finding(
+            site,
             symptom=Symptom.CRASH,
             confidence=0.9,
-            evidence={"received": value.dtype, "shape": value.shape},
+            evidence={"received": indices.dtype, "shape": indices.shape},
             cause="crash",
-            layer=call.name.rpartition(".")[2],
-            received=value.dtype,
+            layer=short(call.name),
+            received=indices.dtype,
         )
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        call = failing_call(subject)
-        if call is None:
-            return
-        made = cast_where_made(subject, call, 0, "int64")
-        if made is not None:
-            yield self.candidate(finding, "Make the indices integers", *made, prior=0.8)
-        used = cast_where_used(subject, call, 0, "int64")
-        if used is not None:
-            yield self.candidate(finding, "Cast the indices to integers", *used, prior=0.7)
-        if made is None and used is None:
-            yield Decline("the place where the indices enter is not in this file")
+    def repairs(self, subject: Subject, call: Call) -> Repairs:
+        yield "Make the indices integers", cast_where_made(subject, call, 0, "int64"), 0.8
+        yield "Cast the indices to integers", cast_where_used(subject, call, 0, "int64"), 0.7
 
     examples = (
         Example(

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnnfix.api import (
     LOSSES,
-    Candidate,
-    Decline,
+    Call,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     Reject,
+    Repairs,
+    Site,
     Subject,
     Symptom,
     Target,
     cast_where_made,
     cast_where_used,
     failing_call,
+    short,
 )
 
 
-class LabelDtypeNotInteger(FixTemplate):
+class LabelDtypeNotInteger(FaultTemplate[Call]):
     """A classification loss is given its class indices as floats or as small integers, and torch refuses.
 
     `CrossEntropyLoss` and `NLLLoss` take class indices as 64-bit integers. Floats of the prediction's shape would be
@@ -40,8 +41,10 @@ class LabelDtypeNotInteger(FixTemplate):
     fix_pattern = FixPattern.DATA_TYPE
     message = "{loss} wants class indices as int64 and is given {received}"
     needs_run = True
+    elsewhere = True
+    declined = "the place where the labels enter is not in this file"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
+    def faults(self, subject: Subject) -> Faults[Call]:
         call = failing_call(subject)
         facts = LOSSES.get(call.name) if call is not None else None
         if call is None or facts is None or facts.target is not Target.INDICES or len(call.inputs) < 2:
@@ -49,31 +52,24 @@ class LabelDtypeNotInteger(FixTemplate):
         prediction, target = call.inputs[0], call.inputs[1]
         if not call.name.startswith("torch.") or target.dtype in (None, "int64", "uint8") or target.integral is False:
             return
-        if prediction.shape is None or target.shape is None or len(target.shape) != len(prediction.shape) - 1:
-            return
-        if call.site is not None:
-            yield self.finding(
-                call.site,
-                symptom=Symptom.CRASH,
-                confidence=0.9,
-                evidence={"received": target.dtype, "shape": target.shape},
-                cause="crash",
-                loss=call.name.rpartition(".")[2],
-                received=target.dtype,
-            )
+        if prediction.shape is not None and target.shape is not None and len(target.shape) == len(prediction.shape) - 1:
+            yield call.site, call
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        call = failing_call(subject)
-        if call is None:
-            return
-        made = cast_where_made(subject, call, 1, "int64")
-        if made is not None:
-            yield self.candidate(finding, "Make the labels 64-bit integers", *made, prior=0.8)
-        used = cast_where_used(subject, call, 1, "int64")
-        if used is not None:
-            yield self.candidate(finding, "Cast the labels to 64-bit integers in the loss", *used, prior=0.7)
-        if made is None and used is None:
-            yield Decline("the place where the labels enter is not in this file")
+    def report(self, site: Site, call: Call) -> Finding:
+        labels = call.inputs[1]
+        return self.finding(
+            site,
+            symptom=Symptom.CRASH,
+            confidence=0.9,
+            evidence={"received": labels.dtype, "shape": labels.shape},
+            cause="crash",
+            loss=short(call.name),
+            received=labels.dtype,
+        )
+
+    def repairs(self, subject: Subject, call: Call) -> Repairs:
+        yield "Make the labels 64-bit integers", cast_where_made(subject, call, 1, "int64"), 0.8
+        yield "Cast the labels to 64-bit integers in the loss", cast_where_used(subject, call, 1, "int64"), 0.7
 
     examples = (
         Example(
