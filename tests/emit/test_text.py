@@ -11,7 +11,7 @@ from dnnfix.emit.choice import applicable, chosen
 from dnnfix.emit.github import commands, problem
 from dnnfix.emit.text import COLOURS, PLAIN, file_text, frame, summary
 from dnnfix.emit.view import View
-from dnnfix.records import Applicability, FileReport, Finding, Patch, Report, Site
+from dnnfix.records import Applicability, FileReport, Finding, Json, Patch, Report, Site
 
 
 def underlined(finding: Finding, text: str) -> list[str]:
@@ -125,7 +125,7 @@ def test_what_could_not_be_run_and_where_the_rest_was_run_is_said(report: Report
 
 
 def test_side_effects_are_in_words_and_units(repaired: FileReport) -> None:
-    effects = {
+    effects: dict[str, Json] = {
         "step_seconds": {"before": 0.000327, "after": 0.000288},
         "peak_memory": {"before": None, "after": 353505280},
         "parameters": {"before": 81, "after": 81},
