@@ -215,6 +215,7 @@ class CallChanges:
             decline=decline,
             safe=change.safe,
             deprecated=change.deprecated,
+            ignored=change.deprecated and change.drop,
             removed=removed_in((change,)),
             evidence=facts(change),
             within=within,

@@ -49,7 +49,8 @@ class Hit:
     """One outdated use: where, what is wrong with it in words, and the edits that bring it up to date.
 
     Without `edits`, `decline` says why there are none. `safe` tells that the edits provably keep the meaning;
-    `deprecated` that the old way still works, so that it is spoken of only when asked for or when the run warned of it.
+    `deprecated` that the old way still works, so that it is spoken of only when asked for or when the run warned of it;
+    `ignored` that the library passes it over, so that not even a warning makes it a fault.
     `removed` is the version that took it away, by package (`{"keras": "3.0"}`): older installed ones are left in peace.
     """
 
@@ -60,6 +61,7 @@ class Hit:
     decline: str = ""
     safe: bool = False
     deprecated: bool = False
+    ignored: bool = False
     removed: Mapping[str, str] = field(default_factory=dict, compare=False)
     evidence: Mapping[str, Json] = field(default_factory=dict, compare=False)
     confidence: float = 0.95
@@ -174,7 +176,7 @@ def _kept(template: ApiChange, subject: Subject) -> list[Hit]:
     """The hits of a template that matter for the installed versions and stand in no compatibility branch."""
     kept = []
     for hit in template.hits(subject):
-        if hit.deprecated and not template.speaks_of_deprecated and not _warned(hit, subject):
+        if hit.deprecated and not template.speaks_of_deprecated and (hit.ignored or not _warned(hit, subject)):
             continue
         if not _still_there(hit, subject) and not _is_fallback(hit, subject.source):
             kept.append(hit)

@@ -21,7 +21,7 @@ class DeprecatedApi(ApiChange):
     """Names, keywords and methods that the libraries have deprecated and still have: `F.upsample`, `xavier_uniform`.
 
     Off by default: the program runs. Where a run shows the library's own warning on the line, the templates for removed
-    names and keywords speak of it without being asked.
+    names and keywords speak of it without being asked, unless it is a keyword that is merely passed over.
 
     Fix safety: safe where the data file says that the new name means the same; otherwise unsafe.
 
@@ -86,6 +86,25 @@ layer = LeakyReLU(alpha=0.1)
 from keras.layers import LeakyReLU
 
 layer = LeakyReLU(negative_slope=0.1)
+""",
+        ),
+        Example(
+            "the length that an embedding does not need to be told",
+            """\
+from tensorflow.keras.layers import Embedding, LSTM
+from tensorflow.keras.models import Sequential
+
+model = Sequential()
+model.add(Embedding(1000, 16, input_length=20))
+model.add(LSTM(8, implementation=2))
+""",
+            """\
+from tensorflow.keras.layers import Embedding, LSTM
+from tensorflow.keras.models import Sequential
+
+model = Sequential()
+model.add(Embedding(1000, 16))
+model.add(LSTM(8))
 """,
         ),
     )

@@ -12,7 +12,7 @@ from dnnfix.detect import api_names, api_tables
 from dnnfix.detect.api_tables import Change, compiled, table
 from dnnfix.detect.versions import migration, version_number
 from dnnfix.errors import CatalogueError
-from dnnfix.records import Applicability
+from dnnfix.records import Applicability, CodeWarning, RunOutcome, Site, Trace
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
@@ -250,9 +250,38 @@ def test_programs_that_know_their_version_are_left_alone(text: str) -> None:
     assert not migration(Subject(Source.from_bytes(text.encode(), "program.py")))
 
 
-def test_older_installed_versions_are_left_in_peace() -> None:
-    from dnnfix.records import RunOutcome, Trace
+IGNORED_KEYWORD = """\
+from keras.layers import Embedding
 
+layer = Embedding(10, 2, input_length=4)
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        IGNORED_KEYWORD,
+        "import keras\n\nlayer = keras.layers.LSTM(\n    3,\n    implementation=2,\n)\n",
+        "import tensorflow as tf\n\ne = tf.keras.layers.Embedding(5, 2, input_length=7, name='e')\n",
+    ],
+)
+def test_a_keyword_that_is_passed_over_is_no_fault_even_where_the_run_warned_of_it(text: str) -> None:
+    lines = len(text.splitlines())
+    told = CodeWarning("UserWarning", "Argument is deprecated. Just remove it.", Site(1, 1, lines, 9))
+    subject = Subject(
+        Source.from_bytes(text.encode(), "a.py"),
+        Trace(RunOutcome.FINISHED, versions={"keras": "3.15.0"}, warnings=(told,)),
+    )
+    assert not list(template("DNF502")().detect(subject))
+    assert list(template("DNF550")().detect(subject))
+
+
+def test_what_is_passed_over_stays_where_another_keyword_is_repaired() -> None:
+    text, level = first_patch(IGNORED_KEYWORD.replace("2, ", "2, init='uniform', "), "DNF502")
+    assert "embeddings_initializer='uniform', input_length=4)" in text and level is Applicability.SAFE
+
+
+def test_older_installed_versions_are_left_in_peace() -> None:
     source = Source.from_bytes(b"import keras\nkeras.optimizers.Adam(lr=0.1)\n", "program.py")
     assert not migration(Subject(source, Trace(RunOutcome.FINISHED, versions={"keras": "2.15.0"})))
     assert migration(Subject(source, Trace(RunOutcome.FINISHED, versions={"keras": "3.5.0"})))
