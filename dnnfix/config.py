@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dnnfix.run.job import Tier
 
 FORMATS = ("text", "diff", "json", "sarif", "github")
+COMMAND_LINE = "command line"
 SANDBOXES = ("auto", "bubblewrap", "limits", "none")
 
 _SHOWN_ONLY = frozenset(
@@ -168,7 +169,8 @@ def read(path: Path) -> dict[str, Any]:
     """
     table = _toml(path)
     if path.name == "pyproject.toml":
-        table = table.get("tool", {}).get("dnnfix", {})
+        tool = table.get("tool", {})
+        table = tool.get("dnnfix", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: [tool.dnnfix] has to be a table. Received: {table!r}")
     return table
@@ -181,24 +183,27 @@ def merge(table: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, A
     return merged
 
 
-def freeze(table: Mapping[str, Any], root: Path, origin: str = "command line") -> Settings:
+def freeze(table: Mapping[str, Any], root: Path, origin: str = COMMAND_LINE, given: Collection[str] = ()) -> Settings:
     """The settings that a merged table stands for; relative paths are taken from `root`.
+
+    `origin` is the file that messages name, but for the keys in `given`, which come from the command line.
 
     Raises:
         ConfigError: a key is unknown (the nearest known one is suggested) or a value has the wrong type or range.
     """
     values: dict[str, Any] = {}
     for key, value in table.items():
+        named = COMMAND_LINE if key in given else origin
         if key not in _KEYS:
-            raise ConfigError(f"{origin}: unknown setting `{key}`.{_suggestion(key, _KEYS)}")
+            raise ConfigError(f"{named}: unknown setting `{key}`.{_suggestion(key, _KEYS)}")
         try:
             values[_FIELDS.get(key, key.replace("-", "_"))] = _KEYS[key](value, root)
         except (TypeError, ValueError) as error:
-            raise ConfigError(f"{origin}: `{key}` {error}. Received: {value!r}") from None
+            raise ConfigError(f"{named}: `{key}` {error}. Received: {value!r}") from None
     settings = replace(Settings(root=root), **values)
     if settings.sandbox == "none" and not settings.trust:
         raise ConfigError(
-            f"{origin}: the sandbox `none` runs programs with your rights and needs --trust. Received: trust=False"
+            f"{COMMAND_LINE}: the sandbox `none` runs programs with your rights and needs --trust. Received: trust=False"
         )
     return settings
 
@@ -211,7 +216,7 @@ def load(folder: Path, overrides: Mapping[str, Any], *, file: Path | None = None
     table = read(found)
     _refuse_lower_guard(table, found)
     here = {key: _from_cwd(key, value) for key, value in overrides.items()}
-    return freeze(merge(table, here), found.absolute().parent, str(found))
+    return freeze(merge(table, here), found.absolute().parent, str(found), merge({}, here))
 
 
 def _refuse_lower_guard(table: Mapping[str, Any], found: Path) -> None:

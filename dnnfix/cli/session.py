@@ -34,8 +34,10 @@ class Session:
         file = Path(arguments.config) if arguments.config else None
         if file is not None and not file.is_file():
             raise InputError(f"{file}: no such file. Check what you gave to --config.")
-        if arguments.output_file and not Path(arguments.output_file).absolute().parent.is_dir():
-            raise InputError(f"{arguments.output_file}: there is no such folder to write it into. Make it first.")
+        target = getattr(arguments, "write_baseline", None)
+        for made in filter(None, (arguments.output_file, target)):
+            if not Path(made).absolute().parent.is_dir():
+                raise InputError(f"{made}: there is no such folder to write it into. Make it first.")
         self._by_folder = SettingsByFolder(self._overrides(), file, arguments.isolated)
         self.settings = self._by_folder.of(Path.cwd())
         if self.settings.baseline is not None:
@@ -49,7 +51,6 @@ class Session:
             templates=self.settings.templates,
         )
         self._finder = Finder(self._by_folder, self.output.problem)
-        target = getattr(arguments, "write_baseline", None)
         self._baseline = BaselineWriter(Path(target)) if target else None
         self.repaired: list[str] = []
 
@@ -108,6 +109,8 @@ class Session:
         """Write what is left and return the exit code."""
         if self._baseline is not None:
             self._baseline.path.write_text(self._baseline.text(), encoding="ascii")
-            self.console.remark(f"{self._baseline.count} findings recorded in {os.fspath(self._baseline.path)}")
+            number = self._baseline.count
+            noun = "finding" if number == 1 else "findings"
+            self.console.remark(f"{number} {noun} recorded in {os.fspath(self._baseline.path)}")
             return CLEAN
         return self.output.finish(self._finder.passed_over, self._arguments.exit_zero, self.repaired)

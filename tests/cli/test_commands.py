@@ -263,3 +263,16 @@ def test_every_certificate_is_looked_at(call: Call, folder: Path) -> None:
     (folder / "broken.json").write_text('{"schema": 3}')
     said = call("verify", "broken.json", "missing.json")
     assert said.code == 2 and "broken.json: not a dnnfix certificate" in said.err and "missing.json" in said.err
+
+
+def test_a_mistake_is_told_where_it_was_made(call: Call, faulty: Path) -> None:
+    (faulty / "pyproject.toml").write_text("[tool.dnnfix]\nbudget = 30\n")
+    said = call("check", "model.py", "--jobs", "0")
+    assert said.code == 2 and said.err.startswith("dnnfix: command line: `jobs`")
+    (faulty / "pyproject.toml").write_text("[tool.dnnfix]\njobs = 0\n")
+    assert "pyproject.toml: `jobs`" in call("check", "model.py").err
+    (faulty / "pyproject.toml").write_text("tool = 3  # dnnfix\n")
+    assert call("check", "model.py", "--config", "pyproject.toml").code == 1
+    said = call("check", "model.py", "--isolated", "--write-baseline", "no/such.json")
+    assert said.code == 2 and "no/such.json: there is no such folder" in said.err
+    assert call("check", "model.py", "--write-baseline", "b.json").err == "1 finding recorded in b.json\n"
