@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.keras.conftest import Observe
 from tests.keras.test_components import SEQUENTIAL
+from tests.observing import Observe
 
 FUNCTIONAL = """
     import keras, numpy as np

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.keras.conftest import Observe
+from tests.observing import Observe
 
 SEQUENTIAL = """
     import numpy as np

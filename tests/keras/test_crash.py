@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.keras.conftest import Observe
+from tests.observing import Observe
 
 
 def test_a_layer_refused_while_the_model_is_written(observe: Observe) -> None:

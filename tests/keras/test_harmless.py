@@ -10,8 +10,8 @@ import textwrap
 from pathlib import Path
 
 from dnnfix.run.trace import read_trace
-from tests.keras.conftest import Observe
 from tests.keras.test_calls import FUNCTIONAL
+from tests.observing import Observe
 
 PROGRAM = """
 import keras, numpy as np, random

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.keras.conftest import Observe
 from tests.keras.test_components import SEQUENTIAL
+from tests.observing import Observe
 
 MODEL = """
 import keras, numpy as np

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-Observe = Any
+from tests.observing import Observe
 
 CLASSIFIER = """
 import torch

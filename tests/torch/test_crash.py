@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-Observe = Any
+from tests.observing import Observe
 
 TRAINING = """
 import torch

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-Observe = Any
+from tests.observing import Observe
 
 REGRESSION = """
 import torch
