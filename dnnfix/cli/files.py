@@ -96,7 +96,7 @@ class Finder:
         raw, identity = read(path)
         if self._first_time(identity):
             settings = self.settings.of(Path(os.path.abspath(path)).parent)
-            yield Program(shown(path), raw, settings, Path(path))
+            yield Program(shown(_followed(path)), raw, settings, Path(path))
 
     def _folder(self, path: str) -> Iterator[Program]:
         any_python = False
@@ -116,7 +116,8 @@ class Finder:
                 if not any(framework in raw for framework in FRAMEWORKS) and not raw.startswith(UTF_16):
                     self.passed_over += 1
                 elif self._first_time(identity):
-                    yield Program(f"{prefix}/{name}" if prefix != "." else name, raw, settings, Path(file))
+                    called = shown(_followed(file)) if os.path.islink(file) else f"{prefix}/{name}".removeprefix("./")
+                    yield Program(called, raw, settings, Path(file))
         if not any_python:
             raise InputError(f"{path}: no Python files (.py, .ipynb) in this folder. Name a file, or another folder.")
 
@@ -184,6 +185,15 @@ def _refuse(path: str, raw: bytes, limit: int) -> None:
 
 def _too_large(path: str, size: int, limit: int) -> str:
     return f"{path}: is too large for a program ({size / 2**20:.1f} MiB; at most {limit // 2**20} MiB). Exclude it."
+
+
+def _followed(path: str) -> str:
+    """Where a link leads to, if that is below the working folder: `git apply` changes no file through a link."""
+    if not os.path.islink(path):
+        return path
+    target = os.path.realpath(path)
+    away = os.path.relpath(target, os.path.realpath(os.curdir)).startswith("..")
+    return path if away or os.path.splitext(target)[1] != os.path.splitext(path)[1] else target
 
 
 def shown(path: str) -> str:

@@ -70,6 +70,11 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     session = Session(arguments, console)
     session.output.unsafe = session.settings.unsafe
     session.output.brief = arguments.interactive
+    if arguments.interactive and session.settings.output_format != "text" and not arguments.output_file:
+        raise ConfigError(
+            "--interactive shows patches as text on standard output; give other formats an --output-file. "
+            f"Received: {session.settings.output_format}"
+        )
     if "-" in arguments.paths and not arguments.diff:
         session.output.console = replace(console, out=console.err)
     return session.work(_repaired(session, arguments.diff, arguments.interactive))

@@ -49,7 +49,12 @@ def test_symbolic_links_end(folder: Path) -> None:
     (folder / "real" / "loop").symlink_to("..")
     (folder / "alias.py").symlink_to("real/a.py")
     (folder / "dangling.py").symlink_to("nowhere.py")
-    assert found(".") == (["alias.py"], [], 0), "each file once, whatever its names"
+    assert found(".") == (["real/a.py"], [], 0), "each file once, under the name that `git apply` takes"
+    assert found("alias.py")[0] == ["real/a.py"]
+    (folder / "store").write_text("import torch\n")
+    (folder / "b.py").symlink_to("store")
+    assert found("b.py")[0] == ["b.py"], "what has no ending is nothing by itself"
+    (folder / "b.py").unlink()
     (folder / "linked").symlink_to("real")
     assert found("linked")[0] == ["linked/a.py"], "a link that is named is followed"
 

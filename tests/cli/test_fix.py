@@ -200,6 +200,8 @@ def test_standard_input_goes_to_standard_output(stage: Stage, call: Call, monkey
     assert written.getvalue() == raw.replace(b"old(1)", b"new(1)").replace(b"bad(5)", b"good(5)")
     assert "line 6 is wrong" in said.err
     assert call("fix", "-", "--interactive").code == 2
+    said = call("fix", "a.py", "--interactive", "--output-format", "json")
+    assert said.code == 2 and "--output-file" in said.err
 
 
 def test_interrupted_reports_what_is_known(call: Call, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
