@@ -41,6 +41,7 @@ class Output:
     _files: list[FileReport] = field(default_factory=list)
     _views: dict[str, View] = field(default_factory=dict)
     _errors: list[str] = field(default_factory=list)
+    _remarks: list[str] = field(default_factory=list)
     _buffer: io.StringIO = field(default_factory=io.StringIO)
 
     def add(self, report: FileReport, raw: bytes) -> None:
@@ -70,13 +71,24 @@ class Output:
         self._errors.append(error)
         self.console.problem(error)
 
+    def remark(self, text: str) -> None:
+        """Why the report is not whole, which is no fault of an input."""
+        self._remarks.append(text)
+        self.console.problem(text)
+
+    @property
+    def failed(self) -> bool:
+        """Whether something could not be analysed."""
+        return bool(self._errors)
+
     def finish(self, passed_over: int = 0, exit_zero: bool = False, repaired: Iterable[str] = ()) -> int:
         """Write what is left and return the exit code. `repaired` are ids (path::finding) that no longer count.
 
         Where nothing was found and a program could not be run, that is an error: silence would read as "no problem".
         """
         noun = f"{passed_over} Python file{'' if passed_over == 1 else 's'}: {UNNAMED}"
-        report = Report(tuple(self._files), tuple(self._errors), (noun,) if passed_over else ())
+        missing = (*self._remarks, *([noun] if passed_over else []))
+        report = Report(tuple(self._files), tuple(self._errors), missing)
         self._write(lambda: self._closing(report))
         if self.file is not None:
             _replace(self.file, self._buffer.getvalue())

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dnnfix.cli import options
-from dnnfix.cli.console import CLEAN, INTERRUPTED, Console
+from dnnfix.cli.console import CLEAN, ERROR, INTERRUPTED, Console
 from dnnfix.cli.files import Finder, Program, SettingsByFolder
 from dnnfix.cli.output import Output
 from dnnfix.emit.view import view
@@ -100,7 +100,10 @@ class Session:
             for program, report in reports:
                 self.add(program, report)
         except KeyboardInterrupt:
-            self.output.problem("interrupted: programs that are not named here were not looked at.")
+            if self._baseline is not None:
+                self.console.problem("interrupted: no baseline was written.")
+                return INTERRUPTED
+            self.output.remark("interrupted: programs that are not named here were not looked at.")
             self.finish()
             return INTERRUPTED
         return self.finish()
@@ -112,5 +115,5 @@ class Session:
             number = self._baseline.count
             noun = "finding" if number == 1 else "findings"
             self.console.remark(f"{number} {noun} recorded in {os.fspath(self._baseline.path)}")
-            return CLEAN
+            return ERROR if self.output.failed else CLEAN
         return self.output.finish(self._finder.passed_over, self._arguments.exit_zero, self.repaired)

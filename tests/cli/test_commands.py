@@ -276,3 +276,15 @@ def test_a_mistake_is_told_where_it_was_made(call: Call, faulty: Path) -> None:
     said = call("check", "model.py", "--isolated", "--write-baseline", "no/such.json")
     assert said.code == 2 and "no/such.json: there is no such folder" in said.err
     assert call("check", "model.py", "--write-baseline", "b.json").err == "1 finding recorded in b.json\n"
+
+
+def test_a_baseline_is_whole_or_not_written(call: Call, faulty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(raw: bytes, path: str, *rest: object) -> Any:
+        raise KeyboardInterrupt
+
+    assert call("check", "model.py", "missing.py", "--write-baseline", "known.json").code == 2
+    before = (faulty / "known.json").read_bytes()
+    monkeypatch.setattr(pipeline, "check_file", interrupted)
+    said = call("check", ".", "--no-cache", "--write-baseline", "known.json")
+    assert said.code == 130 and "no baseline was written" in said.err
+    assert (faulty / "known.json").read_bytes() == before

@@ -221,6 +221,8 @@ def test_interrupted_reports_what_is_known(call: Call, stage: Stage, monkeypatch
     document = json.loads(said.out)
     assert {f["path"] for f in document["findings"]} == {"a.py"}
     assert any("interrupted" in text for text in document["unchecked"])
+    said = call("suggest", "b.py", "a.py")
+    assert said.code == 130 and "could not be analysed" not in said.out and "interrupted" in said.err
 
 
 def test_mode_and_link_are_kept(tmp_path: Path) -> None:
