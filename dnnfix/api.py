@@ -21,6 +21,7 @@ from dnnfix.detect.axes import (
     sibling_targets,
     wanted_shape,
 )
+from dnnfix.detect.bare_calls import meant_for
 from dnnfix.detect.chains import Change, Link, Solution, chains, disagreements, fits_run, solutions
 from dnnfix.detect.crash import (
     LossConflict,
@@ -134,6 +135,7 @@ from dnnfix.subject import Subject
 from dnnfix.synthesize.data import change_data, with_numpy, wrapped
 from dnnfix.synthesize.ends import EndChange, both_ends, short
 from dnnfix.synthesize.fault_template import Faults, FaultTemplate, Repairs
+from dnnfix.synthesize.into_init import move_into_init
 from dnnfix.synthesize.losses import (
     add_activation,
     change_activation,
@@ -161,6 +163,7 @@ from dnnfix.synthesize.recipes import (
 from dnnfix.synthesize.size_template import SizeTemplate
 from dnnfix.synthesize.sizes import SizeChange, made_as, named_sizes, size_changes, spelled
 from dnnfix.synthesize.spelling import Spelling, imports, sibling, spell
+from dnnfix.synthesize.uncut import flags_on_losses, taken_out
 from dnnfix.template import Example, FixTemplate, Reject
 from dnnfix.validate.evidence import Evidence, Pair
 from dnnfix.validate.learning import Decision, decide, difference, score, threshold

@@ -9,19 +9,17 @@ from dnnfix.api import (
     Call,
     Candidate,
     Decline,
-    Delete,
-    Edit,
     Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
     Reject,
-    Site,
     Subject,
     Symptom,
-    Unwrap,
+    flags_on_losses,
     loss_ends,
+    taken_out,
     upstream,
     words,
 )
@@ -89,17 +87,17 @@ class GraphCut(FixTemplate):
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         if "cuts" not in finding.evidence:
-            edits = _taken_out(subject, [finding.site])
+            edits = taken_out(subject, [finding.site])
             if edits is not None:
                 yield self.candidate(finding, "Keep the loss as a tensor", *edits, prior=0.9)
             return
         found = _cut_way(subject)
         way = found[1] if found is not None else []
-        edits = _taken_out(subject, [call.site for call in way if call.name in CUTS | WRAPS | MARKS])
+        edits = taken_out(subject, [call.site for call in way if call.name in CUTS | WRAPS | MARKS])
         if edits is None:
             yield Decline("the cut cannot be taken out at one place")
             return
-        yield self.candidate(finding, "Let the gradient through", *edits, *_flags(subject, edits), prior=0.9)
+        yield self.candidate(finding, "Let the gradient through", *edits, *flags_on_losses(subject), prior=0.9)
 
     examples = (
         Example(
@@ -360,70 +358,3 @@ def _cuts(call: Call) -> bool:
 def _short(call: Call) -> str:
     name = call.name.rpartition(".")[2]
     return ".data" if name == "data" else f"{name}()"
-
-
-def _taken_out(subject: Subject, sites: list[Site | None]) -> tuple[Edit, ...] | None:
-    """Edits that leave what stands inside the calls at the sites; nested ones are taken out together."""
-    source = subject.source
-    nodes = {}
-    for site in dict.fromkeys(sites):
-        node = subject.node(site)
-        if site is None or node is None:
-            return None
-        nodes[site] = node
-    edits: list[Edit] = []
-    inside: set[Site] = set()
-    for site in sorted(nodes, key=lambda place: (place.line, place.column, -place.end_line, -place.end_column)):
-        if site in inside:
-            continue
-        kept: ast.expr | None = _inner(nodes[site])
-        while kept is not None and source.site(kept) in nodes:
-            inside.add(source.site(kept))
-            kept = _inner(nodes[source.site(kept)])
-        if kept is None:
-            return None
-        edits.append(_unwrapped(subject, nodes[site], site, kept))
-    return tuple(edits)
-
-
-def _inner(node: ast.AST) -> ast.expr | None:
-    """What a cutting expression was applied to."""
-    if isinstance(node, ast.Attribute):
-        return node.value
-    if not isinstance(node, ast.Call):
-        return None
-    if isinstance(node.func, ast.Attribute) and node.func.attr in (
-        "detach",
-        "item",
-        "numpy",
-        "tolist",
-        "requires_grad_",
-    ):
-        return node.func.value
-    return node.args[0] if node.args and not isinstance(node.args[0], ast.Starred) else None
-
-
-def _unwrapped(subject: Subject, node: ast.AST, site: Site, kept: ast.expr) -> Edit:
-    source = subject.source
-    statement = source.statement_of(node)
-    if isinstance(statement, ast.Expr) and statement.value is node:
-        return Delete(source.site(statement))
-    if isinstance(statement, ast.Assign) and statement.value is node and len(statement.targets) == 1:
-        target = statement.targets[0]
-        if isinstance(kept, (ast.Name, ast.Attribute)) and ast.unparse(target) == ast.unparse(kept):
-            return Delete(source.site(statement))
-    return Unwrap(site, source.site(kept))
-
-
-def _flags(subject: Subject, edits: tuple[Edit, ...]) -> Iterator[Edit]:
-    """Statements that set `requires_grad` on what a loss is called: they would be refused on a value with a past."""
-    source = subject.source
-    called: set[str] = set()
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
-            called.add(ast.unparse(node.func.value))
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
-            target = node.targets[0]
-            if target.attr == "requires_grad" and ast.unparse(target.value) in called:
-                yield Delete(source.site(node))
