@@ -91,12 +91,17 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
         trace = laboratory.observe(source, settings.seed)
         outcome = repair(source, trace, laboratory, templates, settings, progress)
         patches = tuple(_certified(patch, outcome, runner.tier, settings) for patch in outcome.patches)
+        crash = tuple(_unexplained(trace, outcome))
+        heard = tuple(result for result in crash if _wanted(result.finding, source, settings))
+        silenced = tuple(
+            f"{result.finding.message}, which the settings or a comment silence" for result in crash[len(heard) :]
+        )
         return FileReport(
             path,
-            findings=(*outcome.results, *_unexplained(trace, outcome)),
+            findings=(*outcome.results, *heard),
             patches=patches,
             runs=tuple(laboratory.records),
-            unchecked=(*_misread(source), *_unchecked(source, trace, outcome, failures)),
+            unchecked=(*_misread(source), *silenced, *_unchecked(source, trace, outcome, failures)),
             sandbox=runner.tier.value,
             notes=trace.notes,
             unrun=_unrun(trace),
@@ -188,6 +193,12 @@ def _unexplained(trace: Trace, outcome: Repair) -> Iterator[FindingResult]:
         cause="crash",
     )
     yield FindingResult(finding, FindingOutcome.DECLINED, "no template explains this crash")
+
+
+def _wanted(finding: Finding, source: Source, settings: Settings) -> bool:
+    """Whether the user wants to hear of a finding that no template made."""
+    enabled = settings.enabled(finding.code, finding.rule)
+    return enabled and bool(split([finding], source.text, source.path, settings).kept)
 
 
 def _after_cut(trace: Trace) -> bool:

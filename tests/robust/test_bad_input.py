@@ -167,3 +167,12 @@ def test_a_program_that_cannot_be_run_is_no_clean_bill(folder: Path) -> None:
     said = dnnfix("suggest", "b.py", "--isolated", "--output-format", "diff", folder=folder)
     assert said.code == 1 and not said.out, "what was found counts more"
     assert "Found 1 problem in 1 file" in said.err and "1 program could not be run." in said.err
+
+
+def test_a_crash_that_is_silenced_is_still_named(folder: Path) -> None:
+    (folder / "a.py").write_text("import torch\n\nraise ValueError('no')  # noqa: DNF901\n")
+    said = dnnfix("suggest", "a.py", "--isolated", folder=folder)
+    assert said.code == 0 and "Not checked: the program crashes: ValueError: no, which" in said.text
+    (folder / "a.py").write_text("import torch\n\nraise ValueError('no')\n")
+    assert dnnfix("suggest", "a.py", "--isolated", "--ignore", "DNF901", folder=folder).code == 0
+    assert dnnfix("suggest", "a.py", "--isolated", folder=folder).code == 1
