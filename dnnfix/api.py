@@ -55,6 +55,7 @@ from dnnfix.detect.graph import (
     upstream,
 )
 from dnnfix.detect.metrics import compiled_losses, is_compile
+from dnnfix.detect.origins import origins
 from dnnfix.detect.shapes import (
     CONCATENATIONS,
     DataGiven,

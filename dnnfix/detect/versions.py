@@ -67,6 +67,8 @@ class Hit:
     confidence: float = 0.95
     within: Site | None = None
     """The expression or statement that the site is a part of, where the site itself is none (a keyword)."""
+    felt: Site | None = None
+    """The expression whose crash shows it, where that is another one."""
 
 
 class ApiChange(FixTemplate):
@@ -236,7 +238,8 @@ def _symptom(hit: Hit, subject: Subject) -> Symptom:
         lines = {frame.site.line for frame in crash.frames if not frame.site.path}
         if crash.call is not None and crash.call.made_at is not None and not crash.call.made_at.path:
             lines.add(crash.call.made_at.line)
-        touched = (hit.site, *(edit.site for edit in hit.edits if not isinstance(edit, AddImport)))
+        edited = (edit.site for edit in hit.edits if not isinstance(edit, AddImport))
+        touched = (hit.site, *edited, *((hit.felt,) if hit.felt is not None else ()))
         if any(site.line <= line <= site.end_line for site in touched for line in lines):
             return Symptom.CRASH
     if _warned(hit, subject):

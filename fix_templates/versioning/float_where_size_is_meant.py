@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Edit, Example, Hit, Reject, Replace, Subject, uses_of
+from dnnfix.api import ApiChange, Edit, Example, Hit, Reject, Replace, Site, Subject, origins, uses_of
 
 LEADING = {
     "torch.nn.Linear": 2,
@@ -32,10 +32,21 @@ LEADING = {
     "keras.layers.LSTM": 1,
     "keras.layers.GRU": 1,
     "keras.layers.SimpleRNN": 1,
-    "keras.layers.Conv1D": 2,
-    "keras.layers.Conv2D": 2,
+    "keras.layers.LSTMCell": 1,
+    "keras.layers.GRUCell": 1,
+    "keras.layers.SimpleRNNCell": 1,
+    **{f"keras.layers.{kind}{n}D": 3 for kind in ("Conv", "SeparableConv", "ConvLSTM") for n in (1, 2, 3)},
+    **{f"keras.layers.Conv{n}DTranspose": 3 for n in (1, 2, 3)},
+    **{f"keras.layers.{kind}Pooling{n}D": 2 for kind in ("Max", "Average") for n in (1, 2, 3)},
+    **{f"keras.layers.{kind}{n}D": 1 for kind in ("ZeroPadding", "Cropping", "UpSampling") for n in (1, 2, 3)},
+    "keras.layers.DepthwiseConv1D": 2,
+    "keras.layers.DepthwiseConv2D": 2,
+    "keras.layers.MultiHeadAttention": 2,
     "keras.layers.Embedding": 2,
     "keras.layers.RepeatVector": 1,
+    "keras.layers.Reshape": 1,
+    "keras.layers.Input": 1,
+    "keras.Input": 1,
     "builtins.range": 3,
     "torch.zeros": 9,
     "torch.ones": 9,
@@ -64,6 +75,12 @@ NAMED = frozenset(
         "filters",
         "input_dim",
         "output_dim",
+        "num_heads",
+        "key_dim",
+        "shape",
+        "input_shape",
+        "target_shape",
+        "depth_multiplier",
         "strides",
         "pool_size",
         "steps_per_epoch",
@@ -81,10 +98,12 @@ METHODS = frozenset({"view", "reshape", "repeat", "expand", "narrow"})
 class FloatWhereSizeIsMeant(ApiChange):
     """`/` gives a float in Python 3, whatever it divides; layers, shapes and `range` take whole numbers.
 
-    Seen where the division stands in the argument itself, or is what the only variable in it was assigned. The division
-    becomes `//`, which gives what Python 2 gave.
+    Seen where the division stands in the argument itself, or is what the only variable in it was assigned; after a
+    crash also where the float came through lists, parameters and several assignments. The division becomes `//`, which
+    gives what Python 2 gave.
 
-    Fix safety: safe: the call fails with every float, and `//` of integers is what `/` was in Python 2.
+    Fix safety: safe where the division is seen in the argument: the call fails with every float, and `//` of integers is
+    what `/` was in Python 2. Unsafe where it was followed from a crash.
 
     References: https://peps.python.org/pep-0238/.
     """
@@ -94,6 +113,12 @@ class FloatWhereSizeIsMeant(ApiChange):
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """Divisions whose result is given as a size."""
+        near = list(self._near(subject))
+        yield from near
+        known = {hit.site for hit in near}
+        yield from (hit for hit in _far(subject) if hit.site not in known)
+
+    def _near(self, subject: Subject) -> Iterator[Hit]:
         source = subject.source
         divisions = list(uses_of(source).divisions()) if "/" in source.text else []
         assigned = _assigned(subject) if divisions else frozenset()
@@ -107,15 +132,7 @@ class FloatWhereSizeIsMeant(ApiChange):
                     if division in seen:
                         continue
                     seen.add(division)
-                    site = source.site(division)
-                    yield Hit(
-                        site,
-                        f"{source.segment(site)} is a float in Python 3, where a whole number is needed",
-                        title="divide to a whole number",
-                        edits=(_floored(subject, division),),
-                        safe=True,
-                        confidence=0.9,
-                    )
+                    yield _hit(subject, division, None)
 
     examples = (
         Example(
@@ -177,8 +194,131 @@ size = 64
 model = Sequential([Dense(size // 2, activation="relu"), Dense(units=size//4)])
 """,
         ),
+        Example(
+            "layers counted by a division, through a list and a parameter",
+            """\
+from keras import Input, layers
+
+
+def block(x, count):
+    for _ in range(count):
+        x = layers.Dense(4, activation="relu")(x)
+    return x
+
+
+def network(depth, blocks=2, narrow=False):
+    counts = (depth - 4)/3
+    if narrow:
+        counts = counts / 2
+    counts = [counts for _ in range(blocks)]
+    x = inputs = Input((8,))
+    for number in range(blocks):
+        x = block(x, counts[number])
+    return inputs, x
+
+
+network(10)
+""",
+            """\
+from keras import Input, layers
+
+
+def block(x, count):
+    for _ in range(count):
+        x = layers.Dense(4, activation="relu")(x)
+    return x
+
+
+def network(depth, blocks=2, narrow=False):
+    counts = (depth - 4)//3
+    if narrow:
+        counts = counts // 2
+    counts = [counts for _ in range(blocks)]
+    x = inputs = Input((8,))
+    for number in range(blocks):
+        x = block(x, counts[number])
+    return inputs, x
+
+
+network(10)
+""",
+            runs=True,
+        ),
+        Example(
+            "filters of a Keras convolution that its caller halves",
+            """\
+from keras import layers, models
+
+
+def unit(filters):
+    return layers.Conv2D(filters, 3, padding="same", activation="relu")
+
+
+width = 16
+model = models.Sequential([layers.Input((8, 8, 3)), unit(width), unit(filters=width / 2), layers.MaxPooling2D(2)])
+""",
+            """\
+from keras import layers, models
+
+
+def unit(filters):
+    return layers.Conv2D(filters, 3, padding="same", activation="relu")
+
+
+width = 16
+model = models.Sequential([layers.Input((8, 8, 3)), unit(width), unit(filters=width // 2), layers.MaxPooling2D(2)])
+""",
+            runs=True,
+        ),
+        Example(
+            "the hidden size that an object keeps",
+            """\
+import torch
+from torch import nn
+
+
+class Coder(nn.Module):
+    def __init__(self, size, ratio):
+        super().__init__()
+        self.small = size / ratio if ratio > 1 else size
+        self.layers = nn.ModuleList()
+        for n in (size, self.small):
+            self.layers.append(nn.Linear(size, n))
+
+
+Coder(8, 2)
+""",
+            """\
+import torch
+from torch import nn
+
+
+class Coder(nn.Module):
+    def __init__(self, size, ratio):
+        super().__init__()
+        self.small = size // ratio if ratio > 1 else size
+        self.layers = nn.ModuleList()
+        for n in (size, self.small):
+            self.layers.append(nn.Linear(size, n))
+
+
+Coder(8, 2)
+""",
+            runs=True,
+        ),
     )
     rejects = (
+        Reject(
+            "a crash of another kind beside a division that is meant",
+            """\
+import torch
+
+scale = [1 / 2, 1 / 3]
+images = torch.zeros(2, 3) * scale[0]
+images.view(4, 2)
+""",
+            runs=True,
+        ),
         Reject(
             "floats that are meant",
             """\
@@ -202,6 +342,33 @@ for i in range(10 // 2):
 """,
         ),
     )
+
+
+def _hit(subject: Subject, division: ast.BinOp, felt: Site | None) -> Hit:
+    site = subject.source.site(division)
+    return Hit(
+        site,
+        f"{subject.source.segment(site)} is a float in Python 3, where a whole number is needed",
+        title="divide to a whole number",
+        edits=(_floored(subject, division),),
+        safe=felt is None,
+        confidence=0.9 if felt is None else 0.8,
+        felt=felt,
+    )
+
+
+def _far(subject: Subject) -> Iterator[Hit]:
+    """The divisions behind the sizes of the call, or of the layer's constructor, in which the program crashed."""
+    crash = subject.crash
+    if crash is None or crash.kind not in ("TypeError", "ValueError"):
+        return
+    places = (crash.site, crash.call.made_at if crash.call is not None else None)
+    for place in dict.fromkeys(places):
+        node = subject.node(place)
+        for argument in _sizes(subject, node) if isinstance(node, ast.Call) else ():
+            for expr in origins(subject, argument):
+                if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Div):
+                    yield _hit(subject, expr, crash.site)
 
 
 def _assigned(subject: Subject) -> frozenset[str]:

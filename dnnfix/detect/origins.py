@@ -1,0 +1,102 @@
+"""Where the value of an expression comes from, by reading: through variables, attributes, lists and parameters.
+
+Wider than what the engine concludes from: every value that a name is given counts, whatever the path. It is for programs
+that stopped, where a run shows whether the place that was found is the right one.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.subject import Subject
+
+MAX_EXPRESSIONS = 64
+"""Expressions looked at on the way back from one."""
+
+
+def origins(subject: Subject, expr: ast.expr) -> Iterator[ast.expr]:
+    """The expression and those whose value may become its own, or become a part of it by arithmetic, nearest first."""
+    waiting, seen = [expr], {expr}
+    while waiting and len(seen) <= MAX_EXPRESSIONS:
+        current = waiting.pop(0)
+        yield current
+        for further in _behind(subject, current):
+            if further not in seen:
+                seen.add(further)
+                waiting.append(further)
+
+
+def _behind(subject: Subject, expr: ast.expr) -> Iterator[ast.expr]:
+    match expr:
+        case ast.BinOp():
+            yield from (expr.left, expr.right)
+        case ast.UnaryOp():
+            yield expr.operand
+        case ast.IfExp():
+            yield from (expr.body, expr.orelse)
+        case ast.Subscript():
+            yield expr.value
+        case ast.ListComp() | ast.GeneratorExp():
+            yield expr.elt
+        case ast.List() | ast.Tuple():
+            yield from expr.elts
+        case ast.Name():
+            yield from _given_to_name(subject, expr)
+        case ast.Attribute():
+            yield from _given_to_attribute(subject, expr)
+
+
+def _given_to_name(subject: Subject, name: ast.Name) -> Iterator[ast.expr]:
+    source = subject.source
+    around = source.enclosing(name, ast.FunctionDef, ast.AsyncFunctionDef)
+    while isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        values = list(_assigned(subject, around, name.id))
+        arguments = (*around.args.posonlyargs, *around.args.args, *around.args.kwonlyargs)
+        taken = any(one.arg == name.id for one in arguments)
+        yield from values
+        if taken:
+            yield from _passed(subject, around, name.id)
+        if values or taken:
+            return
+        around = source.enclosing(around, ast.FunctionDef, ast.AsyncFunctionDef)
+    yield from _assigned(subject, source.tree, name.id)
+
+
+def _assigned(subject: Subject, around: ast.AST, name: str) -> Iterator[ast.expr]:
+    """The values that a name is given in a function or at the module's top, loops included."""
+    own = around if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
+    for node in ast.walk(around):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
+            if subject.source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef) is not own:
+                continue
+            holder = subject.source.parent(node)
+            if isinstance(holder, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and holder.value is not None:
+                yield holder.value
+            elif isinstance(holder, ast.For) and holder.target is node:
+                yield holder.iter
+
+
+def _given_to_attribute(subject: Subject, attribute: ast.Attribute) -> Iterator[ast.expr]:
+    owner = subject.source.enclosing(attribute, ast.ClassDef)
+    if owner is None or not isinstance(attribute.value, ast.Name) or attribute.value.id != "self":
+        return
+    for node in ast.walk(owner):
+        if isinstance(node, ast.Assign) and any(ast.unparse(t) == ast.unparse(attribute) for t in node.targets):
+            yield node.value
+
+
+def _passed(subject: Subject, function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> Iterator[ast.expr]:
+    """What the program's calls of a function, or of the class that it constructs, give for a parameter."""
+    source = subject.source
+    owner = source.parent(function)
+    target: ast.AST = owner if isinstance(owner, ast.ClassDef) and function.name == "__init__" else function
+    names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    shift = int(isinstance(owner, ast.ClassDef) and names[:1] == ["self"])
+    for call in source.all_calls:
+        if source.definition(call.func) is not target or any(isinstance(one, ast.Starred) for one in call.args):
+            continue
+        place = names.index(name) - shift if name in names else len(call.args)
+        if 0 <= place < len(call.args):
+            yield call.args[place]
+        yield from (keyword.value for keyword in call.keywords if keyword.arg == name)
