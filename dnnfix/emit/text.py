@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from dnnfix.emit.choice import independent
 from dnnfix.emit.contract import sandbox, unchecked
 from dnnfix.emit.view import View, place, printable
 from dnnfix.records import (
@@ -116,8 +117,9 @@ def _finding(
     if best is not None and best.id in shown:
         yield f"  {palette.green}repaired{palette.off}   by {best.id}, shown above"
     elif best is not None:
+        above = [patch for patch in file.patches if patch.id in shown]
         shown.add(best.id)
-        yield from _repair(best, palette)
+        yield from _repair(best, palette, rival=not independent(file, best, above))
     elif result.reason not in file.unchecked:  # else the last lines say it for all findings at once
         yield f"  {palette.yellow}{result.outcome:<10}{palette.off} {printable(result.reason)}"
     yield from _others(patches, best, palette, verbose)
@@ -214,8 +216,9 @@ def _cut(text: str) -> str:
     return text if len(text) <= MAX_LINE else f"{text[: MAX_LINE - 3]}..."
 
 
-def _repair(patch: Patch, palette: Palette) -> Iterator[str]:
+def _repair(patch: Patch, palette: Palette, rival: bool) -> Iterator[str]:
     kind = _WHY_UNSAFE.get(patch.candidate.applicability.value, "for reading only: it is never applied")
+    kind += "; to be taken instead of a repair above, not with it" if rival else ""
     yield f"  {palette.green}repaired{palette.off}   {printable(patch.candidate.title)} ({kind})"
     yield from diff_lines(patch.diff, palette)
     yield f"  {palette.cyan}proven{palette.off}     {verdict_line(patch)}"

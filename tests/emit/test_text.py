@@ -144,3 +144,11 @@ def test_side_effects_are_in_words_and_units(repaired: FileReport) -> None:
 
 def test_nothing_is_observed_where_nothing_was_run(repaired: FileReport) -> None:
     assert "observed" not in file_text(replace(repaired, runs=()), View())
+
+
+def test_a_rival_of_a_repair_is_told_as_one(repaired: FileReport) -> None:
+    first, other = repaired.patches[0], replace(repaired.patches[0], id="rival", rank=1)
+    second = replace(repaired.findings[0], finding=replace(repaired.findings[1].finding), patches=("rival",))
+    file = replace(repaired, findings=(repaired.findings[0], second), patches=(first, other))
+    assert file_text(file, View()).count("to be taken instead of a repair above") == 1
+    assert "instead of" not in file_text(replace(file, findings=file.findings[:1]), View())
