@@ -144,12 +144,16 @@ def activation_of(call: Call | Component) -> ActivationUse | None:
     default = None if argument == "dim" else -1
     axis = call.args.get(argument, default)
     known = signature(call.name)
+    # A layer whose constructor was not seen has arguments that nobody knows, which is not the same as none.
+    constructor_unknown = (
+        isinstance(call, Call) and call.component is None and call.name.rpartition(".")[2][0].isupper()
+    )
     return ActivationUse(
         facts,
         axis=axis if isinstance(axis, int) and not isinstance(axis, bool) else None,
         axis_argument=argument,
         axis_position=known.position(argument) if known is not None else None,
-        implicit_axis=axis is None,
+        implicit_axis=axis is None and not constructor_unknown,
     )
 
 

@@ -158,3 +158,23 @@ def test_data_loaders_run_without_workers_but_are_recorded_as_written(observe: O
     assert loader["args"]["dataset"] == "torch.utils.data.TensorDataset"
     assert seen.text(loader["site"]).startswith("DataLoader(data, batch_size=4")
     assert "torch.Size([4, 3]) 0" in seen.printed and any("worker" in note for note in seen.notes)
+
+
+def test_layers_made_anew_in_every_forward_keep_their_arguments(observe: Observe) -> None:
+    seen = observe("""
+import torch
+import torch.nn as nn
+
+net = nn.Linear(4, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    for _ in range(60):
+        weights = nn.Softmax(dim=-1)(net(torch.randn(2, 4)))
+        loss = weights.pow(2).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""")
+    calls = seen.calls("torch.nn.Softmax")
+    assert len(calls) == 120
+    assert all(seen.components[call["component"]]["args"] == {"dim": -1} for call in calls)

@@ -35,6 +35,7 @@ class Components:
         self._others: Dict[int, int] = {}
         self._sent: Dict[int, str] = {}
         self._per_site: Dict[str, int] = {}
+        self._latest: Dict[Tuple[str, str], int] = {}
         self._making = 0
 
     def install(self, patches: Patches) -> None:
@@ -73,13 +74,24 @@ class Components:
         made = Construction(module, frame)
         inner = not made.direct and _within_constructor(made.caller)
         site = None if inner else made.site
+        name, place = class_name(type(module)), str(site)
         if self._too_many(site):
+            self._take_over(self._latest.get((place, name)), module, made.arguments())
             return
-        args = made.arguments()
-        fields = self._enter(kind_of(module), class_name(type(module)), site, args)
+        fields = self._enter(kind_of(module), name, site, made.arguments())
+        self._latest[place, name] = fields["id"]
         module.__dict__[MARK] = fields["id"]
         self._remember(fields["id"], module)
         self._send(fields)
+
+    def _take_over(self, component: Optional[int], module: Any, args: Dict[str, Any]) -> None:
+        """Let a module stand for the one made before it at its place, if that is gone and was made the same way.
+
+        A layer made anew in every forward is one component from then on; without one its arguments would be unknown.
+        """
+        if component is not None and self.object(component) is None and self.fields[component]["args"] == args:
+            module.__dict__[MARK] = component
+            self._remember(component, module)
 
     @guarded
     def other_made(self, instance: Any, kind: str, frame: Optional[FrameType], skip: Tuple[str, ...]) -> None:
