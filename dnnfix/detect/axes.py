@@ -11,6 +11,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dnnfix.detect.identity import same_thing
 from dnnfix.detect.shapes import StatedInput, stated_keras_input, way_back
 from dnnfix.network.facts import LayerFacts, layer_facts, loss_facts
 from dnnfix.records import Call, Edit, RenameArgument, Replace, Value
@@ -246,11 +247,15 @@ def sibling_inputs(subject: Subject, node: ast.expr) -> tuple[ast.expr, ...]:
     if call is None:
         return (node,)
     for other in subject.source.all_calls:
-        if _same_callee(call, other) and not _went_well(subject, other):
+        if _same_callee(subject, call, other) and not _went_well(subject, other):
             first = _input_of(other)
             if first is not None and first is not node:
                 found.append(first)
-        if isinstance(call.func, ast.Attribute) and call.func.attr in KERAS_METHODS and _same_callee(call, other):
+        if (
+            isinstance(call.func, ast.Attribute)
+            and call.func.attr in KERAS_METHODS
+            and _same_callee(subject, call, other)
+        ):
             held = _validation(other, 0)
             if held is not None and held is not node:
                 found.append(held)
@@ -264,7 +269,7 @@ def sibling_targets(subject: Subject, node: ast.expr) -> tuple[ast.expr, ...]:
     if call is None:
         return (node,)
     for other in subject.source.all_calls:
-        if _same_callee(call, other):
+        if _same_callee(subject, call, other):
             for one in (_target_of(other), _validation(other, 1)):
                 if one is not None and one is not node:
                     found.append(one)
@@ -278,14 +283,14 @@ def _call_around(subject: Subject, node: ast.expr) -> ast.Call | None:
     return parent if isinstance(parent, ast.Call) else None
 
 
-def _same_callee(call: ast.Call, other: ast.Call) -> bool:
+def _same_callee(subject: Subject, call: ast.Call, other: ast.Call) -> bool:
     if isinstance(call.func, ast.Attribute) and call.func.attr in KERAS_METHODS:
         return (
             isinstance(other.func, ast.Attribute)
             and other.func.attr in KERAS_METHODS
-            and ast.dump(other.func.value) == ast.dump(call.func.value)
+            and same_thing(subject, other.func.value, call.func.value)
         )
-    return ast.dump(other.func) == ast.dump(call.func)
+    return same_thing(subject, other.func, call.func)
 
 
 def _went_well(subject: Subject, node: ast.Call) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.detect.axes import sibling_targets
+from dnnfix.detect.identity import same_thing
 from dnnfix.detect.values import LossUse, loss_uses
 from dnnfix.network.facts import Prediction, Target
 from dnnfix.records import Site
@@ -53,11 +54,22 @@ def same_targets(subject: Subject, use: LossUse) -> tuple[ast.expr, ...]:
     own = subject.call_node(use.call)
     found = [node]
     for other in subject.source.all_calls:
-        if own is not None and other is not own and ast.dump(other.func) == ast.dump(own.func):
+        if own is not None and other is not own and _same_loss(subject, own, other):
             given = _argument(other, 1 if use.facts.prediction_first else 0, use.facts.target_argument)
             if given is not None and not _seen_well(subject, other):
                 found.append(given)
     return tuple(found)
+
+
+def _same_loss(subject: Subject, own: ast.Call, other: ast.Call) -> bool:
+    """Whether both calls are of one loss object, or of one loss function within the same function of the program."""
+    source = subject.source
+    if not same_thing(subject, own.func, other.func):
+        return False
+    if source.qualified(own.func) is None and not isinstance(own.func, ast.Call):
+        return True
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return source.enclosing(own, *kinds) is source.enclosing(other, *kinds)
 
 
 def _seen_well(subject: Subject, node: ast.Call) -> bool:
