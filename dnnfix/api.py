@@ -35,6 +35,7 @@ from dnnfix.detect.crash import (
     sizes,
 )
 from dnnfix.detect.dtypes import cast_expression, cast_where_made, cast_where_used, failing_call, odd_floats
+from dnnfix.detect.flattening import VIEWS, Size, features, image_sizes, stated_rows
 from dnnfix.detect.graph import (
     TENSOR_MAKERS,
     attributes_of,
@@ -133,6 +134,7 @@ from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
 from dnnfix.source.tree import within
 from dnnfix.subject import Subject
+from dnnfix.synthesize.chains import carry_out, told
 from dnnfix.synthesize.data import change_data, with_numpy, wrapped
 from dnnfix.synthesize.ends import EndChange, both_ends, short
 from dnnfix.synthesize.fault_template import Faults, FaultTemplate, Repairs

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
-from math import isqrt
 
 from dnnfix.api import (
     Arrival,
@@ -21,27 +19,21 @@ from dnnfix.api import (
     InsertElement,
     Json,
     Reject,
+    Size,
     Subject,
     Symptom,
     arrival,
-    before_flattening,
     change_data,
     element_of,
+    features,
+    image_sizes,
     input_expression,
     known,
     loss_conflict,
     sibling_inputs,
-    size_conflict,
     spell,
     wrapped,
 )
-
-VIEWS = frozenset({"torch.Tensor.view", "torch.Tensor.reshape"})
-
-LARGEST = 1024
-"""The largest height or width that is proposed for an image."""
-
-Size = tuple[int, int]
 
 
 class ImageSizeOtherThanNetworks(FixTemplate):
@@ -74,12 +66,12 @@ class ImageSizeOtherThanNetworks(FixTemplate):
             evidence: dict[str, Json] = {"received": received, "wanted": (height, width)}
             confidence, meant = 0.85, f"{height} x {width}"
         else:
-            came, features = arrival(subject), _features(subject)
-            if came is None or features is None or came.is_keras or len(came.shape) != 4:
+            came, flat = arrival(subject), features(subject)
+            if came is None or flat is None or came.is_keras or len(came.shape) != 4:
                 return
             node, received = came.node, (came.shape[2], came.shape[3])
-            evidence = {"received": received, "features": features.sizes, "stated": features.stated}
-            confidence, meant = 0.6, f"features of {' or '.join(f'{h} x {w}' for h, w in features.wanted)}"
+            evidence = {"received": received, "features": flat.sizes, "stated": flat.stated}
+            confidence, meant = 0.6, f"features of {' or '.join(f'{h} x {w}' for h, w in flat.wanted)}"
         yield self.finding(
             subject.source.site(node),
             symptom=Symptom.CRASH,
@@ -97,18 +89,18 @@ class ImageSizeOtherThanNetworks(FixTemplate):
             edits = _keras_resize(subject, node, size)
             yield self.candidate(finding, f"Resize the images to {size[0]} x {size[1]}", *edits, prior=0.6)
             return
-        came, features = arrival(subject), _features(subject)
-        if came is None or features is None:
+        came, flat = arrival(subject), features(subject)
+        if came is None or flat is None:
             yield Decline("the size of the features before the flattening is not known")
             return
-        sizes = _image_sizes(came, features)
+        sizes = image_sizes(came, flat)
         for image, prior in zip(sizes, (0.5, 0.4, 0.35), strict=False):
             edits = _torch_resize(subject, came, image)
             yield self.candidate(finding, f"Resize the images to {image[0]} x {image[1]}", *edits, prior=prior)
-        meant = features.wanted[0]
-        pool = _pooled(subject, features.call, meant)
+        meant = flat.wanted[0]
+        pool = _pooled(subject, flat.call, meant)
         if pool is not None:
-            smaller = meant[0] <= features.sizes[1] and meant[1] <= features.sizes[2]
+            smaller = meant[0] <= flat.sizes[1] and meant[1] <= flat.sizes[2]
             title = f"Pool the features to {meant[0]} x {meant[1]} before they are flattened"
             yield self.candidate(finding, title, *pool, prior=0.45 if smaller else 0.3)
         elif not sizes:
@@ -309,83 +301,6 @@ model.predict(np.random.rand(2, 9, 9, 3), verbose=0)
             runs=True,
         ),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Features:
-    """Features of an image that are flattened to another number of values than is stated behind.
-
-    `call` flattens them, `sizes` are their channels, height and width, `stated` the number of values that was meant,
-    and `wanted` the heights and widths that make up this number with the same channels, the likeliest first.
-    """
-
-    call: Call
-    sizes: tuple[int, int, int]
-    stated: int
-    wanted: tuple[Size, ...]
-
-
-def _features(subject: Subject) -> _Features | None:
-    found = _at_linear(subject) or _at_view(subject)
-    if found is None:
-        return None
-    call, sizes, stated = found
-    if len(sizes) != 3 or min(sizes) < 1:
-        return None
-    channels, height, width = sizes
-    wanted = _planes(stated // channels, height, width) if stated > 0 and stated % channels == 0 else ()
-    return _Features(call, (channels, height, width), stated, wanted) if wanted else None
-
-
-def _at_linear(subject: Subject) -> tuple[Call, tuple[int, ...], int] | None:
-    """The flattening before the linear layer that refused its features."""
-    conflict = size_conflict(subject)
-    if conflict is None or conflict.facts.kind != "linear" or len(conflict.value.shape or ()) != 2:
-        return None
-    found = before_flattening(subject, conflict.value)
-    return (*found, conflict.stated) if found is not None else None
-
-
-def _at_view(subject: Subject) -> tuple[Call, tuple[int, ...], int] | None:
-    """The view in flight that states the size of a flattened image (`x.view(-1, 400)`)."""
-    call = subject.crash.call if subject.crash is not None else None
-    if call is None or call.name not in VIEWS or not call.inputs:
-        return None
-    given, sizes = call.args.get("size", call.args.get("shape")), known((call.inputs[0].shape or ())[1:])
-    if not isinstance(given, (list, tuple)) or len(given) != 2 or not sizes:
-        return None
-    stated = given[1]
-    return (call, sizes, stated) if isinstance(stated, int) and stated > 0 else None
-
-
-def _planes(area: int, height: int, width: int) -> tuple[Size, ...]:
-    """The heights and widths with this area: in the proportion of the image, or else of a square one."""
-    if area == height * width:
-        return ()
-    pairs = [(side, area // side) for side in range(1, min(area, LARGEST) + 1) if area % side == 0]
-    same = [pair for pair in pairs if abs(pair[0] * width - pair[1] * height) < max(width, height)]
-    square = [(isqrt(area), isqrt(area))] if isqrt(area) ** 2 == area else []
-    return tuple(dict.fromkeys((same if height != width else []) + square))[:2]
-
-
-def _image_sizes(came: Arrival, features: _Features) -> list[Size]:
-    """Sizes of the images near the observed ratio of image to features, at most three, the likeliest first."""
-    height, width = came.shape[2:]
-    _, features_height, features_width = features.sizes
-    ratio = max(1, min(height // features_height, width // features_width))
-    step = 1 << (ratio.bit_length() - 1)
-    found: list[Size] = []
-    for meant in features.wanted:
-        for one in dict.fromkeys((step, max(1, step // 2))):
-            found.append((_moved(height, features_height, meant[0], one), _moved(width, features_width, meant[1], one)))
-        found.append((round(height * meant[0] / features_height), round(width * meant[1] / features_width)))
-    fit = [size for size in dict.fromkeys(found) if 1 <= min(size) and max(size) <= LARGEST and size != (height, width)]
-    return fit[:3]
-
-
-def _moved(image: int, feature: int, meant: int, step: int) -> int:
-    """The image whose features are larger by as many steps as are missing; a whole multiple where it is one."""
-    return meant * step if 0 <= image - feature * step < step else image + (meant - feature) * step
 
 
 def _torch_resize(subject: Subject, came: Arrival, size: Size) -> tuple[Edit, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import prod
 
 from dnnfix.api import (
+    VIEWS,
     Candidate,
     Decline,
     Edit,
@@ -22,8 +23,6 @@ from dnnfix.api import (
     Symptom,
     known,
 )
-
-VIEWS = frozenset({"torch.Tensor.view", "torch.Tensor.reshape"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import prod
 
 from dnnfix.api import (
+    VIEWS,
     Call,
     Candidate,
     Component,
@@ -30,9 +31,8 @@ from dnnfix.api import (
     set_constructor_argument,
     size_changes,
     spelled,
+    stated_rows,
 )
-
-VIEWS = frozenset({"torch.Tensor.view", "torch.Tensor.reshape"})
 
 
 class FlattenedSizeWrong(FixTemplate):
@@ -319,15 +319,12 @@ def _flattening(subject: Subject) -> _Flattening | None:
 
 
 def _read(call: Call) -> _Flattening | None:
-    given = call.args.get("size", call.args.get("shape"))
-    shape = call.inputs[0].shape if call.inputs else None
-    sizes = known((shape or ())[1:])
-    if not isinstance(given, (list, tuple)) or len(given) != 2 or sizes is None or len(sizes) < 2:
+    found = stated_rows(call)
+    if found is None:
         return None
-    stated = given[1]
-    if not isinstance(stated, int) or stated < 1 or stated == prod(sizes) or stated == sizes[-1]:
-        return None
-    return _Flattening(call, stated, sizes)
+    stated, sizes = found
+    plain = len(sizes) < 2 or stated in (prod(sizes), sizes[-1])
+    return None if plain else _Flattening(call, stated, sizes)
 
 
 def _reshape(subject: Subject) -> _Flattening | None:

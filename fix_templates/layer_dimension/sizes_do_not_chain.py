@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 from dnnfix.api import (
-    Candidate,
-    Change,
-    Decline,
-    Edit,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     Link,
     Reject,
-    SetArgument,
+    Repairs,
     Site,
     Solution,
     Subject,
     Symptom,
-    argument,
-    argument_position,
+    carry_out,
     chains,
     disagreements,
     fits_run,
-    layer_facts,
-    made_as,
-    short,
-    size_changes,
     size_conflict,
     solutions,
+    told,
 )
 
 
-class SizesDoNotChain(FixTemplate):
+class Broken(NamedTuple):
+    """A chain whose sizes disagree, the cheapest ways out, and whether the program crashed in it."""
+
+    links: tuple[Link, ...]
+    ways: list[Solution]
+    crashed: bool
+
+
+class SizesDoNotChain(FaultTemplate[Broken]):
     """The sizes of layers that follow one another disagree: exchanged arguments, or a chain that was changed in part.
 
     A layer gives as many values as the next one has to take. Where several edges of a chain disagree, changing each
@@ -54,32 +55,52 @@ class SizesDoNotChain(FixTemplate):
     fix_pattern = FixPattern.LAYER_DIMENSION
     message = "the sizes of {count} layers in a row disagree: {sizes}"
     triggers = ("Linear", "Conv1d", "Conv2d", "Conv3d", "BatchNorm1d", "BatchNorm2d", "LayerNorm", "LSTM", "GRU", "RNN")
+    elsewhere = True
+    declined = "no few edits make the whole chain agree"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for links, site, _ in _broken(subject):
-            yield self.finding(
-                site,
-                symptom=Symptom.CRASH if subject.crash is not None else Symptom.NONE_OBSERVED,
-                confidence=0.95,
-                cause="crash" if subject.crash is not None else "",
-                evidence={"sizes": [[link.takes, link.gives] for link in links]},
-                count=len(links),
-                sizes=", ".join(f"{link.takes} to {link.gives}" for link in links),
-            )
+    def faults(self, subject: Subject) -> Faults[Broken]:
+        if subject.trace is None:
+            for links in chains(subject):
+                if disagreements(links):
+                    place = next(n for n, (a, b) in enumerate(pairwise(links)) if a.gives != b.takes)
+                    yield links[place + 1].site, Broken(links, solutions(links), crashed=False)
+            return
+        # After a run only the chain that explains the crash, and only where changing the crashed layer alone is not the
+        # obvious answer: several edges disagree, or exchanging two arguments settles it.
+        conflict = size_conflict(subject)
+        site = conflict.call.made_at if conflict is not None else None
+        if conflict is None or site is None or len(conflict.value.shape or ()) < 2:
+            return
+        chain = next((links for links in chains(subject) if fits_run(links, site, conflict.received)), None)
+        if chain is None:
+            return
+        arriving = conflict.received if chain[0].site == site else None
+        ways = solutions(chain, arriving)
+        if disagreements(chain, arriving) > 1 or any(change.swapped for way in ways for change in way.changes):
+            yield site, Broken(chain, ways, crashed=True)
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        found = next((found for found in _broken(subject) if found[1] == finding.site), None)
+    def report(self, site: Site, fault: Broken) -> Finding:
+        crashed = fault.crashed
+        return self.finding(
+            site,
+            symptom=Symptom.CRASH if crashed else Symptom.NONE_OBSERVED,
+            confidence=0.95,
+            cause="crash" if crashed else "",
+            evidence={"sizes": [[link.takes, link.gives] for link in fault.links]},
+            count=len(fault.links),
+            sizes=", ".join(f"{link.takes} to {link.gives}" for link in fault.links),
+        )
+
+    def repairs(self, subject: Subject, fault: Broken) -> Repairs:
         written = 0
-        for solution in found[2] if found is not None else ():
-            edits = _edits(subject, solution)
+        for solution in fault.ways:
+            edits = carry_out(subject, solution)
             if edits is None:
                 continue
             written += 1
             swaps = any(change.swapped for change in solution.changes)
             prior = 0.95 if swaps else 0.8 if len(solution.changes) == 1 else 0.7
-            yield self.candidate(finding, _title(solution), *edits, prior=prior - 0.05 * written)
-        if not written:
-            yield Decline("no few edits make the whole chain agree")
+            yield told(solution), edits, prior - 0.05 * written
 
     examples = (
         Example(
@@ -260,88 +281,3 @@ nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(144, 2))(torch.randn(2
             runs=True,
         ),
     )
-
-
-def _broken(subject: Subject) -> Iterator[tuple[tuple[Link, ...], Site, list[Solution]]]:
-    """Chains that disagree, the place of the first disagreement, and the cheapest ways out.
-
-    After a run only the chain that explains the crash, and only where changing the crashed layer alone is not the
-    obvious answer: several edges disagree, or exchanging two arguments settles it.
-    """
-    if subject.trace is None:
-        for links in chains(subject):
-            if disagreements(links):
-                place = next(n for n, (a, b) in enumerate(pairwise(links)) if a.gives != b.takes)
-                yield links, links[place + 1].site, solutions(links)
-        return
-    conflict = size_conflict(subject)
-    if conflict is None or len(conflict.value.shape or ()) < 2:
-        return
-    site = conflict.call.made_at
-    for links in chains(subject):
-        if site is None or not fits_run(links, site, conflict.received):
-            continue
-        arriving = conflict.received if links[0].site == site else None
-        ways = solutions(links, arriving)
-        if disagreements(links, arriving) > 1 or any(change.swapped for way in ways for change in way.changes):
-            yield links, site, ways
-        return
-
-
-def _edits(subject: Subject, solution: Solution) -> tuple[Edit, ...] | None:
-    edits: list[Edit] = []
-    for change in solution.changes:
-        found = _swap(subject, change) if change.swapped else _sizes(subject, change)
-        if found is None:
-            return None
-        edits += found
-    return tuple(edits)
-
-
-def _swap(subject: Subject, change: Change) -> list[Edit] | None:
-    """Exchange the texts of the two size arguments."""
-    of = change.link.of
-    facts = layer_facts(of)
-    node = subject.node(change.link.site)
-    if facts is None or facts.takes is None or facts.gives is None or node is None:
-        return None
-    call = subject.source.node_at(change.link.site)
-    texts: list[str] = []
-    for name in (facts.gives, facts.takes):
-        given = argument(subject, call, of.name, name) if call is not None else None  # type: ignore[arg-type]
-        if given is None:
-            return None
-        texts.append(subject.text(subject.source.site(given)))
-    pairs = zip((facts.takes, facts.gives), texts, strict=True)
-    return [SetArgument(change.link.site, name, text, argument_position(of.name, name)) for name, text in pairs]
-
-
-def _sizes(subject: Subject, change: Change) -> list[Edit] | None:
-    """Give the layer its new sizes, each written the likeliest way."""
-    link, facts = change.link, layer_facts(change.link.of)
-    if facts is None or facts.takes is None:
-        return None
-    edits: list[Edit] = []
-    wanted = [(facts.takes, link.takes, change.takes)]
-    if not link.tied and facts.gives is not None:
-        wanted.append((facts.gives, link.gives, change.gives))
-    for name, was, becomes in wanted:
-        if was == becomes:
-            continue
-        plain = made_as(subject, link.of, name) is None
-        ways = [way for way in size_changes(subject, link.of, name, becomes) if plain or way.written != str(becomes)]
-        if not ways:
-            return None
-        edits += ways[0].edits
-    return edits
-
-
-def _title(solution: Solution) -> str:
-    words = [
-        f"exchange the sizes of {short(change.link.of.name)}"
-        if change.swapped
-        else f"make {short(change.link.of.name)} go from {change.takes} to {change.gives}"
-        for change in solution.changes
-    ]
-    said = " and ".join(words)
-    return said[0].upper() + said[1:]

@@ -1,0 +1,66 @@
+"""Edits that make the layers of a chain agree in their sizes."""
+
+from __future__ import annotations
+
+import ast
+
+from dnnfix.detect.chains import Change, Solution
+from dnnfix.network.facts import argument_position, layer_facts
+from dnnfix.records import Edit, SetArgument
+from dnnfix.subject import Subject
+from dnnfix.synthesize.ends import short
+from dnnfix.synthesize.recipes import argument, together
+from dnnfix.synthesize.sizes import made_as, size_changes
+
+
+def carry_out(subject: Subject, solution: Solution) -> tuple[Edit, ...] | None:
+    """Edits that change the sizes of layers as a solution says; `None` where one is not written at its layer."""
+    return together(*((_swap if change.swapped else _resize)(subject, change) for change in solution.changes))
+
+
+def told(solution: Solution) -> str:
+    """What a solution does, in the imperative."""
+    words = [
+        f"exchange the sizes of {short(change.link.of.name)}"
+        if change.swapped
+        else f"make {short(change.link.of.name)} go from {change.takes} to {change.gives}"
+        for change in solution.changes
+    ]
+    said = " and ".join(words)
+    return said[0].upper() + said[1:]
+
+
+def _swap(subject: Subject, change: Change) -> tuple[Edit, ...] | None:
+    """Exchange the texts of the two size arguments."""
+    of, facts = change.link.of, layer_facts(change.link.of)
+    call = subject.node(change.link.site)
+    if facts is None or facts.takes is None or facts.gives is None or not isinstance(call, ast.Call):
+        return None
+    edits: list[Edit] = []
+    for name, other in ((facts.takes, facts.gives), (facts.gives, facts.takes)):
+        given = argument(subject, call, of.name, other)
+        if given is None:
+            return None
+        text = subject.text(subject.source.site(given))
+        edits.append(SetArgument(change.link.site, name, text, argument_position(of.name, name)))
+    return tuple(edits)
+
+
+def _resize(subject: Subject, change: Change) -> tuple[Edit, ...] | None:
+    """Give the layer its new sizes, each written the likeliest way."""
+    link, facts = change.link, layer_facts(change.link.of)
+    if facts is None or facts.takes is None:
+        return None
+    edits: list[Edit] = []
+    wanted = [(facts.takes, link.takes, change.takes)]
+    if not link.tied and facts.gives is not None:
+        wanted.append((facts.gives, link.gives, change.gives))
+    for name, was, becomes in wanted:
+        if was == becomes:
+            continue
+        plain = made_as(subject, link.of, name) is None
+        ways = [way for way in size_changes(subject, link.of, name, becomes) if plain or way.written != str(becomes)]
+        if not ways:
+            return None
+        edits += ways[0].edits
+    return tuple(edits)
