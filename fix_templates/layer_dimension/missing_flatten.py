@@ -396,7 +396,7 @@ def _losses(subject: Subject) -> Iterator[tuple[LossConflict, bool]]:
 def _unflattened(conflict: LossConflict) -> bool:
     prediction, target = conflict.prediction.shape or (), conflict.target.shape or ()
     wanted = 2 if len(target) == 2 and target[-1] == prediction[-1] else 1
-    if not conflict.call.name.startswith("keras.") or len(prediction) < 3 or prediction[0] != target[0]:
+    if not conflict.call.name.startswith("keras.") or len(prediction) < 3 or prediction[:1] != target[:1]:
         return False
     if conflict.facts.name.endswith("SparseCategoricalCrossentropy"):
         return len(target) == 1 or (len(target) == 2 and target[1] == 1)

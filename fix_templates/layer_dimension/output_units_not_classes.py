@@ -247,7 +247,7 @@ def _wanted(subject: Subject, conflict: LossConflict) -> tuple[int, bool] | None
     """How many values per sample the targets need, and whether that is certain."""
     prediction, target = conflict.prediction.shape or (), conflict.target.shape or ()
     axis = -1 if conflict.call.name.startswith("keras.") or len(prediction) == 2 else 1
-    if len(prediction) < 2 or prediction[0] != target[0]:
+    if len(prediction) < 2 or prediction[:1] != target[:1]:
         return None
     if len(prediction) == len(target) and target[axis] != 1:
         same = [

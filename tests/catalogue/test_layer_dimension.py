@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from dnnfix.detect.catalogue import detect
 from dnnfix.detect.chains import Link, chains, disagreements, solutions
 from dnnfix.detect.crash import sizes
 from dnnfix.records import Candidate, Component, Finding, Json, Site
@@ -257,3 +258,15 @@ def proposed(text: str, bench: Bench) -> list[str]:
                     if isinstance(proposal, Candidate):
                         found.append(apply_edits(source, proposal.edits).decode())
     return found
+
+
+def test_a_target_without_axes_lets_no_template_fail(bench: Bench) -> None:
+    text = """\
+import torch
+from torch import nn
+model = nn.Linear(4, 3)
+loss = nn.CrossEntropyLoss()(model(torch.rand(1, 4)), torch.tensor(2))
+"""
+    subject = Subject(Source.from_bytes(text.encode(), "program.py"), bench.run(text))
+    assert subject.crash is not None
+    assert detect(subject, templates()).failures == ()
