@@ -1,0 +1,237 @@
+"""A weight with a batch axis of size one is joined to a whole batch."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    CONCATENATIONS,
+    Call,
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    Reject,
+    Subject,
+    Symptom,
+    Wrap,
+    short,
+)
+
+
+class WeightNotRepeated(FixTemplate):
+    """A weight with a batch axis of size one, such as a class token, is joined to a whole batch.
+
+    What is joined has to agree in every other axis. A sum stretches the axis of size one by itself; joining does not, so
+    that the network works on one sample and on no other number of them.
+
+    Fix safety: unsafe. The weight stands before every sample, and learns from all of them.
+
+    References: torch.cat, torch.Tensor.expand.
+    """
+
+    code = "DNF222"
+    name = "weight-not-repeated"
+    family = Family.LAYER_DIMENSION
+    fix_pattern = FixPattern.DATA_DIMENSION
+    message = "{what} joins a weight of shape {weight} to a batch of shape {batch}"
+    triggers = ("Parameter",)
+    needs_run = True
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        found = _joined(subject)
+        if found is not None and found.call.site is not None:
+            yield self.finding(
+                found.call.site,
+                symptom=Symptom.CRASH,
+                confidence=0.95,
+                cause="crash",
+                evidence={"weight": list(found.weight), "batch": list(found.batch)},
+                what=short(found.call.name),
+                weight=found.weight,
+                batch=found.batch,
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        found = _joined(subject)
+        if found is None:
+            return
+        if not isinstance(found.beside, (ast.Name, ast.Attribute)):
+            yield Decline("the batch that the weight is joined to has no name")
+            return
+        own, name = subject.source.site(found.node), subject.text(subject.source.site(found.beside))
+        kept = ", -1" * (len(found.weight) - 1)
+        edit = Wrap(own, "", f".expand({name}.shape[0]{kept})")
+        yield self.candidate(finding, "Repeat the weight for every sample", edit, prior=0.9)
+
+    examples = (
+        Example(
+            "a class token before the patches of every image",
+            before="""\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Linear(6, 8)
+        self.token = nn.Parameter(torch.randn(1, 1, 8))
+
+    def forward(self, patches):
+        x = self.embed(patches)
+        x = torch.cat((self.token, x), dim=1)
+        return x[:, 0]
+
+
+print(Net()(torch.randn(4, 5, 6)).shape)
+""",
+            after="""\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Linear(6, 8)
+        self.token = nn.Parameter(torch.randn(1, 1, 8))
+
+    def forward(self, patches):
+        x = self.embed(patches)
+        x = torch.cat((self.token.expand(x.shape[0], -1, -1), x), dim=1)
+        return x[:, 0]
+
+
+print(Net()(torch.randn(4, 5, 6)).shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "learned features beside those of each sample",
+            before="""\
+import torch
+
+layer = torch.nn.Linear(3, 4)
+bias = torch.nn.Parameter(torch.zeros(1, 2))
+hidden = layer(torch.randn(5, 3))
+both = torch.cat([hidden, bias], 1)
+""",
+            after="""\
+import torch
+
+layer = torch.nn.Linear(3, 4)
+bias = torch.nn.Parameter(torch.zeros(1, 2))
+hidden = layer(torch.randn(5, 3))
+both = torch.cat([hidden, bias.expand(hidden.shape[0], -1)], 1)
+""",
+            runs=True,
+        ),
+        Example(
+            "a learned start of sequences, as keywords",
+            before="""\
+import torch
+import torch.nn as nn
+
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.start = nn.Parameter(torch.zeros(1, 1, 4))
+        self.rnn = nn.GRU(4, 6, batch_first=True)
+
+    def forward(self, words):
+        steps = torch.concat(tensors=(self.start, words), dim=-2)
+        return self.rnn(steps)[0]
+
+
+Decoder()(torch.randn(3, 7, 4))
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.start = nn.Parameter(torch.zeros(1, 1, 4))
+        self.rnn = nn.GRU(4, 6, batch_first=True)
+
+    def forward(self, words):
+        steps = torch.concat(tensors=(self.start.expand(words.shape[0], -1, -1), words), dim=-2)
+        return self.rnn(steps)[0]
+
+
+Decoder()(torch.randn(3, 7, 4))
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "a class token that is expanded",
+            """\
+import torch
+from torch import nn
+
+token, embed = nn.Parameter(torch.randn(1, 1, 8)), nn.Linear(6, 8)
+x = embed(torch.randn(4, 5, 6))
+x = torch.cat((token.expand(len(x), -1, -1), x), dim=1)
+""",
+            runs=True,
+        ),
+        Reject(
+            "data of one sample joined to a batch",
+            """\
+import torch
+
+a, b = torch.nn.Linear(3, 2)(torch.randn(4, 3)), torch.randn(1, 2)
+try:
+    torch.cat((a, b), dim=1)
+except RuntimeError:
+    torch.cat((a, b), dim=0)
+""",
+            runs=True,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """A join that crashed: the weight's shape and expression, and those of the batch that it should stand beside."""
+
+    call: Call
+    weight: tuple[int | None, ...]
+    batch: tuple[int | None, ...]
+    node: ast.expr
+    beside: ast.expr
+
+
+def _joined(subject: Subject) -> _Joined | None:
+    call = subject.crash.call if subject.crash is not None else None
+    node = subject.call_node(call) if call is not None and call.name in CONCATENATIONS else None
+    if call is None or node is None or not call.name.startswith("torch."):
+        return None
+    given = node.args[0] if node.args else next((one.value for one in node.keywords if one.arg == "tensors"), None)
+    axis = call.args.get("dim", 0)
+    if not isinstance(given, (ast.Tuple, ast.List)) or len(given.elts) != len(call.inputs) or not isinstance(axis, int):
+        return None
+    pairs = list(zip(call.inputs, given.elts, strict=True))
+    for value, own in pairs:
+        weight = value.shape or ()
+        if value.producer is not None or value.requires_grad is not True or weight[:1] != (1,):
+            continue
+        for other, beside in pairs:
+            batch = other.shape or ()
+            if other is value or len(batch) != len(weight) or axis % len(batch) == 0:
+                continue
+            differ = [i for i in range(len(batch)) if i != axis % len(batch) and weight[i] != batch[i]]
+            if differ == [0]:
+                return _Joined(call, weight, batch, own, beside)
+    return None
