@@ -48,7 +48,7 @@ class MissingBatchAxis(FixTemplate):
     def detect(self, subject: Subject) -> Iterator[Finding]:
         came = arrival(subject)
         wanted = _wanted(came) if came is not None else None
-        if came is None or wanted is None or _explained(subject, came):
+        if came is None or wanted is None or _explained(subject, came) or _counts_samples(subject, came):
             return
         yield self.finding(
             subject.source.site(came.node),
@@ -171,6 +171,20 @@ scores = model(torch.rand(3, 8, 8))
             runs=True,
         ),
         Reject(
+            "a table that is trained on, a target for each of its rows",
+            """\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import LSTM, Dense
+
+table, target = np.random.rand(12, 6), np.random.rand(12, 1)
+model = Sequential([LSTM(3, input_shape=(None, 6)), Dense(1)])
+model.compile(optimizer="adam", loss="mse")
+model.fit(table, target, epochs=1, verbose=0)
+""",
+            runs=True,
+        ),
+        Reject(
             "images without channels",
             """\
 import torch
@@ -190,6 +204,15 @@ def _explained(subject: Subject, came: Arrival) -> bool:
     if conflict is None:
         return False
     return conflict.facts.kind != "linear" or came.facts is None or came.facts.kind == "linear"
+
+
+def _counts_samples(subject: Subject, came: Arrival) -> bool:
+    """Whether the first axis counts samples already: training data with a target for each of its rows."""
+    for call in reversed(subject.network.calls):
+        if call.name.startswith("keras.Model.") and call.inputs and call.inputs[0].site == came.value.site:
+            rows = [value.shape[0] if value.shape else None for value in call.inputs[:2]]
+            return len(rows) == 2 and rows[0] == rows[1] and (rows[0] or 0) > 1
+    return False
 
 
 def _wanted(came: Arrival) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from dnnfix.api import (
     Arrival,
+    Call,
     Candidate,
     Declared,
     Decline,
@@ -22,8 +23,10 @@ from dnnfix.api import (
     declare,
     declared,
     fitted_inputs,
+    layer_facts,
     sibling_inputs,
     stated_input,
+    stated_keras_input,
     with_numpy,
 )
 
@@ -48,8 +51,10 @@ class MissingTimeAxis(FixTemplate):
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         came, stated = arrival(subject), declared(subject)
-        if came is not None and _flat(came):
-            site, layer, what = subject.source.site(came.node), came.call.name, "receives"
+        first = _one_step_short(subject, came) if came is not None else None
+        if came is not None and (first is not None or _flat(came)):
+            layer = (first or came.call).name
+            site, what = subject.source.site(came.node), "receives"
             shape: Sequence[int | None] = came.shape
         elif stated is not None and stated.facts.kind == "recurrent" and len(stated.shape) == 1:
             site, layer, what = subject.source.site(stated.stated.node), stated.call.name, "its input is stated as"
@@ -82,9 +87,26 @@ class MissingTimeAxis(FixTemplate):
             yield self.candidate(finding, f"Give the data {_said(axis)}", *edits, prior=0.8)
             return
         function, imports = with_numpy(subject, "expand_dims")
+        if came.wanted is not None:
+            yield from self._as_built(finding, subject, came)
+            return
         for axis, prior in ((2, 0.7), (1, 0.6)):
             edits = change_data(subject, data, f"{function}(", f", axis={axis if axis == 1 else -1})")
             yield self.candidate(finding, f"Give the data {_said(axis)}", *edits, *imports, prior=prior)
+
+    def _as_built(self, finding: Finding, subject: Subject, came: Arrival) -> Iterator[Candidate]:
+        """The model was told `(steps, features)` before the table came: as many features as the table has columns."""
+        function, imports = with_numpy(subject, "expand_dims")
+        data = sibling_inputs(subject, came.node)
+        as_step = change_data(subject, data, f"{function}(", ", axis=1)")
+        yield self.candidate(finding, f"Give the data {_said(1)}", *as_step, *imports, prior=0.7)
+        stated = stated_keras_input(subject, came.call)
+        if stated is not None:
+            edits = (
+                *declare(subject, stated, (came.shape[1], 1)),
+                *change_data(subject, data, f"{function}(", ", axis=-1)"),
+            )
+            yield self.candidate(finding, f"State and give the data {_said(2)}", *edits, *imports, prior=0.6)
 
     def _state(self, finding: Finding, subject: Subject, stated: Declared) -> Iterator[Candidate | Decline]:
         function, imports = with_numpy(subject, "expand_dims")
@@ -152,6 +174,63 @@ model.add(GRU(4, input_shape=(1, 6)))
 model.add(Dense(1))
 model.compile(optimizer="adam", loss="mse")
 model.fit(np.expand_dims(x_train, axis=1), y_train, validation_data=(np.expand_dims(x_test, axis=1), y_test), verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "as many features as the table has columns",
+            before="""\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import LSTM, Dense
+
+X, Y = np.random.rand(12, 6), np.random.rand(12, 2)
+model = Sequential()
+model.add(LSTM(3, input_shape=(None, 6)))
+model.add(Dense(2))
+model.compile(loss='mean_squared_error', optimizer='adam')
+model.fit(X, Y, epochs=1, batch_size=4, verbose=0)
+""",
+            after="""\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import LSTM, Dense
+
+X, Y = np.random.rand(12, 6), np.random.rand(12, 2)
+model = Sequential()
+model.add(LSTM(3, input_shape=(None, 6)))
+model.add(Dense(2))
+model.compile(loss='mean_squared_error', optimizer='adam')
+model.fit(np.expand_dims(X, axis=1), Y, epochs=1, batch_size=4, verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "one step of a functional model",
+            before="""import numpy as np
+import keras
+from keras import layers
+
+readings, level = np.random.rand(10, 4), np.random.rand(10, 1)
+inputs = keras.Input(shape=(1, 4))
+outputs = layers.Dense(1)(layers.GRU(5)(inputs))
+model = keras.Model(inputs, outputs)
+model.compile("adam", "mse")
+model.fit(readings, level, verbose=0)
+print(model.predict(readings))
+""",
+            after="""import numpy as np
+import keras
+from keras import layers
+
+readings, level = np.random.rand(10, 4), np.random.rand(10, 1)
+inputs = keras.Input(shape=(1, 4))
+outputs = layers.Dense(1)(layers.GRU(5)(inputs))
+model = keras.Model(inputs, outputs)
+model.compile("adam", "mse")
+readings = np.expand_dims(readings, axis=1)
+model.fit(readings, level, verbose=0)
+print(model.predict(readings))
 """,
             runs=True,
         ),
@@ -227,6 +306,21 @@ def _flat(came: Arrival) -> bool:
     if came.is_keras:
         return came.wanted is None
     return facts.ranks == (2, 3) and stated_input(came.call) == 1 != shape[1]
+
+
+def _one_step_short(subject: Subject, came: Arrival) -> Call | None:
+    """The recurrent layer that a built Keras model begins with, where the table is one step of what it takes."""
+    wanted, shape = came.wanted, came.shape
+    if not came.is_keras or wanted is None or len(wanted) != 3 or len(shape) != 2:
+        return None
+    if wanted[1] not in (None, 1) or wanted[2] != shape[1]:
+        return None
+    for call in subject.network.calls:
+        facts = layer_facts(call)
+        entrance = bool(call.inputs) and call.inputs[0].origin == "symbolic" and call.inputs[0].shape == wanted
+        if entrance and facts is not None and facts.kind == "recurrent":
+            return call
+    return None
 
 
 def _said(axis: int) -> str:

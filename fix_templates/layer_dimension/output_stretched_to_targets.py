@@ -1,0 +1,309 @@
+"""A regression's output has another width than its targets, and the loss stretches one against the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Call,
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    LossUse,
+    Prediction,
+    Reject,
+    Subject,
+    Symptom,
+    fit_data,
+    layer_facts,
+    loss_uses,
+    model_output,
+    short,
+    size_changes,
+    sized_producer,
+    way_back,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A loss over shapes that do not agree: the layer that gives the width, what it gives and what the targets have."""
+
+    use: LossUse
+    layer: Call
+    given: int
+    wanted: int
+
+
+class OutputStretchedToTargets(FixTemplate):
+    """A regression's output has another width than its targets, and the loss stretches one against the other.
+
+    Squared and absolute errors compare by the rules of broadcasting. One value per sample against three targets is
+    compared with each of them and learns their mean; a hundred values against one target all learn the same. Nothing
+    stops, or the program stops only where the length of a batch differs from the width.
+
+    Fix safety: unsafe. The output gets another width; code that reads it by column sees other columns.
+
+    References: keras.losses.MeanSquaredError (`y_true` and `y_pred` of one shape), torch.nn.MSELoss ("target: the same
+    shape as the input").
+    """
+
+    code = "DNF221"
+    name = "output-stretched-to-targets"
+    family = Family.LAYER_DIMENSION
+    fix_pattern = FixPattern.LAYER_DIMENSION
+    message = "{layer} gives {given} per sample, the targets have {wanted}, and {loss} stretches one against the other"
+    needs_run = True
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        found = _stretch(subject)
+        site = found.layer.made_at if found is not None else None
+        if found is None or site is None:
+            return
+        target = found.use.target
+        yield self.finding(
+            site,
+            symptom=found.use.symptom if found.use.crashed else Symptom.VIOLATION,
+            confidence=0.85,
+            cause=found.use.cause,
+            evidence={
+                "prediction": list(found.use.prediction.shape or ()),
+                "target": list(target.shape or ()) if target is not None else [],
+            },
+            layer=short(found.layer.name),
+            given=_values(found.given),
+            wanted=found.wanted,
+            loss=found.use.name,
+        )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        found = _stretch(subject)
+        facts = layer_facts(found.layer) if found is not None else None
+        if found is None or facts is None or facts.gives is None:
+            return
+        if _laid_out_as_input(subject, found.use):
+            yield Decline("the targets are laid out as the inputs are: which of the two ends is meant cannot be told")
+            return
+        changes = size_changes(subject, found.layer, facts.gives, found.wanted)
+        for change in changes:
+            title = f"Make {short(found.layer.name)} give {_values(found.wanted)} per sample"
+            yield self.candidate(finding, title, *change.edits, prior=0.85 * change.prior)
+        if not changes:
+            yield Decline("the number of units is not written at one place")
+
+    examples = (
+        Example(
+            "one filter for the three channels of a picture",
+            before="""\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Conv2D
+
+clean = np.random.rand(6, 5, 5, 3)
+noisy = clean + np.random.normal(0, 0.1, clean.shape)
+restore = Sequential()
+restore.add(Conv2D(4, (1, 1), activation='relu', input_shape=(5, 5, 3)))
+restore.add(Conv2D(filters=1, kernel_size=(1, 1)))
+restore.compile(loss='mse', optimizer='adam')
+restore.fit(noisy, clean, epochs=1, verbose=0)
+""",
+            after="""\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Conv2D
+
+clean = np.random.rand(6, 5, 5, 3)
+noisy = clean + np.random.normal(0, 0.1, clean.shape)
+restore = Sequential()
+restore.add(Conv2D(4, (1, 1), activation='relu', input_shape=(5, 5, 3)))
+restore.add(Conv2D(filters=3, kernel_size=(1, 1)))
+restore.compile(loss='mse', optimizer='adam')
+restore.fit(noisy, clean, epochs=1, verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "a hidden layer left as the output",
+            before="""\
+import numpy as np
+import keras
+from keras import layers
+
+pairs = np.random.rand(20, 2)
+sums = pairs.sum(axis=1, keepdims=True)
+inputs = keras.Input(shape=(2,))
+hidden = layers.Dense(8, activation="tanh")(inputs)
+outputs = layers.Dense(5)(hidden)
+model = keras.Model(inputs, outputs)
+model.compile(optimizer="sgd", loss=keras.losses.MeanAbsoluteError())
+model.fit(pairs, sums, epochs=1, verbose=0)
+""",
+            after="""\
+import numpy as np
+import keras
+from keras import layers
+
+pairs = np.random.rand(20, 2)
+sums = pairs.sum(axis=1, keepdims=True)
+inputs = keras.Input(shape=(2,))
+hidden = layers.Dense(8, activation="tanh")(inputs)
+outputs = layers.Dense(1)(hidden)
+model = keras.Model(inputs, outputs)
+model.compile(optimizer="sgd", loss=keras.losses.MeanAbsoluteError())
+model.fit(pairs, sums, epochs=1, verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "flat targets and several units, where the program stops",
+            before="""\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+
+net = Sequential([Dense(6, activation='relu', input_shape=(4,)), Dense(3)])
+net.compile(optimizer='adam', loss='mean_squared_error')
+net.fit(np.random.rand(10, 4), np.random.rand(10), batch_size=10, verbose=0)
+""",
+            after="""\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+
+net = Sequential([Dense(6, activation='relu', input_shape=(4,)), Dense(1)])
+net.compile(optimizer='adam', loss='mean_squared_error')
+net.fit(np.random.rand(10, 4), np.random.rand(10), batch_size=10, verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "one output for two coordinates in torch",
+            before="""\
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 1))
+criterion = nn.MSELoss()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+x, position = torch.rand(12, 5), torch.rand(12, 2)
+for _ in range(3):
+    optimizer.zero_grad()
+    loss = criterion(net(x), position)
+    loss.backward()
+    optimizer.step()
+""",
+            after="""\
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 2))
+criterion = nn.MSELoss()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+x, position = torch.rand(12, 5), torch.rand(12, 2)
+for _ in range(3):
+    optimizer.zero_grad()
+    loss = criterion(net(x), position)
+    loss.backward()
+    optimizer.step()
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "flat targets for one unit, which Keras brings together",
+            """\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+
+net = Sequential([Dense(6, activation='relu', input_shape=(4,)), Dense(1)])
+net.compile(optimizer='adam', loss='mse')
+net.fit(np.random.rand(10, 4), np.random.rand(10), verbose=0)
+""",
+            runs=True,
+        ),
+        Reject(
+            "a column for a column in torch",
+            """\
+import torch
+from torch import nn
+
+loss = nn.MSELoss()(nn.Linear(3, 1)(torch.rand(8, 3)), torch.rand(8, 1))
+""",
+            runs=True,
+        ),
+        Reject(
+            "as many values as targets",
+            """\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+
+net = Sequential([Dense(6, activation='relu', input_shape=(4,)), Dense(3)])
+net.compile(optimizer='adam', loss='mae')
+net.fit(np.random.rand(10, 4), np.random.rand(10, 3), verbose=0)
+""",
+            runs=True,
+        ),
+    )
+
+
+def _stretch(subject: Subject) -> Stretch | None:
+    """The first loss over real numbers whose output and targets differ in width alone, one of the two being one."""
+    if subject.trace is None:
+        return None
+    for use in loss_uses(subject):
+        axis = _axis(use)
+        widths = _widths(use, axis)
+        layer = sized_producer(subject, model_output(subject, use.prediction), axis) if widths is not None else None
+        if widths is not None and layer is not None:
+            return Stretch(use, layer, *widths)
+    return None
+
+
+def _axis(use: LossUse) -> int:
+    """The axis of the output's width: torch keeps channels second, Keras last."""
+    return 1 if use.in_torch and len(use.prediction.shape or ()) > 2 else -1
+
+
+def _widths(use: LossUse, axis: int) -> tuple[int, int] | None:
+    """How wide the output is and how wide the targets are, where that is all that differs."""
+    shape, target = use.prediction.shape, use.target.shape if use.target is not None else None
+    if use.facts.prediction is not Prediction.REAL or not use.facts.same_shape:
+        return None
+    if shape is None or target is None or len(shape) < 2 or None in shape or None in target:
+        return None
+    if len(target) == 1 and use.in_keras:
+        target = (*target, 1)  # Keras gives flat targets of one value their axis
+    if len(target) != len(shape):
+        return None
+    place = axis % len(shape)
+    given, wanted = shape[place], target[place]
+    same = all(a == b for i, (a, b) in enumerate(zip(shape, target, strict=True)) if i != place)
+    if not same or given is None or wanted is None or given == wanted or 1 not in (given, wanted):
+        return None
+    return given, wanted
+
+
+def _laid_out_as_input(subject: Subject, use: LossUse) -> bool:
+    """Whether one value per sample meets targets shaped as the inputs: a reconstruction, or windows cut the wrong way."""
+    shape, target = use.prediction.shape or (), (use.target.shape if use.target is not None else None) or ()
+    if len(shape) != 2 or shape[-1] != 1:
+        return False
+    given = fit_data(subject)[0]
+    if given is not None:
+        came = given.value.shape or ()
+    else:
+        path = way_back(subject, use.prediction)
+        came = (path[-1].inputs[0].shape or ()) if path and path[-1].inputs else ()
+    return tuple(size for size in came[1:] if size != 1) == tuple(target[1:])
+
+
+def _values(count: int) -> str:
+    return "1 value" if count == 1 else f"{count} values"
