@@ -34,7 +34,14 @@ from dnnfix.detect.crash import (
     size_conflict,
     sizes,
 )
-from dnnfix.detect.dtypes import cast_expression, cast_where_made, cast_where_used, failing_call, odd_floats
+from dnnfix.detect.dtypes import (
+    cast_expression,
+    cast_where_made,
+    cast_where_used,
+    failing_call,
+    integer_targets,
+    odd_floats,
+)
 from dnnfix.detect.flattening import VIEWS, Size, features, image_sizes, stated_rows
 from dnnfix.detect.graph import (
     TENSOR_MAKERS,

@@ -72,11 +72,29 @@ def odd_floats(subject: Subject) -> Iterator[tuple[Call, int, Value, str]]:
             if prediction in FLOATING and prediction is not None and _differs(target, prediction):
                 yield call, 1, target, prediction
         return
+    if call.name == "torch.Tensor.setitem":
+        return  # what is assigned is cast by torch
     dtypes = {value.dtype for value in call.inputs if value.dtype is not None}
     if len(dtypes) > 1 and dtypes & FLOATING and wanted in dtypes:
         for index, value in enumerate(call.inputs):
             if _differs(value, wanted):
                 yield call, index, value, wanted
+
+
+BINARY_LOSSES = frozenset(
+    {"torch.nn.BCELoss", "torch.nn.BCEWithLogitsLoss"}
+    | {f"torch.nn.functional.binary_cross_entropy{end}" for end in ("", "_with_logits")}
+)
+"""Losses that refuse targets of integers, whatever the prediction is; others of real targets promote them."""
+
+
+def integer_targets(subject: Subject) -> Iterator[tuple[Call, int, Value, str]]:
+    """Targets that the source turns into integers and gives to a loss that refuses those, as `odd_floats` has them."""
+    if subject.source.words.isdisjoint(name.rpartition(".")[2] for name in BINARY_LOSSES):
+        return
+    for call in subject.source_network.calls:
+        if call.name in BINARY_LOSSES and len(call.inputs) > 1 and call.inputs[1].dtype in INTEGER:
+            yield call, 1, call.inputs[1], "float32"
 
 
 def _differs(value: Value, wanted: str) -> bool:

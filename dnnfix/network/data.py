@@ -29,12 +29,14 @@ _NUMPY_DTYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int
 
 
 def dtype_of(value: Abstract | None) -> str | None:
-    """The dtype that an argument names: `torch.long`, `np.float32`, `"float32"`, `float`."""
+    """The dtype that an argument names: `torch.long`, `torch.LongTensor`, `np.float32`, `"float32"`, `float`."""
     if isinstance(value, Plain) and isinstance(value.value, str):
         return _DTYPES.get(value.value, value.value) if value.value.isidentifier() else None
     if not isinstance(value, Library):
         return None
     area, _, name = value.name.rpartition(".")
+    if area in ("torch", "torch.cuda") and name.endswith("Tensor"):
+        return _TYPED.get(f"torch.{name}")
     if area == "torch":
         return _DTYPES.get(name, name)
     if area in ("numpy", "tensorflow"):

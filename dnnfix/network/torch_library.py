@@ -223,6 +223,10 @@ class TorchLibrary:
             sizes = given[0] if len(given) == 1 and isinstance(given[0], list) else given
             return {FREE_ARGUMENTS[name]: sizes}
         found = self.arguments(full, _without_tensors(arguments, name in SEVERAL_TENSORS))
+        if name in ("to", "type"):
+            libraries = (value for value, _ in arguments.positional if isinstance(value, Library))
+            named = next((value.name for value in libraries if dtype_of(value) is not None), None)
+            found.update({"dtype": named} if named is not None else {})
         return {k: v for k, v in found.items() if not _is_hidden(v)}
 
     def _record(

@@ -17,6 +17,7 @@ from dnnfix.api import (
     Symptom,
     cast_where_made,
     cast_where_used,
+    integer_targets,
     odd_floats,
 )
 
@@ -25,7 +26,8 @@ class FloatDtypeMismatch(FixTemplate):
     """A tensor of doubles or integers goes into an operation that computes in another floating dtype, and torch refuses.
 
     NumPy makes doubles and Python integers make longs, while weights are float32. The data is cast where it becomes a
-    tensor, so that everything after it agrees; else where it is used.
+    tensor, so that everything after it agrees; else where it is used. Of a program that is not run, only targets are
+    spoken of that its text makes integers and gives to a binary cross-entropy.
 
     Fix safety: unsafe. The program did not run before; what it now computes is rounded to the dtype of the weights.
 
@@ -37,18 +39,18 @@ class FloatDtypeMismatch(FixTemplate):
     family = Family.DATA_TYPE
     fix_pattern = FixPattern.DATA_TYPE
     message = "{operation} computes in {wanted} and is given {received}"
-    needs_run = True
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
-        for call, index, value, wanted in odd_floats(subject):
+        crashed = subject.trace is not None
+        for call, index, value, wanted in odd_floats(subject) if crashed else integer_targets(subject):
             site = call.site or (subject.crash.site if subject.crash is not None else None)
             if site is not None:
                 yield self.finding(
                     site,
-                    symptom=Symptom.CRASH,
+                    symptom=Symptom.CRASH if crashed else Symptom.NONE_OBSERVED,
                     confidence=0.9,
                     evidence={"input": index, "wanted": wanted, "received": value.dtype, "operation": call.name},
-                    cause="crash",
+                    cause="crash" if crashed else "",
                     operation=call.name.rpartition(".")[2],
                     wanted=wanted,
                     received=value.dtype,
@@ -56,8 +58,9 @@ class FloatDtypeMismatch(FixTemplate):
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         proposed = False
-        for call, index, _, wanted in odd_floats(subject):
-            if index != finding.evidence["input"]:
+        crashed = finding.symptom is Symptom.CRASH
+        for call, index, _, wanted in odd_floats(subject) if crashed else integer_targets(subject):
+            if index != finding.evidence["input"] or (call.site is not None and call.site != finding.site):
                 continue
             made = cast_where_made(subject, call, index, wanted)
             if made is not None:
@@ -149,8 +152,119 @@ loss.backward()
 """,
             runs=True,
         ),
+        Example(
+            "class labels for a binary loss, as the text tells",
+            before="""\
+import torch
+import torch.nn.functional as F
+
+def train(model, optimizer, batches):
+    for sequence, target in batches:
+        x = torch.from_numpy(sequence).type(torch.LongTensor)
+        y = torch.from_numpy(target).type(torch.LongTensor)
+        loss = F.binary_cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+""",
+            after="""\
+import torch
+import torch.nn.functional as F
+
+def train(model, optimizer, batches):
+    for sequence, target in batches:
+        x = torch.from_numpy(sequence).type(torch.LongTensor)
+        y = torch.from_numpy(target).type(torch.LongTensor)
+        loss = F.binary_cross_entropy(model(x), y.float())
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+""",
+        ),
+        Example(
+            "flags written as integers for a loss on logits",
+            before="""\
+import torch
+from torch import nn
+
+criterion = nn.BCEWithLogitsLoss()
+labels = torch.tensor([[1], [0], [1], [1]])
+
+def loss_of(net, features):
+    return criterion(net(features), labels)
+""",
+            after="""\
+import torch
+from torch import nn
+
+criterion = nn.BCEWithLogitsLoss()
+labels = torch.tensor([[1], [0], [1], [1]], dtype=torch.float32)
+
+def loss_of(net, features):
+    return criterion(net(features), labels)
+""",
+        ),
+        Example(
+            "labels made long in the step of a module",
+            before="""\
+import torch
+from torch import nn
+
+class Judge(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+        self.loss = nn.BCELoss()
+
+    def training_step(self, batch):
+        x, y = batch
+        y = y.to(torch.int64)
+        return self.loss(self.body(x).squeeze(1), y)
+""",
+            after="""\
+import torch
+from torch import nn
+
+class Judge(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+        self.loss = nn.BCELoss()
+
+    def training_step(self, batch):
+        x, y = batch
+        y = y.to(torch.int64)
+        return self.loss(self.body(x).squeeze(1), y.float())
+""",
+        ),
     )
     rejects = (
+        Reject(
+            "binary targets that are cast before the loss",
+            """\
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+def step(net, x, y):
+    y = y.long()
+    hits = (net(x) > 0.5).long() == y
+    return F.binary_cross_entropy(net(x), y.float()), hits
+
+def mean(net, x, n):
+    return nn.MSELoss()(net(x), torch.arange(8).view(8, 1))
+""",
+        ),
+        Reject(
+            "whole numbers put into a table of floats",
+            """\
+import torch
+table = torch.zeros(4, 3)
+table[:, 0] = torch.arange(4)
+table[:, 1] = torch.arange(5)
+""",
+            runs=True,
+        ),
         Reject(
             "a model that computes in doubles throughout",
             """\
