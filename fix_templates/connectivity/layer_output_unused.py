@@ -52,7 +52,7 @@ class LayerOutputUnused(FixTemplate):
             if not isinstance(target, ast.Name) or not isinstance(call, ast.Call) or target.id.startswith("_"):
                 continue
             read, _ = next_use(subject.source, statement, target, rounds=True)
-            if read is not None or _leaves(subject, statement, target.id):
+            if read is not None or _leaves(subject, statement, target.id) or _ends(subject, statement):
                 continue
             yield self.finding(
                 subject.source.site(statement),
@@ -286,6 +286,12 @@ def _leaves(subject: Subject, statement: ast.stmt, name: str) -> bool:
         return True
     at_top = subject.source.parent(statement) is subject.source.tree
     return at_top and not _has_reader(subject, statement)
+
+
+def _ends(subject: Subject, statement: ast.stmt) -> bool:
+    """Whether a function ends with the statement: then its return is missing, which is another fault."""
+    where = subject.source.parent(statement)
+    return isinstance(where, ast.FunctionDef) and where.body[-1] is statement
 
 
 def _has_reader(subject: Subject, statement: ast.stmt) -> bool:

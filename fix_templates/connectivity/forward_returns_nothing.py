@@ -1,0 +1,315 @@
+"""The forward pass of a model ends without giving back what it computed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Candidate,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    InsertAfter,
+    Reject,
+    Replace,
+    Subject,
+    Symptom,
+    keras_modules,
+    torch_modules,
+    within,
+)
+
+
+class ForwardReturnsNothing(FixTemplate):
+    """The forward pass of a model computes its output and ends without a `return`: the model gives `None`.
+
+    The last tensor gets a name that nobody can read any more, or none at all. The program fails where the output is
+    used first, which may be far away: in a loss, or in a layer of another model.
+
+    Fix safety: unsafe. The model gives its last tensor instead of nothing.
+
+    References: torch.nn.Module.forward; keras.Layer.call.
+    """
+
+    code = "DNF414"
+    name = "forward-returns-nothing"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.NEURAL_CONNECTION
+    message = "`{method}` of `{owner}` returns nothing: `{result}`, computed last, is lost"
+    triggers = ("forward", "call")
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for lost in _lost(subject):
+            crashed = _crash_behind(subject, lost.method)
+            yield self.finding(
+                subject.source.site(lost.last),
+                symptom=Symptom.CRASH if crashed else Symptom.VIOLATION,
+                confidence=0.95,
+                cause="crash" if crashed else "",
+                evidence={"method": lost.method.name},
+                method=lost.method.name,
+                owner=lost.owner.name,
+                result=lost.name or subject.text(subject.source.site(lost.last)),
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate]:
+        lost = next((one for one in _lost(subject) if subject.source.site(one.last) == finding.site), None)
+        if lost is None:
+            return
+        if lost.name is None:
+            edit: Replace | InsertAfter = Replace(finding.site, f"return {subject.text(finding.site)}")
+        else:
+            edit = InsertAfter(subject.source.site(lost.outer), f"return {lost.name}")
+        yield self.candidate(finding, "Return what was computed last", edit, prior=0.95)
+
+    examples = (
+        Example(
+            "the last tensor is named and not returned",
+            before="""\
+import torch
+import torch.nn as nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 8)
+        self.fc2 = nn.Linear(8, 2)
+
+    def forward(self, x):
+        x = torch.relu(self.fc1(x))
+        x = self.fc2(x)
+
+    def width(self):
+        return 8
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 8)
+        self.fc2 = nn.Linear(8, 2)
+
+    def forward(self, x):
+        x = torch.relu(self.fc1(x))
+        x = self.fc2(x)
+        return x
+
+    def width(self):
+        return 8
+""",
+        ),
+        Example(
+            "a loop over layers, in a training program",
+            before="""\
+import torch
+from torch import nn
+
+class Deep(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(depth))
+
+    def forward(self, batch):
+        hidden = batch.float()
+        for layer in self.layers:
+            hidden = torch.tanh(layer(hidden))
+
+model = Deep(2)
+loss = nn.functional.mse_loss(model(torch.ones(5, 3)), torch.zeros(5, 3))
+loss.backward()
+""",
+            after="""\
+import torch
+from torch import nn
+
+class Deep(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(depth))
+
+    def forward(self, batch):
+        hidden = batch.float()
+        for layer in self.layers:
+            hidden = torch.tanh(layer(hidden))
+        return hidden
+
+model = Deep(2)
+loss = nn.functional.mse_loss(model(torch.ones(5, 3)), torch.zeros(5, 3))
+loss.backward()
+""",
+            runs=True,
+        ),
+        Example(
+            "a Keras model whose last call has no name",
+            before="""\
+import keras
+
+class Classifier(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.hidden = keras.layers.Dense(16, activation="relu")
+        self.head = keras.layers.Dense(3)
+
+    def call(self, inputs, training=False):
+        h = self.hidden(inputs)
+        self.head(h)
+""",
+            after="""\
+import keras
+
+class Classifier(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.hidden = keras.layers.Dense(16, activation="relu")
+        self.head = keras.layers.Dense(3)
+
+    def call(self, inputs, training=False):
+        h = self.hidden(inputs)
+        return self.head(h)
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "a module that keeps what it sees",
+            """\
+import torch
+from torch import nn
+
+class Recorder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(4)
+
+    def forward(self, x):
+        self.seen = self.norm(x)
+""",
+        ),
+        Reject(
+            "an abstract module, and one that prints",
+            """\
+import torch.nn as nn
+
+class Base(nn.Module):
+    def forward(self, x):
+        raise NotImplementedError
+
+class Shape(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x):
+        size = x.shape
+        print(size)
+""",
+        ),
+        Reject(
+            "a way out before the end, and a result stored in what was given",
+            """\
+import torch.nn as nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x, out=None):
+        if out is None:
+            return self.layer(x)
+        out[:] = self.layer(x)
+
+class Filler(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x, memory):
+        y = self.layer(x)
+        memory.append(y)
+""",
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """A forward pass without a return: its last statement, the one at the top that holds it, and the name it binds."""
+
+    owner: ast.ClassDef
+    method: ast.FunctionDef
+    last: ast.stmt
+    outer: ast.stmt
+    name: str | None
+
+
+def _lost(subject: Subject) -> Iterator[_Lost]:
+    source = subject.source
+    owned = [(one, "forward") for one in torch_modules(source)] + [(one, "call") for one in keras_modules(source)]
+    for owner, name in owned:
+        for method in owner.body:
+            if isinstance(method, ast.FunctionDef) and method.name == name:
+                found = _end(subject, owner, method)
+                if found is not None:
+                    yield found
+
+
+def _end(subject: Subject, owner: ast.ClassDef, method: ast.FunctionDef) -> _Lost | None:
+    own = [node for node in within(method, ast.Return, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)]
+    if any(not isinstance(node, ast.Return) or node.value is not None for node in own) or method.decorator_list:
+        return None
+    outer = last = method.body[-1]
+    while isinstance(last, (ast.For, ast.With)) and last.body and not getattr(last, "orelse", []):
+        last = last.body[-1]
+    if isinstance(last, ast.Assign) and len(last.targets) == 1 and isinstance(last.targets[0], ast.Name):
+        name = last.targets[0].id
+        looped = isinstance(outer, ast.For)
+        if _layer_called(subject, method) and (not looped or _bound_before(method, outer, name)):
+            return _Lost(owner, method, last, outer, name)
+    if isinstance(last, ast.Expr) and last is outer and _is_layer(subject, last.value):
+        return _Lost(owner, method, last, outer, None)
+    return None
+
+
+def _layer_called(subject: Subject, method: ast.FunctionDef) -> bool:
+    """Whether the method calls something that its object holds."""
+    me = method.args.args[0].arg if method.args.args else ""
+    held = [
+        node
+        for node in within(method, ast.Attribute)
+        if isinstance(node.value, ast.Name) and node.value.id == me and isinstance(node.ctx, ast.Load)
+    ]
+    return any(_is_layer(subject, call) for call in within(method, ast.Call)) or any(
+        isinstance(subject.source.parent(node), ast.For) for node in held
+    )
+
+
+def _is_layer(subject: Subject, node: ast.expr) -> bool:
+    """Whether an expression calls a layer that the object holds: one whose constructor is known, of a library or not."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    base = node.func.value
+    made = subject.source.constructor(node.func) if isinstance(base, ast.Name) and base.id == "self" else None
+    return made is not None and bool(node.args)
+
+
+def _bound_before(method: ast.FunctionDef, outer: ast.stmt, name: str) -> bool:
+    arguments = method.args
+    given = {one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    stored = (node for node in within(method, ast.Name) if isinstance(node.ctx, ast.Store))
+    return name in given or any(node.id == name and node.lineno < outer.lineno for node in stored)
+
+
+def _crash_behind(subject: Subject, method: ast.FunctionDef) -> bool:
+    """Whether the program crashed outside the method, which had run."""
+    crash, place = subject.crash, subject.source.site(method)
+    if crash is None or any(place.encloses(frame.site) for frame in crash.frames):
+        return False
+    return any(call.site is not None and place.encloses(call.site) for call in subject.network.calls)
