@@ -123,15 +123,21 @@ def _collecting_at_the_end() -> Iterator[None]:
         gc.collect(0)
 
 
+def _heed_nothing() -> None:
+    """In a process of the pool: Ctrl-C reaches the whole group, and the first process ends the others."""
+    import signal
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+
+
 class _Pool:
     """Processes that check files side by side; made when the first file needs one."""
 
     def __init__(self, jobs: int, patches: bool) -> None:
-        import signal
         from concurrent.futures import ProcessPoolExecutor
 
-        ignored = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; this process ends the others
-        self._executor = ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=ignored)
+        self._executor = ProcessPoolExecutor(jobs, initializer=_heed_nothing)
         self._patches = patches
 
     def submit(self, program: Program) -> Future[FileReport]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn, Protocol
@@ -68,7 +69,18 @@ class Command(Protocol):
 def main() -> NoReturn:
     """The command `dnnfix`."""
     _open_streams()
-    sys.exit(run(sys.argv[1:]))
+    ended: list[int] = []
+
+    def stop(number: int, frame: object) -> NoReturn:
+        signal.signal(number, signal.SIG_DFL)
+        ended.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)  # what is known is written first, as after Ctrl-C
+    code = run(sys.argv[1:])
+    if ended:
+        os.kill(os.getpid(), ended[0])
+    sys.exit(code)
 
 
 def _open_streams() -> None:

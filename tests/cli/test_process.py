@@ -62,8 +62,9 @@ def test_closed_pipe(many: Path) -> None:
     assert "Traceback" not in done.stderr and "BrokenPipe" not in done.stderr
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_interrupt(many: Path, jobs: str) -> None:
+def test_interrupt(many: Path, jobs: str, number: signal.Signals, code: int) -> None:
     argv = [sys.executable, "-m", "dnnfix", "check", ".", "--no-cache", "--jobs", jobs]
     process = subprocess.Popen(
         argv,
@@ -76,9 +77,9 @@ def test_interrupt(many: Path, jobs: str) -> None:
     )
     assert process.stdout is not None
     assert "DNF301" in process.stdout.readline()
-    os.killpg(process.pid, signal.SIGINT)
+    os.killpg(process.pid, number)
     out, err = process.communicate(timeout=30)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert "interrupted" in err and "Traceback" not in err
     assert "Found " in out
     time.sleep(0.1)
