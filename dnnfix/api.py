@@ -145,7 +145,9 @@ from dnnfix.synthesize.chains import carry_out, told
 from dnnfix.synthesize.data import change_data, with_numpy, wrapped
 from dnnfix.synthesize.ends import EndChange, both_ends, short
 from dnnfix.synthesize.fault_template import Faults, FaultTemplate, Repairs
+from dnnfix.synthesize.integer_template import IntegerTemplate
 from dnnfix.synthesize.into_init import move_into_init
+from dnnfix.synthesize.label_template import LabelTemplate
 from dnnfix.synthesize.losses import (
     add_activation,
     change_activation,

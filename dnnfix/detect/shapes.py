@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from dnnfix.detect.values import seen_of
 from dnnfix.network.facts import KEEPS_VALUES, activation_of, argument_position, layer_facts, stated_output
 from dnnfix.records import Call, Site, Value
 from dnnfix.source.arithmetic import number
@@ -268,16 +269,7 @@ RANDOM_BOUNDS = frozenset({"torch.randint", "numpy.random.randint", "torch.randi
 
 def label_count(subject: Subject, target: Value) -> int | None:
     """How many classes integer labels speak of: one more than the largest that was seen or that can be drawn."""
-    highest = [target.high] if target.high is not None else []
-    for call in subject.network.calls:
-        for value in call.inputs:
-            if (
-                value.site is not None
-                and value.site == target.site
-                and value.high is not None
-                and value.origin == "data"
-            ):
-                highest.append(value.high)
+    highest = [value.high for value in seen_of(subject, target) if value.high is not None]
     if not highest or target.low is None or target.low < 0 or not all(high == int(high) for high in highest):
         return None
     return max(int(max(highest)) + 1, _drawn(subject, target) or 0)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from dnnfix.detect.axes import sibling_targets
 from dnnfix.detect.identity import same_thing
-from dnnfix.detect.values import LossUse, loss_uses
+from dnnfix.detect.values import LossUse, loss_uses, seen_of
 from dnnfix.network.facts import Prediction, Target
 from dnnfix.records import Site
 from dnnfix.subject import Subject
@@ -96,14 +96,4 @@ def lowest(subject: Subject, use: LossUse) -> float | None:
     target = use.target
     if target is None or target.low is None:
         return None
-    seen = [target.low]
-    for call in subject.network.calls:
-        for value in call.inputs:
-            if (
-                value.site is not None
-                and value.site == target.site
-                and value.low is not None
-                and value.origin == "data"
-            ):
-                seen.append(value.low)
-    return min(seen)
+    return min(value.low for value in seen_of(subject, target) if value.low is not None)

@@ -158,30 +158,20 @@ class LossUse:
     @property
     def target_is_one_hot(self) -> bool:
         """Whether the target was seen to hold rows of the prediction's shape that sum to one."""
-        target = self.target
-        return (
-            target is not None
-            and target.shape is not None
-            and target.shape == self.prediction.shape
-            and len(target.shape) > 1
-            and (target.shape[-1] or 0) > 1
-            and target.row_sums_to_one is True
-        )
+        return self.target is not None and self._target_in_rows and self.target.row_sums_to_one is True
 
     @property
     def target_is_multi_hot(self) -> bool:
         """Whether the target was seen to hold several independent zeros and ones per sample."""
         target = self.target
-        return (
-            target is not None
-            and target.shape is not None
-            and target.shape == self.prediction.shape
-            and len(target.shape) > 1
-            and (target.shape[-1] or 0) > 1
-            and binary(target)
-            and target.row_sums_to_one is False
-            and target.dtype in ("float32", "float64", "float16")
-        )
+        if target is None or not self._target_in_rows or target.row_sums_to_one is not False:
+            return False
+        return binary(target) and target.dtype in ("float32", "float64", "float16")
+
+    @property
+    def _target_in_rows(self) -> bool:
+        shape = self.target.shape if self.target is not None else None
+        return shape is not None and shape == self.prediction.shape and len(shape) > 1 and (shape[-1] or 0) > 1
 
 
 def _agree(shape: tuple[int | None, ...], other: tuple[int | None, ...]) -> bool:
@@ -215,6 +205,12 @@ def extent(value: Value | None) -> str:
     if value is None or value.low is None or value.high is None:
         return "unknown"
     return f"{value.low:.4g} to {value.high:.4g}"
+
+
+def seen_of(subject: Subject, value: Value) -> list[Value]:
+    """The value, and what was seen wherever else the same data entered."""
+    inputs = (one for call in subject.network.calls for one in call.inputs)
+    return [value, *(one for one in inputs if one.site is not None and one.site == value.site and one.origin == "data")]
 
 
 def loss_uses(subject: Subject) -> tuple[LossUse, ...]:

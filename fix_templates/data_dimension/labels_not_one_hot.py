@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from dnnfix.api import (
     Example,
-    Family,
-    Faults,
-    FaultTemplate,
-    Finding,
-    FixPattern,
+    LabelTemplate,
     LossUse,
     Reject,
     Repairs,
-    Site,
     Subject,
     Target,
     change_data,
-    loss_uses,
     same_targets,
     spell,
-    target_site,
     whole,
 )
 
 
-class LabelsNotOneHot(FaultTemplate[LossUse]):
+class LabelsNotOneHot(LabelTemplate):
     """Labels are class numbers where one row per sample, with a one at its class, is wanted.
 
     A loss that compares the prediction of every class with a target of its own takes targets of the prediction's
@@ -37,40 +30,21 @@ class LabelsNotOneHot(FaultTemplate[LossUse]):
 
     code = "DNF106"
     name = "labels-not-one-hot"
-    family = Family.DATA_DIMENSION
-    fix_pattern = FixPattern.DATA_DIMENSION
     message = "{loss} takes one row per label, of {classes} classes, and gets class numbers of shape {shape}"
-    needs_run = True
-    declined = "the labels are not handed over at one place"
 
-    def faults(self, subject: Subject) -> Faults[LossUse]:
-        for use in loss_uses(subject):
-            target, shape, width = use.target, use.prediction.shape, use.width
-            if subject.trace is None or target is None or target.shape is None or shape is None or width is None:
-                continue
-            torch = use.in_torch and use.facts.target is Target.BINARY
-            if not torch and use.facts.target is not Target.ONE_HOT:
-                continue
-            column = len(target.shape) == 2 and target.shape[1] == 1
-            if len(shape) != 2 or width < 2 or (len(target.shape) != 1 and not column):
-                continue
-            if not whole(target) or target.low is None or target.high is None:
-                continue
-            if 0 <= target.low and target.high < width and (target.high > 1 or not torch):
-                yield target_site(subject, use), use
-
-    def report(self, site: Site, use: LossUse) -> Finding:
-        labels = use.target.shape if use.target is not None else None
-        return self.finding(
-            site,
-            symptom=use.symptom,
-            confidence=0.9,
-            cause=use.cause,
-            evidence={"prediction": list(use.prediction.shape or ()), "labels": list(labels or ())},
-            loss=use.name,
-            classes=use.width,
-            shape=labels,
-        )
+    def misled(self, use: LossUse) -> bool:
+        target, shape, width = use.target, use.prediction.shape, use.width
+        if target is None or target.shape is None or shape is None or width is None:
+            return False
+        torch = use.in_torch and use.facts.target is Target.BINARY
+        column = len(target.shape) == 2 and target.shape[1] == 1
+        if not torch and use.facts.target is not Target.ONE_HOT:
+            return False
+        if len(shape) != 2 or width < 2 or (len(target.shape) != 1 and not column):
+            return False
+        if not whole(target) or target.low is None or target.high is None:
+            return False
+        return 0 <= target.low and target.high < width and (target.high > 1 or not torch)
 
     def repairs(self, subject: Subject, use: LossUse) -> Repairs:
         if use.in_keras or use.target is None:

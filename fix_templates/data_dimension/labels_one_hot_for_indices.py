@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from dnnfix.api import (
     Example,
-    Family,
-    Faults,
-    FaultTemplate,
-    Finding,
-    FixPattern,
+    LabelTemplate,
     LossUse,
+    Prediction,
     Reject,
     Repairs,
-    Site,
     Subject,
     Target,
     change_data,
-    class_losses,
     same_targets,
-    target_site,
     with_numpy,
 )
 
 
-class LabelsOneHotForIndices(FaultTemplate[LossUse]):
+class LabelsOneHotForIndices(LabelTemplate):
     """Labels are rows with a one at their class where class numbers are wanted.
 
     Sparse categorical cross-entropy and the negative log-likelihood take one whole number per sample. A row per sample
@@ -36,35 +30,19 @@ class LabelsOneHotForIndices(FaultTemplate[LossUse]):
 
     code = "DNF107"
     name = "labels-one-hot-for-indices"
-    family = Family.DATA_DIMENSION
-    fix_pattern = FixPattern.DATA_DIMENSION
     message = "{loss} takes class numbers and gets rows of shape {shape}"
-    needs_run = True
-    declined = "the labels are not handed over at one place"
 
-    def faults(self, subject: Subject) -> Faults[LossUse]:
-        for use in class_losses(subject):
-            target, shape = use.target, use.prediction.shape
-            if use.facts.target is not Target.INDICES or target is None or target.shape is None or shape is None:
-                continue
-            rows = len(shape) == 2 and len(target.shape) == 2 and target.shape[1] == shape[1] and (shape[1] or 0) > 1
-            if not rows or target.row_sums_to_one is not True or target.integral is False:
-                continue
-            soft = use.facts.soft_targets and (target.dtype or "").startswith("float")
-            if not soft:
-                yield target_site(subject, use), use
-
-    def report(self, site: Site, use: LossUse) -> Finding:
-        labels = use.target.shape if use.target is not None else None
-        return self.finding(
-            site,
-            symptom=use.symptom,
-            confidence=0.9,
-            cause=use.cause,
-            evidence={"prediction": list(use.prediction.shape or ()), "labels": list(labels or ())},
-            loss=use.name,
-            shape=labels,
-        )
+    def misled(self, use: LossUse) -> bool:
+        target, shape = use.target, use.prediction.shape
+        if use.facts.target is not Target.INDICES or use.facts.prediction is Prediction.EMBEDDINGS:
+            return False
+        if target is None or target.shape is None or shape is None:
+            return False
+        rows = len(shape) == 2 and len(target.shape) == 2 and target.shape[1] == shape[1] and (shape[1] or 0) > 1
+        if not rows or target.row_sums_to_one is not True or target.integral is False:
+            return False
+        soft = use.facts.soft_targets and (target.dtype or "").startswith("float")
+        return not soft
 
     def repairs(self, subject: Subject, use: LossUse) -> Repairs:
         nodes = same_targets(subject, use)

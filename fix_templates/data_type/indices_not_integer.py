@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from dnnfix.api import (
-    Call,
-    Example,
-    Family,
-    Faults,
-    FaultTemplate,
-    Finding,
-    FixPattern,
-    Reject,
-    Repairs,
-    Site,
-    Subject,
-    Symptom,
-    cast_where_made,
-    cast_where_used,
-    failing_call,
-    short,
-)
+from dnnfix.api import Call, Example, IntegerTemplate, Reject
 
 LOOKUPS = frozenset({"torch.nn.Embedding", "torch.nn.EmbeddingBag", "torch.nn.functional.embedding"})
 
 
-class IndicesNotInteger(FaultTemplate[Call]):
+class IndicesNotInteger(IntegerTemplate):
     """An embedding is given its indices as floating-point numbers, and torch refuses.
 
     It happens where token ids went through a float tensor on their way: a padded buffer made by `torch.zeros`, a table
@@ -37,36 +20,16 @@ class IndicesNotInteger(FaultTemplate[Call]):
 
     code = "DNF603"
     name = "indices-not-integer"
-    family = Family.DATA_TYPE
-    fix_pattern = FixPattern.DATA_TYPE
-    message = "{layer} looks rows up by integers and is given {received}"
-    needs_run = True
-    elsewhere = True
+    message = "{taker} looks rows up by integers and is given {received}"
     declined = "the place where the indices enter is not in this file"
+    index = 0
+    make = "Make the indices integers"
+    cast = "Cast the indices to integers"
 
-    def faults(self, subject: Subject) -> Faults[Call]:
-        call = failing_call(subject)
-        if call is None or call.name not in LOOKUPS or not call.inputs:
-            return
-        dtype = call.inputs[0].dtype
-        if dtype is not None and dtype.startswith(("float", "bfloat")) and call.inputs[0].integral is not False:
-            yield call.site, call
-
-    def report(self, site: Site, call: Call) -> Finding:
+    def refuses(self, call: Call) -> bool:
         indices = call.inputs[0]
-        return self.finding(
-            site,
-            symptom=Symptom.CRASH,
-            confidence=0.9,
-            evidence={"received": indices.dtype, "shape": indices.shape},
-            cause="crash",
-            layer=short(call.name),
-            received=indices.dtype,
-        )
-
-    def repairs(self, subject: Subject, call: Call) -> Repairs:
-        yield "Make the indices integers", cast_where_made(subject, call, 0, "int64"), 0.8
-        yield "Cast the indices to integers", cast_where_used(subject, call, 0, "int64"), 0.7
+        floating = indices.dtype is not None and indices.dtype.startswith(("float", "bfloat"))
+        return call.name in LOOKUPS and floating and indices.integral is not False
 
     examples = (
         Example(

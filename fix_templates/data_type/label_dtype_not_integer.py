@@ -2,29 +2,10 @@
 
 from __future__ import annotations
 
-from dnnfix.api import (
-    LOSSES,
-    Call,
-    Example,
-    Family,
-    Faults,
-    FaultTemplate,
-    Finding,
-    FixPattern,
-    Reject,
-    Repairs,
-    Site,
-    Subject,
-    Symptom,
-    Target,
-    cast_where_made,
-    cast_where_used,
-    failing_call,
-    short,
-)
+from dnnfix.api import LOSSES, Call, Example, IntegerTemplate, Reject, Target
 
 
-class LabelDtypeNotInteger(FaultTemplate[Call]):
+class LabelDtypeNotInteger(IntegerTemplate):
     """A classification loss is given its class indices as floats or as small integers, and torch refuses.
 
     `CrossEntropyLoss` and `NLLLoss` take class indices as 64-bit integers. Floats of the prediction's shape would be
@@ -37,39 +18,21 @@ class LabelDtypeNotInteger(FaultTemplate[Call]):
 
     code = "DNF602"
     name = "label-dtype-not-integer"
-    family = Family.DATA_TYPE
-    fix_pattern = FixPattern.DATA_TYPE
-    message = "{loss} wants class indices as int64 and is given {received}"
-    needs_run = True
-    elsewhere = True
+    message = "{taker} wants class indices as int64 and is given {received}"
     declined = "the place where the labels enter is not in this file"
+    index = 1
+    make = "Make the labels 64-bit integers"
+    cast = "Cast the labels to 64-bit integers in the loss"
 
-    def faults(self, subject: Subject) -> Faults[Call]:
-        call = failing_call(subject)
-        facts = LOSSES.get(call.name) if call is not None else None
-        if call is None or facts is None or facts.target is not Target.INDICES or len(call.inputs) < 2:
-            return
-        prediction, target = call.inputs[0], call.inputs[1]
-        if not call.name.startswith("torch.") or target.dtype in (None, "int64", "uint8") or target.integral is False:
-            return
-        if prediction.shape is not None and target.shape is not None and len(target.shape) == len(prediction.shape) - 1:
-            yield call.site, call
-
-    def report(self, site: Site, call: Call) -> Finding:
-        labels = call.inputs[1]
-        return self.finding(
-            site,
-            symptom=Symptom.CRASH,
-            confidence=0.9,
-            evidence={"received": labels.dtype, "shape": labels.shape},
-            cause="crash",
-            loss=short(call.name),
-            received=labels.dtype,
-        )
-
-    def repairs(self, subject: Subject, call: Call) -> Repairs:
-        yield "Make the labels 64-bit integers", cast_where_made(subject, call, 1, "int64"), 0.8
-        yield "Cast the labels to 64-bit integers in the loss", cast_where_used(subject, call, 1, "int64"), 0.7
+    def refuses(self, call: Call) -> bool:
+        facts, (prediction, labels) = LOSSES.get(call.name), call.inputs[:2]
+        if facts is None or facts.target is not Target.INDICES or not call.name.startswith("torch."):
+            return False
+        if labels.dtype in (None, "int64", "uint8") or labels.integral is False:
+            return False
+        if prediction.shape is None or labels.shape is None:
+            return False
+        return len(labels.shape) == len(prediction.shape) - 1
 
     examples = (
         Example(

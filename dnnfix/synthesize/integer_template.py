@@ -1,0 +1,55 @@
+"""What the templates share that cast an input of the failing call to integers."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from dnnfix.detect.dtypes import cast_where_made, cast_where_used, failing_call
+from dnnfix.records import CRASH_CAUSE, Call, Family, Finding, FixPattern, Site, Symptom
+from dnnfix.subject import Subject
+from dnnfix.synthesize.ends import short
+from dnnfix.synthesize.fault_template import Faults, FaultTemplate, Repairs
+
+
+class IntegerTemplate(FaultTemplate[Call]):
+    """Base of the templates for calls that take integers and are given something else.
+
+    A subclass says of which calls it speaks (`refuses`), which input it is, and what the two repairs are called. Its
+    `message` has the words `taker` and `received`.
+    """
+
+    family = Family.DATA_TYPE
+    fix_pattern = FixPattern.DATA_TYPE
+    needs_run = True
+    elsewhere = True
+    index: ClassVar[int]
+    """The number of the input that has to be integers."""
+    make: ClassVar[str]
+    """The title of the repair where the input enters the program as a tensor."""
+    cast: ClassVar[str]
+    """The title of the repair in the call."""
+
+    def refuses(self, call: Call) -> bool:
+        """Whether the failing call refused the dtype of its input."""
+        raise NotImplementedError
+
+    def faults(self, subject: Subject) -> Faults[Call]:
+        call = failing_call(subject)
+        if call is not None and len(call.inputs) > self.index and self.refuses(call):
+            yield call.site, call
+
+    def report(self, site: Site, call: Call) -> Finding:
+        given = call.inputs[self.index]
+        return self.finding(
+            site,
+            symptom=Symptom.CRASH,
+            confidence=0.9,
+            evidence={"received": given.dtype, "shape": given.shape},
+            cause=CRASH_CAUSE,
+            taker=short(call.name),
+            received=given.dtype,
+        )
+
+    def repairs(self, subject: Subject, call: Call) -> Repairs:
+        yield self.make, cast_where_made(subject, call, self.index, "int64"), 0.8
+        yield self.cast, cast_where_used(subject, call, self.index, "int64"), 0.7
