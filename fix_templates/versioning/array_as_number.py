@@ -1,0 +1,215 @@
+"""`float(model.predict(x))`, `"%.2f" % w.numpy()`: NumPy turned an array of one element into a number by itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import ApiChange, Edit, Example, Hit, Reject, Replace, Subject, Wrap, origins
+
+NUMBERS = frozenset({"builtins.float", "builtins.int", "builtins.complex"})
+"""Functions that make a number of what they are given; those of `math` do too."""
+
+PLAIN = frozenset({"builtins.len", "builtins.int", "builtins.float", "builtins.str", "builtins.round", "builtins.repr"})
+"""Functions whose result is no array."""
+
+ARRAY_METHODS = frozenset({"numpy", "predict", "predict_on_batch", "predict_proba", "reshape", "astype", "flatten"})
+"""Methods whose result is an array."""
+
+
+class ArrayAsNumber(ApiChange):
+    """An array of one element is used as a number; since NumPy 2.4 only arrays without axes can be.
+
+    Predictions, weights and losses come as arrays of shape (1,) or (1, 1), and programs print them with `%.2f`, hand them
+    to `float` or `math.exp`, or put them into an element of another array. `item()` takes the number out, and refuses
+    where there is more than one, as it should.
+
+    Fix safety: unsafe. The program did not run before; the number is the one that older versions of NumPy took.
+
+    References: https://numpy.org/doc/stable/release/1.25.0-notes.html ("Only ndim-0 arrays are treated as scalars").
+    """
+
+    code = "DNF520"
+    name = "array-as-number"
+    needs_run = True
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """The arrays in the expression at which NumPy stopped the program."""
+        crash = subject.crash
+        node = subject.node(crash.site) if crash is not None else None
+        if crash is None or crash.site is None or node is None or not _says_so(crash.kind, crash.message):
+            return
+        for operand in _arrays(subject, list(_operands(subject, node))):
+            yield Hit(
+                subject.source.site(operand),
+                "an array of one element is no number any more since NumPy 2.4",
+                title="take the number out with item()",
+                edits=(_item(subject, operand),),
+                removed={"numpy": "2.4"},
+                felt=crash.site,
+            )
+
+    examples = (
+        Example(
+            "a weight printed with two digits",
+            """\
+import torch
+
+w = torch.nn.Linear(1, 1).weight.data
+for epoch in range(2):
+    print("after %s: w = %.2f" % (epoch, w.numpy()))
+""",
+            """\
+import torch
+
+w = torch.nn.Linear(1, 1).weight.data
+for epoch in range(2):
+    print("after %s: w = %.2f" % (epoch, w.item()))
+""",
+            runs=True,
+        ),
+        Example(
+            "the prediction of a Keras model for one sample",
+            """\
+import numpy as np
+import keras
+
+model = keras.Sequential([keras.layers.Dense(1)])
+answer = model.predict(np.ones((1, 3)), verbose=0)
+print("sure:", float(answer) > 0.5)
+""",
+            """\
+import numpy as np
+import keras
+
+model = keras.Sequential([keras.layers.Dense(1)])
+answer = model.predict(np.ones((1, 3)), verbose=0)
+print("sure:", float(answer.item()) > 0.5)
+""",
+            runs=True,
+        ),
+        Example(
+            "outputs collected in an array",
+            """\
+import numpy as np
+import torch
+
+net = torch.nn.Linear(2, 1)
+curve = np.zeros(4)
+for i in range(4):
+    curve[i] = net(torch.ones(2) * i).detach().numpy()
+""",
+            """\
+import numpy as np
+import torch
+
+net = torch.nn.Linear(2, 1)
+curve = np.zeros(4)
+for i in range(4):
+    curve[i] = net(torch.ones(2) * i).detach().item()
+""",
+            runs=True,
+        ),
+        Example(
+            "perplexity of a mean loss",
+            """\
+import math
+import numpy as np
+import torch
+
+losses = np.array([[0.5]])
+print(math.exp(losses * 2), torch.ones(1))
+""",
+            """\
+import math
+import numpy as np
+import torch
+
+losses = np.array([[0.5]])
+print(math.exp((losses * 2).item()), torch.ones(1))
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "arrays without axes",
+            """\
+import numpy as np
+import torch
+
+w = torch.ones(1, 1).mean().numpy()
+print("%.2f" % w, float(np.array(2.5)))
+""",
+            runs=True,
+        ),
+        Reject(
+            "rows of different lengths put into one array",
+            """\
+import numpy as np
+import torch
+
+rows = np.zeros(3)
+rows[0] = [1.0, 2.0]
+print(torch.from_numpy(rows))
+""",
+            runs=True,
+        ),
+    )
+
+
+def _says_so(kind: str, message: str) -> bool:
+    """Whether it is NumPy that refuses: the calls in question are none of the frameworks', so nothing recorded them."""
+    if kind == "TypeError":
+        return "0-dimensional arrays can be converted" in message or message.endswith("required, not numpy.ndarray")
+    return kind == "ValueError" and message.startswith("setting an array element with a sequence")
+
+
+def _operands(subject: Subject, node: ast.expr | ast.stmt) -> Iterator[ast.expr]:
+    """The expressions of which the crashed expression makes numbers."""
+    source = subject.source
+    if isinstance(node, ast.Call):
+        name = source.qualified(node.func) or ""
+        if name in NUMBERS or name.startswith("math."):
+            yield from node.args
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        yield from node.right.elts if isinstance(node.right, ast.Tuple) else (node.right,)
+    else:
+        statement = node if isinstance(node, ast.stmt) else source.statement_of(node)
+        if isinstance(statement, ast.Assign) and all(isinstance(one, ast.Subscript) for one in statement.targets):
+            yield statement.value
+
+
+def _arrays(subject: Subject, operands: list[ast.expr]) -> list[ast.expr]:
+    """Those of the operands that hold arrays, as far as the text tells; the only one that may, where none surely does."""
+    possible = [one for one in operands if not _is_plain(subject, one)]
+    sure = [one for one in possible if any(_makes_array(subject, origin) for origin in origins(subject, one))]
+    return sure or (possible if len(possible) == 1 else [])
+
+
+def _is_plain(subject: Subject, node: ast.expr) -> bool:
+    if isinstance(node, (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.ListComp)):
+        return True
+    return isinstance(node, ast.Call) and (
+        subject.source.qualified(node.func) in PLAIN
+        or (isinstance(node.func, ast.Attribute) and node.func.attr in ("item", "format", "join"))
+    )
+
+
+def _makes_array(subject: Subject, node: ast.expr) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    name = subject.source.qualified(node.func) or ""
+    if name.startswith("numpy."):
+        return True
+    return isinstance(node.func, ast.Attribute) and node.func.attr in ARRAY_METHODS
+
+
+def _item(subject: Subject, node: ast.expr) -> Edit:
+    source = subject.source
+    site = source.site(node)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "numpy":
+        return Replace(site, f"{source.segment(source.site(node.func.value))}.item()")
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+        return Wrap(site, "", ".item()")
+    return Wrap(site, "(", ").item()")
