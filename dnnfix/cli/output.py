@@ -116,10 +116,12 @@ class Output:
 
             return sarif.text(report, self._views, _rules(report, self.templates))
         if self.format == "github":
-            from dnnfix.emit.contract import unchecked
+            from dnnfix.emit.contract import sandbox, unchecked
             from dnnfix.emit.github import problem, remark
 
             said = [problem(error) for error in self._errors]
+            if (tier := sandbox(report)) is not None:
+                said.append(remark(f"programs were run in the sandbox {tier}"))
             said += [remark(f"not checked: {text}") for text in unchecked(replace(report, errors=()))]
             return "".join(f"{line}\n" for line in said)
         if self.format == "text":

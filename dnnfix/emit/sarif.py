@@ -9,7 +9,7 @@ from itertools import islice
 from urllib.parse import quote
 
 from dnnfix import __version__
-from dnnfix.emit.contract import unchecked
+from dnnfix.emit.contract import sandbox, unchecked
 from dnnfix.emit.hunks import Replacement, replacements
 from dnnfix.emit.rules import Rule
 from dnnfix.emit.view import Place, View, place, plain
@@ -56,6 +56,7 @@ def log(report: Report, views: Mapping[str, View], rules: Iterable[Rule]) -> dic
         "invocations": [{"executionSuccessful": done, "toolExecutionNotifications": notes}],
         "columnKind": "unicodeCodePoints",
         "results": results,
+        "properties": {"sandbox": sandbox(report)},
     }
     return {"$schema": SCHEMA_URI, "version": "2.1.0", "runs": [run]}
 

@@ -78,6 +78,7 @@ def test_errors_and_unchecked_are_notifications(run: Any) -> None:
     levels = {n["message"]["text"]: n["level"] for n in invocation["toolExecutionNotifications"]}
     assert levels["missing.py: no such file"] == "error"
     assert levels["training beyond 20 steps"] == "note"
+    assert run["properties"]["sandbox"] == "bubblewrap"
 
 
 def test_at_most_25000_results(report: Report) -> None:
