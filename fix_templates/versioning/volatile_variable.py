@@ -14,7 +14,8 @@ class VolatileVariable(ApiChange):
     The argument is dropped, and the rest of the block is put under `torch.no_grad()`, unless something in it calls
     `backward()` or the variable is made to be returned.
 
-    Fix safety: safe: values stay the same; only what is recorded for gradients, which nothing reads, is left out.
+    Fix safety: safe where the argument alone goes. Under `torch.no_grad()` values stay the same, but what leaves the block
+    has no gradient, so that this is unsafe.
 
     References: https://github.com/pytorch/pytorch/releases/tag/v0.4.0.
     """
@@ -42,7 +43,7 @@ class VolatileVariable(ApiChange):
                 "volatile does nothing since torch 0.4: gradients are recorded all the same",
                 title="evaluate under torch.no_grad()" if header is not None else "drop volatile",
                 edits=tuple(edits),
-                safe=True,
+                safe=header is None,
                 removed={"torch": "0.4"},
                 within=site,
             )

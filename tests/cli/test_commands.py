@@ -288,3 +288,21 @@ def test_a_baseline_is_whole_or_not_written(call: Call, faulty: Path, monkeypatc
     said = call("check", ".", "--no-cache", "--write-baseline", "known.json")
     assert said.code == 130 and "no baseline was written" in said.err
     assert (faulty / "known.json").read_bytes() == before
+
+
+def test_a_diff_without_a_run_takes_no_gradient_away(call: Call, folder: Path) -> None:
+    text = """import torch
+from torch.autograd import Variable
+
+
+def evaluate(net, data):
+    x = Variable(data, volatile=True)
+    out = net(x)
+    return out
+
+
+evaluate(torch.nn.Linear(2, 2), torch.ones(2)).sum().backward()
+"""
+    (folder / "a.py").write_text(text)
+    said = call("check", "a.py", "--no-cache", "--output-format", "diff")
+    assert said.code == 1 and said.out == "" and "Found 1 problem" in said.err
