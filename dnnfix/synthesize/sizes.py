@@ -176,7 +176,7 @@ def _derived(
         if base and wanted % base == 0 and len(named) < len(terms):
             rest = [size for size in _rest(base, factors)] if prod(_rest(base, factors)) * base == wanted else []
             shown = [subject.text(subject.source.site(term)) for term in named]
-            tail = [str(size) for size in rest if size != 1] or [str(wanted // base)]
+            tail = [str(size) for size in rest if size != 1] or ([str(wanted // base)] if wanted != base else [])
             yield (" * " if " * " in text else "*").join([*shown, *tail]), 0.9
             return
     simple = text if isinstance(given, (ast.Name, ast.Attribute)) else f"({text})"

@@ -270,3 +270,23 @@ loss = nn.CrossEntropyLoss()(model(torch.rand(1, 4)), torch.tensor(2))
     subject = Subject(Source.from_bytes(text.encode(), "program.py"), bench.run(text))
     assert subject.crash is not None
     assert detect(subject, templates()).failures == ()
+
+
+def test_a_factor_of_one_is_not_written(bench: Bench) -> None:
+    text = """\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.first, self.out = nn.Linear(3, width), nn.Linear(width * 2, 1)
+    def forward(self, x):
+        return self.out(self.first(x))
+
+Net(4)(torch.rand(2, 3))
+"""
+    subject = Subject(Source.from_bytes(text.encode(), "net.py"), bench.run(text))
+    call = next(one for one in subject.network.components if one.args.get("in_features") == 8)
+    assert "width" in [change.written for change in size_changes(subject, call, "in_features", 4)]
+    assert not any("* 1" in change.written for change in size_changes(subject, call, "in_features", 4))
