@@ -11,7 +11,8 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from . import sites, wire
 from .guard import guarded
-from .keras_names import api, class_name, is_container, is_sequential, is_user_class, plain
+from .keras_names import api, class_name, is_container, is_sequential, plain
+from .user_classes import is_user_class
 
 _MOST_COMPONENTS = 3000
 _MOST_PER_SITE = 100

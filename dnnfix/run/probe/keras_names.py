@@ -8,6 +8,7 @@ import sys
 from typing import Any, Dict, Optional
 
 from . import sites
+from .user_classes import forget_user_classes, is_user_class
 
 _AREAS = (
     "layers",
@@ -29,7 +30,6 @@ _SHORT_LOSSES = {
 }  # fmt: skip
 
 _classes: Dict[type, str] = {}
-_user_classes: Dict[type, bool] = {}
 
 
 def api() -> Any:
@@ -58,25 +58,10 @@ def _public(cls: type) -> str:
     return re.sub(r"^keras\.src\.", "keras.", "%s.%s" % (cls.__module__, cls.__qualname__))
 
 
-def is_user_class(cls: type) -> bool:
-    """Whether the class is written in user code."""
-    known = _user_classes.get(cls)
-    if known is None:
-        codes = [getattr(getattr(value, "__func__", value), "__code__", None) for value in vars(cls).values()]
-        files = [code.co_filename for code in codes if code is not None]
-        if files:
-            known = any(sites.is_user_file(name) for name in files)
-        else:
-            module = sys.modules.get(cls.__module__)
-            known = cls.__module__ == "__main__" or sites.is_user_file(str(getattr(module, "__file__", "")))
-        _user_classes[cls] = known
-    return known
-
-
 def forget_classes() -> None:
     """Begin a new run, with user code of its own."""
     _classes.clear()
-    _user_classes.clear()
+    forget_user_classes()
 
 
 def is_container(layer: Any) -> bool:

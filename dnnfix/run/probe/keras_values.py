@@ -11,24 +11,12 @@ import weakref
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from . import sites
+from .entries import LARGEST_FOR_DISTINCT, LARGEST_FOR_STATISTICS, ROW_SUM_TOLERANCE, Entry
 from .keras_names import dtype_name
 
-_LARGEST_FOR_STATISTICS = 1 << 22
-_LARGEST_FOR_DISTINCT = 1 << 17
 _LARGEST_LIST = 1 << 16
-_ROW_SUM_TOLERANCE = 1e-3
 _FILLED = (83, 89)
 """What Keras puts in place of an unknown size when it runs a layer on make-believe tensors."""
-
-
-class Entry:
-    """What is known of one object. `value` is what stands in the trace."""
-
-    __slots__ = ("reference", "value")
-
-    def __init__(self, reference: Callable[[], Any], value: Dict[str, Any]) -> None:
-        self.reference = reference
-        self.value = value
 
 
 class Ledger:
@@ -198,9 +186,9 @@ def statistics(item: Any) -> Dict[str, Any]:
     if array is None or numpy is None or array.size == 0 or array.dtype.kind not in "biuf":
         return {}
     rows = array
-    if array.size > _LARGEST_FOR_STATISTICS and array.ndim:
+    if array.size > LARGEST_FOR_STATISTICS and array.ndim:
         # The whole would take longer than the step itself: evenly spread samples speak for it.
-        rows = array[:: -(-array.size // _LARGEST_FOR_STATISTICS)]
+        rows = array[:: -(-array.size // LARGEST_FOR_STATISTICS)]
     flat = rows.reshape(-1).astype("float64")
     finite = numpy.isfinite(flat)
     all_finite = bool(finite.all())
@@ -210,7 +198,7 @@ def statistics(item: Any) -> Dict[str, Any]:
         low, high = float(kept.min()), float(kept.max())
         result.update(low=low, high=high, mean=float(kept.mean()), std=float(kept.std()))
         result["integral"] = all_finite and bool((kept == numpy.rint(kept)).all())
-        if kept.size <= _LARGEST_FOR_DISTINCT:
+        if kept.size <= LARGEST_FOR_DISTINCT:
             result["distinct"] = int(numpy.unique(kept).size)
         result["row_sums_to_one"] = bool(all_finite and low >= 0 and _rows_sum_to_one(numpy, rows))
     return result
@@ -219,7 +207,7 @@ def statistics(item: Any) -> Dict[str, Any]:
 def _rows_sum_to_one(numpy: Any, array: Any) -> bool:
     if array.ndim < 2:
         return False
-    return bool((numpy.abs(array.sum(axis=-1, dtype="float64") - 1) <= _ROW_SUM_TOLERANCE).all())
+    return bool((numpy.abs(array.sum(axis=-1, dtype="float64") - 1) <= ROW_SUM_TOLERANCE).all())
 
 
 def numel(item: Any) -> Optional[int]:

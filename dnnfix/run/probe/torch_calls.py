@@ -24,11 +24,11 @@ from .torch_names import (
     class_name,
     is_container,
     is_loss_function,
-    is_user_class,
     kind_of,
 )
 from .torch_values import EDGES, Ledger, at_edge, keepable, tensors_in, traceable
 from .torch_watch import Watch, in_tracing
+from .user_classes import is_user_class
 
 torch: Any = _torch
 

@@ -13,7 +13,8 @@ import torch as _torch
 from . import sites, wire
 from .torch_arguments import Construction
 from .torch_guard import Patches, Quiet, guarded
-from .torch_names import class_name, is_user_class, kind_of, plain
+from .torch_names import class_name, kind_of, plain
+from .user_classes import is_user_class
 
 torch: Any = _torch
 

@@ -17,7 +17,8 @@ from .torch_arguments import call_arguments
 from .torch_calls import Recorder, fingerprint
 from .torch_components import Components, members
 from .torch_guard import Quiet, guarded
-from .torch_names import class_name, is_container, is_user_class, plain
+from .torch_names import class_name, is_container, plain
+from .user_classes import is_user_class
 
 torch: Any = _torch
 

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Optional
 import torch as _torch
 
 from . import sites
+from .user_classes import is_user_class
 
 torch: Any = _torch
 
@@ -52,7 +53,6 @@ _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "Param
 _functions: Dict[int, str] = {}
 _kept: List[Any] = []
 _classes: Dict[type, str] = {}
-_user_classes: Dict[type, bool] = {}
 
 
 def learn_functions() -> None:
@@ -118,24 +118,6 @@ def _public(cls: type) -> str:
         if module is not None and getattr(module, cls.__name__, None) is cls:
             return ".".join(parts[:length] + [cls.__name__])
     return cls.__module__ + "." + cls.__qualname__
-
-
-def is_user_class(cls: type) -> bool:
-    """Whether the class is written in user code."""
-    known = _user_classes.get(cls)
-    if known is None:
-        files = [code.co_filename for code in map(_code, vars(cls).values()) if code is not None]
-        if files:
-            known = any(sites.is_user_file(name) for name in files)
-        else:
-            module = sys.modules.get(cls.__module__)
-            known = cls.__module__ == "__main__" or sites.is_user_file(str(getattr(module, "__file__", "")))
-        _user_classes[cls] = known
-    return known
-
-
-def _code(value: Any) -> Any:
-    return getattr(getattr(value, "__func__", value), "__code__", None)
 
 
 def is_container(module: Any) -> bool:

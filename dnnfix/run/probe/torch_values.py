@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 import torch as _torch
 
 from . import sites
+from .entries import LARGEST_FOR_DISTINCT, LARGEST_FOR_STATISTICS, ROW_SUM_TOLERANCE, Entry
 from .torch_guard import Quiet
 
 torch: Any = _torch
@@ -20,20 +21,7 @@ EDGES = frozenset(
 )
 """Functions that are not defined, or have no finite slope, on all of their range."""
 
-_LARGEST_FOR_STATISTICS = 1 << 22
-_LARGEST_FOR_DISTINCT = 1 << 17
 _LARGEST_LIST = 10_000
-_ROW_SUM_TOLERANCE = 1e-3
-
-
-class Entry:
-    """What the ledger knows of one object. `value` is the very dictionary that stands in the trace."""
-
-    __slots__ = ("reference", "value")
-
-    def __init__(self, reference: Callable[[], Any], value: Dict[str, Any]) -> None:
-        self.reference = reference
-        self.value = value
 
 
 class Ledger:
@@ -179,7 +167,7 @@ def at_edge(item: Any) -> bool:
     """Whether a tensor holds a value that is not finite, or a zero that came out of a function steep at zero."""
     if not isinstance(item, torch.Tensor) or item.layout != torch.strided or not item.is_floating_point():
         return False
-    if item.device.type == "meta" or type(item).__name__ == "FakeTensor" or item.numel() > _LARGEST_FOR_STATISTICS:
+    if item.device.type == "meta" or type(item).__name__ == "FakeTensor" or item.numel() > LARGEST_FOR_STATISTICS:
         return False
     if torch._C._functorch.is_functorch_wrapped_tensor(item):
         return False
@@ -192,7 +180,7 @@ def statistics(item: Any) -> Dict[str, Any]:
     """Low, high, mean, standard deviation and more of a tensor's finite elements; empty for what has none."""
     if not isinstance(item, torch.Tensor) or item.layout != torch.strided or item.device.type == "meta":
         return {}
-    if item.numel() == 0 or item.numel() > _LARGEST_FOR_STATISTICS or item.is_complex() or item.is_quantized:
+    if item.numel() == 0 or item.numel() > LARGEST_FOR_STATISTICS or item.is_complex() or item.is_quantized:
         return {}
     if type(item).__name__ == "FakeTensor" or torch._C._functorch.is_functorch_wrapped_tensor(item):
         return {}
@@ -207,7 +195,7 @@ def statistics(item: Any) -> Dict[str, Any]:
             low, high = torch.aminmax(kept)
             result.update(low=float(low), high=float(high), mean=float(kept.mean()), std=float(kept.std(correction=0)))
             result["integral"] = all_finite and bool((kept == kept.round()).all())
-            if kept.numel() <= _LARGEST_FOR_DISTINCT:
+            if kept.numel() <= LARGEST_FOR_DISTINCT:
                 result["distinct"] = int(torch.unique(kept).numel())
             result["row_sums_to_one"] = bool(all_finite and low >= 0 and _rows_sum_to_one(whole))
         return result
@@ -218,6 +206,6 @@ def _rows_sum_to_one(tensor: Any) -> bool:
         return False
     dimensions = {tensor.dim() - 1} | ({1} if tensor.dim() > 2 else set())
     return any(
-        bool(((tensor.sum(dim=dimension, dtype=torch.float64) - 1).abs() <= _ROW_SUM_TOLERANCE).all())
+        bool(((tensor.sum(dim=dimension, dtype=torch.float64) - 1).abs() <= ROW_SUM_TOLERANCE).all())
         for dimension in sorted(dimensions)
     )
