@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.network.facts import LOSSES, Target, layer_facts
+from dnnfix.network.facts import LOSSES, SHAPE_ONLY, Target, layer_facts
 from dnnfix.records import Call, Edit, SetArgument, Value, Wrap
 from dnnfix.subject import Subject
 from dnnfix.synthesize.recipes import argument, input_expression
@@ -107,7 +107,8 @@ def cast_where_made(subject: Subject, call: Call, index: int, dtype: str) -> tup
     `None` where that place is not known.
     """
     source = subject.source
-    made = _maker(subject, call, index)
+    moved = call.inputs[index].producer is not None
+    made = _moved_from(subject, call.inputs[index]) if moved else _maker(subject, call, index)
     if made is None:
         return None
     name = source.qualified(made.func)
@@ -115,7 +116,7 @@ def cast_where_made(subject: Subject, call: Call, index: int, dtype: str) -> tup
         torch = _torch_prefix(subject, made)
         if torch is not None and argument(subject, made, name, "dtype") is None:
             return (SetArgument(source.site(made), "dtype", f"{torch}.{dtype}"),)
-    if name is not None and name.startswith("torch."):
+    if name is not None and name.startswith("torch.") and not moved:
         return (Wrap(source.site(made), "", f".{CASTS[dtype]}()"),)
     return None
 
@@ -132,6 +133,27 @@ def cast_expression(subject: Subject, node: ast.expr, dtype: str) -> tuple[Edit,
     method = CASTS[dtype]
     site = subject.source.site(node)
     return (Wrap(site, "" if simple else "(", f".{method}()" if simple else f").{method}()"),)
+
+
+MOVES = SHAPE_ONLY | frozenset(f"torch.Tensor.{name}" for name in ("getitem", "setitem", "clone", "detach", "data"))
+"""Calls whose result holds the numbers of their first input, or a part of them, in the same dtype."""
+
+MAX_MOVES = 512
+"""Calls looked through on the way back to where numbers were first put; a buffer is often filled one row at a time."""
+
+
+def _moved_from(subject: Subject, value: Value) -> ast.Call | None:
+    """The call that made the tensor of which the value is a part, or the same with its axes in another order."""
+    dtype = value.dtype
+    for _ in range(MAX_MOVES):
+        call = subject.network.producer(value)
+        if call is None:
+            node = subject.node(value.site) if value.producer is None and value.dtype == dtype else None
+            return node if isinstance(node, ast.Call) else None
+        if call.name not in MOVES or not call.inputs:
+            return None
+        value = call.inputs[0]
+    return None
 
 
 def _maker(subject: Subject, call: Call, index: int) -> ast.Call | None:

@@ -87,6 +87,98 @@ print(Tagger(6)(ids))
             runs=True,
         ),
         Example(
+            "a buffer filled row by row and read column by column",
+            before="""\
+import torch
+from torch import nn
+
+sentences = [[4, 1], [2, 3, 5]]
+padded = torch.zeros(len(sentences), 3)
+for row, ids in enumerate(sentences):
+    padded[row, : len(ids)] = torch.tensor(ids)
+words = nn.Embedding(6, 2)
+for position in range(3):
+    print(words(padded[:, position]).shape)
+""",
+            after="""\
+import torch
+from torch import nn
+
+sentences = [[4, 1], [2, 3, 5]]
+padded = torch.zeros(len(sentences), 3, dtype=torch.int64)
+for row, ids in enumerate(sentences):
+    padded[row, : len(ids)] = torch.tensor(ids)
+words = nn.Embedding(6, 2)
+for position in range(3):
+    print(words(padded[:, position]).shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "sampled tokens given back to the network",
+            before="""\
+import torch
+import torch.nn as nn
+
+class Sampler(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.out = nn.Embedding(7, 4), nn.Linear(4, 7)
+
+    def sample(self, count):
+        tokens = torch.ones(count, 5)
+        for step in range(1, 5):
+            chances = self.out(self.table(tokens[:, step - 1])).softmax(dim=1)
+            tokens[:, step] = chances.multinomial(1).view(-1)
+        return tokens
+
+print(Sampler().sample(3))
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+class Sampler(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.out = nn.Embedding(7, 4), nn.Linear(4, 7)
+
+    def sample(self, count):
+        tokens = torch.ones(count, 5, dtype=torch.int64)
+        for step in range(1, 5):
+            chances = self.out(self.table(tokens[:, step - 1])).softmax(dim=1)
+            tokens[:, step] = chances.multinomial(1).view(-1)
+        return tokens
+
+print(Sampler().sample(3))
+""",
+            runs=True,
+        ),
+        Example(
+            "time first, from a table of numbers",
+            before="""\
+import torch
+from torch import nn
+
+rows = [[1, 2, 0], [3, 1, 1]]
+batch = torch.tensor(rows) * 1.0
+steps = torch.full((2, 3), 1.0)
+steps[:, 1:] = batch[:, :2]
+print(nn.Embedding(4, 2)(steps.transpose(0, 1)).shape)
+""",
+            after="""\
+import torch
+from torch import nn
+
+rows = [[1, 2, 0], [3, 1, 1]]
+batch = torch.tensor(rows) * 1.0
+steps = torch.full((2, 3), 1.0, dtype=torch.int64)
+steps[:, 1:] = batch[:, :2]
+print(nn.Embedding(4, 2)(steps.transpose(0, 1)).shape)
+""",
+            runs=True,
+        ),
+        Example(
             "ids computed in floats",
             before="""\
 import torch
