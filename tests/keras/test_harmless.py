@@ -9,6 +9,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
 from dnnfix.run.trace import read_trace
 from tests.keras.test_calls import FUNCTIONAL
 from tests.observing import Observe
@@ -99,6 +101,21 @@ def test_experiments_see_what_is_wrong(observe: Observe) -> None:
     assert run.probe("input-dependence") == 0.0
     assert set(run.probe("batch-sizes")) == {"1", "3", "5"}
     assert all(answer != "ok" for answer in run.probe("batch-sizes").values())
+
+
+@pytest.mark.parametrize(("sample", "depends"), [("np.array([[0, 0, 0]])", None), ("np.array([[0, 3, 1]])", True)])
+def test_the_same_input_again_says_nothing_of_dependence(observe: Observe, sample: str, depends: bool | None) -> None:
+    """Counts from zero have no other value of their kind to try: that is no constant output."""
+    run = observe(
+        f"""
+        import keras, numpy as np
+        model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+        model.predict({sample}, verbose=0)
+        """,
+        experiments=["input-dependence"],
+    )
+    measured = run.probe("input-dependence")
+    assert (measured is None) if depends is None else measured > 0
 
 
 def test_shuffled_targets_cannot_be_learnt(observe: Observe) -> None:

@@ -53,6 +53,17 @@ def test_the_output_depends_on_the_input_or_does_not(observe: Observe) -> None:
     assert observe(program("return self.fc(x * 0)"), experiments=experiments).probe("input-dependence") == 0.0
 
 
+def test_the_same_input_again_says_nothing_of_dependence(observe: Observe) -> None:
+    """Indices that are all zero have no other value of their kind to try: that is no constant output."""
+    source = """
+    import torch
+    from torch import nn
+    words = nn.Sequential(nn.Embedding(1, 4), nn.Linear(4, 2))
+    words(torch.zeros(1, 6, dtype=torch.long))
+    """
+    assert observe(source, experiments=["input-dependence"]).probe("input-dependence") is None
+
+
 def test_an_adversarial_step_raises_the_loss(observe: Observe) -> None:
     assert observe(program(), experiments=["adversarial"]).probe("adversarial") > 0.0
 

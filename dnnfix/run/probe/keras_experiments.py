@@ -139,8 +139,11 @@ class Experiments:
         return answer
 
     def _input_dependence(self, seen: _Seen) -> Any:
+        others = _mapped(seen.args, self._other)
+        if not _differ(seen.args, others):
+            return None
         before = as_array(self._output(seen, seen.args))
-        after = as_array(self._output(seen, _mapped(seen.args, self._other)))
+        after = as_array(self._output(seen, others))
         if before is None or after is None or before.shape != after.shape:
             return None
         before, after = before.astype("float64"), after.astype("float64")
@@ -195,6 +198,13 @@ def _resized(seen: _Seen, size: int) -> Any:
     """The batch with `size` samples, the kept ones in turn."""
     order = [index % (seen.kept or 1) for index in range(size)]
     return _mapped(seen.args, lambda item: item[order] if _rows(item) == seen.kept else item)
+
+
+def _differ(items: Any, others: Any) -> bool:
+    """Whether any array of the one structure differs from its counterpart in the other."""
+    pairs = zip(tensors_in(items), tensors_in(others))
+    arrays = [(as_array(item), as_array(other)) for item, other in pairs]
+    return any(a is None or b is None or bool((a != b).any()) for a, b in arrays)
 
 
 def _few(item: Any) -> Any:

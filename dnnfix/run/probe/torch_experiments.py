@@ -147,8 +147,11 @@ class Experiments:
         return answer
 
     def _input_dependence(self, root: Any, seen: _Seen) -> Result:
+        others = [self._other(item) for item in seen.args]
+        if not any(other is not item and not torch.equal(other, item) for item, other in zip(seen.args, others)):
+            return None
         before = _flat(root(*seen.args, **seen.kwargs))
-        after = _flat(root(*[self._other(item) for item in seen.args], **seen.kwargs))
+        after = _flat(root(*others, **seen.kwargs))
         if before is None or after is None or before.shape != after.shape:
             return None
         return float(torch.linalg.vector_norm(after - before) / (torch.linalg.vector_norm(before) + _TINY))
