@@ -26,6 +26,10 @@ def judge(evidence: Evidence) -> Verdict:
             return Verdict(NAME, RUNG, Status.INCONCLUSIVE, "no training could be scored")
         return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the program does not train")
     differences = [d for d in (difference(pair.before, pair.after) for pair in evidence.pairs) if d is not None]
+    if not differences and evidence.cut_short:
+        return Verdict(
+            NAME, RUNG, Status.INCONCLUSIVE, "the time of this file was used up before training was compared"
+        )
     if not differences:
         return Verdict(NAME, RUNG, Status.INCONCLUSIVE, "the trials could not be compared")
     decision = decide(differences, threshold(improvement))
@@ -46,4 +50,5 @@ def judge(evidence: Evidence) -> Verdict:
         return Verdict(NAME, RUNG, Status.PASS, f"trains {goal}: {said}", measured)
     if decision.settled == "no":
         return Verdict(NAME, RUNG, Status.FAIL, f"does not train {goal}: {said}", measured)
-    return Verdict(NAME, RUNG, Status.INCONCLUSIVE, f"not shown to train {goal}: {said}", measured)
+    cut = "; the time of this file was used up" if evidence.cut_short else ""
+    return Verdict(NAME, RUNG, Status.INCONCLUSIVE, f"not shown to train {goal}: {said}{cut}", measured)

@@ -29,6 +29,7 @@ class Evidence:
 
     `before` and `after` are the traces of the first run (same seed and budget). `pairs` are the paired trials of the
     learn rung, `shuffled` the trials of the patched program with permuted targets; both are empty below their rungs.
+    `cut_short` says that the time of the file was over before the paired trials had settled anything.
     `remaining` are the findings of the patched program, `original` those of the unpatched one. `tests` is the user's
     test command before and after, as (exit status, tail of the output).
     """
@@ -41,6 +42,7 @@ class Evidence:
     original: tuple[Finding, ...] = ()
     remaining: tuple[Finding, ...] = ()
     pairs: tuple[Pair, ...] = ()
+    cut_short: bool = False
     shuffled: tuple[Trace, ...] = ()
     tests: tuple[tuple[int, str], tuple[int, str]] | None = None
     verdicts: tuple[Verdict, ...] = ()

@@ -116,10 +116,12 @@ def _pairs(evidence: Evidence, laboratory: Laboratory) -> Evidence:
     if evidence.before.outcome is RunOutcome.CRASHED or score(evidence.after) is None or score(evidence.before) is None:
         return evidence
     pairs: list[Pair] = []
+    cut_short = False
     seeds = range(evidence.before.seed + 1, evidence.before.seed + 1 + MAX_PAIRS)
     laboratory.prepare((evidence.source_before, evidence.source_after), seeds[:MIN_PAIRS])
     for seed in seeds:
         if laboratory.out_of_time():
+            cut_short = True
             break
         pairs.append(
             Pair(laboratory.train(evidence.source_before, seed), laboratory.train(evidence.source_after, seed))
@@ -127,7 +129,7 @@ def _pairs(evidence: Evidence, laboratory: Laboratory) -> Evidence:
         differences = [d for d in (difference(pair.before, pair.after) for pair in pairs) if d is not None]
         if not differences or decide(differences, threshold(evidence.wants_improvement)).settled:
             break
-    return replace(evidence, pairs=tuple(pairs))
+    return replace(evidence, pairs=tuple(pairs), cut_short=cut_short)
 
 
 def _shuffle(evidence: Evidence, laboratory: Laboratory) -> Evidence:

@@ -207,3 +207,14 @@ def test_nothing_is_accepted_when_the_time_is_used_up() -> None:
 def test_the_same_program_and_seed_give_the_same_result() -> None:
     first, second = (search("a = 111\nb = 222\n", Table(("111", "999"))) for _ in range(2))
     assert [p.id for p in first.patches] == [p.id for p in second.patches]
+
+
+def test_training_that_was_not_compared_for_want_of_time_is_told_as_that() -> None:
+    class Slow(Table):
+        def prepare(self, sources: Sequence[Source], seeds: Sequence[int]) -> None:
+            self.runs += [b""] * spent
+
+    for spent, said in ((0, "over 1 seeds; the time of this file was used up"), (2, "was used up before training")):
+        result = search("a = 222\n", Slow(time=4))
+        assert not accepted(result)
+        assert said in result.results[0].reason
