@@ -78,6 +78,7 @@ from dnnfix.detect.shapes import (
     sized_producer,
     stated_keras_input,
     way_back,
+    where_written,
 )
 from dnnfix.detect.summation import summed_axes
 from dnnfix.detect.targets import (

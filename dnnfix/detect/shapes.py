@@ -159,6 +159,16 @@ class StatedInput:
     form: str
 
 
+def where_written(subject: Subject, node: ast.expr) -> ast.expr:
+    """The expression that a name or attribute stands for, where it is bound once; else the node itself."""
+    for _ in range(3):
+        bound = subject.source.bindings(node) if isinstance(node, (ast.Name, ast.Attribute)) else ()
+        if len(bound) != 1:
+            return node
+        node = bound[0]
+    return node
+
+
 INPUT_FORMS = ("input_shape", "input_dim")
 
 

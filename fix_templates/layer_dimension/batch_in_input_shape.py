@@ -26,6 +26,7 @@ from dnnfix.api import (
     rank_conflict,
     short,
     stated_keras_input,
+    where_written,
 )
 
 
@@ -234,7 +235,7 @@ def _stated(subject: Subject) -> tuple[StatedInput, int, str] | None:
 
 
 def _without_one(subject: Subject, stated: StatedInput) -> Iterator[tuple[Edit, str, float]]:
-    node = _written(subject, stated.node)
+    node = where_written(subject, stated.node)
     site = subject.source.site(node)
     if isinstance(node, ast.Attribute) and node.attr == "shape":
         yield Wrap(site, "", "[1:]"), "Leave the batch axis out of the input shape", 0.95
@@ -251,13 +252,3 @@ def _without_one(subject: Subject, stated: StatedInput) -> Iterator[tuple[Edit, 
         fits = sample is None or left == sample
         which = "first" if place == 0 else "last"
         yield Replace(site, written), f"Leave the {which} axis out of the input shape", prior if fits else prior / 3
-
-
-def _written(subject: Subject, node: ast.expr) -> ast.expr:
-    """Where a name's shape is written, when it is bound once."""
-    for _ in range(3):
-        bound = subject.source.bindings(node) if isinstance(node, (ast.Name, ast.Attribute)) else ()
-        if len(bound) != 1:
-            return node
-        node = bound[0]
-    return node

@@ -23,6 +23,7 @@ from dnnfix.api import (
     known,
     number,
     stated_keras_input,
+    where_written,
 )
 
 
@@ -200,10 +201,7 @@ def _mismatch(subject: Subject) -> tuple[StatedInput, tuple[int, ...]] | None:
 
 
 def _written_as(subject: Subject, stated: StatedInput, sample: tuple[int, ...]) -> tuple[Edit, ...] | None:
-    node = stated.node
-    for _ in range(3):
-        bound = subject.source.bindings(node) if isinstance(node, (ast.Name, ast.Attribute)) else ()
-        node = bound[0] if len(bound) == 1 else node
+    node = where_written(subject, stated.node)
     parts = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]
     if len(parts) != len(sample):
         return None
