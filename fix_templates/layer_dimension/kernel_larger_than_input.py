@@ -34,6 +34,9 @@ from dnnfix.api import (
 
 WINDOWS = {"convolution": "kernel_size", "pooling": "kernel_size"}
 
+MOST_CHANNELS = 4
+"""Channels that an image has at most: gray, colour, colour with transparency; no image is as few pixels high."""
+
 FUNCTIONS = {f"torch.nn.functional.{kind}_pool{n}d": n for kind in ("max", "avg") for n in (1, 2, 3)}
 """Pooling functions and their number of spatial axes; their window is the second argument."""
 
@@ -79,6 +82,7 @@ class KernelLargerThanInput(FixTemplate):
         any_edit = False
         for edits, title, prior in (
             *_axes_swapped(subject, found),
+            *_channels_last(subject, found),
             *_padded(subject, found),
             *_smaller(subject, found),
             *_one_pooling_less(subject, found),
@@ -207,6 +211,80 @@ net.add(Dense(2))
 """,
             runs=True,
         ),
+        Example(
+            "Keras images with their channels first",
+            before="""\
+from keras.layers import Conv2D, MaxPooling2D
+from keras.models import Sequential
+
+model = Sequential()
+model.add(Conv2D(8, (3, 3), padding="valid", activation="relu", input_shape=(3, 32, 32)))
+model.add(Conv2D(8, (3, 3), activation="relu"))
+model.add(MaxPooling2D(pool_size=(2, 2)))
+""",
+            after="""\
+from keras.layers import Conv2D, MaxPooling2D
+from keras.models import Sequential
+
+model = Sequential()
+model.add(Conv2D(8, (3, 3), padding="valid", activation="relu", input_shape=(32, 32, 3)))
+model.add(Conv2D(8, (3, 3), activation="relu"))
+model.add(MaxPooling2D(pool_size=(2, 2)))
+""",
+            runs=True,
+        ),
+        Example(
+            "a gray image stated by Input, rows and columns in variables",
+            before="""\
+import keras
+from keras import layers
+
+rows, columns = 28, 28
+inputs = keras.Input(shape=(1, rows, columns))
+x = layers.Conv2D(4, 5)(inputs)
+x = layers.Flatten()(layers.MaxPooling2D()(x))
+model = keras.Model(inputs, layers.Dense(10)(x))
+""",
+            after="""\
+import keras
+from keras import layers
+
+rows, columns = 28, 28
+inputs = keras.Input(shape=(rows, columns, 1))
+x = layers.Conv2D(4, 5)(inputs)
+x = layers.Flatten()(layers.MaxPooling2D()(x))
+model = keras.Model(inputs, layers.Dense(10)(x))
+""",
+            runs=True,
+        ),
+        Example(
+            "pooling of an image with its channels first, in a list of layers",
+            before="""\
+import numpy as np
+import keras
+
+images = np.zeros((4, 16, 16, 3))
+model = keras.Sequential([
+    keras.layers.InputLayer(shape=(3, 16, 16)),
+    keras.layers.AveragePooling2D(4),
+    keras.layers.GlobalAveragePooling2D(),
+])
+model.predict(images)
+""",
+            after="""\
+import numpy as np
+import keras
+
+images = np.zeros((4, 16, 16, 3))
+model = keras.Sequential([
+    keras.layers.InputLayer(shape=(16, 16, 3)),
+    keras.layers.AveragePooling2D(4),
+    keras.layers.GlobalAveragePooling2D(),
+])
+model.predict(images)
+""",
+            runs=True,
+        ),
     )
     rejects = (
         Reject(
@@ -296,6 +374,24 @@ def _axes_swapped(subject: Subject, found: _Window) -> Iterator[Proposal]:
         written = f"({b}, {a})" if isinstance(stated.node, ast.Tuple) else f"[{b}, {a}]"
         edit = Replace(subject.source.site(stated.node), written)
         yield (edit,), f"State the length before the channels: {written}", 0.85
+
+
+def _channels_last(subject: Subject, found: _Window) -> Iterator[Proposal]:
+    """A Keras input shape that states an image with its channels first, as Keras 1 on Theano had it."""
+    if not found.call.name.startswith("keras.") or not found.call.inputs:
+        return
+    path = [found.call, *way_back(subject, found.call.inputs[0])]
+    if any(call.args.get("data_format") == "channels_first" for call in path):
+        return
+    stated = stated_keras_input(subject, path[-1])
+    if stated is None or not isinstance(stated.node, (ast.Tuple, ast.List)) or len(stated.node.elts) != 3:
+        return
+    sizes = [size for size in stated.shape if size is not None]
+    if len(sizes) == 3 and sizes[0] <= MOST_CHANNELS < min(sizes[1:]):
+        channels, height, width = (subject.text(subject.source.site(one)) for one in stated.node.elts)
+        inner = f"{height}, {width}, {channels}"
+        written = f"({inner})" if isinstance(stated.node, ast.Tuple) else f"[{inner}]"
+        yield (Replace(subject.source.site(stated.node), written),), f"State the channels last: {written}", 0.8
 
 
 def _padded(subject: Subject, found: _Window) -> Iterator[Proposal]:
