@@ -56,15 +56,15 @@ def describe(path: Path) -> Interpreter:
             stdin=subprocess.DEVNULL,
         )
         answer = json.loads(done.stdout.strip().splitlines()[-1]) if done.returncode == 0 else None
-    except (OSError, subprocess.TimeoutExpired, ValueError, IndexError) as error:
-        raise InterpreterError(
-            f"The interpreter cannot be started; give another with --python. Received: {path} ({error})"
-        ) from error
-    if answer is None:
+    except OSError as error:
+        raise _no_interpreter(path, error.strerror or str(error)) from error
+    except subprocess.TimeoutExpired as error:
+        raise _no_interpreter(path, f"no answer in {error.timeout:.0f} s") from error
+    except (ValueError, IndexError) as error:
+        raise _no_interpreter(path, "it does not answer as Python does") from error
+    if not isinstance(answer, dict):
         said = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-        raise InterpreterError(
-            f"The interpreter cannot be started; give another with --python. Received: {path} ({said[0]})"
-        )
+        raise _no_interpreter(path, said[0][:200])
     if tuple(answer["version"]) < OLDEST:
         raise InterpreterError(
             f"Programs are run in Python {OLDEST[0]}.{OLDEST[1]} or later. Received: {path} is {answer['version']}"
@@ -83,6 +83,10 @@ def describe(path: Path) -> Interpreter:
         answer["user_base"],
         frozenset(answer["installed"]),
     )
+
+
+def _no_interpreter(path: Path, why: str) -> InterpreterError:
+    return InterpreterError(f"The interpreter cannot be started; give another with --python. Received: {path} ({why})")
 
 
 def _hops(executable: str) -> list[str]:
