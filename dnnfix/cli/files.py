@@ -35,6 +35,8 @@ class Program:
     raw: bytes
     settings: Settings
     file: Path | None
+    named: bool = True
+    """Whether the user named it, rather than a folder that it is in."""
 
 
 @dataclass
@@ -117,7 +119,7 @@ class Finder:
                     self.passed_over += 1
                 elif self._first_time(identity):
                     called = shown(_followed(file)) if os.path.islink(file) else f"{prefix}/{name}".removeprefix("./")
-                    yield Program(called, raw, settings, Path(file))
+                    yield Program(called, raw, settings, Path(file), named=False)
         if not any_python:
             raise InputError(f"{path}: no Python files (.py, .ipynb) in this folder. Name a file, or another folder.")
 

@@ -42,11 +42,14 @@ class Output:
     _views: dict[str, View] = field(default_factory=dict)
     _errors: list[str] = field(default_factory=list)
     _remarks: list[str] = field(default_factory=list)
+    _missed: bool = False
+    """Whether a program that the user named could not be run."""
     _buffer: io.StringIO = field(default_factory=io.StringIO)
 
-    def add(self, report: FileReport, raw: bytes) -> None:
-        """The report of one program, whose bytes are `raw`."""
+    def add(self, report: FileReport, raw: bytes, named: bool = True) -> None:
+        """The report of one program, whose bytes are `raw`; `named` by the user, or found in a folder."""
         self._files.append(report)
+        self._missed |= report.unrun and named
         if not report.findings and not report.notes and not report.patches:
             return
         seen = view(raw, report.path) if report.findings and self.format != "diff" else View()
@@ -84,7 +87,8 @@ class Output:
     def finish(self, passed_over: int = 0, exit_zero: bool = False, repaired: Iterable[str] = ()) -> int:
         """Write what is left and return the exit code. `repaired` are ids (path::finding) that no longer count.
 
-        Where nothing was found and a program could not be run, that is an error: silence would read as "no problem".
+        Where nothing was found and a program that was named, or every program of a folder, could not be run, that is an
+        error: silence would read as "no problem". Folders hold modules too, which are not meant to be run.
         """
         noun = f"{passed_over} Python file{'' if passed_over == 1 else 's'}: {UNNAMED}"
         missing = (*self._remarks, *([noun] if passed_over else []))
@@ -98,7 +102,8 @@ class Output:
             return ERROR
         if left:
             return CLEAN if exit_zero else FOUND
-        return ERROR if any(file.unrun for file in report.files) else CLEAN
+        unrun = [file.unrun for file in report.files]
+        return ERROR if self._missed or (unrun and all(unrun)) else CLEAN
 
     @property
     def _palette(self) -> Palette:

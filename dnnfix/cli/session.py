@@ -92,7 +92,7 @@ class Session:
             lines = view(program.raw, program.path).lines
             self._baseline.add(program.path, [result.finding for result in report.findings], "\n".join(lines))
         elif self._baseline is None:
-            self.output.add(report, program.raw)
+            self.output.add(report, program.raw, program.named)
 
     def work(self, reports: Iterator[tuple[Program, FileReport]]) -> int:
         """Take reports as they come, then finish. Stopped by Ctrl-C, it still writes what is known so far."""

@@ -50,7 +50,8 @@ def log(report: Report, views: Mapping[str, View], rules: Iterable[Rule]) -> dic
     notes += [_notification("error", error) for error in report.errors]
     if total > MAX_RESULTS:
         notes.append(_notification("warning", f"{total - MAX_RESULTS} more results than the {MAX_RESULTS} shown"))
-    done = not report.errors and not any(file.unrun for file in report.files)
+    unrun = [file.unrun for file in report.files]
+    done = not report.errors and not (unrun and all(unrun))
     run: dict[str, Json] = {
         "tool": {"driver": _driver(known)},
         "invocations": [{"executionSuccessful": done, "toolExecutionNotifications": notes}],

@@ -164,6 +164,12 @@ def test_a_program_that_cannot_be_run_is_no_clean_bill(folder: Path) -> None:
     (folder / "a.py").write_text("import torch\n\nrows = open('train.csv').read()\n")
     said = dnnfix("suggest", "a.py", "--isolated", folder=folder)
     assert said.code == 2 and "1 program could not be run." in said.text and "needs-data (train.csv)" in said.text
+    (folder / "fine").mkdir()
+    (folder / "fine" / "a.py").write_text("import torch\n")
+    (folder / "fine" / "module.py").write_text("import torch\nfrom . import a\n")
+    said = dnnfix("suggest", "fine", "--isolated", folder=folder)
+    assert said.code == 0 and "1 program could not be run." in said.text, "folders hold modules too"
+    assert dnnfix("suggest", "fine/module.py", "--isolated", folder=folder).code == 2
     (folder / "b.py").write_text("import torch\n\nx = torch.ones(2)\nx.cuda(async=True)\nopen('train.csv')\n")
     said = dnnfix("suggest", "b.py", "--isolated", "--output-format", "diff", folder=folder)
     assert said.code == 1 and not said.out, "what was found counts more"
