@@ -18,6 +18,7 @@ from dnnfix.api import (
     Replace,
     Subject,
     Symptom,
+    Wrap,
     known,
     sibling,
 )
@@ -59,11 +60,15 @@ class ViewSwapsAxes(FixTemplate):
                 )
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        for call, before, _, order in _swaps(subject):
+        for call, before, after, order in _swaps(subject):
             if finding.site not in (call.site, call.made_at):
                 continue
             node = subject.node(finding.site)
             moved = [axis for axis, old in enumerate(order) if axis != old]
+            if len(after) > len(before):
+                swapped = self._beside_new_axes(finding, subject, call)
+                yield swapped if swapped is not None else Decline("the view is not a method of what it cuts")
+                return
             if call.name == "keras.layers.Reshape" and isinstance(node, ast.Call):
                 named = sibling(subject, node.func, "Permute")
                 if named is not None:
@@ -80,7 +85,35 @@ class ViewSwapsAxes(FixTemplate):
             return
         yield Decline("the view is not written as a call of its own")
 
+    def _beside_new_axes(self, finding: Finding, subject: Subject, call: Call) -> Candidate | None:
+        """The axes swapped before the view, which then adds its axes of size one and cuts nothing anew."""
+        node = subject.node(finding.site)
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or call.name == "torch.reshape":
+            return None
+        edit = Wrap(subject.source.site(node.func.value), "", ".transpose(0, 1)")
+        return self.candidate(finding, "Swap the axes before the view", edit, prior=0.85)
+
     examples = (
+        Example(
+            "series laid out for a recurrent layer",
+            before="""\
+import torch
+
+series = torch.rand(8, 5)  # samples, steps
+lstm = torch.nn.LSTM(1, 4)
+steps = series.view([5, -1, 1])
+out, _ = lstm(steps)
+""",
+            after="""\
+import torch
+
+series = torch.rand(8, 5)  # samples, steps
+lstm = torch.nn.LSTM(1, 4)
+steps = series.transpose(0, 1).view([5, -1, 1])
+out, _ = lstm(steps)
+""",
+            runs=True,
+        ),
         Example(
             "keys transposed by a view",
             before="""\
@@ -213,6 +246,18 @@ z = x.reshape(1, 4, 8)
             runs=True,
         ),
         Reject(
+            "axes of size one are added, and tables folded anew",
+            """\
+import torch
+
+x = torch.rand(6, 4)
+a, b = x.view(6, 4, 1), x.view(6, 1, 4)
+c, d = x.view(2, 3, 4), x.view(3, 2, 4, 1)
+square = torch.rand(4, 4).view(4, 4, 1)
+""",
+            runs=True,
+        ),
+        Reject(
             "a flat tensor folded twice",
             """\
 import torch
@@ -246,11 +291,13 @@ def _swaps(subject: Subject) -> Iterator[tuple[Call, tuple[int, ...], tuple[int,
 
 
 def _order(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The one order of the axes of `before` that gives `after`; `None` where axes of size one alone move."""
-    long = [size for size in before if size != 1]
-    if sorted(before) != sorted(after) or before == after or long == [size for size in after if size != 1]:
+    """The one order of the axes of `before` that gives `after`; `None` where axes of size one alone move or come."""
+    long, now = [size for size in before if size != 1], [size for size in after if size != 1]
+    if len(before) < 2 or before == after or long == now:
         return None
-    if len(before) < 2:
+    if len(before) == 2 < len(after) and now == long[::-1]:
+        return 1, 0
+    if sorted(before) != sorted(after):
         return None
     left = list(range(len(before)))
     order: list[int] = []
