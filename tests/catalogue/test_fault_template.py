@@ -1,0 +1,69 @@
+"""What templates that read a fault twice inherit: where faults are reported, and what is said when nothing mends one."""
+
+from __future__ import annotations
+
+import pytest
+
+from dnnfix.records import Candidate, Decline, Delete, Family, Finding, FixPattern, Site
+from dnnfix.source.program import Source
+from dnnfix.subject import Subject
+from dnnfix.synthesize.fault_template import Faults, FaultTemplate, Repairs
+
+HERE, ELSEWHERE = Site(1, 1, 1, 2), Site(1, 1, 1, 2, "other.py")
+SUBJECT = Subject(Source.from_bytes(b"x\n", "program.py"))
+
+
+class Plain(FaultTemplate[str]):
+    """Faults at no place, in another file, and here; the fault says which repairs there are."""
+
+    code = "DNF999"
+    name = "plain"
+    family = Family.OPINIONATED
+    fix_pattern = FixPattern.API_CONTRACT
+    message = "{what}"
+    declined = "no place"
+
+    def faults(self, subject: Subject) -> Faults[str]:
+        yield None, "nowhere"
+        yield ELSEWHERE, "refused"
+        yield HERE, "mended"
+        yield HERE, "a second one at the same place"
+
+    def report(self, site: Site, fault: str) -> Finding:
+        return self.finding(site, what=fault)
+
+    def repairs(self, subject: Subject, fault: str) -> Repairs:
+        yield f"cannot be made: {fault}", None, 0.9
+        if fault == "mended":
+            yield fault, (Delete(HERE),), 0.8
+        yield Decline(f"{fault}, for a reason")
+
+
+class Everywhere(Plain):
+    """The same, with modules that the program imports."""
+
+    elsewhere = True
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        (Plain, ["mended", "a second one at the same place"]),
+        (Everywhere, ["refused", "mended", "a second one at the same place"]),
+    ],
+)
+def test_faults_are_reported_at_known_places(template: type[Plain], said: list[str]) -> None:
+    assert [finding.message for finding in template().detect(SUBJECT)] == said
+
+
+def test_a_finding_is_mended_as_the_first_fault_at_its_place() -> None:
+    finding = next(Plain().detect(SUBJECT))
+    proposed = list(Plain().propose(finding, SUBJECT))
+    assert [(p.title, p.prior) for p in proposed if isinstance(p, Candidate)] == [("mended", 0.8)]
+    assert len(proposed) == 1
+
+
+def test_what_cannot_be_mended_is_declined_with_its_own_reason() -> None:
+    refused = next(Everywhere().detect(SUBJECT))
+    assert list(Everywhere().propose(refused, SUBJECT)) == [Decline("refused, for a reason")]
+    assert list(Plain().propose(refused, SUBJECT)) == [Decline("no place")]
