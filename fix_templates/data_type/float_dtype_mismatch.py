@@ -41,8 +41,10 @@ class FloatDtypeMismatch(FixTemplate):
     message = "{operation} computes in {wanted} and is given {received}"
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
-        crashed = subject.trace is not None
-        for call, index, value, wanted in odd_floats(subject) if crashed else integer_targets(subject):
+        crashed = subject.crash is not None
+        text = not crashed and subject.network.known_from == "source"
+        found = odd_floats(subject) if crashed else integer_targets(subject) if text else ()
+        for call, index, value, wanted in found:
             site = call.site or (subject.crash.site if subject.crash is not None else None)
             if site is not None:
                 yield self.finding(

@@ -1,0 +1,316 @@
+"""A tensor of zeros that nothing ever changes is multiplied with what flows through a module."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Decline,
+    Edit,
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    Replace,
+    Site,
+    Subject,
+    Symptom,
+    spell,
+    torch_modules,
+    within,
+)
+
+ZEROS = frozenset({"torch.zeros", "torch.zeros_like"})
+
+VARIABLE = "torch.autograd.Variable"
+
+MOVES = frozenset({"cuda", "cpu", "to", "float", "double", "half", "type"})
+"""Methods after which zeros are zeros, on another device or in another dtype."""
+
+LOOKS = frozenset({"size", "shape", "dtype", "device", "dim", "is_cuda"})
+"""Attributes that tell of a tensor and leave it as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Zeros:
+    """An attribute of a module class, the value that it is given, and the call of `torch.zeros` in it."""
+
+    owner: ast.ClassDef
+    attribute: str
+    value: ast.expr
+    made: ast.Call
+
+
+class WeightStaysZero(FaultTemplate[_Zeros]):
+    """A torch module keeps a tensor of zeros, multiplies with it, and neither trains nor changes it.
+
+    The product is zero for ever: the term is not there. The tensor was meant to be a weight, for which it has to be an
+    `nn.Parameter`; as a plain tensor or an old `Variable` it is given to no optimizer and gets no gradient.
+
+    Fix safety: unsafe. The module has one weight more, which is trained.
+
+    References: torch.nn.parameter.Parameter.
+    """
+
+    code = "DNF419"
+    name = "weight-stays-zero"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.NEURAL_CONNECTION
+    message = (
+        "`self.{attribute}` is a tensor of zeros that nothing trains or changes: what is multiplied with it is lost"
+    )
+    triggers = ("zeros", "zeros_like")
+    declined = "the tensor is made outside of __init__: an optimizer made before would never be given the parameter"
+
+    def faults(self, subject: Subject) -> Faults[_Zeros]:
+        for owner in torch_modules(subject.source):
+            for attribute, values in _stores(owner).items():
+                made = [(value, _zeros(subject, value)) for value in values if not _is_none(value)]
+                if made and all(call is not None for _, call in made) and _only_a_factor(subject, owner, attribute):
+                    for value, call in made[:1]:
+                        if call is not None:
+                            yield subject.source.site(value), _Zeros(owner, attribute, value, call)
+
+    def report(self, site: Site, fault: _Zeros) -> Finding:
+        return self.finding(
+            site,
+            symptom=Symptom.VIOLATION,
+            confidence=0.85,
+            evidence={"class": fault.owner.name},
+            attribute=fault.attribute,
+        )
+
+    def repairs(self, subject: Subject, fault: _Zeros) -> Repairs:
+        source = subject.source
+        function = source.enclosing(fault.value, ast.FunctionDef)
+        if function is None or function.name != "__init__":
+            yield Decline(self.declined)
+            return
+        name = spell(subject, "torch.nn.Parameter")
+        text, made = source.segment(source.site(fault.value)), fault.made
+        parent = source.parent(made)
+        if isinstance(parent, ast.Call) and source.qualified(parent.func) == VARIABLE:
+            text = text.replace(source.segment(source.site(parent)), source.segment(source.site(made)))
+        edits: tuple[Edit, ...] = (Replace(source.site(fault.value), f"{name.code}({text})"), *name.imports)
+        yield f"Make the tensor a parameter of the module: {name.code}", edits, 0.85
+
+    examples = (
+        Example(
+            "peephole weights as old variables",
+            """\
+import torch
+import torch.nn as nn
+from torch.autograd import Variable
+
+class Cell(nn.Module):
+    def __init__(self, size):
+        super(Cell, self).__init__()
+        self.x, self.h = nn.Linear(size, size), nn.Linear(size, size)
+        self.peep = Variable(torch.zeros(1, size)).cuda()
+
+    def forward(self, x, h, c):
+        gate = torch.sigmoid(self.x(x) + self.h(h) + c * self.peep)
+        return gate * c
+""",
+            """\
+import torch
+import torch.nn as nn
+from torch.autograd import Variable
+
+class Cell(nn.Module):
+    def __init__(self, size):
+        super(Cell, self).__init__()
+        self.x, self.h = nn.Linear(size, size), nn.Linear(size, size)
+        self.peep = nn.Parameter(torch.zeros(1, size).cuda())
+
+    def forward(self, x, h, c):
+        gate = torch.sigmoid(self.x(x) + self.h(h) + c * self.peep)
+        return gate * c
+""",
+        ),
+        Example(
+            "the share of attention in a residual",
+            """\
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.mix = nn.Conv2d(channels, channels, 1)
+        self.gamma = torch.zeros(1)
+
+    def forward(self, x):
+        return x + self.gamma * self.mix(x)
+""",
+            """\
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.mix = nn.Conv2d(channels, channels, 1)
+        self.gamma = nn.Parameter(torch.zeros(1))
+
+    def forward(self, x):
+        return x + self.gamma * self.mix(x)
+""",
+        ),
+        Example(
+            "a matrix of zeros, its size looked at",
+            """\
+import torch
+
+class Bilinear(torch.nn.Module):
+    def __init__(self, left, right):
+        super().__init__()
+        self.weight = None
+        self.weight = torch.zeros(left, right, dtype=torch.float32)
+        self.bias = torch.nn.Parameter(torch.zeros(right))
+
+    def forward(self, a, b):
+        assert a.size(1) == self.weight.shape[0]
+        return (a @ self.weight * b).sum(1) + self.bias.sum()
+""",
+            """\
+import torch
+
+class Bilinear(torch.nn.Module):
+    def __init__(self, left, right):
+        super().__init__()
+        self.weight = None
+        self.weight = torch.nn.Parameter(torch.zeros(left, right, dtype=torch.float32))
+        self.bias = torch.nn.Parameter(torch.zeros(right))
+
+    def forward(self, a, b):
+        assert a.size(1) == self.weight.shape[0]
+        return (a @ self.weight * b).sum(1) + self.bias.sum()
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "states, masks and averages that are filled",
+            """\
+import torch
+from torch import nn
+
+class Memory(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.fc = nn.Linear(size, size)
+        self.state = torch.zeros(1, size)
+        self.mask = torch.zeros(size)
+        self.mask[: size // 2] = 1
+        self.mean = torch.zeros(size)
+        self.start = torch.zeros(size)
+
+    def forward(self, x):
+        self.mean.mul_(0.9).add_(x.mean(0), alpha=0.1)
+        self.state = torch.tanh(self.fc(x) + self.state * 0.5)
+        return self.state * self.mask * self.mean + self.start
+""",
+        ),
+        Reject(
+            "zeros that another object sets",
+            """\
+import torch
+from torch import nn
+
+class Gate(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+        self.strength = torch.zeros(1)
+
+    def forward(self, x):
+        return x + self.strength * self.fc(x)
+
+gate = Gate()
+for step in range(10):
+    gate.strength = torch.ones(1) * step / 10
+    gate(torch.rand(2, 3))
+""",
+        ),
+        Reject(
+            "zeros that are trained",
+            """\
+import torch
+from torch import nn
+
+class Scale(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gain = nn.Parameter(torch.zeros(1))
+        self.shift = torch.zeros(1, requires_grad=True)
+
+    def forward(self, x):
+        return x * self.gain + x * self.shift
+""",
+        ),
+    )
+
+
+def _stores(owner: ast.ClassDef) -> dict[str, list[ast.expr]]:
+    """The values that each attribute of `self` is given in the class by plain assignments."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in within(owner, ast.Assign):
+        for target in node.targets:
+            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+                found.setdefault(target.attr, []).append(node.value)
+    return found
+
+
+def _is_none(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is None
+
+
+def _zeros(subject: Subject, value: ast.expr) -> ast.Call | None:
+    """The call of `torch.zeros` behind a value that is not asked to have gradients."""
+    while isinstance(value, ast.Call):
+        if any(keyword.arg == "requires_grad" for keyword in value.keywords):
+            return None
+        name = subject.source.qualified(value.func)
+        if name in ZEROS:
+            return value
+        if name == VARIABLE and len(value.args) == 1:
+            value = value.args[0]
+        elif isinstance(value.func, ast.Attribute) and value.func.attr in MOVES:
+            value = value.func.value
+        else:
+            return None
+    return None
+
+
+def _only_a_factor(subject: Subject, owner: ast.ClassDef, attribute: str) -> bool:
+    """Whether the class multiplies with the attribute and nothing in the file does anything else to it."""
+    source, factor = subject.source, False
+    inside = set(ast.walk(owner))
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.Attribute) or node.attr != attribute:
+            continue
+        parent = source.parent(node)
+        own = node in inside and isinstance(node.value, ast.Name) and node.value.id == "self"
+        if not isinstance(node.ctx, ast.Load):
+            if not own or not isinstance(parent, ast.Assign):
+                return False
+        elif isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Mult, ast.MatMult)):
+            factor = factor or own
+        elif not _only_looks(parent, own):
+            return False
+    return factor
+
+
+def _only_looks(parent: ast.AST | None, own: bool) -> bool:
+    """Whether what is done with the tensor leaves it alone: a comparison with `None`, its size; outside also its sum."""
+    if isinstance(parent, ast.Compare):
+        return all(isinstance(one, (ast.Is, ast.IsNot)) for one in parent.ops)
+    if isinstance(parent, ast.Attribute):
+        return parent.attr in LOOKS or (not own and parent.attr in ("abs", "sum", "mean", "requires_grad", "grad"))
+    return False
