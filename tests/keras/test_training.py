@@ -108,6 +108,28 @@ def test_skill_of_a_classifier_grows_towards_one(observe: Observe, loss: str, ta
     assert run.steps[-1]["skill"] > 0.95
 
 
+@pytest.mark.parametrize(
+    ("outputs", "targets", "least", "most"),
+    [(1, "x[:, :2]", 0.2, 0.8), (2, "x[:, :2]", 0.95, 1.0), (2, "x[:, :1]", 0.95, 1.0)],
+)
+def test_skill_of_a_regression_is_told_of_every_target(
+    observe: Observe, outputs: int, targets: str, least: float, most: float
+) -> None:
+    """One output for two targets is right about neither; the loss stretches it, and the skill shows it."""
+    run = observe(
+        f"""
+        import keras, numpy as np
+        keras.utils.set_random_seed(0)
+        x = np.random.rand(300, 3).astype("float32")
+        model = keras.Sequential([keras.Input((3,)), keras.layers.Dense({outputs})])
+        model.compile(keras.optimizers.Adam(0.05), "mse")
+        model.fit(x, {targets}, epochs=20, batch_size=50)
+        """,
+        steps=120,
+    )
+    assert least <= run.steps[-1]["skill"] <= most
+
+
 def test_parameters_tell_what_trained(observe: Observe) -> None:
     run = observe(
         """

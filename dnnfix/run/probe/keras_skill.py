@@ -86,7 +86,17 @@ def _as_torch_does(torch: Any, prediction: Any, target: Any, loss: str) -> Tuple
         )
     if loss in _BY_CLASS and prediction.dim() > 1 and prediction.shape == target.shape and prediction.shape[-1] > 1:
         return prediction.movedim(-1, 1), target.movedim(-1, 1), "cross_entropy"
-    return prediction, target, loss
+    return (*_of_one_width(torch, prediction, target), loss)
+
+
+def _of_one_width(torch: Any, prediction: Any, target: Any) -> Tuple[Any, Any]:
+    """One value per sample repeated against several, as the loss does: how well each of the several is met."""
+    if target.dim() == prediction.dim() - 1:
+        target = target[..., None]
+    one = 1 in (prediction.shape[-1:] + target.shape[-1:])
+    if one and prediction.dim() > 1 and prediction.shape[:-1] == target.shape[:-1]:
+        prediction, target = torch.broadcast_tensors(prediction, target)
+    return prediction, target
 
 
 def _looks_like_indices(prediction: Any, target: Any, loss: str) -> bool:
