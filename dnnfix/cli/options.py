@@ -84,7 +84,7 @@ def add_running(parser: argparse.ArgumentParser, again: bool = False) -> None:
     group.add_argument(
         "--trust", action="store_true", default=None, help="allow --sandbox none: programs run with your rights"
     )
-    group.add_argument("--test-command", metavar="COMMAND", help="a command that has to succeed before and after")
+    group.add_argument("--test-command", metavar="COMMAND", help="a command that no patch may break")
 
 
 def add_configuration(parser: argparse.ArgumentParser) -> None:

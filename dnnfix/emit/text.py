@@ -249,6 +249,11 @@ def verdict_line(patch: Patch) -> str:
         return _cut(printable(f"{refusal.validator} ({refusal.rung}) {refusal.status}: {refusal.reason}"))
     passed = [verdict for verdict in patch.verdicts if verdict.status is Status.PASS]
     told = [verdict.reason for verdict in passed if verdict.validator in TOLD]
+    told += [
+        v.reason
+        for v in patch.verdicts
+        if v.status is Status.NOT_APPLICABLE and v.validator in TOLD and "after" in v.measured
+    ]
     rungs = ", ".join(dict.fromkeys(verdict.rung for verdict in passed))
     return printable(f"{'; '.join(told)}{'; ' if told else ''}passed {rungs}")
 

@@ -9,9 +9,9 @@ import pytest
 
 from dnnfix.emit.choice import applicable, chosen
 from dnnfix.emit.github import commands, problem
-from dnnfix.emit.text import COLOURS, PLAIN, file_text, frame, summary
+from dnnfix.emit.text import COLOURS, PLAIN, file_text, frame, summary, verdict_line
 from dnnfix.emit.view import View
-from dnnfix.records import Applicability, FileReport, Finding, Json, Patch, Report, Site
+from dnnfix.records import Applicability, FileReport, Finding, Json, Patch, Report, Site, Status, Verdict
 
 
 def underlined(finding: Finding, text: str) -> list[str]:
@@ -152,3 +152,13 @@ def test_a_rival_of_a_repair_is_told_as_one(repaired: FileReport) -> None:
     file = replace(repaired, findings=(repaired.findings[0], second), patches=(first, other))
     assert file_text(file, View()).count("to be taken instead of a repair above") == 1
     assert "instead of" not in file_text(replace(file, findings=file.findings[:1]), View())
+
+
+def test_a_test_command_that_fails_anyway_is_told(repaired: FileReport) -> None:
+    failing = Verdict(
+        "user-tests-pass", "harmless", Status.NOT_APPLICABLE, "it fails anyway", {"before": 4, "after": 4}
+    )
+    none = replace(failing, measured={})
+    first = repaired.patches[0]
+    assert "; it fails anyway; passed" in verdict_line(replace(first, verdicts=(*first.verdicts, failing)))
+    assert "anyway" not in verdict_line(replace(first, verdicts=(*first.verdicts, none)))
