@@ -41,7 +41,7 @@ class FloatDtypeMismatch(FixTemplate):
     message = "{operation} computes in {wanted} and is given {received}"
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
-        crashed = subject.crash is not None
+        crashed = subject.ran and subject.crash is not None
         text = not crashed and subject.network.known_from == "source"
         found = odd_floats(subject) if crashed else integer_targets(subject) if text else ()
         for call, index, value, wanted in found:
