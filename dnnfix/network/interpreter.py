@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from dnnfix.network.attributes import Attributes
+from dnnfix.network.bindings import Bindings
 from dnnfix.network.containers import builtin, dict_method, list_method
 from dnnfix.network.data import created, dtype_of, shape_of
 from dnnfix.network.expressions import Expressions
@@ -55,7 +56,7 @@ class Interpreter:
         statements = Statements(self.machine, expressions, self.user_code)
         self.machine.evaluate = expressions.evaluate
         self.machine.execute = statements.execute
-        self.machine.bind = statements.bind
+        self.machine.bind = Bindings(self.machine).bind
         self.machine.define = self.user_code.define
         self.machine.get = Attributes(self.machine, self.user_code).get
         self.machine.call = self.call

@@ -6,8 +6,9 @@ never computed by hand-written rules. Sources: reference pages of `torch.nn` 2.1
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,120 +42,99 @@ class LayerFacts:
         return max(self.ranks) if self.ranks else None
 
 
-def _torch() -> Iterator[LayerFacts]:
-    def layer(name: str, kind: str, **more: object) -> LayerFacts:
-        return LayerFacts(f"torch.nn.{name}", kind, **more)  # type: ignore[arg-type]
+Table: TypeAlias = tuple[tuple[str, str, Mapping[str, Any]], ...]
+"""Rows of names, the kind of these layers, and what else `LayerFacts` says of them."""
 
-    yield layer("Linear", "linear", takes="in_features", takes_axis=-1, gives="out_features", gives_axis=-1)
-    yield layer("LazyLinear", "linear", gives="out_features", gives_axis=-1)
-    yield layer("Embedding", "embedding", gives="embedding_dim", gives_axis=-1, min_rank=0)
-    yield layer("EmbeddingBag", "embedding", gives="embedding_dim", gives_axis=-1, ranks=(1, 2))
-    yield layer("LayerNorm", "normalization", takes="normalized_shape")
-    yield layer("RMSNorm", "normalization", takes="normalized_shape")
-    yield layer("GroupNorm", "normalization", takes="num_channels", takes_axis=1, min_rank=2)
-    yield layer(
-        "MultiheadAttention",
+_LAST = {"takes_axis": -1, "gives_axis": -1}
+"""Layers that work on the last axis, that of the features."""
+
+_TORCH: Table = (
+    ("Linear", "linear", {"takes": "in_features", "gives": "out_features", **_LAST}),
+    ("LazyLinear", "linear", {"gives": "out_features", "gives_axis": -1}),
+    ("Embedding", "embedding", {"gives": "embedding_dim", "gives_axis": -1, "min_rank": 0}),
+    ("EmbeddingBag", "embedding", {"gives": "embedding_dim", "gives_axis": -1, "ranks": (1, 2)}),
+    ("LayerNorm RMSNorm", "normalization", {"takes": "normalized_shape"}),
+    ("GroupNorm", "normalization", {"takes": "num_channels", "takes_axis": 1, "min_rank": 2}),
+    ("SyncBatchNorm", "normalization", {"takes": "num_features", "takes_axis": 1, "min_rank": 2}),
+    ("MultiheadAttention", "attention", {"takes": "embed_dim", "gives": "embed_dim", "ranks": (2, 3), **_LAST}),
+    (
+        "TransformerEncoderLayer TransformerDecoderLayer Transformer",
         "attention",
-        takes="embed_dim",
-        takes_axis=-1,
-        gives="embed_dim",
-        gives_axis=-1,
-        ranks=(2, 3),
+        {"takes": "d_model", "gives": "d_model", "ranks": (2, 3), **_LAST},
+    ),
+    ("RNN LSTM GRU", "recurrent", {"takes": "input_size", "gives": "hidden_size", "ranks": (2, 3), **_LAST}),
+    (
+        "RNNCell LSTMCell GRUCell",
+        "recurrent",
+        {"takes": "input_size", "gives": "hidden_size", "ranks": (1, 2), **_LAST},
+    ),
+    ("Dropout AlphaDropout FeatureAlphaDropout", "dropout", {"min_rank": 0}),
+    ("Flatten Unflatten PixelShuffle PixelUnshuffle Upsample Fold Unfold", "shape", {}),
+)
+
+
+def _torch_over(n: int) -> Table:
+    """The layers of torch over `n` spatial axes, the channels before them; the batch may be left out."""
+    channel = -1 - n
+    image = {"ranks": (n + 1, n + 2), "spatial": n}
+    batch = {"ranks": (2, 3) if n == 1 else (n + 2,), "spatial": n}
+    takes, gives = {"takes": "in_channels", "takes_axis": channel}, {"gives": "out_channels", "gives_axis": channel}
+    return (
+        ("Conv{n}d ConvTranspose{n}d", "convolution", {**takes, **gives, **image}),
+        ("LazyConv{n}d LazyConvTranspose{n}d", "convolution", {**gives, **image}),
+        ("BatchNorm{n}d", "normalization", {"takes": "num_features", "takes_axis": 1, **batch}),
+        ("LazyBatchNorm{n}d", "normalization", batch),
+        ("InstanceNorm{n}d", "normalization", {"takes": "num_features", "takes_axis": channel, **image}),
+        ("MaxPool{n}d AvgPool{n}d AdaptiveAvgPool{n}d AdaptiveMaxPool{n}d LPPool{n}d MaxUnpool{n}d", "pooling", image),
+        ("ZeroPad{n}d ReflectionPad{n}d ReplicationPad{n}d CircularPad{n}d", "padding", image),
+        ("Dropout{n}d", "dropout", image),
     )
-    for name in ("TransformerEncoderLayer", "TransformerDecoderLayer", "Transformer"):
-        yield layer(name, "attention", takes="d_model", takes_axis=-1, gives="d_model", gives_axis=-1, ranks=(2, 3))
-    for name in ("RNN", "LSTM", "GRU"):
-        yield layer(
-            name, "recurrent", takes="input_size", takes_axis=-1, gives="hidden_size", gives_axis=-1, ranks=(2, 3)
-        )
-        yield layer(
-            f"{name}Cell",
-            "recurrent",
-            takes="input_size",
-            takes_axis=-1,
-            gives="hidden_size",
-            gives_axis=-1,
-            ranks=(1, 2),
-        )
-    for n in (1, 2, 3):
-        channel = -1 - n
-        ranks = (n + 1, n + 2)
-        for name in ("Conv", "ConvTranspose"):
-            yield layer(
-                f"{name}{n}d",
-                "convolution",
-                takes="in_channels",
-                takes_axis=channel,
-                gives="out_channels",
-                gives_axis=channel,
-                ranks=ranks,
-                spatial=n,
-            )
-            yield layer(
-                f"Lazy{name}{n}d", "convolution", gives="out_channels", gives_axis=channel, ranks=ranks, spatial=n
-            )
-        batch_ranks = (2, 3) if n == 1 else (n + 2,)
-        yield layer(f"BatchNorm{n}d", "normalization", takes="num_features", takes_axis=1, ranks=batch_ranks, spatial=n)
-        yield layer(f"LazyBatchNorm{n}d", "normalization", ranks=batch_ranks, spatial=n)
-        yield layer(
-            f"InstanceNorm{n}d", "normalization", takes="num_features", takes_axis=channel, ranks=ranks, spatial=n
-        )
-        for name in ("MaxPool", "AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool", "LPPool", "MaxUnpool"):
-            yield layer(f"{name}{n}d", "pooling", ranks=ranks, spatial=n)
-        for name in ("ZeroPad", "ReflectionPad", "ReplicationPad", "CircularPad"):
-            yield layer(f"{name}{n}d", "padding", ranks=ranks, spatial=n)
-        yield layer(f"Dropout{n}d", "dropout", ranks=ranks, spatial=n)
-    yield layer("SyncBatchNorm", "normalization", takes="num_features", takes_axis=1, min_rank=2)
-    for name in ("Dropout", "AlphaDropout", "FeatureAlphaDropout"):
-        yield layer(name, "dropout", min_rank=0)
-    for name in ("Flatten", "Unflatten", "PixelShuffle", "PixelUnshuffle", "Upsample", "Fold", "Unfold"):
-        yield layer(name, "shape")
 
 
-def _keras() -> Iterator[LayerFacts]:
-    def layer(name: str, kind: str, **more: object) -> LayerFacts:
-        return LayerFacts(f"keras.layers.{name}", kind, **more)  # type: ignore[arg-type]
-
-    yield layer("Dense", "linear", gives="units", gives_axis=-1, min_rank=2)
-    yield layer("EinsumDense", "linear", min_rank=2)
-    yield layer("Embedding", "embedding", gives="output_dim", gives_axis=-1)
-    yield layer("MultiHeadAttention", "attention", min_rank=3)
-    yield layer("TimeDistributed", "shape", min_rank=3)
-    yield layer("Bidirectional", "recurrent", min_rank=3)
-    for name in ("LSTM", "GRU", "SimpleRNN"):
-        yield layer(name, "recurrent", gives="units", gives_axis=-1, ranks=(3,))
-    for n in (1, 2, 3):
-        one = (n + 2,)
-        for name in (f"Conv{n}D", f"Convolution{n}D", f"Conv{n}DTranspose", f"SeparableConv{n}D", f"DepthwiseConv{n}D"):
-            gives = None if name.startswith("Depthwise") else "filters"
-            yield layer(name, "convolution", gives=gives, gives_axis=-1 if gives else None, ranks=one, spatial=n)
-        yield layer(f"ConvLSTM{n}D", "recurrent", gives="filters", gives_axis=-1, ranks=(n + 3,), spatial=n)
-        pools = (
-            "MaxPooling",
-            "MaxPool",
-            "AveragePooling",
-            "AvgPool",
-            "GlobalMaxPooling",
-            "GlobalMaxPool",
-            "GlobalAveragePooling",
-            "GlobalAvgPool",
-        )
-        for name in pools:
-            yield layer(f"{name}{n}D", "pooling", ranks=one, spatial=n)
-        for name in ("UpSampling", "ZeroPadding", "Cropping"):
-            yield layer(f"{name}{n}D", "padding", ranks=one, spatial=n)
-        yield layer(f"SpatialDropout{n}D", "dropout", ranks=one, spatial=n)
-    for name in ("BatchNormalization", "LayerNormalization", "GroupNormalization", "UnitNormalization"):
-        yield layer(name, "normalization", min_rank=2)
-    for name in ("Dropout", "GaussianDropout", "GaussianNoise", "AlphaDropout"):
-        yield layer(name, "dropout")
-    for name in ("Flatten", "Reshape", "Permute", "RepeatVector"):
-        yield layer(name, "shape")
-    for name in ("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate", "Dot"):
-        yield layer(name, "merge")
+_KERAS: Table = (
+    ("Dense", "linear", {"gives": "units", "gives_axis": -1, "min_rank": 2}),
+    ("EinsumDense", "linear", {"min_rank": 2}),
+    ("Embedding", "embedding", {"gives": "output_dim", "gives_axis": -1}),
+    ("MultiHeadAttention", "attention", {"min_rank": 3}),
+    ("TimeDistributed", "shape", {"min_rank": 3}),
+    ("Bidirectional", "recurrent", {"min_rank": 3}),
+    ("LSTM GRU SimpleRNN", "recurrent", {"gives": "units", "gives_axis": -1, "ranks": (3,)}),
+    (
+        "BatchNormalization LayerNormalization GroupNormalization UnitNormalization",
+        "normalization",
+        {"min_rank": 2},
+    ),
+    ("Dropout GaussianDropout GaussianNoise AlphaDropout", "dropout", {}),
+    ("Flatten Reshape Permute RepeatVector", "shape", {}),
+    ("Add Subtract Multiply Average Maximum Minimum Concatenate Dot", "merge", {}),
+)
 
 
-LAYERS: dict[str, LayerFacts] = {f.name: f for make in (_torch, _keras) for f in make()}
+def _keras_over(n: int) -> Table:
+    """The layers of Keras over `n` spatial axes, the channels behind them."""
+    image = {"ranks": (n + 2,), "spatial": n}
+    filters = {"gives": "filters", "gives_axis": -1}
+    return (
+        ("Conv{n}D Convolution{n}D Conv{n}DTranspose SeparableConv{n}D", "convolution", {**filters, **image}),
+        ("DepthwiseConv{n}D", "convolution", image),
+        ("ConvLSTM{n}D", "recurrent", {**filters, "ranks": (n + 3,), "spatial": n}),
+        ("MaxPooling{n}D MaxPool{n}D AveragePooling{n}D AvgPool{n}D", "pooling", image),
+        ("GlobalMaxPooling{n}D GlobalMaxPool{n}D GlobalAveragePooling{n}D GlobalAvgPool{n}D", "pooling", image),
+        ("UpSampling{n}D ZeroPadding{n}D Cropping{n}D", "padding", image),
+        ("SpatialDropout{n}D", "dropout", image),
+    )
+
+
+def _facts() -> Iterator[LayerFacts]:
+    for home, plain, over in (("torch.nn", _TORCH, _torch_over), ("keras.layers", _KERAS, _keras_over)):
+        for names, kind, more in plain:
+            yield from (LayerFacts(f"{home}.{name}", kind, **more) for name in names.split())
+        for n in (1, 2, 3):
+            for names, kind, more in over(n):
+                yield from (LayerFacts(f"{home}.{name.format(n=n)}", kind, **more) for name in names.split())
+
+
+LAYERS: dict[str, LayerFacts] = {facts.name: facts for facts in _facts()}
 """Every known layer by canonical name."""
 
 _METHODS = (

@@ -13,17 +13,13 @@ from dnnfix.network.nodes import own_nodes
 from dnnfix.network.user_code import UserCode
 from dnnfix.network.values import (
     Abstract,
-    Class,
     Env,
     Instance,
     Item,
     Items,
     Library,
-    Made,
-    Mapping_,
     Opaque,
     Plain,
-    Tensor,
 )
 
 _TRANSPARENT = (
@@ -96,12 +92,12 @@ class Statements:
     def _assign(self, node: ast.Assign, env: Env) -> Flow:
         value = self.machine.evaluate(node.value, env)
         for target in node.targets:
-            self.bind(target, value, env)
+            self.machine.bind(target, value, env)
         return Flow.ON
 
     def _annotated(self, node: ast.AnnAssign, env: Env) -> Flow:
         if node.value is not None:
-            self.bind(node.target, self.machine.evaluate(node.value, env), env)
+            self.machine.bind(node.target, self.machine.evaluate(node.value, env), env)
         return Flow.ON
 
     def _augmented(self, node: ast.AugAssign, env: Env) -> Flow:
@@ -111,76 +107,8 @@ class Statements:
             added = given.items if isinstance(given, Items) else [Item(Opaque(), False)]
             old.items.extend(Item(i.value, i.certain and sure, i.name) for i in added)
             return Flow.ON
-        self.bind(node.target, self.expressions.binary(node.op, old, given, node), env)
+        self.machine.bind(node.target, self.expressions.binary(node.op, old, given, node), env)
         return Flow.ON
-
-    def bind(self, target: ast.expr, value: Abstract, env: Env) -> None:
-        """Assign a value to a target: a name, an attribute, an element, or a tuple of targets."""
-        if isinstance(target, ast.Name):
-            self._bind_name(target, value, env)
-        elif isinstance(target, ast.Attribute):
-            self._bind_attribute(target, value, env)
-        elif isinstance(target, ast.Subscript):
-            self._bind_element(target, value, env)
-        elif isinstance(target, ast.Tuple | ast.List):
-            starred = any(isinstance(e, ast.Starred) for e in target.elts)
-            count = len(target.elts)
-            values = unpack(self.machine, value, count, target.elts) if not starred else []
-            for i, part in enumerate(target.elts):
-                self.bind(part, values[i] if values else Opaque(), env)
-        elif isinstance(target, ast.Starred):
-            self.bind(target.value, Opaque(), env)
-
-    def _bind_name(self, target: ast.Name, value: Abstract, env: Env) -> None:
-        if isinstance(value, Opaque) and value.node is None:
-            value.node = target
-        if target.id in env.global_names:
-            home = env.module if env.module is not None else env
-            old = home.names.get(target.id)
-            sure = old is None or self.machine.certain(home.context)
-            home.names[target.id] = value if sure or old is None else self.machine.join(old, value)
-        else:
-            env.names[target.id] = value
-
-    def _bind_attribute(self, target: ast.Attribute, value: Abstract, env: Env) -> None:
-        base = self.machine.evaluate(target.value, env)
-        if isinstance(base, Instance):
-            self.machine.store(base, target.attr, value)
-        elif isinstance(base, Class):
-            base.methods.pop(target.attr, None)
-            base.env.names[target.attr] = Opaque()
-            self.machine.escape(value)
-        elif isinstance(base, Made) and target.attr in base.draft.args:
-            base.draft.args = {**base.draft.args, target.attr: {"repr": "set later"}}
-        elif isinstance(base, Made) and base.draft.kind == "model":
-            base.inner = (*(i for i in base.inner if i[0] != target.attr), (target.attr, value))
-        else:
-            self.machine.escape(value)
-
-    def _bind_element(self, target: ast.Subscript, value: Abstract, env: Env) -> None:
-        base = self.machine.evaluate(target.value, env)
-        key = self.machine.evaluate(target.slice, env)
-        if isinstance(base, Mapping_):
-            old = (
-                base.entries.get(key.value)
-                if isinstance(key, Plain) and not isinstance(key.value, list | dict)
-                else None
-            )
-            if isinstance(key, Plain) and not isinstance(key.value, list | dict):
-                sure = old is None or self.machine.certain(base.context)
-                base.entries[key.value] = value if sure or old is None else self.machine.join(old, value)
-            else:
-                base.closed = False
-                self.machine.escape(value)
-        elif isinstance(base, Tensor):
-            self.machine.overwrite(base)
-        elif isinstance(base, Items):
-            for item in base.items:
-                self.machine.escape(item.value)
-                item.value = self.machine.fuzz(item.value)
-            self.machine.escape(value)
-        else:
-            self.machine.escape(value)
 
     def _delete(self, node: ast.Delete, env: Env) -> Flow:
         for target in node.targets:
@@ -255,7 +183,7 @@ class Statements:
             value = self.machine.evaluate(item.context_expr, env)
             if item.optional_vars is not None:
                 self.machine.escape(value)
-                self.bind(item.optional_vars, Opaque(), env)
+                self.machine.bind(item.optional_vars, Opaque(), env)
         return self.execute(node.body, env)
 
     # --- loops
@@ -266,14 +194,14 @@ class Statements:
         if values is not None and not _jumps(node):
             flow = Flow.ON
             for value in values:
-                self.bind(node.target, value, env)
+                self.machine.bind(node.target, value, env)
                 flow = self.execute(node.body, env)
                 if flow is Flow.ENDED:
                     return flow
             return self.execute(node.orelse, env) if node.orelse else flow
 
         def enter() -> None:
-            self.bind(node.target, unpack(self.machine, over, None, (node.target,))[0], env)
+            self.machine.bind(node.target, unpack(self.machine, over, None, (node.target,))[0], env)
 
         return self._loop(node, enter, env)
 
