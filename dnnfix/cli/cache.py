@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,10 @@ class CheckCache:
                     report["unchecked"] = tuple(report["unchecked"])
         return made
 
+    @cached_property
+    def _rules(self) -> str:
+        return _engine()
+
     def key(self, raw: bytes, settings: Settings) -> str:
         """What an entry is kept under: the bytes and all that decides what is said of them."""
         salt = self._salts.get(id(settings))
@@ -75,7 +80,7 @@ class CheckCache:
                 self.variant,
                 settings.fingerprint(),
                 sys.version,
-                _engine(),
+                self._rules,
                 _folders(settings),
                 _stamp(settings.baseline),
             ]

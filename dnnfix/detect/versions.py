@@ -144,19 +144,11 @@ def _applies(source: Source, hits: list[Hit]) -> bool:
 
 def migration(subject: Subject) -> tuple[Hit, ...]:
     """Everything in the program that the templates of the family would repair by default, in source order."""
-    known = _MIGRATIONS.get(subject.source)
-    if known is not None and known[0] is subject.trace:
-        return known[1]
     found: list[Hit] = []
     for template in _family():
         if template.default and not template.speaks_of_deprecated:
             found.extend(hit for hit in _kept(template(), subject))
-    ordered = tuple(sorted(dict.fromkeys(found), key=_place))
-    _MIGRATIONS[subject.source] = (subject.trace, ordered)
-    return ordered
-
-
-_MIGRATIONS: WeakKeyDictionary[Source, tuple[Trace | None, tuple[Hit, ...]]] = WeakKeyDictionary()
+    return tuple(sorted(dict.fromkeys(found), key=_place))
 
 
 @cache
@@ -174,8 +166,21 @@ def _family() -> tuple[type[ApiChange], ...]:
     return tuple(found[code] for code in sorted(found))
 
 
+_KEPT: WeakKeyDictionary[Source, tuple[Trace | None, dict[type[ApiChange], list[Hit]]]] = WeakKeyDictionary()
+"""The hits of the programs that are being looked at: they are asked for again for each finding."""
+
+
 def _kept(template: ApiChange, subject: Subject) -> list[Hit]:
     """The hits of a template that matter for the installed versions and stand in no compatibility branch."""
+    known = _KEPT.get(subject.source)
+    if known is None or known[0] is not subject.trace:
+        known = _KEPT[subject.source] = (subject.trace, {})
+    if type(template) not in known[1]:
+        known[1][type(template)] = _that_matter(template, subject)
+    return known[1][type(template)]
+
+
+def _that_matter(template: ApiChange, subject: Subject) -> list[Hit]:
     kept = []
     for hit in template.hits(subject):
         if hit.deprecated and not template.speaks_of_deprecated and (hit.ignored or not _warned(hit, subject)):

@@ -33,7 +33,7 @@ from dnnfix.source.arguments import ElementEdit, element_changes
 from dnnfix.source.changes import TextChange, changed, in_document, ordered
 from dnnfix.source.document import read_document
 from dnnfix.source.parse import Unparsable, parse
-from dnnfix.source.program import Source
+from dnnfix.source.program import Source, once
 from dnnfix.source.tree import Tree
 
 
@@ -56,7 +56,11 @@ def apply_edits(source: Source, edits: Iterable[Edit]) -> bytes:
 
 def edit(source: Source, edits: Iterable[Edit]) -> Edited:
     """As `apply_edits`, with the analysed text as it is after the edits."""
-    asked = list(dict.fromkeys(edits))
+    return _edited(source, tuple(dict.fromkeys(edits)))
+
+
+@once  # a file is migrated as a whole for each of its findings
+def _edited(source: Source, asked: tuple[Edit, ...]) -> Edited:
     for each in asked:
         if each.site.path:
             raise EditError(f"The edit is for {each.site.path}, not for {source.path}.")
@@ -82,7 +86,7 @@ def _text_of(raw: bytes, path: str) -> str | None:
         return None
 
 
-def _changes(source: Source, edits: list[Edit]) -> list[TextChange]:
+def _changes(source: Source, edits: tuple[Edit, ...]) -> list[TextChange]:
     tree = source.places
     changes: list[TextChange] = []
     by_site: dict[Site, list[ElementEdit]] = {}
@@ -94,7 +98,7 @@ def _changes(source: Source, edits: list[Edit]) -> list[TextChange]:
         elif isinstance(each, Enclose):
             changes += statements.enclose(tree, each)
         elif isinstance(each, (Replace, Wrap, Unwrap)):
-            changes += _whole(tree, each)
+            changes += _whole(source, each)
     for site, group in by_site.items():
         changes += element_changes(tree, site, group)
     changes += statements.delete(tree, [e for e in edits if isinstance(e, Delete)])
@@ -102,8 +106,10 @@ def _changes(source: Source, edits: list[Edit]) -> list[TextChange]:
     return changes + (statements.add_imports(tree, imports, source.imported_names) if imports else [])
 
 
-def _whole(tree: Tree, each: Replace | Wrap | Unwrap) -> list[TextChange]:
+@once  # it is tried whether the code can stand there, which takes a parse
+def _whole(source: Source, each: Replace | Wrap | Unwrap) -> list[TextChange]:
     """The changes of an edit that is for a node as a whole."""
+    tree = source.places
     node = tree.node_at(each.site)
     if isinstance(each, Replace) and isinstance(node, ast.stmt):
         return statements.replace_statement(tree, each, node)
