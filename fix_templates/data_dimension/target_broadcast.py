@@ -101,7 +101,7 @@ class TargetBroadcast(FixTemplate):
         prediction, target = use.prediction.shape or (), (use.target.shape if use.target is not None else None) or ()
         like = _code(target, prediction)
         nodes = same_targets(subject, use)
-        if like is not None:
+        if like is not None and not (target == (1,) and like == ".squeeze(0)"):  # that axis is the batch
             title = "Give the target the shape of the prediction"
             yield self.candidate(finding, title, *change_data(subject, nodes, "", like, each=True), prior=0.85)
             if len(nodes) > 1:

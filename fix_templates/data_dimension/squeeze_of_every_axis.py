@@ -1,0 +1,237 @@
+"""`squeeze()` without an axis takes more axes away than the one that is meant."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Call,
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    InsertElement,
+    Reject,
+    Subject,
+    Symptom,
+    upstream,
+)
+
+SQUEEZES = frozenset({"torch.squeeze", "torch.Tensor.squeeze"})
+
+
+class SqueezeOfEveryAxis(FixTemplate):
+    """`squeeze()` without an axis takes every axis of size one away: also that of a batch of one sample.
+
+    A program that works for batches of many stops at the last batch, which holds one sample, or as soon as one sample
+    of a class is drawn: the result has lost the axis that the rest of the program counts on.
+
+    Fix safety: unsafe. An axis of size one stays; nothing changes where only the named axis has size one.
+
+    References: torch.squeeze ("if the tensor has a batch dimension of size 1, then squeeze(input) will also remove the
+    batch dimension, which can lead to unexpected errors").
+    """
+
+    code = "DNF119"
+    name = "squeeze-of-every-axis"
+    family = Family.DATA_DIMENSION
+    fix_pattern = FixPattern.DATA_DIMENSION
+    message = "squeeze() without an axis makes {before} to {after}: more than one axis is gone"
+    triggers = ("squeeze",)
+    needs_run = True
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        found = _found(subject)
+        if found is not None and found.call.site is not None:
+            yield self.finding(
+                found.call.site,
+                symptom=Symptom.CRASH,
+                confidence=0.85,
+                cause="crash",
+                evidence={"before": list(found.before), "after": list(found.after)},
+                before=found.before,
+                after=found.after,
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        found = _found(subject)
+        node = subject.call_node(found.call) if found is not None else None
+        if found is None or node is None:
+            yield Decline("the squeeze is not written as a call")
+            return
+        site, place = subject.source.site(node), len(node.args)
+        for axis, prior in zip(found.axes, (0.92, 0.6, 0.4), strict=False):
+            edit = InsertElement(site, place, str(axis))
+            yield self.candidate(finding, f"Take axis {axis} alone away", edit, prior=prior)
+
+    examples = (
+        Example(
+            "a last batch of one sample",
+            before="""\
+import torch
+from torch import nn
+
+net = nn.Linear(3, 1)
+criterion = nn.BCEWithLogitsLoss()
+x, y = torch.rand(9, 3), torch.rand(9)
+for i in range(0, 9, 4):
+    out = net(x[i : i + 4]).squeeze()
+    loss = criterion(out, y[i : i + 4])
+    loss.backward()
+""",
+            after="""\
+import torch
+from torch import nn
+
+net = nn.Linear(3, 1)
+criterion = nn.BCEWithLogitsLoss()
+x, y = torch.rand(9, 3), torch.rand(9)
+for i in range(0, 9, 4):
+    out = net(x[i : i + 4]).squeeze(1)
+    loss = criterion(out, y[i : i + 4])
+    loss.backward()
+""",
+            runs=True,
+        ),
+        Example(
+            "places of the only sample of a class",
+            before="""\
+import torch
+
+features = torch.randn(6, 4, requires_grad=True)
+labels = torch.tensor([0, 0, 1, 1, 2, 2])
+means = []
+for label in range(3):
+    places = labels.eq(label).nonzero()[:1].squeeze()
+    means.append(features[places].mean(0))
+centres = torch.stack(means)
+width = centres.size(1)
+""",
+            after="""\
+import torch
+
+features = torch.randn(6, 4, requires_grad=True)
+labels = torch.tensor([0, 0, 1, 1, 2, 2])
+means = []
+for label in range(3):
+    places = labels.eq(label).nonzero()[:1].squeeze(1)
+    means.append(features[places].mean(0))
+centres = torch.stack(means)
+width = centres.size(1)
+""",
+            runs=True,
+        ),
+        Example(
+            "one image through a pooled network",
+            before="""\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+        self.norm = nn.BatchNorm1d(4)
+
+    def forward(self, x):
+        x = nn.functional.adaptive_avg_pool2d(self.conv(x), (1, 1))
+        x = torch.squeeze(torch.flatten(x, 2))
+        return self.norm(x)
+
+
+print(Net().eval()(torch.randn(1, 3, 8, 8)))
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+        self.norm = nn.BatchNorm1d(4)
+
+    def forward(self, x):
+        x = nn.functional.adaptive_avg_pool2d(self.conv(x), (1, 1))
+        x = torch.squeeze(torch.flatten(x, 2), 2)
+        return self.norm(x)
+
+
+print(Net().eval()(torch.randn(1, 3, 8, 8)))
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "a crash that the squeeze has nothing to do with",
+            """\
+import torch
+
+a = torch.rand(1, 1).squeeze()
+b = torch.nn.Linear(3, 2)(torch.rand(4, 5))
+""",
+            runs=True,
+        ),
+        Reject(
+            "one axis, by name and alone",
+            """\
+import torch
+from torch import nn
+
+net = nn.Linear(3, 1)
+loss = nn.MSELoss()(net(torch.rand(1, 3)).squeeze(1), torch.rand(1))
+other = nn.MSELoss()(net(torch.rand(5, 3)).squeeze(), torch.rand(5))
+""",
+            runs=True,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Squeezed:
+    """A squeeze on the way to the crash, the shapes around it, and the axes that it may mean, the likeliest first."""
+
+    call: Call
+    before: tuple[int | None, ...]
+    after: tuple[int | None, ...]
+    axes: tuple[int, ...]
+
+
+def _found(subject: Subject) -> _Squeezed | None:
+    crash = subject.crash.call if subject.crash is not None else None
+    if crash is None:
+        return None
+    behind = upstream(subject.network, crash)
+    for call in sorted(behind.values(), key=lambda call: -call.id):
+        node = subject.call_node(call) if call.name in SQUEEZES and call is not crash else None
+        before = call.inputs[0].shape if call.inputs else None
+        if node is None or before is None or not call.outputs or node.keywords or "dim" in call.args:
+            continue
+        method = isinstance(node.func, ast.Attribute) and call.name == "torch.Tensor.squeeze"
+        ones = [axis for axis, size in enumerate(before) if size == 1]
+        if len(node.args) != (0 if method else 1) or len(ones) < 2:
+            continue
+        meant = _always_one(subject, call, ones)
+        order = sorted(meant, key=lambda axis: (axis == 0, -axis))
+        return _Squeezed(call, before, call.outputs[0].shape or (), tuple(order))
+    return None
+
+
+def _always_one(subject: Subject, call: Call, ones: list[int]) -> list[int]:
+    """Of the axes of size one those that had this size whenever the program came by; all where that tells nothing."""
+    rank = len(call.inputs[0].shape or ())
+    seen = [
+        one.inputs[0].shape
+        for one in subject.network.calls
+        if one.name == call.name and one.site == call.site and one.inputs and one.inputs[0].shape is not None
+    ]
+    kept = [axis for axis in ones if all(len(shape) == rank and shape[axis] == 1 for shape in seen if shape)]
+    return kept or ones
