@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from math import prod
 
@@ -19,6 +20,7 @@ from dnnfix.api import (
     Reject,
     Subject,
     Symptom,
+    Unwrap,
     Value,
     Wrap,
     activation_of,
@@ -129,12 +131,16 @@ class MissingFlatten(FixTemplate):
         none = True
         if behind is not None and _returns_sequences(subject, behind):
             edits = set_constructor_argument(subject, behind, "return_sequences", "False")
+            steps = [unwrap for call in head if (unwrap := _for_every_step(subject, call)) is not None]
             if edits is not None and behind.args.get("return_sequences") is True:
                 none = False
                 yield self.candidate(
-                    finding, f"Let {short(behind.name)} return its last output only", *edits, prior=0.8
+                    finding, f"Let {short(behind.name)} return its last output only", *edits, *steps, prior=0.8
                 )
-        places = [call for call in reversed(head) if _weights(call) <= MOST_WEIGHTS]
+        places = [
+            call for call in reversed(head)
+            if _weights(call) <= MOST_WEIGHTS and call.name != "keras.layers.TimeDistributed"
+        ]  # fmt: skip
         ends = places if len(places) < 2 else [places[0], places[-1]]
         for prior, call in zip((0.75, 0.5), ends, strict=False):
             flatten = _flatten_before(subject, call)
@@ -308,8 +314,89 @@ model.fit(np.random.rand(8, 6, 3), np.random.randint(0, 5, 8), verbose=0)
 """,
             runs=True,
         ),
+        Example(
+            "a prediction for every step, and one label per sequence",
+            before="""\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import LSTM, Activation, Dense, Dropout, TimeDistributed
+from keras.utils import to_categorical
+
+x, y = np.random.rand(8, 6, 2), to_categorical(np.arange(8) % 3, 3)
+model = Sequential()
+model.add(LSTM(4, input_shape=(6, 2), return_sequences=True))
+model.add(Dropout(0.2))
+model.add(TimeDistributed(Dense(3)))
+model.add(Activation('softmax'))
+model.compile(loss='categorical_crossentropy', optimizer='rmsprop')
+model.fit(x, y, verbose=0)
+""",
+            after="""\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import LSTM, Activation, Dense, Dropout, TimeDistributed
+from keras.utils import to_categorical
+
+x, y = np.random.rand(8, 6, 2), to_categorical(np.arange(8) % 3, 3)
+model = Sequential()
+model.add(LSTM(4, input_shape=(6, 2), return_sequences=False))
+model.add(Dropout(0.2))
+model.add(Dense(3))
+model.add(Activation('softmax'))
+model.compile(loss='categorical_crossentropy', optimizer='rmsprop')
+model.fit(x, y, verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "labels of sequences for a functional model of steps",
+            before="""\
+import numpy as np
+import keras
+from keras import layers
+
+notes = np.random.rand(10, 5, 3)
+key = np.arange(10) % 4
+inputs = keras.Input((5, 3))
+states = layers.GRU(6, return_sequences=True)(inputs)
+outputs = layers.TimeDistributed(layers.Dense(4, activation="softmax"))(states)
+model = keras.Model(inputs, outputs)
+model.compile("adam", "sparse_categorical_crossentropy")
+model.fit(notes, key, verbose=0)
+""",
+            after="""\
+import numpy as np
+import keras
+from keras import layers
+
+notes = np.random.rand(10, 5, 3)
+key = np.arange(10) % 4
+inputs = keras.Input((5, 3))
+states = layers.GRU(6, return_sequences=False)(inputs)
+outputs = layers.Dense(4, activation="softmax")(states)
+model = keras.Model(inputs, outputs)
+model.compile("adam", "sparse_categorical_crossentropy")
+model.fit(notes, key, verbose=0)
+""",
+            runs=True,
+        ),
     )
     rejects = (
+        Reject(
+            "a label for every step",
+            """\
+import numpy as np
+import keras
+from keras import layers
+
+model = keras.Sequential([
+    keras.Input((6, 2)), layers.LSTM(4, return_sequences=True), layers.TimeDistributed(layers.Dense(1))
+])
+model.compile("sgd", "mse")
+model.fit(np.random.rand(8, 6, 2), np.random.rand(8, 6, 1), verbose=0)
+""",
+            runs=True,
+        ),
         Reject(
             "flattened in both frameworks' usual way",
             """\
@@ -408,11 +495,20 @@ def _head(subject: Subject, conflict: LossConflict) -> list[Call]:
     head: list[Call] = []
     for call in way_back(subject, model_output(subject, conflict.prediction)):
         facts = layer_facts(call)
-        if facts is not None and facts.kind == "linear":
+        if (facts is not None and facts.kind == "linear") or _for_every_step(subject, call) is not None:
             head.append(call)
         elif activation_of(call) is None and (facts is None or facts.kind not in ("dropout", "normalization")):
             break
     return head
+
+
+def _for_every_step(subject: Subject, call: Call) -> Unwrap | None:
+    """The edit that takes a linear layer out of the `TimeDistributed` around it."""
+    made = subject.constructor_node(call) if call.name == "keras.layers.TimeDistributed" else None
+    inner = made.args[0] if made is not None and len(made.args) == 1 and not made.keywords else None
+    if made is None or not isinstance(inner, ast.Call) or subject.source.qualified(inner.func) != "keras.layers.Dense":
+        return None
+    return Unwrap(subject.source.site(made), subject.source.site(inner))
 
 
 def _last_layer(subject: Subject, conflict: LossConflict) -> Call | None:
@@ -423,7 +519,8 @@ def _behind(subject: Subject, head: list[Call]) -> Call | None:
     """The first layer before the linear ones that is more than an activation, dropout or normalization."""
     for call in way_back(subject, head[-1].inputs[0]) if head and head[-1].inputs else ():
         facts = layer_facts(call)
-        if activation_of(call) is None or (facts is not None and facts.kind not in ("dropout", "normalization")):
+        passed = activation_of(call) is not None if facts is None else facts.kind in ("dropout", "normalization")
+        if not passed:
             return call
     return None
 
