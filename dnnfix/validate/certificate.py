@@ -125,7 +125,7 @@ def differences(certificate: Certificate, verdicts: tuple[Verdict, ...]) -> tupl
         verdict = now.get(name)
         if verdict is None:
             said.append(f"{name}: was {status}, is not reached any more")
-        elif verdict.status.value != status and Status.FAIL in (verdict.status, Status(status)):
+        elif verdict.status.value != status and (verdict.status is Status.FAIL or status == Status.PASS.value):
             said.append(f"{name}: was {status}, is {verdict.status.value}: {verdict.reason}")
         elif verdict.status is Status.INCONCLUSIVE:
             said.append(f"{name}: was {status}, is inconclusive: {verdict.reason}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,9 +11,9 @@ from pathlib import Path
 from dnnfix.records import Finding, RunRecord, Trace
 from dnnfix.run.job import Budget, Experiment, Job
 from dnnfix.run.runner import Runner
+from dnnfix.run.sandbox import run_command
 from dnnfix.source.program import Source
 from dnnfix.validate.evidence import Validator
-from dnnfix.validate.user_tests import run_tests
 
 OBSERVED_STEPS = 12
 """Optimizer steps of an observing run: enough for a second epoch's effects on toy data, over in a moment."""
@@ -25,6 +26,9 @@ FEWEST_STEPS = 40
 
 SHARE = 0.5
 """Share of the time left that the paired trials of one candidate are planned for."""
+
+LEAST_FOR_TESTS = 10.0
+"""Seconds that the user's test command gets at least, also where the time of the file is nearly over."""
 
 Key = tuple[bytes, int, int, tuple[Experiment, ...]]
 
@@ -89,7 +93,9 @@ class TrialLaboratory:
         """Exit status and last lines of the test command, run in a copy of the program's folder with `source` in it."""
         if not self.test_command:
             return None
-        return run_tests(self.test_command, Path(self.path), source.raw)
+        seconds = max(LEAST_FOR_TESTS, self.deadline - time.monotonic())
+        with tempfile.TemporaryDirectory(prefix="dnnfix-tests-") as scratch:
+            return run_command(self.test_command, Path(self.path), source.raw, Path(scratch), seconds)
 
     def _trained_steps(self) -> int:
         return self._steps or TRAINED_STEPS

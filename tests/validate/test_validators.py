@@ -264,6 +264,8 @@ def test_nothing_suppressed(old: str, new: str, status: Status) -> None:
         (((1, ""), (0, "")), Status.PASS),
         (((0, ""), (1, "1 failed")), Status.FAIL),
         (((1, ""), (1, "")), Status.NOT_APPLICABLE),
+        (((0, ""), (124, "")), Status.INCONCLUSIVE),
+        (((124, ""), (124, "")), Status.INCONCLUSIVE),
     ],
 )
 def test_user_tests_pass(tests: tuple[tuple[int, str], tuple[int, str]] | None, status: Status) -> None:
