@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dnnfix.api import (
+    Call,
     Example,
     Family,
     Faults,
@@ -18,10 +19,15 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Target,
+    activation_of,
     change_data,
     class_losses,
+    layer_facts,
     same_targets,
+    set_constructor_argument,
+    short,
     target_site,
+    way_back,
     whole,
 )
 
@@ -36,9 +42,9 @@ class LabelAxes(FaultTemplate[Misshapen]):
     A column of labels, `(batch, 1)`, as it is read from a table, has an axis too many; a single number has one too few.
 
     Labels for each step of a sequence, for a network that gives one answer per sequence, have an axis too many as well;
-    there the label of the last step is taken.
+    there a recurrent layer answers at every step, or the label of the last step is taken.
 
-    Fix safety: unsafe. The labels get another shape, and of labels for each step only the last ones are used.
+    Fix safety: unsafe. The labels get another shape, and of labels for each step only the last ones may be used.
 
     References: torch.nn.CrossEntropyLoss (shape of the target), torch.nn.NLLLoss, keras.losses.CategoricalCrossentropy.
     """
@@ -73,7 +79,11 @@ class LabelAxes(FaultTemplate[Misshapen]):
         use, _, code = fault
         nodes = same_targets(subject, use)
         title = "Give the labels the shape that the loss takes"
-        yield title, change_data(subject, nodes, "", code, each=True), 0.9
+        recurrent = _of_as_many_steps(subject, use)
+        returning = set_constructor_argument(subject, recurrent, "return_sequences", "True") if recurrent else None
+        if recurrent is not None and returning is not None:
+            yield f"Let {short(recurrent.name)} answer at every step", tuple(returning), 0.9
+        yield title, change_data(subject, nodes, "", code, each=True), 0.9 if recurrent is None else 0.4
         if len(nodes) > 1:
             yield title, change_data(subject, nodes[:1], "", code), 0.6
 
@@ -149,6 +159,36 @@ model.fit(x, y[:, -1], verbose=0)
             runs=True,
         ),
         Example(
+            "labels for each step that a recurrent layer takes",
+            before="""\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import LSTM, Dense
+from keras.utils import to_categorical
+
+X_train, Y_train = np.random.rand(8, 6, 3), to_categorical(np.arange(48).reshape(8, 6) % 4, 4)
+model = Sequential()
+model.add(LSTM(5, input_shape=(6, 3)))
+model.add(Dense(4, activation='softmax'))
+model.compile(loss='categorical_crossentropy', optimizer='adam')
+model.fit(X_train, Y_train, verbose=0)
+""",
+            after="""\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import LSTM, Dense
+from keras.utils import to_categorical
+
+X_train, Y_train = np.random.rand(8, 6, 3), to_categorical(np.arange(48).reshape(8, 6) % 4, 4)
+model = Sequential()
+model.add(LSTM(5, input_shape=(6, 3), return_sequences=True))
+model.add(Dense(4, activation='softmax'))
+model.compile(loss='categorical_crossentropy', optimizer='adam')
+model.fit(X_train, Y_train, verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
             "one label without an axis",
             before="""\
 import torch
@@ -214,6 +254,22 @@ def _misshapen(subject: Subject) -> Iterator[Misshapen]:
             yield use, wanted, f".squeeze(1){long}"
         elif target.shape == () and wanted == (1,):
             yield use, wanted, f".view(1){long}"
+
+
+def _of_as_many_steps(subject: Subject, use: LossUse) -> Call | None:
+    """The recurrent layer that gives its last step only, where there is a label for each of the steps that it takes."""
+    labels = (use.target.shape if use.target is not None else None) or ()
+    for call in way_back(subject, use.prediction) if use.in_keras else ():
+        facts = layer_facts(call)
+        if facts is not None and facts.kind == "recurrent":
+            steps = (call.inputs[0].shape or ())[1:2] if call.inputs else ()
+            collapsed = call.args.get("return_sequences") in (None, False)
+            return call if collapsed and steps == labels[1:2] and None not in steps else None
+        if (facts is None and activation_of(call) is None) or (
+            facts is not None and facts.kind not in ("linear", "dropout", "normalization")
+        ):
+            return None
+    return None
 
 
 def _for_each_step(labels: tuple[int | None, ...], shape: tuple[int | None, ...]) -> bool:
