@@ -53,6 +53,27 @@ def test_the_output_depends_on_the_input_or_does_not(observe: Observe) -> None:
     assert observe(program("return self.fc(x * 0)"), experiments=experiments).probe("input-dependence") == 0.0
 
 
+def test_a_sum_over_the_rows_depends_on_their_values_though_not_on_their_order(observe: Observe) -> None:
+    source = """
+    import torch
+    from torch import nn
+
+    class Context(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = nn.Embedding(9, 4)
+            self.out = nn.Linear(4, 9)
+
+        def forward(self, words):
+            return self.out(self.embedding(words).sum(0, keepdim=True){factor})
+
+    Context()(torch.tensor([3, 1, 7, 2]))
+    """
+    experiments = ["input-dependence"]
+    assert observe(source.replace("{factor}", ""), experiments=experiments).probe("input-dependence") > 0.01
+    assert observe(source.replace("{factor}", " * 0"), experiments=experiments).probe("input-dependence") == 0.0
+
+
 def test_the_same_input_again_says_nothing_of_dependence(observe: Observe) -> None:
     """Indices that are all zero have no other value of their kind to try: that is no constant output."""
     source = """

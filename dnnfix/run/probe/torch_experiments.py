@@ -26,6 +26,8 @@ _SAMPLES_KEPT = 16
 _BATCH_SIZES = (1, 3, 5)
 _STEP_SHARE = 0.01
 _TINY = 1e-12
+_ROUNDING = 1e-6
+"""Relative change that rounding alone may give; float32 gives about 1e-7."""
 _SEED = 20_240_229
 
 Result = Any
@@ -147,25 +149,42 @@ class Experiments:
         return answer
 
     def _input_dependence(self, root: Any, seen: _Seen) -> Result:
-        others = [self._other(item) for item in seen.args]
-        if not any(other is not item and not torch.equal(other, item) for item, other in zip(seen.args, others)):
-            return None
+        """The change of the output for the rows in another order or, where that is none, for other values.
+
+        A model that sums over its first axis, as over the words of a context, does not see the order of the rows.
+        """
         before = _flat(root(*seen.args, **seen.kwargs))
+        if before is None:
+            return None
+        reordered = self._change(root, seen, before, _reordered)
+        if reordered is not None and reordered > _ROUNDING:
+            return reordered
+        try:
+            disturbed = self._change(root, seen, before, self._disturbed)
+        except Exception:
+            disturbed = None  # the values may mean more than numbers: lengths, offsets
+        return reordered if disturbed is None else max(disturbed, reordered or 0.0)
+
+    def _change(self, root: Any, seen: _Seen, before: Any, another: Callable[[Any], Any]) -> Optional[float]:
+        """The relative change of the output for other inputs; `None` where they are the same or it has another shape."""
+        others = [another(item) for item in seen.args]
+        if all(other is item or torch.equal(other, item) for item, other in zip(seen.args, others)):
+            return None
         after = _flat(root(*others, **seen.kwargs))
-        if before is None or after is None or before.shape != after.shape:
+        if after is None or before.shape != after.shape:
             return None
         return float(torch.linalg.vector_norm(after - before) / (torch.linalg.vector_norm(before) + _TINY))
 
-    def _other(self, item: Any) -> Any:
-        """Another input of the same kind: the samples in another order, or disturbed where there is only one."""
+    def _disturbed(self, item: Any) -> Any:
+        """Other values of the same kind and range."""
         if not isinstance(item, torch.Tensor) or item.dim() == 0:
             return item
-        if item.shape[0] > 1 and bool((item != item[:1]).any()):
-            return item.roll(1, 0)
+        if item.dtype == torch.bool:
+            return ~item
         if item.is_floating_point():
             noise = torch.randn(item.shape, generator=self._generator).to(item)
             return item + noise * (item.std(correction=0) + 0.1)
-        return item.flip(-1) if item.dim() and bool((item != item.flip(-1)).any()) else (item + 1) % (item.max() + 1)
+        return (item + 1) % (item.max() + 1)
 
     def _adversarial(self, root: Any, seen: _Seen) -> Result:
         if seen.loss is None or not seen.args or not isinstance(seen.args[0], torch.Tensor):
@@ -294,6 +313,11 @@ def _fits(seen: _Seen, output: Any, size: int) -> str:
     if now[axis] != size:
         return "the output has %d rows for %d samples" % (now[axis], size)
     return "ok"
+
+
+def _reordered(item: Any) -> Any:
+    """The rows in another order: surely an input that the model can take."""
+    return item.roll(1, 0) if isinstance(item, torch.Tensor) and item.dim() else item
 
 
 def _flat(output: Any) -> Any:
