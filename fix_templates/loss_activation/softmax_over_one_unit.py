@@ -98,6 +98,34 @@ class SoftmaxOverOneUnit(FaultTemplate[Constant]):
 
     examples = (
         Example(
+            "an Activation layer of its own behind the single unit",
+            before="""\
+import numpy
+from keras.models import Sequential
+from keras.layers import Dense, Activation
+
+net = Sequential()
+net.add(Dense(6, input_dim=3, activation='relu'))
+net.add(Dense(1))
+net.add(Activation('softmax'))
+net.compile(loss='binary_crossentropy', optimizer='adam')
+net.fit(numpy.random.rand(16, 3), numpy.random.randint(0, 2, (16, 1)), verbose=0)
+""",
+            after="""\
+import numpy
+from keras.models import Sequential
+from keras.layers import Dense, Activation
+
+net = Sequential()
+net.add(Dense(6, input_dim=3, activation='relu'))
+net.add(Dense(1))
+net.add(Activation('sigmoid'))
+net.compile(loss='binary_crossentropy', optimizer='adam')
+net.fit(numpy.random.rand(16, 3), numpy.random.randint(0, 2, (16, 1)), verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
             "Keras binary classifier",
             before="""\
 import keras
@@ -270,10 +298,11 @@ def _constant(subject: Subject) -> Iterator[tuple[Call, ActivationUse]]:
         use = activation_of(call)
         if use is None or not use.facts.has_axis or not (use.facts.rows_sum_to_one or use.facts.log):
             continue
-        layer = call if use.as_argument is not None else None
-        if layer is None and call.inputs:
+        facts = layer_facts(call)
+        layer = call if facts is not None and facts.gives_axis is not None else None
+        if layer is None and call.inputs:  # a function, or a layer that only activates what another gives
             layer = through(subject.network, call.inputs[0], frozenset())
-        facts = layer_facts(layer) if layer is not None else None
+            facts = layer_facts(layer) if layer is not None else None
         if layer is None or facts is None or facts.gives_axis is None or stated_output(layer) != 1:
             continue
         shape = call.outputs[0].shape if call.outputs else None
