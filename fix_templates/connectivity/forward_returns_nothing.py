@@ -193,6 +193,37 @@ class Recorder(nn.Module):
 """,
         ),
         Reject(
+            "modules that keep their results in a list and a table",
+            """\
+import torch
+from torch import nn
+
+class Draw(nn.Module):
+    def __init__(self, steps):
+        super().__init__()
+        self.cell = nn.LSTMCell(4, 4)
+        self.canvas = [0] * steps
+        self.log = []
+
+    def forward(self, x):
+        state = x
+        for t in range(len(self.canvas)):
+            state, _ = self.cell(x)
+            self.canvas[t] = torch.tanh(state)
+            state = state + 1
+
+class Taped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.Linear(4, 4)
+        self.tape = []
+
+    def forward(self, x):
+        self.tape.append(self.cell(x))
+        last = self.cell(x)
+""",
+        ),
+        Reject(
             "an abstract module, and one that prints",
             """\
 import torch.nn as nn
@@ -265,6 +296,8 @@ def _end(subject: Subject, owner: ast.ClassDef, method: ast.FunctionDef) -> _Los
     own = [node for node in within(method, ast.Return, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)]
     if any(not isinstance(node, ast.Return) or node.value is not None for node in own) or method.decorator_list:
         return None
+    if _keeps(method):
+        return None
     outer = last = method.body[-1]
     while isinstance(last, (ast.For, ast.With)) and last.body and not getattr(last, "orelse", []):
         last = last.body[-1]
@@ -276,6 +309,27 @@ def _end(subject: Subject, owner: ast.ClassDef, method: ast.FunctionDef) -> _Los
     if isinstance(last, ast.Expr) and last is outer and _is_layer(subject, last.value):
         return _Lost(owner, method, last, outer, None)
     return None
+
+
+def _keeps(method: ast.FunctionDef) -> bool:
+    """Whether the method leaves something in its object, where others may look for its result."""
+    me = method.args.args[0].arg if method.args.args else ""
+    places: list[ast.Attribute | ast.Subscript] = [*within(method, ast.Attribute), *within(method, ast.Subscript)]
+    stored = [node for node in places if not isinstance(node.ctx, ast.Load)]
+    added = [
+        node.value.func
+        for node in within(method, ast.Expr)
+        if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute)
+    ]
+    return any(_root(node) == me for node in stored) or any(
+        _root(node) == me and not isinstance(node.value, ast.Name) for node in added
+    )
+
+
+def _root(expr: ast.expr) -> str:
+    while isinstance(expr, (ast.Attribute, ast.Subscript)):
+        expr = expr.value
+    return expr.id if isinstance(expr, ast.Name) else ""
 
 
 def _layer_called(subject: Subject, method: ast.FunctionDef) -> bool:
