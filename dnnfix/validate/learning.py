@@ -21,8 +21,8 @@ EVIDENCE_NEEDED = 20.0
 STAKE = 0.9
 """Share of the capital that is bet on a win: five wins in a row reach 1.9 ** 5 = 24.8 and settle the claim."""
 
-MAX_PAIRS = 8
-"""Paired trials after which an open claim is inconclusive: seven wins and one loss do not reach the threshold."""
+MAX_PAIRS = 12
+"""Paired trials after which an open claim is inconclusive: one loss takes nine wins to make up for, two take twelve."""
 
 MIN_PAIRS = 5
 """Paired trials before which no claim can be settled, so that they may as well run side by side."""
@@ -95,6 +95,10 @@ class Decision:
     evidence_against: float
     wins: int
     losses: int
+
+    def can_succeed(self, left: int) -> bool:
+        """Whether as many more pairs, all won, would settle the claim with `yes`."""
+        return self.evidence_for * (1 + STAKE) ** left >= EVIDENCE_NEEDED
 
 
 def decide(differences: Sequence[float], threshold: float) -> Decision:

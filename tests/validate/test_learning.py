@@ -59,8 +59,14 @@ def test_five_losses_settle_against() -> None:
     assert decide([-0.2] * 5, 0.05).settled == "no"
 
 
-def test_one_loss_keeps_the_claim_open_to_the_last_pair() -> None:
-    assert decide([0.2, 0.2, -0.1, 0.2, 0.2, 0.2, 0.2, 0.2], 0.05).settled == ""
+def test_nine_wins_make_up_for_one_loss() -> None:
+    one_lost = [0.2, 0.2, -0.1, *[0.2] * 6]
+    assert decide(one_lost, 0.05).settled == "" and decide(one_lost, 0.05).can_succeed(1)
+    assert decide([*one_lost, 0.2], 0.05).settled == "yes"
+
+
+def test_two_losses_cannot_be_made_up_for() -> None:
+    assert not decide([-0.1, -0.1, 0.2, 0.2, 0.2], 0.05).can_succeed(MAX_PAIRS - 5)
 
 
 def test_equal_programs_are_accepted_in_at_most_one_case_of_twenty() -> None:
