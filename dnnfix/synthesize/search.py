@@ -248,17 +248,21 @@ def _combine(search: _Search) -> None:
             smaller = _prove(search, fewer)
             if smaller is not None and _settles(smaller[1], combined[1]):
                 combined = smaller
-    search.accepted.append(combined)
+    if combined not in search.accepted:
+        search.accepted.append(combined)
 
 
 def _prove(search: _Search, candidates: list[Candidate]) -> tuple[Variant, Climb] | None:
-    """The original with all the candidates, if that is a new program and comes up the ladder."""
+    """The original with all the candidates, if that comes up the ladder."""
     if search.laboratory.out_of_time():
         return None
     try:
         combined = apply(Variant(search.origin), *candidates)
     except EditError:
         return None
+    for known in search.accepted:
+        if known[0].source.raw == combined.source.raw:
+            return known
     if combined.source.raw in search.seen:
         return None
     search.seen.add(combined.source.raw)

@@ -87,7 +87,20 @@ class Four(_Number):
         yield self.candidate(finding, "take it out", Delete(finding.site), prior=0.9)
 
 
-TEMPLATES: dict[str, type[FixTemplate]] = {t.code: t for t in (One, Two, Three, Four)}
+class Five(_Number):
+    """Wrong only beside 666."""
+
+    code, name, old, options = "DNF205", "five", "555", ("55",)
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        return super().detect(subject) if "666" in subject.source.text else iter(())
+
+
+class Six(_Number):
+    code, name, old, options = "DNF206", "six", "666", ("66",)
+
+
+TEMPLATES: dict[str, type[FixTemplate]] = {t.code: t for t in (One, Two, Three, Four, Five, Six)}
 
 
 class Wishes:
@@ -179,6 +192,11 @@ def test_findings_that_do_not_hide_each_other_are_proven_alone_and_together() ->
     assert len(combined) == 1
     assert accepted(result)[0] == combined[0]
     assert len(accepted(result)) >= 3
+
+
+def test_a_repair_that_another_makes_needless_is_no_part_of_the_best_patch() -> None:
+    best = accepted(search("a = 555\nb = 666\n", Table()))[0]
+    assert "+b = 66\n" in best and "+a = " not in best
 
 
 def test_a_patch_that_trains_worse_is_refused() -> None:
