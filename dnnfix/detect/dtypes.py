@@ -89,10 +89,15 @@ BINARY_LOSSES = frozenset(
 
 
 def integer_targets(subject: Subject) -> Iterator[tuple[Call, int, Value, str]]:
-    """Targets that the source turns into integers and gives to a loss that refuses those, as `odd_floats` has them."""
+    """Targets that the source turns into integers and gives to a loss that refuses those, as `odd_floats` has them.
+
+    None for a program that ran so far that its calls are known.
+    """
     if subject.source.words.isdisjoint(name.rpartition(".")[2] for name in BINARY_LOSSES):
         return
-    for call in subject.source_network.calls:
+    if subject.network.known_from != "source":
+        return
+    for call in subject.network.calls:
         if call.name in BINARY_LOSSES and len(call.inputs) > 1 and call.inputs[1].dtype in INTEGER:
             yield call, 1, call.inputs[1], "float32"
 

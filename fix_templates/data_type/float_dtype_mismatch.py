@@ -42,9 +42,7 @@ class FloatDtypeMismatch(FixTemplate):
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         crashed = subject.ran and subject.crash is not None
-        text = not crashed and subject.network.known_from == "source"
-        found = odd_floats(subject) if crashed else integer_targets(subject) if text else ()
-        for call, index, value, wanted in found:
+        for call, index, value, wanted in odd_floats(subject) if crashed else integer_targets(subject):
             site = call.site or (subject.crash.site if subject.crash is not None else None)
             if site is not None:
                 yield self.finding(
