@@ -135,7 +135,7 @@ def measure(rounds: int, steps: int, framework: str) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Measure and print; 1 where the limit is passed."""
+    """Measure and print; 1 where the median of the pairs is over the limit: one lucky round does not move it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--framework", choices=("torch", "keras"), help="only this one")
     parser.add_argument("--rounds", type=int, default=9)
@@ -150,7 +150,7 @@ def main() -> int:
         for framework, result in results.items():
             for name, value in result.items():
                 print(f"{framework:8} {name:24} {value:.3f}")
-    return 1 if any(result["ratio"] > LIMIT for result in results.values()) else 0
+    return 1 if any(result["median_ratio_of_pairs"] > LIMIT for result in results.values()) else 0
 
 
 if __name__ == "__main__":
