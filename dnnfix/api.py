@@ -52,6 +52,7 @@ from dnnfix.detect.graph import (
     imported,
     is_display,
     is_module_made_by,
+    kept_in_self,
     keras_modules,
     last_of_setup,
     loss_ends,

@@ -236,6 +236,14 @@ def attributes_of(owner: ast.ClassDef) -> frozenset[str]:
     return frozenset(named | {node.name for node in owner.body if isinstance(node, ast.FunctionDef)})
 
 
+def kept_in_self(owner: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
+    """The attributes that a class gives its instances by plain assignments to `self`, and the values, in source order."""
+    for node in within(owner, ast.Assign):
+        target = node.targets[0]
+        if len(node.targets) == 1 and isinstance(target, ast.Attribute) and _is_self(target.value):
+            yield target.attr, node.value
+
+
 def bound_in(function: Function) -> frozenset[str]:
     """The names that a function binds: its parameters and what it assigns, loops over or catches."""
     arguments = function.args

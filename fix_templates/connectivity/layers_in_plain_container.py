@@ -18,6 +18,7 @@ from dnnfix.api import (
     Symptom,
     Wrap,
     component_kind,
+    kept_in_self,
     layer_facts,
     spell,
     within,
@@ -52,7 +53,7 @@ class LayersInPlainContainer(FixTemplate):
     def detect(self, subject: Subject) -> Iterator[Finding]:
         for owner in _modules(subject):
             names = {_called(call) for call in within(owner, ast.Call)}
-            for attribute, value in _assigned(owner):
+            for attribute, value in kept_in_self(owner):
                 layers, container = _layers(subject, owner, attribute, value)
                 if not layers or _registered(owner, attribute, names):
                     continue
@@ -253,14 +254,6 @@ def _modules(subject: Subject) -> Iterator[ast.ClassDef]:
         if "torch.nn.Module" in bases or own & known:
             known.add(owner.name)
             yield owner
-
-
-def _assigned(owner: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
-    for node in within(owner, ast.Assign):
-        if len(node.targets) == 1:
-            target = node.targets[0]
-            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
-                yield target.attr, node.value
 
 
 def _layers(subject: Subject, owner: ast.ClassDef, attribute: str, value: ast.expr) -> tuple[list[ast.expr], str]:

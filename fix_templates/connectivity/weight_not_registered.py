@@ -21,9 +21,9 @@ from dnnfix.api import (
     Symptom,
     Unwrap,
     Wrap,
+    kept_in_self,
     spell,
     torch_modules,
-    within,
 )
 
 VARIABLE = "torch.autograd.Variable"
@@ -49,7 +49,7 @@ class WeightNotRegistered(FixTemplate):
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         for owner in torch_modules(subject.source):
-            for attribute, value in _attributes(owner):
+            for attribute, value in kept_in_self(owner):
                 if _made(subject, value) is None or _handed_on(subject, owner, attribute):
                     continue
                 yield self.finding(
@@ -184,14 +184,6 @@ class Net(nn.Module):
             "import torch\n\nclass Attack:\n    def __init__(self):\n        self.delta = torch.zeros(4, requires_grad=True)\n",
         ),
     )
-
-
-def _attributes(owner: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
-    for node in within(owner, ast.Assign):
-        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
-            target = node.targets[0]
-            if isinstance(target.value, ast.Name) and target.value.id == "self":
-                yield target.attr, node.value
 
 
 def _made(subject: Subject, value: ast.expr) -> ast.Call | None:

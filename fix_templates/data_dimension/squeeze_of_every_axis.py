@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
     Call,
-    Candidate,
-    Decline,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     InsertElement,
     Reject,
+    Repairs,
+    Site,
     Subject,
     Symptom,
     upstream,
@@ -25,7 +25,17 @@ from dnnfix.api import (
 SQUEEZES = frozenset({"torch.squeeze", "torch.Tensor.squeeze"})
 
 
-class SqueezeOfEveryAxis(FixTemplate):
+@dataclass(frozen=True, slots=True)
+class _Squeezed:
+    """A squeeze on the way to the crash, the shapes around it, and the axes that it may mean, the likeliest first."""
+
+    call: Call
+    before: tuple[int | None, ...]
+    after: tuple[int | None, ...]
+    axes: tuple[int, ...]
+
+
+class SqueezeOfEveryAxis(FaultTemplate[_Squeezed]):
     """`squeeze()` without an axis takes every axis of size one away: also that of a batch of one sample.
 
     A program that works for batches of many stops at the last batch, which holds one sample, or as soon as one sample
@@ -44,30 +54,32 @@ class SqueezeOfEveryAxis(FixTemplate):
     message = "squeeze() without an axis makes {before} to {after}: more than one axis is gone"
     triggers = ("squeeze",)
     needs_run = True
+    declined = "the squeeze is not written as a call"
+    elsewhere = True
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
+    def faults(self, subject: Subject) -> Faults[_Squeezed]:
         found = _found(subject)
-        if found is not None and found.call.site is not None:
-            yield self.finding(
-                found.call.site,
-                symptom=Symptom.CRASH,
-                confidence=0.85,
-                cause="crash",
-                evidence={"before": list(found.before), "after": list(found.after)},
-                before=found.before,
-                after=found.after,
-            )
+        if found is not None:
+            yield found.call.site, found
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        found = _found(subject)
-        node = subject.call_node(found.call) if found is not None else None
-        if found is None or node is None:
-            yield Decline("the squeeze is not written as a call")
+    def report(self, site: Site, found: _Squeezed) -> Finding:
+        return self.finding(
+            site,
+            symptom=Symptom.CRASH,
+            confidence=0.85,
+            cause="crash",
+            evidence={"before": list(found.before), "after": list(found.after)},
+            before=found.before,
+            after=found.after,
+        )
+
+    def repairs(self, subject: Subject, found: _Squeezed) -> Repairs:
+        node = subject.call_node(found.call)
+        if node is None:
             return
-        site, place = subject.source.site(node), len(node.args)
         for axis, prior in zip(found.axes, (0.92, 0.6, 0.4), strict=False):
-            edit = InsertElement(site, place, str(axis))
-            yield self.candidate(finding, f"Take axis {axis} alone away", edit, prior=prior)
+            edit = InsertElement(subject.source.site(node), len(node.args), str(axis))
+            yield f"Take axis {axis} alone away", (edit,), prior
 
     examples = (
         Example(
@@ -193,16 +205,6 @@ other = nn.MSELoss()(net(torch.rand(5, 3)).squeeze(), torch.rand(5))
             runs=True,
         ),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Squeezed:
-    """A squeeze on the way to the crash, the shapes around it, and the axes that it may mean, the likeliest first."""
-
-    call: Call
-    before: tuple[int | None, ...]
-    after: tuple[int | None, ...]
-    axes: tuple[int, ...]
 
 
 def _found(subject: Subject) -> _Squeezed | None:

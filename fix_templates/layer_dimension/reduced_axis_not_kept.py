@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
     Call,
-    Candidate,
-    Decline,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     Reject,
+    Repairs,
     SetArgument,
+    Site,
     Subject,
     Symptom,
     short,
@@ -39,7 +39,17 @@ ELEMENTWISE = words("""torch.sqrt torch.Tensor.sqrt torch.log torch.Tensor.log t
 """What may be done to the reduced value before it meets the tensor."""
 
 
-class ReducedAxisNotKept(FixTemplate):
+@dataclass(frozen=True, slots=True)
+class _Reduced:
+    """A reduction whose result crashed against a tensor of the shape that was reduced."""
+
+    call: Call
+    axis: int
+    reduced: tuple[int | None, ...]
+    whole: tuple[int | None, ...]
+
+
+class ReducedAxisNotKept(FaultTemplate[_Reduced]):
     """A sum, mean or norm over an axis meets the tensor that it was taken of, without that axis.
 
     Tensors are aligned at their last axes. A mean over any other axis stands on the wrong axes of the tensor from which
@@ -57,30 +67,31 @@ class ReducedAxisNotKept(FixTemplate):
     fix_pattern = FixPattern.API_CONTRACT
     message = "{what} over axis {axis} gives {reduced}, which does not stand on the axes of {whole}"
     needs_run = True
+    declined = "the reduction is not written as a call"
+    elsewhere = True
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
+    def faults(self, subject: Subject) -> Faults[_Reduced]:
         found = _found(subject)
-        if found is not None and found.call.site is not None:
-            yield self.finding(
-                found.call.site,
-                symptom=Symptom.CRASH,
-                confidence=0.9,
-                cause="crash",
-                evidence={"reduced": list(found.reduced), "whole": list(found.whole)},
-                what=short(found.call.name),
-                axis=found.axis,
-                reduced=found.reduced,
-                whole=found.whole,
-            )
+        if found is not None:
+            yield found.call.site, found
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        found = _found(subject)
-        node = subject.call_node(found.call) if found is not None else None
-        if found is None or node is None:
-            yield Decline("the reduction is not written as a call")
-            return
-        edits = [SetArgument(subject.source.site(node), "keepdim", "True")]
-        yield self.candidate(finding, "Keep the axis that is reduced", *edits, prior=0.9)
+    def report(self, site: Site, found: _Reduced) -> Finding:
+        return self.finding(
+            site,
+            symptom=Symptom.CRASH,
+            confidence=0.9,
+            cause="crash",
+            evidence={"reduced": list(found.reduced), "whole": list(found.whole)},
+            what=short(found.call.name),
+            axis=found.axis,
+            reduced=found.reduced,
+            whole=found.whole,
+        )
+
+    def repairs(self, subject: Subject, found: _Reduced) -> Repairs:
+        node = subject.call_node(found.call)
+        edits = (SetArgument(subject.source.site(node), "keepdim", "True"),) if node is not None else None
+        yield "Keep the axis that is reduced", edits, 0.9
 
     examples = (
         Example(
@@ -184,16 +195,6 @@ except RuntimeError:
             runs=True,
         ),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Reduced:
-    """A reduction whose result crashed against a tensor of the shape that was reduced."""
-
-    call: Call
-    axis: int
-    reduced: tuple[int | None, ...]
-    whole: tuple[int | None, ...]
 
 
 def _found(subject: Subject) -> _Reduced | None:

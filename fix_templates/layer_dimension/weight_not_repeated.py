@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
     CONCATENATIONS,
     Call,
-    Candidate,
-    Decline,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     Reject,
+    Repairs,
+    Site,
     Subject,
     Symptom,
     Wrap,
@@ -24,7 +24,18 @@ from dnnfix.api import (
 )
 
 
-class WeightNotRepeated(FixTemplate):
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """A join that crashed: the weight's shape and expression, and those of the batch that it should stand beside."""
+
+    call: Call
+    weight: tuple[int | None, ...]
+    batch: tuple[int | None, ...]
+    node: ast.expr
+    beside: ast.expr
+
+
+class WeightNotRepeated(FaultTemplate[_Joined]):
     """A weight with a batch axis of size one, such as a class token, is joined to a whole batch.
 
     What is joined has to agree in every other axis. A sum stretches the axis of size one by itself; joining does not, so
@@ -42,32 +53,31 @@ class WeightNotRepeated(FixTemplate):
     message = "{what} joins a weight of shape {weight} to a batch of shape {batch}"
     triggers = ("Parameter",)
     needs_run = True
+    declined = "the batch that the weight is joined to has no name"
+    elsewhere = True
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
+    def faults(self, subject: Subject) -> Faults[_Joined]:
         found = _joined(subject)
-        if found is not None and found.call.site is not None:
-            yield self.finding(
-                found.call.site,
-                symptom=Symptom.CRASH,
-                confidence=0.95,
-                cause="crash",
-                evidence={"weight": list(found.weight), "batch": list(found.batch)},
-                what=short(found.call.name),
-                weight=found.weight,
-                batch=found.batch,
-            )
+        if found is not None:
+            yield found.call.site, found
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        found = _joined(subject)
-        if found is None:
-            return
-        if not isinstance(found.beside, (ast.Name, ast.Attribute)):
-            yield Decline("the batch that the weight is joined to has no name")
-            return
-        own, name = subject.source.site(found.node), subject.text(subject.source.site(found.beside))
-        kept = ", -1" * (len(found.weight) - 1)
-        edit = Wrap(own, "", f".expand({name}.shape[0]{kept})")
-        yield self.candidate(finding, "Repeat the weight for every sample", edit, prior=0.9)
+    def report(self, site: Site, found: _Joined) -> Finding:
+        return self.finding(
+            site,
+            symptom=Symptom.CRASH,
+            confidence=0.95,
+            cause="crash",
+            evidence={"weight": list(found.weight), "batch": list(found.batch)},
+            what=short(found.call.name),
+            weight=found.weight,
+            batch=found.batch,
+        )
+
+    def repairs(self, subject: Subject, found: _Joined) -> Repairs:
+        if isinstance(found.beside, (ast.Name, ast.Attribute)):
+            own, name = subject.source.site(found.node), subject.text(subject.source.site(found.beside))
+            kept = ", -1" * (len(found.weight) - 1)
+            yield "Repeat the weight for every sample", (Wrap(own, "", f".expand({name}.shape[0]{kept})"),), 0.9
 
     examples = (
         Example(
@@ -200,17 +210,6 @@ except RuntimeError:
             runs=True,
         ),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Joined:
-    """A join that crashed: the weight's shape and expression, and those of the batch that it should stand beside."""
-
-    call: Call
-    weight: tuple[int | None, ...]
-    batch: tuple[int | None, ...]
-    node: ast.expr
-    beside: ast.expr
 
 
 def _joined(subject: Subject) -> _Joined | None:
