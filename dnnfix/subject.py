@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from dnnfix.records import Call, Component, Crash, Network, Site, Trace
 from dnnfix.source.program import Source
@@ -20,6 +22,11 @@ class Subject:
 
     source: Source
     trace: Trace | None = None
+
+    @cached_property
+    def _readings(self) -> dict[Hashable, Any]:
+        """What functions made by `once` have read from the program and this trace."""
+        return {}
 
     @cached_property
     def network(self) -> Network:

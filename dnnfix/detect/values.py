@@ -22,6 +22,7 @@ from dnnfix.network.facts import (
     through,
 )
 from dnnfix.records import Call, Site, Symptom, Value
+from dnnfix.source.program import once
 from dnnfix.subject import Subject
 
 N = TypeVar("N", int, float)
@@ -213,6 +214,7 @@ def seen_of(subject: Subject, value: Value) -> list[Value]:
     return [value, *(one for one in inputs if one.site is not None and one.site == value.site and one.origin == "data")]
 
 
+@once  # many templates ask
 def loss_uses(subject: Subject) -> tuple[LossUse, ...]:
     """Every place where a known loss is computed, the one that the program crashed in included."""
     if subject.trace is None and subject.source.words.isdisjoint(LOSS_WORDS):

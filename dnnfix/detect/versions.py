@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar
-from weakref import WeakKeyDictionary
 
 from dnnfix.errors import EditError
 from dnnfix.records import (
@@ -31,9 +30,8 @@ from dnnfix.records import (
     RunOutcome,
     Site,
     Symptom,
-    Trace,
 )
-from dnnfix.source.program import Source
+from dnnfix.source.program import Source, once
 from dnnfix.subject import Subject
 from dnnfix.template import FixTemplate
 
@@ -86,7 +84,7 @@ class ApiChange(FixTemplate):
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         """One finding for each hit that the installed versions take badly."""
-        for hit in _kept(self, subject):
+        for hit in _kept(subject, type(self)):
             yield self.finding(
                 hit.site,
                 symptom=_symptom(hit, subject),
@@ -98,13 +96,15 @@ class ApiChange(FixTemplate):
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         """The migrated file with all that can be migrated, then this one edit alone."""
-        own = next((h for h in _kept(self, subject) if h.site == finding.site and h.what == finding.message), None)
+        own = next(
+            (h for h in _kept(subject, type(self)) if h.site == finding.site and h.what == finding.message), None
+        )
         if own is None or not own.edits:
             yield Decline(
                 own.decline if own is not None and own.decline else "there is no replacement to put in its place"
             )
             return
-        also = _kept(self, subject) if self.speaks_of_deprecated else []
+        also = _kept(subject, type(self)) if self.speaks_of_deprecated else []
         others = [hit for hit in (*migration(subject), *also) if hit.edits and not _silenced(subject.source, hit)]
         every = _compatible(subject.source, own, others)
         yield self._together(finding, every, prior=0.95)
@@ -147,7 +147,7 @@ def migration(subject: Subject) -> tuple[Hit, ...]:
     found: list[Hit] = []
     for template in _family():
         if template.default and not template.speaks_of_deprecated:
-            found.extend(hit for hit in _kept(template(), subject))
+            found.extend(_kept(subject, template))
     return tuple(sorted(dict.fromkeys(found), key=_place))
 
 
@@ -166,22 +166,10 @@ def _family() -> tuple[type[ApiChange], ...]:
     return tuple(found[code] for code in sorted(found))
 
 
-_KEPT: WeakKeyDictionary[Source, tuple[Trace | None, dict[type[ApiChange], list[Hit]]]] = WeakKeyDictionary()
-"""The hits of the programs that are being looked at: they are asked for again for each finding."""
-
-
-def _kept(template: ApiChange, subject: Subject) -> list[Hit]:
+@once  # asked again for each finding
+def _kept(subject: Subject, kind: type[ApiChange]) -> list[Hit]:
     """The hits of a template that matter for the installed versions and stand in no compatibility branch."""
-    known = _KEPT.get(subject.source)
-    if known is None or known[0] is not subject.trace:
-        known = _KEPT[subject.source] = (subject.trace, {})
-    if type(template) not in known[1]:
-        known[1][type(template)] = _that_matter(template, subject)
-    return known[1][type(template)]
-
-
-def _that_matter(template: ApiChange, subject: Subject) -> list[Hit]:
-    kept = []
+    template, kept = kind(), []
     for hit in template.hits(subject):
         if hit.deprecated and not template.speaks_of_deprecated and (hit.ignored or not _warned(hit, subject)):
             continue

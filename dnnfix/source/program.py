@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Hashable, Iterator
 from functools import cached_property, update_wrapper
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from dnnfix.records import Site
 from dnnfix.source.decode import runnable
@@ -153,19 +153,27 @@ class Source:
         return self._resolver.definition(expr)
 
 
-def once(
-    reading: Callable[Concatenate[Source, Arguments], Result],
-) -> Callable[Concatenate[Source, Arguments], Result]:
-    """Makes a function of a source (and hashable arguments) work its answer out once for each program.
+class _Read(Protocol):
+    @property
+    def _readings(self) -> dict[Hashable, Any]: ...
 
-    The answer lives as long as the source. It is shared, so it must be something that nobody changes.
+
+OfWhat = TypeVar("OfWhat", bound=_Read)
+
+
+def once(
+    reading: Callable[Concatenate[OfWhat, Arguments], Result],
+) -> Callable[Concatenate[OfWhat, Arguments], Result]:
+    """Makes a function of a source or subject (and hashable arguments) work its answer out once for each.
+
+    The answer lives as long as what it was read from. It is shared, so it must be something that nobody changes.
     """
 
-    def kept(source: Source, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    def kept(of: OfWhat, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         key = (reading, args, tuple(kwargs.items()))
-        known = source._readings
+        known = of._readings
         if key not in known:
-            known[key] = reading(source, *args, **kwargs)
+            known[key] = reading(of, *args, **kwargs)
         result: Result = known[key]
         return result
 
