@@ -5,37 +5,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-_CLOSED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-_fields: dict[type[ast.AST], tuple[str, ...]] = {kind: () for kind in (ast.Constant, ast.Pass, ast.Break, *_CLOSED)}
-_PLAIN = (
-    "ctx",
-    "op",
-    "ops",
-    "id",
-    "attr",
-    "name",
-    "names",
-    "arg",
-    "lineno",
-    "type_comment",
-    "kind",
-    "conversion",
-    "level",
-)
+from dnnfix.source.tree import CHILD_FIELDS
+
+_CLOSED = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
 
 
 def own_nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
     """All nodes of the code, in no particular order; a function or class in it is one node."""
-    stack: list[ast.AST] = list(body)
-    while stack:
-        node = stack.pop()
+    fields = CHILD_FIELDS
+    pending: list[ast.AST] = list(body)
+    while pending:
+        node = pending.pop()
         yield node
-        kind = type(node)
-        if kind not in _fields:
-            _fields[kind] = tuple(f for f in kind._fields if f not in _PLAIN)
-        for field in _fields[kind]:
+        kind = node.__class__
+        for field in fields[kind] if kind not in _CLOSED else ():
             value = getattr(node, field)
-            if type(value) is list:
-                stack.extend(v for v in value if v is not None)
-            elif isinstance(value, ast.AST):
-                stack.append(value)
+            if value.__class__ is list:
+                pending.extend(item for item in value if item is not None)
+            elif value is not None:
+                pending.append(value)

@@ -57,7 +57,8 @@ def _child_fields() -> dict[type[object], tuple[str, ...]]:
     return fields
 
 
-_FIELDS = _child_fields()
+CHILD_FIELDS = _child_fields()
+"""By type of node, the fields that can hold nodes with a place: what every walk over a tree goes through."""
 
 
 class Tree:
@@ -150,7 +151,7 @@ class Tree:
     def by_type(self) -> dict[type[ast.AST], list[ast.AST]]:
         """All nodes by their type; several times as fast as `ast.walk`, which a scan feels."""
         found: defaultdict[type[ast.AST], list[ast.AST]] = defaultdict(list)
-        fields = _FIELDS
+        fields = CHILD_FIELDS
         pending: list[ast.AST] = [self.module]
         while pending:
             node = pending.pop()
@@ -211,7 +212,7 @@ class Tree:
 
     def _link(self, roots: list[ast.AST]) -> None:
         """Record the parents of everything below the top-level statements `roots`."""
-        parents, fields = self._parents, _FIELDS
+        parents, fields = self._parents, CHILD_FIELDS
         for root in roots:
             if root in self._linked:
                 continue
@@ -238,7 +239,7 @@ def within(root: ast.AST, *kinds: type[Node]) -> list[Node]:
 
     Several times as fast as `ast.walk`, which a scan feels. Operators and contexts, which have no place, are left out.
     """
-    fields, wanted = _FIELDS, frozenset(kinds)
+    fields, wanted = CHILD_FIELDS, frozenset(kinds)
     found: list[ast.AST] = []
     pending: list[ast.AST] = [root]
     while pending:

@@ -14,12 +14,14 @@ from dnnfix.api import (
     FixPattern,
     FixTemplate,
     Reject,
+    Source,
     Subject,
     Symptom,
     Wrap,
     component_kind,
     kept_in_self,
     layer_facts,
+    once,
     spell,
     within,
 )
@@ -51,7 +53,7 @@ class LayersInPlainContainer(FixTemplate):
     triggers = ("Module",)
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
-        for owner in _modules(subject):
+        for owner in _modules(subject.source):
             names = {_called(call) for call in within(owner, ast.Call)}
             for attribute, value in kept_in_self(owner):
                 layers, container = _layers(subject, owner, attribute, value)
@@ -245,15 +247,18 @@ class Net(nn.Module):
     )
 
 
-def _modules(subject: Subject) -> Iterator[ast.ClassDef]:
+@once
+def _modules(source: Source) -> tuple[ast.ClassDef, ...]:
     """The classes of the program that are torch modules, directly or through another class of the program."""
     known: set[str] = set()
-    for owner in subject.source.nodes(ast.ClassDef):
-        bases = {subject.source.qualified(base) for base in owner.bases}
+    found: list[ast.ClassDef] = []
+    for owner in source.nodes(ast.ClassDef):
+        bases = {source.qualified(base) for base in owner.bases}
         own = {base.id for base in owner.bases if isinstance(base, ast.Name)}
         if "torch.nn.Module" in bases or own & known:
             known.add(owner.name)
-            yield owner
+            found.append(owner)
+    return tuple(found)
 
 
 def _layers(subject: Subject, owner: ast.ClassDef, attribute: str, value: ast.expr) -> tuple[list[ast.expr], str]:
@@ -288,7 +293,7 @@ def _made(subject: Subject, element: ast.expr) -> str | None:
     name = subject.source.qualified(made.func)
     if name is None:
         definition = subject.source.definition(made.func)
-        return "weighted" if isinstance(definition, ast.ClassDef) and definition in list(_modules(subject)) else None
+        return "weighted" if isinstance(definition, ast.ClassDef) and definition in _modules(subject.source) else None
     if not name.startswith("torch.nn.") or component_kind(name) not in ("layer", "model"):
         return None
     facts = layer_facts(name)
