@@ -39,8 +39,45 @@ RECEIVERS = {
             "pandas.read_sql",
         }
     ),
+    "keras.metrics.Metric": frozenset(
+        f"keras.metrics.{name}"
+        for name in (
+            "AUC",
+            "Accuracy",
+            "BinaryAccuracy",
+            "BinaryCrossentropy",
+            "CategoricalAccuracy",
+            "CategoricalCrossentropy",
+            "KLDivergence",
+            "Mean",
+            "MeanAbsoluteError",
+            "MeanIoU",
+            "MeanSquaredError",
+            "Precision",
+            "Recall",
+            "RootMeanSquaredError",
+            "SparseCategoricalAccuracy",
+            "SparseCategoricalCrossentropy",
+            "Sum",
+            "TopKCategoricalAccuracy",
+        )
+    ),
     "torch.Tensor": frozenset(),
     "torch.nn.Module": frozenset(),
+    "torch.optim.lr_scheduler.LRScheduler": frozenset(
+        f"torch.optim.lr_scheduler.{name}"
+        for name in (
+            "CosineAnnealingLR",
+            "CosineAnnealingWarmRestarts",
+            "CyclicLR",
+            "ExponentialLR",
+            "LambdaLR",
+            "LinearLR",
+            "MultiStepLR",
+            "OneCycleLR",
+            "StepLR",
+        )
+    ),
 }
 """By class, the functions and constructors that give an object of it. Functions of `keras.applications` give models."""
 
@@ -135,6 +172,8 @@ class CallChanges:
         if change.new:
             if any(k.arg == change.new for k in call.keywords):
                 decline = f"{change.new} is given too"
+            elif self._shared(call, change):
+                decline = f"another argument of the call became {change.new} too"
             edits = [RenameArgument(site, change.old, change.new)]
             if change.values:
                 replaced, decline = self._renamed(keyword.value, change, decline)
@@ -146,6 +185,16 @@ class CallChanges:
             decline = change.note or f"nothing replaces {change.old}"
         return self._hit(self.source.site(keyword), site, change, edits, decline)
 
+    def _shared(self, call: ast.Call, change: Change) -> bool:
+        """Whether another keyword of the call has the same new name, as `size_average` and `reduce` do."""
+        names = self._names(call)
+        for keyword in call.keywords:
+            if keyword.arg and keyword.arg != change.old and keyword.arg in self.uses.hot:
+                other = self._argument(call, names, keyword.arg)
+                if other is not None and other.new == change.new:
+                    return True
+        return False
+
     def _renamed(self, value: ast.expr, change: Change, decline: str) -> tuple[str | None, str]:
         """The literal in its new form, or why there is none."""
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
@@ -153,6 +202,10 @@ class CallChanges:
             if new is None:
                 return None, decline or f"{value.value!r} is not known as a value of {change.old}"
             return (self._quoted(value, new), decline) if new != value.value else (None, decline)
+        if isinstance(value, ast.Constant) and (code := change.values.get(repr(value.value))) is not None:
+            return code, decline
+        if "True" in change.values or "False" in change.values:
+            return None, decline or change.note or f"it is not known here whether {change.old} is true"
         if isinstance(value, ast.Call) or all(old == new for old, new in change.values.items()):
             return None, decline
         return None, decline or f"the value of {change.old} is not a literal, and its values have new names too"

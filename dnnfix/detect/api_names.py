@@ -22,7 +22,12 @@ _GATES = {
 }
 """The frameworks, of which a program must use one for a table to be read."""
 
-_WORDS = {"numpy": ("np", "numpy"), "pandas": ("pd", "pandas"), "sklearn": ("sklearn",)}
+_WORDS = {
+    "numpy": ("np", "numpy"),
+    "pandas": ("pd", "pandas"),
+    "sklearn": ("sklearn",),
+    "torchvision": ("torchvision",),
+}
 """Identifiers, one of which a program must have for the table of another library to be read."""
 
 _KEPT_KERAS = (

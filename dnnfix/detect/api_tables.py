@@ -11,7 +11,8 @@ A file holds arrays of tables, one for each kind of change, and nothing else:
 `since` is the version that deprecated it and `removed` the one that took it away (or made it do nothing); without
 `removed` it still works. `safe` says that the rename provably keeps the meaning. Without `new` there is nothing to
 rename to: an argument is dropped where `drop = true` (only for the literals in `when`, where given); else `note` says
-why no edit is made. `telling` is for a method or keyword so particular that it need not be known on what object it is
+why no edit is made. `values` renames texts given for an argument along with it; for `True` and `False` it has the code
+that is written instead. `telling` is for a method or keyword so particular that it need not be known on what object it is
 used. `reference` is the address of a release note or page. Reading TOML is slow, so what was read is kept in the user's
 cache folder by content; without one that can be written, nothing is lost but time.
 """
@@ -88,7 +89,8 @@ class Change:
     when: tuple[object, ...] = ()
     """The literal values for which an argument may be dropped; any value where empty."""
     values: Mapping[str, str] = field(default_factory=dict)
-    """Literal values that are renamed along with the argument; any other literal is then refused."""
+    """Literal values that are renamed along with the argument; any other literal is then refused. Under `True` and
+    `False` stands the code that is written for them."""
     argument: str = ""
     position: int | None = None
 
