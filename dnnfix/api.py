@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dnnfix.detect.api_calls import changed_arguments, changed_methods, receiver_is
+from dnnfix.detect.api_forms import changed_forms
 from dnnfix.detect.api_imports import renamed_names, replaced_import
 from dnnfix.detect.api_names import Uses, uses_of
 from dnnfix.detect.axes import (

@@ -11,6 +11,7 @@ from dnnfix.api import (
     Reject,
     Subject,
     changed_arguments,
+    changed_forms,
     changed_methods,
     renamed_names,
     uses_of,
@@ -36,7 +37,7 @@ class DeprecatedApi(ApiChange):
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """What the tables call deprecated."""
         uses = uses_of(subject.source)
-        for hit in (*renamed_names(uses), *changed_arguments(uses), *changed_methods(uses)):
+        for hit in (*renamed_names(uses), *changed_arguments(uses), *changed_methods(uses), *changed_forms(uses)):
             if hit.deprecated:
                 yield hit
 
@@ -107,8 +108,89 @@ model.add(Embedding(1000, 16))
 model.add(LSTM(8))
 """,
         ),
+        Example(
+            "weights of a pretrained network, and how a loss is reduced",
+            """\
+import torch
+from torchvision import models
+
+net = models.resnet18(pretrained=True)
+other = models.vgg16(pretrained=False)
+criterion = torch.nn.MSELoss(size_average=False)
+""",
+            """\
+import torch
+from torchvision import models
+
+net = models.resnet18(weights="IMAGENET1K_V1")
+other = models.vgg16(weights=None)
+criterion = torch.nn.MSELoss(reduction="sum")
+""",
+        ),
+        Example(
+            "automatic mixed precision, imported by name",
+            """\
+import torch
+from torch.cuda.amp import GradScaler, autocast
+
+scaler = GradScaler(enabled=True)
+with autocast():
+    y = torch.ones(2) * 2
+""",
+            """\
+import torch
+from torch.amp import GradScaler, autocast
+
+scaler = GradScaler("cuda", enabled=True)
+with autocast("cuda"):
+    y = torch.ones(2) * 2
+""",
+        ),
+        Example(
+            "automatic mixed precision, a product of matrices and a checkpoint",
+            """\
+import torch
+from torch.utils.checkpoint import checkpoint
+
+with torch.cuda.amp.autocast(enabled=False):
+    y = torch.chain_matmul(torch.eye(2), torch.eye(2), torch.eye(2))
+z = checkpoint(torch.sin, y)
+""",
+            """\
+import torch
+from torch.utils.checkpoint import checkpoint
+
+with torch.amp.autocast("cuda", enabled=False):
+    y = torch.linalg.multi_dot([torch.eye(2), torch.eye(2), torch.eye(2)])
+z = checkpoint(torch.sin, y, use_reentrant=True)
+""",
+        ),
+        Example(
+            "the step that torchvision split into two",
+            """\
+import torch
+from torchvision.transforms import v2
+
+to_tensor = v2.Compose([v2.Resize(8), v2.ToTensor()])
+""",
+            """\
+import torch
+from torchvision.transforms import v2
+
+to_tensor = v2.Compose([v2.Resize(8), v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])])
+""",
+        ),
     )
     rejects = (
+        Reject(
+            "the reduction in one word",
+            """\
+import torch
+
+criterion = torch.nn.MSELoss(reduction="mean")
+values = torch.nn.functional.mse_loss(torch.ones(2), torch.ones(2), reduction="none")
+""",
+        ),
         Reject(
             "a function of the same name that is the program's own",
             """\
