@@ -114,6 +114,66 @@ def test_new_keywords_of_keras_are_taken_by_the_layers() -> None:
     assert not wrong
 
 
+def test_new_keywords_of_torch_are_taken_by_what_is_called() -> None:
+    import inspect
+
+    wrong = []
+    for change in table(api_names.DATA / "torch.toml").changes():
+        if change.kind != "argument" or not change.new or not change.of[0].startswith(("torch.nn.", "torch.optim.")):
+            continue
+        for of in change.of:
+            module, _, name = of.rpartition(".")
+            made = getattr(importlib.import_module(module), name)
+            if change.new not in inspect.signature(made).parameters:
+                wrong.append(f"{of}({change.new}=)")
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "torch.nn.MSELoss(size_average=flag)",
+        "torch.nn.MSELoss(size_average=False, reduce=False)",
+        "torch.nn.MSELoss(reduce=bool(flag))",
+        "torchvision.models.resnet18(pretrained=args.pretrained)",
+        "torchvision.models.detection.keypointrcnn_resnet50_fpn(pretrained=True)",
+        "torch.chain_matmul(*matrices)",
+        "torch.cuda.amp.autocast(True)",
+    ],
+)
+def test_a_value_that_is_not_known_is_left_alone(given: str) -> None:
+    text = f"import torch\nimport torchvision\nthing = {given}\n"
+    subject = Subject(Source.from_bytes(text.encode(), "program.py"))
+    findings = list(template("DNF550")().detect(subject))
+    assert findings
+    assert all(propose(f, subject, template("DNF550")).candidates == () for f in findings)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "from torch.cuda import amp\nscaler = amp.GradScaler()\nwith amp.autocast(enabled=on):\n    pass\n",
+            'from torch import amp\nscaler = amp.GradScaler("cuda")\nwith amp.autocast("cuda", enabled=on):\n    pass\n',
+        ),
+        (
+            "from torch.cpu.amp import autocast as cast\nwith cast():\n    pass\n",
+            'from torch.amp import autocast as cast\nwith cast("cpu"):\n    pass\n',
+        ),
+        (
+            "from torch.cuda.amp import autocast\nkinds = [autocast]\n",
+            "",
+        ),
+    ],
+)
+def test_mixed_precision_is_migrated_with_its_import_or_not_at_all(old: str, new: str) -> None:
+    subject = Subject(Source.from_bytes(f"import torch\n{old}".encode(), "program.py"))
+    finding = next(iter(template("DNF550")().detect(subject)))
+    candidates = propose(finding, subject, template("DNF550")).candidates
+    patched = apply_edits(subject.source, candidates[0].edits).decode() if candidates else ""
+    assert patched == (f"import torch\n{new}" if new else "")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -1,0 +1,175 @@
+"""`torch.log(1 + x)`, `torch.exp(x) - 1`, `torch.log(torch.sum(torch.exp(x), 1))`: digits are lost on the way."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    Reject,
+    Replace,
+    Subject,
+    Symptom,
+)
+
+
+class CancellingExpression(FixTemplate):
+    """A logarithm or exponential is written so that small values vanish in a one, or large ones overflow.
+
+    `1 + x` is 1 where x is below the precision of the type, and its logarithm 0; `exp(x) - 1` loses the same digits.
+    The exponentials of a sum under a logarithm overflow where their logarithm would not. `log1p`, `expm1` and
+    `logsumexp` have none of it. Off by default: most programs never come near these values.
+
+    Fix safety: unsafe. The value is the same up to rounding, and finite where the old one was not.
+
+    References: https://docs.pytorch.org/docs/stable/generated/torch.log1p.html,
+    https://docs.pytorch.org/docs/stable/generated/torch.expm1.html,
+    https://docs.pytorch.org/docs/stable/generated/torch.logsumexp.html.
+    """
+
+    code = "DNF350"
+    name = "cancelling-expression"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.API_CONTRACT
+    message = "digits are lost here: torch.{new} computes it in one step"
+    triggers = ("log", "exp")
+    default = False
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        """The expressions of these three forms, the whole of which is of torch."""
+        source = subject.source
+        if "torch" not in source.frameworks:
+            return
+        for call in source.calls("torch.log"):
+            if len(call.args) != 1 or call.keywords:
+                continue
+            found = _after_one(call.args[0])
+            if found is not None:
+                yield self._finding(subject, call, call.func, "log1p", subject.text(source.site(found)))
+                continue
+            summed = call.args[0]
+            if not isinstance(summed, ast.Call) or source.qualified(summed.func) != "torch.sum":
+                continue
+            axes = [subject.text(source.site(arg)) for arg in summed.args[1:]]
+            axes += [f"{k.arg}={subject.text(source.site(k.value))}" for k in summed.keywords]
+            named = {k.arg for k in summed.keywords}
+            inner = summed.args[0] if summed.args else None
+            known = len(summed.args) == 2 or "dim" in named
+            if not known or not named <= {"dim", "keepdim"} or not isinstance(inner, ast.Call):
+                continue
+            if source.qualified(inner.func) == "torch.exp" and len(inner.args) == 1 and not inner.keywords:
+                given = ", ".join([subject.text(source.site(inner.args[0])), *axes])
+                yield self._finding(subject, call, call.func, "logsumexp", given)
+        for node in source.nodes(ast.BinOp):
+            left = node.left
+            if not isinstance(node.op, ast.Sub) or not _is_one(node.right) or not isinstance(left, ast.Call):
+                continue
+            if source.qualified(left.func) == "torch.exp" and len(left.args) == 1 and not left.keywords:
+                yield self._finding(subject, node, left.func, "expm1", subject.text(source.site(left.args[0])))
+
+    def _finding(self, subject: Subject, node: ast.expr, function: ast.expr, new: str, given: str) -> Finding:
+        owner = subject.text(subject.source.site(function.value)) if isinstance(function, ast.Attribute) else ""
+        return self.finding(
+            subject.source.site(node),
+            symptom=Symptom.NONE_OBSERVED,
+            confidence=0.8,
+            evidence={"code": f"{owner}.{new}({given})" if owner else ""},
+            new=new,
+        )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        """The function that does it in one step."""
+        code = str(finding.evidence["code"])
+        if not code:
+            yield Decline("the function is imported by its name")
+            return
+        yield self.candidate(finding, f"Write {code.partition('(')[0]}", Replace(finding.site, code), prior=0.8)
+
+    examples = (
+        Example(
+            "a logarithm next to one",
+            """\
+import torch
+
+x = torch.tensor([1e-9, 0.5])
+y = torch.log(x + 1.0)
+""",
+            """\
+import torch
+
+x = torch.tensor([1e-9, 0.5])
+y = torch.log1p(x)
+""",
+        ),
+        Example(
+            "an exponential less one",
+            """\
+import torch
+
+x = torch.tensor([1e-9, 0.5])
+y = 2 * (torch.exp(x) - 1)
+""",
+            """\
+import torch
+
+x = torch.tensor([1e-9, 0.5])
+y = 2 * (torch.expm1(x))
+""",
+        ),
+        Example(
+            "the normalization of scores",
+            """\
+import torch as th
+
+scores = th.tensor([[1000.0, 2.0]])
+normalized = scores - th.log(th.sum(th.exp(scores), dim=1, keepdim=True))
+""",
+            """\
+import torch as th
+
+scores = th.tensor([[1000.0, 2.0]])
+normalized = scores - th.logsumexp(scores, dim=1, keepdim=True)
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "a sum over everything, and another number",
+            """\
+import torch
+
+x = torch.ones(2, 2)
+y = torch.log(torch.sum(torch.exp(x)))
+z = torch.log(2 + x) + torch.exp(x) - 2
+""",
+        ),
+        Reject(
+            "NumPy's functions",
+            """\
+import numpy as np
+import torch
+
+y = torch.from_numpy(np.log(1 + np.ones(2)))
+""",
+        ),
+    )
+
+
+def _after_one(expr: ast.expr) -> ast.expr | None:
+    """What is added to one, where the expression is such a sum."""
+    if not isinstance(expr, ast.BinOp) or not isinstance(expr.op, ast.Add):
+        return None
+    if _is_one(expr.left):
+        return expr.right
+    return expr.left if _is_one(expr.right) else None
+
+
+def _is_one(expr: ast.expr) -> bool:
+    return isinstance(expr, ast.Constant) and type(expr.value) in (int, float) and expr.value == 1
