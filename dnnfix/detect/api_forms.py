@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from dnnfix.detect.api_names import Uses
 from dnnfix.detect.versions import Hit
-from dnnfix.records import AddImport, Edit, InsertElement, Replace, SetArgument
+from dnnfix.records import AddImport, Edit, InsertElement, Replace, SetArgument, Wrap
 
 _AMP = {
     "torch.cuda.amp": "cuda",
@@ -46,7 +46,7 @@ def changed_forms(uses: Uses) -> Iterator[Hit]:
         return
     if not words.isdisjoint(_SCALING):
         yield from _scaling(uses)
-    calls = {"chain_matmul": _product, "ToTensor": _to_tensor, "load": _load}
+    calls = {"chain_matmul": _product, "ToTensor": _to_tensor, "load": _load, "stft": _spectrum}
     calls |= {"checkpoint": _checkpoint, "checkpoint_sequential": _checkpoint}
     wanted = {word: read for word, read in calls.items() if word in words}
     for call in uses.calls() if wanted else ():
@@ -182,6 +182,26 @@ def _load(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
         title="say that the file holds more than weights",
         edits=(SetArgument(source.site(call), "weights_only", "False"),),
         removed={"torch": "2.6"},
+        confidence=0.9,
+    )
+
+
+def _spectrum(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
+    """`torch.stft` of a real signal gave pairs of reals, and gives complex numbers, for which it has to be asked."""
+    source = uses.source
+    function = call.func
+    if written not in ("torch.stft", "torch.functional.stft") or not isinstance(function, ast.Attribute):
+        return
+    if len(call.args) > 9 or any(k.arg in (None, "return_complex") for k in call.keywords):
+        return
+    owner = source.segment(source.site(function.value))
+    site = source.site(call)
+    yield Hit(
+        site,
+        "torch.stft has to be told return_complex since torch 2.0",
+        title="ask for complex numbers and view them as pairs of reals",
+        edits=(SetArgument(site, "return_complex", "True"), Wrap(site, f"{owner}.view_as_real(", ")")),
+        removed={"torch": "2.0"},
         confidence=0.9,
     )
 
