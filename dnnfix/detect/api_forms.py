@@ -112,9 +112,9 @@ def _scaling(uses: Uses) -> Iterator[Hit]:
             decline = "torch itself is not imported here"
         elif function.attr == "autocast" and call.args:
             decline = "what it is given by place has other places today"
-        name = f"{getattr(root, 'id', 'torch')}.amp.{function.attr}"
+        today = f"{getattr(root, 'id', 'torch')}.amp.{function.attr}"
         edits = [
-            Replace(source.site(function), name),
+            Replace(source.site(function), today),
             InsertElement(source.site(call), 0, f'"{_AMP[owner]}"'),
         ]
         said = f"{owner}.{function.attr} is deprecated since torch 2.4; torch.amp takes the kind of device"
