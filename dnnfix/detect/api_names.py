@@ -40,6 +40,9 @@ _KEPT_KERAS = (
 )
 """Where old names live on or are another matter."""
 
+_GONE_WITH_VERSION_1 = ("tensorflow.contrib", "tensorflow.compat.v1.")
+"""Those of them of which parts are gone: what the tables have of a part holds for all that is in it."""
+
 _FOLLOWED = 4
 """How many changes in a row are followed from an old name to the present one."""
 
@@ -232,12 +235,22 @@ class Uses:
         return Target(written, moved + name, tuple(changes))
 
     def _kept(self, written: str) -> Target | None:
-        """A name below a root that is spared: only an entry for exactly that module or name counts."""
+        """A name below a root that is spared: an entry for exactly that name counts, or for a part that is gone."""
         for known in self.tables:
             change = known.name(written) or known.module(written)
             if change is not None and change.new:
                 return Target(written, change.new, (change,))
-        return None
+        if not written.startswith(_GONE_WITH_VERSION_1):
+            return None
+        change, rest = None, written
+        while change is None and rest.count("."):
+            change = next(
+                (c for known in self.tables if (c := known.name(rest) or known.module(rest)) is not None), None
+            )
+            rest = rest if change is not None else rest.rpartition(".")[0]
+        if change is None:
+            return None
+        return Target(written, change.new + written[len(rest) :] if change.new else "", (change,))
 
     def _change(self, name: str, in_tensorflow: bool) -> Change | None:
         public = canonical(name)
