@@ -8,14 +8,40 @@ parameters, methods of classes, other values.
 """
 
 import importlib
+import importlib.util
 import inspect
 import json
+import os
 import sys
 import warnings
 from collections import deque
 
 DEEPEST = 7
 """Modules further down than this are implementation in every package met so far."""
+
+
+IMPLEMENTATION = (
+    "keras.src",
+    "keras.api",
+    "keras.backend.tensorflow_backend",
+    "tensorflow.python",
+    "tensorflow.core",
+    "tensorflow.compiler",
+    "tensorflow.tools",
+    "tensorflow.raw_ops",
+    "tensorflow.compat.v1.raw_ops",
+    "tensorflow.compat.v1.compat",
+    "tensorflow.compat.v1.keras",
+    "tensorflow.compat.v2",
+    "tensorflow.keras.src",
+    "torch.testing",
+)
+"""Modules that are public by name and are left out: their own use, or a second copy of what is elsewhere."""
+
+
+def roots(package):
+    """The packages in which a package keeps what it shows as its own: TensorFlow has Keras as a part."""
+    return (package, package + "_core", package + "_estimator", "keras")
 
 
 def parameters(thing):
@@ -60,13 +86,13 @@ def described(value):
 
 def belongs(value, name, module, package):
     """Whether a public name of a module is of its API, and not something that it imported for its own use."""
-    exported = getattr(module, "__all__", None)
+    exported = attribute(module, "__all__")
     if isinstance(exported, (list, tuple)):
         return name in exported
-    origin = getattr(value, "__module__", None)
+    origin = attribute(value, "__module__")
     if not isinstance(origin, str):
         return hasattr(module, "__path__") and not callable(value)
-    if origin.partition(".")[0] not in (package, "keras"):
+    if origin.partition(".")[0] not in roots(package):
         return False
     return hasattr(module, "__path__") or origin == module.__name__
 
@@ -92,8 +118,11 @@ def public_api(package):
                 continue
             value = attribute(module, name)
             full = path + "." + name
+            if full in IMPLEMENTATION:
+                continue
             if inspect.ismodule(value):
-                inside = value.__name__.partition(".")[0] in (package, "keras")
+                called = str(attribute(value, "__name__"))
+                inside = called.partition(".")[0] in roots(package) and (called == full or hasattr(module, "__path__"))
                 if inside and id(value) not in seen and full.count(".") < DEEPEST:
                     seen.add(id(value))
                     waiting.append((full, value))
@@ -104,7 +133,16 @@ def public_api(package):
     return {"version": str(getattr(root, "__version__", "")), "modules": sorted(set(modules)), "names": names}
 
 
+def choose_backend():
+    """Let Keras 3 use a backend that is installed, where none was chosen."""
+    for backend in ("tensorflow", "torch", "jax"):
+        if importlib.util.find_spec(backend) is not None:
+            os.environ.setdefault("KERAS_BACKEND", backend)
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
+    choose_backend()
+    answer = json.dumps(public_api(sys.argv[1]))
     with open(sys.argv[2], "w") as out:
-        json.dump(public_api(sys.argv[1]), out)
+        out.write(answer)
