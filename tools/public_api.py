@@ -19,6 +19,8 @@ from collections import deque
 DEEPEST = 7
 """Modules further down than this are implementation in every package met so far."""
 
+ALIASED = 3
+"""Down to here a module is read under each of its names."""
 
 IMPLEMENTATION = (
     "keras.src",
@@ -109,9 +111,9 @@ def public_api(package):
     """Everything that is reached from the package by public names, the shortest path to a module first."""
     root = importlib.import_module(package)
     names, modules = {}, []
-    waiting, seen = deque([(package, root)]), {id(root)}
+    waiting, seen = deque([(package, root, frozenset([id(root)]))]), {id(root)}
     while waiting:
-        path, module = waiting.popleft()
+        path, module, above = waiting.popleft()
         modules.append(path)
         for name in sorted(dir(module)):
             if name.startswith("_"):
@@ -123,9 +125,10 @@ def public_api(package):
             if inspect.ismodule(value):
                 called = str(attribute(value, "__name__"))
                 inside = called.partition(".")[0] in roots(package) and (called == full or hasattr(module, "__path__"))
-                if inside and id(value) not in seen and full.count(".") < DEEPEST:
+                again = full.count(".") <= ALIASED and id(value) not in above
+                if inside and (id(value) not in seen or again) and full.count(".") < DEEPEST:
                     seen.add(id(value))
-                    waiting.append((full, value))
+                    waiting.append((full, value, above | {id(value)}))
                 elif inside:
                     modules.append(full)
             elif belongs(value, name, module, package):
