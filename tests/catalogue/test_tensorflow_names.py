@@ -190,7 +190,7 @@ def test_what_has_no_successor_is_left_with_advice(line: str, reason: str) -> No
 @pytest.mark.parametrize(
     "line",
     [
-        "tf.losses.mean_squared_error(a, b)",
+        "tf.losses.MSE(a, b)",
         "tf.metrics.MeanSquaredError()",
         "tf.initializers.GlorotUniform()",
         "tf.compat.v1.placeholder(tf.float32)",
