@@ -27,6 +27,7 @@ from dnnfix.records.network import (
     Parameter,
     Value,
 )
+from dnnfix.records.reproduction import EditAction, EditStep, Reproduction, Scaffold
 from dnnfix.records.sites import (
     AddImport,
     Delete,
@@ -79,6 +80,8 @@ __all__ = [
     "Delete",
     "DeleteElement",
     "Edit",
+    "EditAction",
+    "EditStep",
     "Enclose",
     "Family",
     "FileReport",
@@ -100,8 +103,10 @@ __all__ = [
     "RenameArgument",
     "Replace",
     "Report",
+    "Reproduction",
     "RunOutcome",
     "RunRecord",
+    "Scaffold",
     "SetArgument",
     "Site",
     "Status",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from dnnfix.records import Scaffold
+
 
 class Tier(StrEnum):
     """How a run is kept away from the machine; a lower tier is never taken silently."""
@@ -58,3 +60,5 @@ class Job:
     record_steps: int = 2
     experiments: tuple[Experiment, ...] = ()
     arguments: tuple[str, ...] = ()
+    scaffold: Scaffold | None = None
+    """What the program is run in, where it does not run as it stands."""

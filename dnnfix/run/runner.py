@@ -135,7 +135,8 @@ class Runner:
 
     def _kind(self, job: Job, project: Project) -> Kind:
         """The kind of warm process that a job needs."""
-        imported = {name.decode("ascii", "replace") for name in _IMPORTED.findall(job.program)}
+        read = b"\n".join([job.program, job.scaffold.code.encode()]) if job.scaffold else job.program
+        imported = {name.decode("ascii", "replace") for name in _IMPORTED.findall(read)}
         wants_tensorflow = "tensorflow" in imported and "tensorflow" in self._interpreter.installed
         framework = self._framework or next((name for name in ("keras", "torch") if name in imported), None)
         if "torchvision" in imported and framework is None:

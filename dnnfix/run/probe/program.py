@@ -14,7 +14,7 @@ import tokenize
 import types
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import budget, companions, frameworks, loops, opened, outcome, quiet, seeds, sites, wire
+from . import budget, companions, frameworks, loops, opened, outcome, quiet, scaffold, seeds, sites, wire
 
 EXIT_CRASHED = 1
 """Exit code of the process after a program that did not finish."""
@@ -34,8 +34,9 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
     sites.configure(top, filename)
     text = decode(source)
     sites.add_source(filename, text or "")
-    named = frameworks.named_in(text or "") or frameworks.named_below(os.getcwd())
-    primary = frameworks.primary(named, text or "")
+    read = "\n".join([scaffold.text_of(job), text or ""])
+    named = frameworks.named_in(read) or frameworks.named_below(os.getcwd())
+    primary = frameworks.primary(named, read)
     wire.emit("begin", versions=frameworks.versions(named), seed=job["seed"], framework=primary)
     quiet.install()
     quiet.catch_warnings()
@@ -78,17 +79,18 @@ def decode(source: bytes) -> Optional[str]:
 
 
 def _execute(source: bytes, filename: str, job: Dict[str, Any], hooks: List[Any]) -> Tuple[str, str]:
-    """Run the source as `__main__`; gives how it ended."""
-    try:
-        code = loops.compile_source(source, filename)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return outcome.report(error, hooks)
+    """Run the source as `__main__`, inside its scaffold where the job has one; gives how it ended."""
     module = types.ModuleType("__main__")
     module.__dict__.update(__file__=filename, __builtins__=__builtins__)
+    try:
+        parts = scaffold.compiled(source, filename, job.get("scaffold"), module.__dict__)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return outcome.report(error, hooks)
     sys.modules["__main__"] = module
     sys.argv = [filename] + [str(argument) for argument in job.get("arguments", ())]
     try:
-        exec(code, module.__dict__)
+        for code in parts:
+            exec(code, module.__dict__)
     except BaseException as error:
         return outcome.report(error, hooks)
     return outcome.FINISHED, ""

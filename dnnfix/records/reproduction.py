@@ -1,0 +1,70 @@
+"""What was done to make a program run that does not run as it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class EditAction(StrEnum):
+    """The ten edit actions of the study of reproducing deep-learning bugs (Shah et al., Table 3), in its order."""
+
+    INPUT_DATA = "input-data-generation"
+    NETWORK = "neural-network-construction"
+    HYPERPARAMETERS = "hyperparameter-initialization"
+    IMPORTS = "import-addition"
+    LOGGING = "logging"
+    OBSOLETE_PARAMETERS = "obsolete-parameter-removal"
+    COMPILER_ERRORS = "compiler-error-resolution"
+    DATASETS = "dataset-procurement"
+    MODELS = "model-download"
+    VERSIONS = "version-migration"
+
+
+@dataclass(frozen=True, slots=True)
+class Scaffold:
+    """Code around a program that lets it run; the program's own statements stay as they are.
+
+    `start` runs before the program and `end` after it, both in its namespace. `definitions` are (name, code): the code
+    runs before the first statement at module level that needs the name, once what the code itself needs is there.
+    `literals` are (old, new): string constants of the program that read as the new one, paths of made files mostly.
+    `arguments` are what the program is called with, where the user gave none.
+    """
+
+    start: str = ""
+    definitions: tuple[tuple[str, str], ...] = ()
+    end: str = ""
+    literals: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def code(self) -> str:
+        """All code of the scaffold: what a run of it imports can be read from that."""
+        return "\n".join([self.start, *(code for _, code in self.definitions), self.end])
+
+
+@dataclass(frozen=True, slots=True)
+class EditStep:
+    """One application of an edit action.
+
+    `what` says in a line what was made or changed, `evidence` where its form was taken from ("line 12: # (60000, 28, 28)",
+    "the documented shape of the data set"; "a guess" where nothing told). `invented` is whether anything was made up.
+    `standins` are functions of `dnnfix/reproduce/standins` that the code calls; their text travels with it.
+    """
+
+    action: EditAction
+    what: str
+    evidence: str
+    line: int | None = None
+    invented: bool = True
+    scaffold: Scaffold = field(default_factory=Scaffold)
+    standins: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """The steps that were taken, the code that they make together, and what is still missing, one line each."""
+
+    steps: tuple[EditStep, ...] = ()
+    scaffold: Scaffold = field(default_factory=Scaffold)
+    missing: tuple[str, ...] = ()

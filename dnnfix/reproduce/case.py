@@ -1,0 +1,70 @@
+"""What an edit action is shown: the program, how its runs ended, what a report says, and what the machine has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+from dnnfix.records import EditAction, EditStep, Trace
+from dnnfix.reproduce.names import Undefined, undefined_names
+from dnnfix.source.program import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something that the program needs and that no action can make: what it is, and what the user can do."""
+
+    what: str
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One program that does not run.
+
+    `traces` are its runs so far, the first one as it stands, later ones inside the scaffold of the round before.
+    `said` is the text of a bug report around the code, logs and traceback included. `folder` is where the program's own
+    files are. `installed` tells whether its interpreter can import a module (top-level names only). `taken` are names
+    for which an earlier action has a definition already.
+    """
+
+    source: Source
+    traces: tuple[Trace, ...]
+    installed: Callable[[str], bool]
+    folder: Path | None = None
+    said: str = ""
+    gpu: bool = False
+    arguments: tuple[str, ...] = ()
+    taken: frozenset[str] = frozenset()
+
+    @property
+    def latest(self) -> Trace | None:
+        """The last run."""
+        return self.traces[-1] if self.traces else None
+
+    @cached_property
+    def undefined(self) -> tuple[Undefined, ...]:
+        """The names that the program uses and nothing defines, each with its first use; not those that are taken."""
+        return tuple(name for name in undefined_names(self.source) if name.name not in self.taken)
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or folder that the program names is there, as seen from the program's own folder."""
+        if self.folder is None:
+            return False
+        return (self.folder / path).exists()
+
+    def taking(self, names: frozenset[str]) -> Case:
+        """The case for the actions that come after definitions of these names."""
+        return replace(self, taken=self.taken | names) if names else self
+
+
+class Action(Protocol):
+    """A module of this package that carries out one of the ten edit actions."""
+
+    ACTION: EditAction
+
+    def steps(self, case: Case) -> Iterator[EditStep | Gap]:
+        """What the action does for the case, in the order of the program; nothing where it has nothing to do."""

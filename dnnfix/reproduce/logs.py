@@ -1,0 +1,15 @@
+"""Edit action: to be written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.records import EditAction, EditStep
+from dnnfix.reproduce.case import Case, Gap
+
+ACTION = EditAction.LOGGING
+
+
+def steps(case: Case) -> Iterator[EditStep | Gap]:
+    """What the action does for the case."""
+    yield from ()

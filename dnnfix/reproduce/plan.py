@@ -1,0 +1,68 @@
+"""Puts the steps of all edit actions together into one scaffold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dnnfix.records import EditStep, Reproduction, Scaffold
+from dnnfix.reproduce import (
+    compile_errors,
+    datasets,
+    hyperparameters,
+    imports,
+    input_data,
+    logs,
+    network,
+    obsolete_parameters,
+    pretrained,
+    standin,
+    versions,
+)
+from dnnfix.reproduce.case import Action, Case, Gap
+
+ACTIONS: tuple[Action, ...] = (
+    compile_errors,
+    versions,
+    obsolete_parameters,
+    imports,
+    datasets,
+    pretrained,
+    hyperparameters,
+    network,
+    input_data,
+    logs,
+)
+"""In the order in which they are asked: a name that one of them defines is not defined by a later one."""
+
+
+def plan(case: Case) -> Reproduction:
+    """What all actions together do for the case."""
+    steps: list[EditStep] = []
+    gaps: list[str] = []
+    for action in ACTIONS:
+        for found in action.steps(case):
+            if isinstance(found, Gap):
+                gaps.append(found.what if found.line is None else f"line {found.line}: {found.what}")
+                continue
+            steps.append(found)
+            case = case.taking(frozenset(name for name, _ in found.scaffold.definitions))
+    return Reproduction(tuple(steps), joined(steps), tuple(dict.fromkeys(gaps)))
+
+
+def joined(steps: Iterable[EditStep]) -> Scaffold:
+    """One scaffold for all steps, with the text of the stand-ins that they use."""
+    parts = [step.scaffold for step in steps]
+    used = dict.fromkeys(name for step in steps for name in step.standins)
+    starts = [standin.text(used)] if used else []
+    starts += dict.fromkeys(part.start.strip() for part in parts if part.start.strip())
+    definitions: dict[str, str] = {}
+    for part in parts:
+        for name, code in part.definitions:
+            definitions.setdefault(name, code)
+    return Scaffold(
+        start="\n\n".join(starts),
+        definitions=tuple(definitions.items()),
+        end="\n".join(dict.fromkeys(part.end.strip() for part in parts if part.end.strip())),
+        literals=tuple(dict(pair for part in parts for pair in part.literals).items()),
+        arguments=tuple(word for part in parts for word in part.arguments),
+    )

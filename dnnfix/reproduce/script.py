@@ -1,0 +1,79 @@
+"""Writes a program with its scaffold as one script that runs by itself."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from dnnfix.records import EditStep, Reproduction
+from dnnfix.run.probe.scaffold import placements
+from dnnfix.source.program import Source
+
+_RULE = "# " + "-" * 70
+
+
+def script(source: Source, reproduction: Reproduction) -> str:
+    """The text of the script: a head that says what was made up, the code before, the program, the code after."""
+    scaffold = reproduction.scaffold
+    lines = source.text.splitlines()
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            new = dict(scaffold.literals).get(node.value)
+            if new is not None and node.lineno == node.end_lineno:
+                _replace(lines, node, repr(new))
+    tree = copy.deepcopy(source.tree)
+    inserted: dict[int, list[str]] = {}
+    header = placements(tree, (("", ""),))[0].position
+    first = tree.body[header].lineno if header < len(tree.body) else len(lines) + 1
+    if scaffold.arguments:
+        inserted.setdefault(first, []).append(f"import sys\n\nsys.argv[1:] = {list(scaffold.arguments)!r}")
+    if scaffold.start:
+        inserted.setdefault(first, []).append(scaffold.start)
+    places = placements(tree, scaffold.definitions)
+    for (_name, code), place in zip(scaffold.definitions, places, strict=True):
+        at_end = place.position >= len(place.block)
+        like = place.block[-1 if at_end else place.position]
+        line = (like.end_lineno or like.lineno) + 1 if at_end else _first_line(like)
+        indent = " " * like.col_offset
+        inserted.setdefault(line, []).append("\n".join(indent + part for part in code.splitlines()))
+    written: list[str] = []
+    for number in range(1, len(lines) + 2):
+        for code in inserted.get(number, ()):
+            written.extend([*_fenced(code)])
+        if number <= len(lines):
+            written.append(lines[number - 1])
+    if scaffold.end:
+        written.extend(_fenced(scaffold.end))
+    head = [*_head(reproduction)]
+    shebang = 1 if written and written[0].startswith("#!") else 0
+    return "\n".join([*written[:shebang], *head, *written[shebang:]]).rstrip() + "\n"
+
+
+def _head(reproduction: Reproduction) -> list[str]:
+    """What was done, as comments."""
+    said = ["# Made runnable by `dnnfix reproduce`. Nothing of the program itself was repaired. What was done:"]
+    said += [f"#   {line}" for step in reproduction.steps for line in describe(step).splitlines()]
+    return [*said, _RULE]
+
+
+def describe(step: EditStep) -> str:
+    """A step in one line: where, what and after what."""
+    where = f"line {step.line}: " if step.line is not None else ""
+    return f"{step.action.value}: {where}{step.what} ({step.evidence})"
+
+
+def _fenced(code: str) -> list[str]:
+    indent = code[: len(code) - len(code.lstrip())].replace("\n", "")
+    return [f"{indent}# dnnfix reproduce:", *code.splitlines(), f"{indent}# :dnnfix reproduce"]
+
+
+def _first_line(statement: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(part.lineno for part in decorators)])
+
+
+def _replace(lines: list[str], node: ast.Constant, new: str) -> None:
+    """Put `new` in the place of a constant; columns of `ast` count bytes."""
+    line = lines[node.lineno - 1].encode()
+    end = node.end_col_offset if node.end_col_offset is not None else len(line)
+    lines[node.lineno - 1] = (line[: node.col_offset] + new.encode() + line[end:]).decode()
