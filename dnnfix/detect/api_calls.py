@@ -136,8 +136,8 @@ class CallChanges:
             return ()
         target = self.uses.target(written)
         names = [canonical(written)]
-        if target is not None and target.final:
-            names.append(canonical(target.final))
+        if target is not None and target.today:
+            names.append(canonical(target.today))
         return tuple(dict.fromkeys(names))
 
     def _keywords(self, call: ast.Call, keywords: list[ast.keyword]) -> Iterator[Hit]:

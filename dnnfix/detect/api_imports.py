@@ -364,15 +364,10 @@ def replaced_import(uses: Uses, local: str, module: str = "", name: str = "") ->
             continue
         plan = Plan(statement.module or "")
         for alias in statement.names:
-            moved = uses.target(f"{statement.module}.{alias.name}")
-            if alias in chosen:
-                if name:
-                    plan.kept[alias] = (module, name)
-            elif moved is None or not moved.final:
-                plan.keep(alias, statement.module or "", None)
-            else:
-                parent, _, leaf = moved.final.rpartition(".")
-                plan.kept[alias] = (parent, leaf if not alias.asname else f"{leaf} as {alias.asname}")
+            if alias not in chosen:
+                plan.keep(alias, plan.module, None)
+            elif name:
+                plan.kept[alias] = (module, name)
         site = uses.source.site(statement)
         return next(iter(plan.statement_edits(uses.source.segment(site), statement, site)), None)
     return None

@@ -49,11 +49,16 @@ _FOLLOWED = 4
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a qualified name is called today. `final` is empty where nothing replaces it; `changes` led there."""
+    """What a qualified name is called today. `final` is empty where nothing replaces it; `changes` led there.
+
+    A name whose module is gone, and which is itself only deprecated where it is now, keeps itself in `final`; `today`
+    has what it would be called if it were written now.
+    """
 
     written: str
     final: str
     changes: tuple[Change, ...]
+    today: str
 
     @property
     def change(self) -> Change:
@@ -220,26 +225,29 @@ class Uses:
             return self._kept(written)
         prefix = "tensorflow." if written.startswith("tensorflow.keras.") else ""
         name = written[len(prefix) :]
+        kept = ""
         changes: list[Change] = []
         for _ in range(_FOLLOWED):
             change = self._change(name, bool(prefix))
             if change is None:
                 break
-            changes.append(change)
+            kept = kept or (name if changes and change.deprecated and changes[-1].removed else "")
+            if not kept:
+                changes.append(change)
             if not change.new:
-                return Target(written, "", tuple(changes))
+                return Target(written, prefix * kept.startswith("keras.") + kept, tuple(changes), kept)
             name = change.new + name[len(change.old) :] if change.kind == "module" else change.new
         if not changes:
             return None
-        moved = prefix if name.startswith("keras.") else ""
-        return Target(written, moved + name, tuple(changes))
+        final, today = (prefix * each.startswith("keras.") + each for each in (kept or name, name))
+        return Target(written, final, tuple(changes), today)
 
     def _kept(self, written: str) -> Target | None:
         """A name below a root that is spared: an entry for exactly that name counts, or for a part that is gone."""
         for known in self.tables:
             change = known.name(written) or known.module(written)
             if change is not None and change.new:
-                return Target(written, change.new, (change,))
+                return Target(written, change.new, (change,), change.new)
         if not written.startswith(_GONE_WITH_VERSION_1):
             return None
         change, rest = None, written
@@ -250,7 +258,8 @@ class Uses:
             rest = rest if change is not None else rest.rpartition(".")[0]
         if change is None:
             return None
-        return Target(written, change.new + written[len(rest) :] if change.new else "", (change,))
+        now = change.new + written[len(rest) :] if change.new else ""
+        return Target(written, now, (change,), now)
 
     def _change(self, name: str, in_tensorflow: bool) -> Change | None:
         public = canonical(name)
@@ -258,7 +267,13 @@ class Uses:
             for spelled in dict.fromkeys((name, public)):
                 change = known.name(spelled)
                 if change is not None and not (change.standalone and in_tensorflow):
-                    return change
+                    if not change.deprecated or spelled == name:
+                        return change
+                    return self._moved(name, in_tensorflow) or change
+        return self._moved(name, in_tensorflow)
+
+    def _moved(self, name: str, in_tensorflow: bool) -> Change | None:
+        """The change of the nearest module that a name is in."""
         module = name
         while module:
             for known in self.tables:

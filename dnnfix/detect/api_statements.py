@@ -28,8 +28,7 @@ class Plan:
 
     def keep(self, alias: ast.alias, module: str, target: Target | None) -> None:
         """The alias stays as it is, in that module."""
-        text = f"{alias.name} as {alias.asname}" if alias.asname else alias.name
-        self.kept[alias] = (module, text)
+        self.kept[alias] = (module, _written(alias))
         if target is not None and target.final:
             self._changed(target)
 
@@ -83,6 +82,43 @@ class Plan:
                 lines.append(f"from {module} import " + ", ".join(dict.fromkeys(self.kept[a][1] for a in aliases)))
         new = "\n".join(lines)
         return [Replace(site, new)] if new != text else []
+
+
+def merged(text: str, statement: ast.ImportFrom, site: Site, versions: list[str]) -> list[Edit]:
+    """One edit of an import statement in place of several, each of which changes other names of it.
+
+    A name stays as it was only where every version has it; one that moved is taken from where it moved to.
+    """
+    own = {(alias.name, alias.asname): alias for alias in statement.names}
+    plan = Plan(statement.module or "")
+    gone: set[ast.alias] = set()
+    for version in versions:
+        found = [
+            (module.module or "", alias)
+            for module in ast.parse(version).body
+            if isinstance(module, ast.ImportFrom)
+            for alias in module.names
+        ]
+        there = {(alias.name, alias.asname) for _, alias in found}
+        left = [alias for key, alias in own.items() if key not in there]
+        gone.update(left)
+        new: dict[str, list[str]] = {}
+        for module, alias in found:
+            old = own.get((alias.name, alias.asname))
+            if old is None:
+                new.setdefault(module, []).append(_written(alias))
+            elif old not in plan.kept or module != plan.module:
+                plan.kept[old] = (module, _written(old))
+        for (module, names), old in zip(new.items(), left or statement.names, strict=False):
+            plan.kept[old] = (module, ", ".join(names))
+            gone.discard(old)
+    for alias in gone:
+        plan.kept.pop(alias, None)
+    return plan.statement_edits(text, statement, site)
+
+
+def _written(alias: ast.alias) -> str:
+    return f"{alias.name} as {alias.asname}" if alias.asname else alias.name
 
 
 def alias_place(alias: ast.alias, site: Site, text: str) -> tuple[int, int]:

@@ -11,22 +11,25 @@ import ast
 import importlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar
 
+from dnnfix.detect.api_statements import merged
 from dnnfix.errors import EditError
 from dnnfix.records import (
     AddImport,
     Applicability,
     Candidate,
     Decline,
+    Delete,
     Edit,
     Family,
     Finding,
     FixPattern,
     Json,
+    Replace,
     RunOutcome,
     Site,
     Symptom,
@@ -107,13 +110,13 @@ class ApiChange(FixTemplate):
         also = _kept(subject, type(self)) if self.speaks_of_deprecated else []
         others = [hit for hit in (*migration(subject), *also) if hit.edits and not _silenced(subject.source, hit)]
         every = _compatible(subject.source, own, others)
-        yield self._together(finding, every, prior=0.95)
+        yield self._together(finding, subject, every, prior=0.95)
         safe = [hit for hit in every if hit.safe]
         if subject.trace is None and own.safe and len(safe) < len(every):
-            yield self._together(finding, safe, prior=0.6)
+            yield self._together(finding, subject, safe, prior=0.6)
 
-    def _together(self, finding: Finding, hits: list[Hit], prior: float) -> Candidate:
-        edits = tuple(dict.fromkeys(edit for hit in hits for edit in hit.edits))
+    def _together(self, finding: Finding, subject: Subject, hits: list[Hit], prior: float) -> Candidate:
+        edits = edits_of(subject.source, hits)
         titles = list(dict.fromkeys(hit.title or hit.what for hit in hits))
         title = "; ".join(titles[:3]) + (f"; and {len(titles) - 3} more changes" if len(titles) > 3 else "")
         level = Applicability.SAFE if all(hit.safe for hit in hits) else Applicability.UNSAFE
@@ -136,10 +139,27 @@ def _applies(source: Source, hits: list[Hit]) -> bool:
     from dnnfix.source.edits import apply_edits  # a scan that finds nothing has no use for it
 
     try:
-        apply_edits(source, [edit for hit in hits for edit in hit.edits])
+        apply_edits(source, edits_of(source, hits))
     except EditError:
         return False
     return True
+
+
+def edits_of(source: Source, hits: Iterable[Hit]) -> tuple[Edit, ...]:
+    """The edits of all hits, where those that change one import statement in different ways are made one."""
+    edits = tuple(dict.fromkeys(edit for hit in hits for edit in hit.edits))
+    statements: dict[Site, list[Edit]] = {}
+    for edit in edits:
+        if isinstance(edit, (Replace, Delete)) and isinstance(source.node_at(edit.site), ast.ImportFrom):
+            statements.setdefault(edit.site, []).append(edit)
+    together: dict[Edit, list[Edit]] = {}
+    for site, several in statements.items():
+        node = source.node_at(site)
+        if len(several) > 1 and isinstance(node, ast.ImportFrom):
+            versions = [edit.code if isinstance(edit, Replace) else "" for edit in several]
+            together[several[0]] = merged(source.segment(site), node, site, versions)
+            together.update((edit, []) for edit in several[1:])
+    return tuple(each for edit in edits for each in together.get(edit, [edit]))
 
 
 def migration(subject: Subject) -> tuple[Hit, ...]:

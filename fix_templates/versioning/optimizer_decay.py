@@ -50,7 +50,7 @@ class OptimizerDecay(ApiChange):
             if keyword is None or not written or ".legacy." in written or written.startswith("tf_keras"):
                 continue
             target = uses.target(written)
-            name = (target.final if target is not None else written).removeprefix("tensorflow.")
+            name = (target.today if target is not None else written).removeprefix("tensorflow.")
             optimizer = name.rpartition(".")[2]
             if not name.startswith("keras.optimizers.") or optimizer not in DEFAULTS:
                 continue

@@ -56,7 +56,7 @@ class SeparateKernelSizes(ApiChange):
         for call in uses.calls():
             written = source.written(call.func)
             target = uses.target(written) if written else None
-            layer = ((target.final if target is not None else written) or "").rpartition(".")[2]
+            layer = ((target.today if target is not None else written) or "").rpartition(".")[2]
             if layer not in SIZES or not (written or "").startswith(("keras.", "tensorflow.keras.")):
                 continue
             edits, said = _edits(subject, call, SIZES[layer], (written or "").rpartition(".")[2])
