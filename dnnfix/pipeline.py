@@ -6,6 +6,7 @@ for what is wrong with the user's program.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -29,6 +30,7 @@ from dnnfix.records import (
     FixPattern,
     Patch,
     PatchVerdict,
+    Reproduction,
     RunOutcome,
     Site,
     Symptom,
@@ -40,6 +42,7 @@ from dnnfix.suppress import split
 from dnnfix.template import FixTemplate
 
 if TYPE_CHECKING:
+    from dnnfix.reproduce.case import Case
     from dnnfix.run.job import Tier
     from dnnfix.synthesize.search import Repair
     from dnnfix.validate.laboratory import TrialLaboratory
@@ -89,8 +92,11 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
         runner = laboratory.runner
         progress("running the program")
         trace = laboratory.observe(source, settings.seed)
+        reproduction = _reproduced(source, trace, laboratory, settings, progress)
+        if reproduction.steps:
+            trace = laboratory.observe(source, settings.seed)
         outcome = repair(source, trace, laboratory, templates, settings, progress)
-        patches = tuple(_certified(patch, outcome, runner.tier, settings) for patch in outcome.patches)
+        patches = tuple(_certified(patch, outcome, runner.tier, settings, reproduction) for patch in outcome.patches)
         crash = tuple(_unexplained(trace, outcome))
         heard = tuple(result for result in crash if _wanted(result.finding, source, settings))
         silenced = tuple(
@@ -104,8 +110,45 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
             unchecked=(*_misread(source), *silenced, *_unchecked(source, trace, outcome, failures)),
             sandbox=runner.tier.value,
             notes=trace.notes,
+            reproduction=reproduction,
             unrun=_unrun(trace),
         )
+
+
+def _reproduced(
+    source: Source, trace: Trace, laboratory: TrialLaboratory, settings: Settings, progress: Progress
+) -> Reproduction:
+    """What makes a program run that did not run as it stands; the laboratory runs everything inside of it from now on."""
+    from dnnfix.reproduce.attempt import attempt, needed
+
+    if not needed(trace):
+        return Reproduction()
+
+    def run(reproduction: Reproduction) -> Trace:
+        progress(f"making it runnable: {len(reproduction.steps)} steps")
+        laboratory.reproduced(reproduction)
+        return laboratory.observe(source, settings.seed)
+
+    reproduction, _ = attempt(case_of(source, (trace,), settings), run)
+    laboratory.reproduced(reproduction)
+    return reproduction
+
+
+def case_of(source: Source, traces: tuple[Trace, ...], settings: Settings, said: str = "") -> Case:
+    """What the edit actions of reproduction are shown of a program; `said` is the text of a bug report."""
+    from dnnfix.reproduce.case import Case
+    from dnnfix.run.interpreter import modules
+
+    path = Path(source.path)
+    return Case(
+        source,
+        traces,
+        lambda name: name in modules(Path(settings.python)),
+        path.resolve().parent if path.is_file() else None,
+        said,
+        gpu=os.path.exists("/dev/nvidiactl"),
+        arguments=settings.arguments,
+    )
 
 
 @contextmanager
@@ -250,14 +293,14 @@ def _unchecked(source: Source, trace: Trace, outcome: Repair, failures: list[str
     return tuple(said)
 
 
-def _certified(patch: Patch, outcome: Repair, tier: Tier, settings: Settings) -> Patch:
+def _certified(patch: Patch, outcome: Repair, tier: Tier, settings: Settings, reproduction: Reproduction) -> Patch:
     """The patch with its certificate written, where it was accepted and the cache folder can be written."""
     from dnnfix.validate import certificate
 
     proof = outcome.proofs.get(patch.id)
     if proof is None or patch.verdict is not PatchVerdict.ACCEPTED:
         return patch
-    content = certificate.document(patch, proof, tier, settings.seed, settings.budget, settings.arguments)
+    content = certificate.document(patch, proof, tier, settings.seed, settings.budget, settings.arguments, reproduction)
     try:
         return replace(patch, certificate=str(certificate.write(settings.certificates, content)))
     except OSError:  # a full or read-only cache costs the certificate, not the patch
@@ -294,6 +337,7 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
     budget = max(settings.budget, written.budget)
     again = replace(settings, seed=written.seed, budget=budget, arguments=written.arguments)
     with _laboratory(before, again, []) as laboratory:
+        laboratory.reproduced(written.reproduction)
         trace = laboratory.observe(before, written.seed)
         findings = laboratory.findings(before, trace)
         meant = tuple(finding for finding in findings if finding.code in written.codes)

@@ -52,12 +52,28 @@ def file_text(file: FileReport, seen: View, palette: Palette = PLAIN, verbose: b
     """Everything about one file; empty where there is nothing to say. A patch for several findings is shown once."""
     blocks: list[str] = []
     shown: set[str] = set()
+    if file.reproduction.steps or file.reproduction.missing:
+        blocks.append("\n".join(_reproduction(file, palette)))
     for result in file.findings:
         blocks.append("\n".join(_finding(file, result, seen, palette, verbose, shown)))
     notes = [f"{palette.dim}note{palette.off}  {printable(file.path)}: {printable(note)}" for note in file.notes]
     if notes and (verbose or file.findings):
         blocks.append("\n".join(notes))
     return "".join(f"{block}\n\n" for block in blocks)
+
+
+def _reproduction(file: FileReport, palette: Palette) -> Iterator[str]:
+    """What was made up so that the program runs, and what is still missing; never part of a patch."""
+    name = f"{palette.bold}{printable(file.path)}{palette.off}"
+    reproduction = file.reproduction
+    if reproduction.steps:
+        yield f"{name}: does not run as it stands; it was run in a scaffold, which is no part of any patch:"
+    else:
+        yield f"{name}: does not run as it stands:"
+    for step in reproduction.steps:
+        yield f"  {palette.cyan}made{palette.off}       {printable(str(step))}"
+    for missing in reproduction.missing:
+        yield f"  {palette.yellow}missing{palette.off}    {printable(missing)}"
 
 
 def summary(report: Report, palette: Palette = PLAIN, static: bool = False) -> str:

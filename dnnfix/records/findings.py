@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from dnnfix.records.reproduction import Reproduction
 from dnnfix.records.sites import Edit, Site
 from dnnfix.records.words import (
     Applicability,
@@ -135,6 +136,8 @@ class FileReport:
     unchecked: tuple[str, ...] = ()
     sandbox: str = "none"
     notes: tuple[str, ...] = ()
+    reproduction: Reproduction = field(default_factory=Reproduction)
+    """What was done to make the program run; without steps where it ran as it stands or nothing could be done."""
     unrun: bool = False
     """Whether the program was to be run, and the run ended before it told anything: no data, no package, its own exit."""
 

@@ -60,6 +60,11 @@ class EditStep:
     scaffold: Scaffold = field(default_factory=Scaffold)
     standins: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        """The step in one line: the action, where, what, and after what."""
+        where = f"line {self.line}: " if self.line is not None else ""
+        return f"{self.action.value}: {where}{self.what} ({self.evidence})"
+
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
-from dnnfix.records import EditStep, Reproduction
+from dnnfix.records import Reproduction
 from dnnfix.run.probe.scaffold import placements
 from dnnfix.source.program import Source
 
@@ -52,14 +52,8 @@ def script(source: Source, reproduction: Reproduction) -> str:
 def _head(reproduction: Reproduction) -> list[str]:
     """What was done, as comments."""
     said = ["# Made runnable by `dnnfix reproduce`. Nothing of the program itself was repaired. What was done:"]
-    said += [f"#   {line}" for step in reproduction.steps for line in describe(step).splitlines()]
+    said += [f"#   {line}" for step in reproduction.steps for line in str(step).splitlines()]
     return [*said, _RULE]
-
-
-def describe(step: EditStep) -> str:
-    """A step in one line: where, what and after what."""
-    where = f"line {step.line}: " if step.line is not None else ""
-    return f"{step.action.value}: {where}{step.what} ({step.evidence})"
 
 
 def _fenced(code: str) -> list[str]:

@@ -13,6 +13,8 @@ from dnnfix.errors import InterpreterError
 
 OLDEST = (3, 8)
 """The oldest Python that the probe is written for."""
+OLDEST_BASELINE = (3, 6)
+"""The oldest Python that the recorder is written for, which runs programs in interpreters of an old era."""
 PREFIX_PARTS = ("bin", "lib", "lib64", "libexec", "share", "etc", "ssl", "nvvm", "targets", "pyvenv.cfg")
 """What of an interpreter's folder is shown to a trial; an environment may share its folder with the user's files."""
 
@@ -42,8 +44,10 @@ class Interpreter:
 
 
 @lru_cache(maxsize=16)
-def describe(path: Path) -> Interpreter:
-    """Ask an interpreter about itself. Raises `InterpreterError` where it does not start or is too old."""
+def describe(path: Path, flag: str = "--python", oldest: tuple[int, ...] = OLDEST) -> Interpreter:
+    """Ask an interpreter about itself. Raises `InterpreterError`, naming the `flag` that gave it, where it does not start
+    or is older than `oldest`.
+    """
     try:
         done = subprocess.run(
             [str(path), "-c", _QUESTION],
@@ -57,17 +61,17 @@ def describe(path: Path) -> Interpreter:
         )
         answer = json.loads(done.stdout.strip().splitlines()[-1]) if done.returncode == 0 else None
     except OSError as error:
-        raise _no_interpreter(path, error.strerror or str(error)) from error
+        raise _no_interpreter(path, flag, error.strerror or str(error)) from error
     except subprocess.TimeoutExpired as error:
-        raise _no_interpreter(path, f"no answer in {error.timeout:.0f} s") from error
+        raise _no_interpreter(path, flag, f"no answer in {error.timeout:.0f} s") from error
     except (ValueError, IndexError) as error:
-        raise _no_interpreter(path, "it does not answer as Python does") from error
+        raise _no_interpreter(path, flag, "it does not answer as Python does") from error
     if not isinstance(answer, dict):
         said = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-        raise _no_interpreter(path, said[0][:200])
-    if tuple(answer["version"]) < OLDEST:
+        raise _no_interpreter(path, flag, said[0][:200])
+    if tuple(answer["version"]) < oldest:
         raise InterpreterError(
-            f"Programs are run in Python {OLDEST[0]}.{OLDEST[1]} or later. Received: {path} is {answer['version']}"
+            f"{flag} takes Python {oldest[0]}.{oldest[1]} or later. Received: {path} is {answer['version']}"
         )
     readable = [os.path.join(prefix, part) for prefix in answer["prefixes"] for part in PREFIX_PARTS]
     readable += answer["packages"] + _hops(answer["executable"])
@@ -85,8 +89,39 @@ def describe(path: Path) -> Interpreter:
     )
 
 
-def _no_interpreter(path: Path, why: str) -> InterpreterError:
-    return InterpreterError(f"The interpreter cannot be started; give another with --python. Received: {path} ({why})")
+_MODULES = """
+import json, pkgutil, sys
+names = set(sys.builtin_module_names) | set(getattr(sys, "stdlib_module_names", ()))
+names.update(module.name for module in pkgutil.iter_modules())
+print(json.dumps(sorted(names)))
+"""
+
+
+@lru_cache(maxsize=16)
+def modules(path: Path) -> frozenset[str]:
+    """The top-level modules that an interpreter can import; empty where it does not answer."""
+    try:
+        done = subprocess.run(
+            [str(path), "-c", _MODULES], check=False, capture_output=True, timeout=60, cwd="/", stdin=subprocess.DEVNULL
+        )
+        return frozenset(json.loads(done.stdout))
+    except (OSError, subprocess.TimeoutExpired, ValueError):
+        return frozenset()
+
+
+def describe_baseline(path: Path) -> Interpreter:
+    """The interpreter of an old era. Raises `InterpreterError` also where it has no Keras to compare with."""
+    found = describe(path, "--baseline-python", OLDEST_BASELINE)
+    if not found.installed & {"keras", "tensorflow"}:
+        raise InterpreterError(
+            "The interpreter of the old era needs Keras or TensorFlow; make one with tools/make_baseline.py. "
+            f"Received: --baseline-python {path}, which has neither"
+        )
+    return found
+
+
+def _no_interpreter(path: Path, flag: str, why: str) -> InterpreterError:
+    return InterpreterError(f"The interpreter cannot be started; give another with {flag}. Received: {path} ({why})")
 
 
 def _hops(executable: str) -> list[str]:

@@ -9,17 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from dnnfix import __version__
 from dnnfix.errors import CertificateError
-from dnnfix.records import Json, Patch, Status, Verdict
+from dnnfix.records import Json, Patch, Reproduction, Scaffold, Status, Verdict
 from dnnfix.run.job import Tier
 from dnnfix.validate.evidence import Evidence
 from dnnfix.validate.laboratory import OBSERVED_STEPS, TRAINED_STEPS
 
 SCHEMA = "dnnfix-certificate/1"
+NOTHING_DONE = Reproduction()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class Certificate:
     budget: float = 60.0
     arguments: tuple[str, ...] = ()
     """What the program was called with."""
+    reproduction: Reproduction = field(default_factory=Reproduction)
+    """What the program ran in, where it does not run as it stands; its scaffold only."""
 
 
 def digest(content: bytes) -> str:
@@ -44,13 +48,26 @@ def digest(content: bytes) -> str:
 
 
 def document(
-    patch: Patch, evidence: Evidence, tier: Tier, seed: int, budget: float, arguments: Sequence[str] = ()
+    patch: Patch,
+    evidence: Evidence,
+    tier: Tier,
+    seed: int,
+    budget: float,
+    arguments: Sequence[str] = (),
+    reproduction: Reproduction = NOTHING_DONE,
 ) -> dict[str, Json]:
-    """The certificate of an accepted patch as a JSON document; `arguments` are what the program was called with."""
+    """The certificate of an accepted patch as a JSON document.
+
+    `arguments` are what the program was called with, `reproduction` is what it ran in.
+    """
     program: dict[str, Json] = {
         "path": evidence.source_before.path,
         "sha256": digest(evidence.source_before.raw),
         "arguments": list(arguments),
+        "reproduction": {
+            "steps": [str(step) for step in reproduction.steps],
+            "scaffold": asdict(reproduction.scaffold),
+        },
     }
     return {
         "schema": SCHEMA,
@@ -112,9 +129,22 @@ def read(path: Path) -> Certificate:
             verdicts={str(v["validator"]): str(v["status"]) for v in content["verdicts"]},
             budget=float(content["budget"]["seconds"]),
             arguments=tuple(str(word) for word in content["program"].get("arguments", ())),
+            reproduction=Reproduction(
+                scaffold=_scaffold(content["program"].get("reproduction", {}).get("scaffold", {}))
+            ),
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise CertificateError(f"{path}: the certificate lacks or garbles a field: {error!r}") from error
+
+
+def _scaffold(content: Mapping[str, Any]) -> Scaffold:
+    return Scaffold(
+        start=str(content.get("start", "")),
+        definitions=tuple((str(name), str(code)) for name, code in content.get("definitions", ())),
+        end=str(content.get("end", "")),
+        literals=tuple((str(old), str(new)) for old, new in content.get("literals", ())),
+        arguments=tuple(str(word) for word in content.get("arguments", ())),
+    )
 
 
 def differences(certificate: Certificate, verdicts: tuple[Verdict, ...]) -> tuple[str, ...]:

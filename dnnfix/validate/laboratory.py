@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dnnfix.records import Finding, RunRecord, Trace
+from dnnfix.records import Finding, Reproduction, RunRecord, Scaffold, Trace
 from dnnfix.run.job import Budget, Experiment, Job
 from dnnfix.run.runner import Runner
 from dnnfix.run.sandbox import run_command
@@ -30,6 +30,8 @@ SHARE = 0.5
 LEAST_FOR_TESTS = 10.0
 """Seconds that the user's test command gets at least, also where the time of the file is nearly over."""
 
+NOTHING = Scaffold()
+
 Key = tuple[bytes, int, int, tuple[Experiment, ...]]
 
 
@@ -46,6 +48,8 @@ class TrialLaboratory:
     workers: int = 1
     arguments: tuple[str, ...] = ()
     seconds: float = 20.0
+    reproduction: Reproduction = field(default_factory=Reproduction)
+    """What every run from now on is put in; see `reproduced`."""
     records: list[RunRecord] = field(default_factory=list)
     _cache: dict[Key, Trace] = field(default_factory=dict)
     _steps: int = 0
@@ -80,6 +84,11 @@ class TrialLaboratory:
         for job, key in keys.items():  # in the order of the request, so that equal runs give equal reports
             if job in done:
                 self._keep(key, done[job])
+
+    def reproduced(self, reproduction: Reproduction) -> None:
+        """Run every program inside this scaffold from now on; what was seen without it is forgotten."""
+        self.reproduction = reproduction
+        self._cache.clear()
 
     def findings(self, source: Source, trace: Trace | None) -> tuple[Finding, ...]:
         """What the catalogue finds in the program and its trace."""
@@ -119,10 +128,16 @@ class TrialLaboratory:
         left = max(1.0, self.deadline - time.monotonic())
         budget = Budget(steps=steps, seconds=min(self.seconds, left))
         recorded = 2 if steps == OBSERVED_STEPS else 0
-        return Job(self.path, source.runnable, seed, budget, recorded, experiments, self.arguments)
+        scaffold = self.reproduction.scaffold
+        arguments = self.arguments or scaffold.arguments
+        within = scaffold if scaffold != NOTHING else None
+        return Job(self.path, source.runnable, seed, budget, recorded, experiments, arguments, within)
 
     def _keep(self, key: Key, trace: Trace) -> Trace:
         self._cache[key] = trace
         name = f"run-{len(self.records) + 1}"
-        self.records.append(RunRecord(name, trace.outcome, round(trace.seconds, 3), key[1], (), trace.detail[:300]))
+        actions = tuple(str(step) for step in self.reproduction.steps)
+        self.records.append(
+            RunRecord(name, trace.outcome, round(trace.seconds, 3), key[1], actions, trace.detail[:300])
+        )
         return trace

@@ -9,7 +9,7 @@ import socket
 import sys
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from . import budget, opened, quiet, sites, wire
+from . import budget, opened, quiet, scaffold, sites, wire
 
 FINISHED = "finished"
 CRASHED = "crashed"
@@ -29,17 +29,24 @@ def report(error: BaseException, hooks: List[Any]) -> Ending:
     if isinstance(error, SystemExit):
         return _exit(error)
     ending = classify(error)
+    call = next(filter(None, (_in_flight(hook) for hook in hooks)), None)
+    failed = scaffold.failed(error, call is not None)
+    if failed is not None:
+        return ENVIRONMENT, failed
     frames = sites.frames_of(error.__traceback__)
     if isinstance(error, SyntaxError):
         frames = _syntax_frames(error) or frames
     fields: Dict[str, Any] = {"kind": _kind(error), "message": wire.shorten(_message(error)), "frames": frames}
-    for hook in hooks:
-        in_flight = getattr(hook, "call_in_flight", None)
-        call = in_flight() if callable(in_flight) else None
-        if call:
-            fields["call"] = call
+    if call:
+        fields["call"] = call
     wire.emit("crash", **fields)
     return ending
+
+
+def _in_flight(hook: Any) -> Any:
+    """The recorded call that a probe saw begin and not end."""
+    in_flight = getattr(hook, "call_in_flight", None)
+    return in_flight() if callable(in_flight) else None
 
 
 def classify(error: BaseException) -> Ending:

@@ -10,9 +10,11 @@ import ast
 import builtins
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from . import loops
+from . import loops, sites
 
 DEFINE = "__dnnfix_define__"
+START, END = "<before the program>", "<after the program>"
+_DEFINITION = "<definition of %s>"
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _BLOCKS = ("body", "orelse", "finalbody")
 
@@ -30,9 +32,28 @@ def compiled(source: Any, filename: str, scaffold: Optional[Dict[str, Any]], nam
         return [loops.compile_source(source, filename)]
     tree = change(ast.parse(source, filename), scaffold, namespace)
     program = compile(loops.rewrite(tree, filename), filename, "exec", dont_inherit=True)
-    start = compile(scaffold.get("start", ""), "<before the program>", "exec", dont_inherit=True)
-    end = compile(scaffold.get("end", ""), "<after the program>", "exec", dont_inherit=True)
+    start = compile(scaffold.get("start", ""), START, "exec", dont_inherit=True)
+    end = compile(scaffold.get("end", ""), END, "exec", dont_inherit=True)
     return [start, program, end]
+
+
+def failed(error: BaseException, in_call: bool) -> Optional[str]:
+    """Says how the scaffold failed, where its own code raised; `None` where the program did.
+
+    The program did where its code is the last of the two on the way to the exception, and also where code behind the
+    program calls a network of the program's (`in_call`) that raises: layers have no code of the user's inside.
+    """
+    last, own = "", False
+    traceback = error.__traceback__
+    while traceback is not None:
+        filename = traceback.tb_frame.f_code.co_filename
+        scaffold = filename in (START, END) or filename.startswith(_DEFINITION.partition("%")[0])
+        if scaffold or sites.is_user_file(filename):
+            last, own = filename, scaffold
+        traceback = traceback.tb_next
+    if not own or (last == END and in_call):
+        return None
+    return "the scaffold failed: %s: %s" % (type(error).__name__, error)
 
 
 def text_of(job: Dict[str, Any]) -> str:
@@ -50,7 +71,7 @@ def change(tree: ast.Module, scaffold: Dict[str, Any], namespace: Dict[str, Any]
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in replaced:
                 node.value = replaced[node.value]
     definitions = [(str(name), str(code)) for name, code in scaffold.get("definitions", ())]
-    codes = [compile(code, "<definition of %s>" % name, "exec") for name, code in definitions]
+    codes = [compile(code, _DEFINITION % name, "exec") for name, code in definitions]
 
     def define(number: int) -> None:
         exec(codes[number], namespace)

@@ -1,0 +1,65 @@
+"""Tries to make a program run: look at a run, plan, run inside the scaffold, and once more with what that showed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from dnnfix.records import Reproduction, RunOutcome, Trace
+from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.plan import plan
+
+RUNS = 2
+"""Runs at most before the first trial, beyond the run of the program as it stands (issue of the project: at most two)."""
+
+_HOPELESS = {RunOutcome.TIMEOUT, RunOutcome.OUT_OF_MEMORY, RunOutcome.KILLED}
+
+Run = Callable[[Reproduction], Trace]
+"""Runs the program inside the scaffold of a reproduction."""
+
+
+def attempt(case: Case, run: Run) -> tuple[Reproduction, tuple[Trace, ...]]:
+    """What makes the program of a case run, as far as anything does, and the traces of the runs that this took.
+
+    The case holds the run of the program as it stands. Where no action has anything to do the reproduction has no steps,
+    and says what is missing. A scaffold that breaks by itself is given up; what it lacked is told.
+    """
+    kept = Reproduction()
+    made: list[Trace] = []
+    for _ in range(RUNS):
+        planned = plan(case)
+        if not planned.steps or planned.scaffold == kept.scaffold:
+            kept = replace(kept, missing=_joined(kept, planned.missing))
+            break
+        trace = run(planned)
+        made.append(trace)
+        if broke(trace):
+            lacks = f"what dnnfix made for the program does not work with it: {trace.detail}"
+            return replace(kept, missing=_joined(kept, (*planned.missing, lacks))), tuple(made)
+        kept = planned
+        case = replace(case, traces=(*case.traces, trace), taken=frozenset())
+        if not needed(trace):
+            break
+    return kept, tuple(made)
+
+
+def needed(trace: Trace) -> bool:
+    """Whether a run left something to be reproduced: it ended early, or it ended and no network was ever called."""
+    if trace.outcome in _HOPELESS:
+        return False
+    if trace.outcome in {RunOutcome.FINISHED, RunOutcome.BUDGET}:
+        return not trace.steps and (trace.network is None or not trace.network.calls)
+    return True
+
+
+def broke(trace: Trace) -> bool:
+    """Whether a run ended in code of the scaffold rather than in the program."""
+    return trace.outcome is RunOutcome.ENVIRONMENT and trace.detail.startswith(SCAFFOLD_FAILED)
+
+
+SCAFFOLD_FAILED = "the scaffold failed: "
+"""How the probe begins its account of such an end (`run/probe/outcome.py`)."""
+
+
+def _joined(kept: Reproduction, more: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*kept.missing, *more)))
