@@ -64,6 +64,7 @@ from dnnfix.detect.graph import (
     torch_modules,
     upstream,
 )
+from dnnfix.detect.graph_programs import graph_of, outside_graph
 from dnnfix.detect.metrics import compiled_losses, is_compile
 from dnnfix.detect.origins import origins
 from dnnfix.detect.shapes import (

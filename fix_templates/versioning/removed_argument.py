@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, changed_arguments, uses_of
+from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, changed_arguments, outside_graph, uses_of
 
 
 class RemovedArgument(ApiChange):
@@ -25,7 +25,7 @@ class RemovedArgument(ApiChange):
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """What the tables say of the keywords and literals of the program's calls."""
-        yield from changed_arguments(uses_of(subject.source))
+        yield from outside_graph(subject.source, changed_arguments(uses_of(subject.source)))
 
     examples = (
         Example(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, renamed_names, uses_of
+from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, outside_graph, renamed_names, uses_of
 
 ELSEWHERE = frozenset({"keras.layers.Merge", "keras.layers.merge"})
 """Names that have a template of their own where they are used; here they are only taken out of imports."""
@@ -28,7 +28,7 @@ class RemovedName(ApiChange):
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """What the tables say of the imports, attributes and bare names of the program."""
-        for hit in renamed_names(uses_of(subject.source)):
+        for hit in outside_graph(subject.source, renamed_names(uses_of(subject.source))):
             if not hit.decline or hit.evidence.get("old") not in ELSEWHERE:
                 yield hit
 

@@ -1,0 +1,466 @@
+"""Programs of TensorFlow 1 that build a graph and run it in sessions, and what keeps them running as they are.
+
+`tensorflow.compat.v1` still has the functions of version 1. With the behaviour of version 2 switched off, a program needs
+no more than that import, except where a name went away before version 1 or with Keras 3: those are written anew here.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from dnnfix.detect.api_imports import GRAPHS
+from dnnfix.detect.api_names import Target, Uses, uses_of
+from dnnfix.detect.versions import Hit
+from dnnfix.records import Delete, Edit, Replace, Site
+from dnnfix.source.program import Source, once
+from dnnfix.source.rewriting import Rewriting
+
+_V1 = "tensorflow.compat.v1"
+
+_MAKES_GRAPH = frozenset(
+    {
+        "placeholder",
+        "placeholder_with_default",
+        "sparse_placeholder",
+        "get_variable",
+        "variable_scope",
+        "global_variables_initializer",
+        "initialize_all_variables",
+        "Session",
+        "InteractiveSession",
+        "TextLineReader",
+        "TFRecordReader",
+        "WholeFileReader",
+        "MonitoredTrainingSession",
+        "Supervisor",
+    }
+)
+"""Words, one of which a program must have to be one that makes a graph itself."""
+
+_OF_MODELS = frozenset({"fit", "fit_generator", "fit_on_batch", "train_on_batch", "compile"})
+"""Methods of Keras models that train."""
+
+_LAYERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "dense": ("Dense", ("units", "activation", "use_bias", "kernel_initializer", "bias_initializer")),
+    "conv1d": ("Conv1D", ("filters", "kernel_size", "strides", "padding", "data_format", "dilation_rate")),
+    "conv2d": ("Conv2D", ("filters", "kernel_size", "strides", "padding", "data_format", "dilation_rate")),
+    "conv3d": ("Conv3D", ("filters", "kernel_size", "strides", "padding", "data_format", "dilation_rate")),
+    "conv2d_transpose": ("Conv2DTranspose", ("filters", "kernel_size", "strides", "padding", "data_format")),
+    "max_pooling1d": ("MaxPooling1D", ("pool_size", "strides", "padding", "data_format")),
+    "max_pooling2d": ("MaxPooling2D", ("pool_size", "strides", "padding", "data_format")),
+    "max_pooling3d": ("MaxPooling3D", ("pool_size", "strides", "padding", "data_format")),
+    "average_pooling1d": ("AveragePooling1D", ("pool_size", "strides", "padding", "data_format")),
+    "average_pooling2d": ("AveragePooling2D", ("pool_size", "strides", "padding", "data_format")),
+    "average_pooling3d": ("AveragePooling3D", ("pool_size", "strides", "padding", "data_format")),
+    "flatten": ("Flatten", ()),
+}
+"""By function of tf.layers, the layer of Keras that it made, and those parameters that are at the same place in both."""
+
+_NOT_OF_KERAS = {
+    "kernel_regularizer": "the layers of Keras do not put their penalties into the graph's collections",
+    "bias_regularizer": "the layers of Keras do not put their penalties into the graph's collections",
+    "activity_regularizer": "the layers of Keras do not put their penalties into the graph's collections",
+    "reuse": "the layers of Keras do not find their weights by scope",
+    "_reuse": "the layers of Keras do not find their weights by scope",
+    "_scope": "the layers of Keras do not find their weights by scope",
+}
+
+_CONTRIB_KEYWORDS = {
+    "num_outputs": "units",
+    "activation_fn": "activation",
+    "weights_initializer": "kernel_initializer",
+    "biases_initializer": "bias_initializer",
+    "stride": "strides",
+}
+
+_FIRST_AXIS = {"concat": ("concat_dim", "values"), "split": ("split_dim", "num_split")}
+"""Functions that took the axis first before TensorFlow 1.0, with the keywords of that time."""
+
+_CROSS_ENTROPIES = frozenset(
+    {
+        "softmax_cross_entropy_with_logits",
+        "sigmoid_cross_entropy_with_logits",
+        "sparse_softmax_cross_entropy_with_logits",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a program of graphs uses and nothing replaces: where, its name, and why."""
+
+    site: Site
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A program of graphs and sessions, and what it becomes under `tensorflow.compat.v1`."""
+
+    places: tuple[Site, ...]
+    """Every expression that stops the program with version 2, the first one first."""
+    edits: tuple[Edit, ...]
+    """None where the program does not import TensorFlow as a whole."""
+    left: tuple[Left, ...]
+    exact: bool
+    """Whether all names mean what they meant."""
+
+
+@dataclass
+class _Keeping:
+    """The edits that keep a program's graph, as they are worked out."""
+
+    uses: Uses
+    left: list[Left] = field(default_factory=list)
+    exact: bool = True
+    _new: Rewriting = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._new = Rewriting(self.uses.source)
+
+    # --- the edits
+
+    def edits(self) -> tuple[Edit, ...]:
+        """The edits that keep the graph, the import first; none where the program does not import TensorFlow whole."""
+        imports = self._imports()
+        if not imports:
+            return ()
+        for node, written in chains(self.uses):
+            self._name(node, written)
+        for call in self.uses.calls():
+            self._positions(call)
+        return (*imports, *self._gone_imports(), *self._new.edits())
+
+    def _imports(self) -> list[Edit]:
+        """`import tensorflow as tf`, wherever it stands, as compat.v1; the switch stands after the first."""
+        source = self.uses.source
+        edits: list[Edit] = []
+        switched = False
+        for statement in sorted(self.uses.imports(), key=lambda node: node.lineno):
+            if not isinstance(statement, ast.Import):
+                continue
+            alias = next((each for each in statement.names if each.name == "tensorflow"), None)
+            if alias is None:
+                continue
+            local = alias.asname or "tensorflow"
+            others = [each for each in statement.names if each is not alias]
+            code = f"import {_V1} as {local}"
+            if others:
+                named = (f"{each.name} as {each.asname}" if each.asname else each.name for each in others)
+                code = f"import {', '.join(named)}\n{code}"
+            if not switched:
+                code += f"\n{local}.disable_v2_behavior()"
+                switched = True
+            edits.append(Replace(source.site(statement), code))
+        return edits
+
+    def _gone_imports(self) -> Iterator[Edit]:
+        """The imports of parts that are gone: taken away where nothing needs them any more, else left."""
+        source = self.uses.source
+        for statement in self.uses.imports():
+            module = statement.module if isinstance(statement, ast.ImportFrom) else ""
+            names = [f"{module}.{alias.name}" if module else alias.name for alias in statement.names]
+            if not all(name.startswith(("tensorflow.contrib", "tensorflow.models.")) for name in names):
+                continue
+            locals_ = {alias.asname or alias.name for alias in statement.names}
+            used = [node for node in self.uses.names(*locals_) if isinstance(node.ctx, ast.Load)]
+            if all(self._written_anew(node) for node in used):
+                yield Delete(source.site(statement))
+            else:
+                target = self.uses.target(names[0])
+                self._leave(source.site(statement), names[0], target.change.note if target is not None else "")
+
+    def _written_anew(self, node: ast.AST | None) -> bool:
+        while node is not None:
+            if node in self._new:
+                return True
+            node = self.uses.source.parent(node)
+        return False
+
+    # --- names
+
+    def _name(self, node: ast.expr, written: str) -> None:
+        """One use of a name of TensorFlow."""
+        rest = written.removeprefix("tensorflow.")
+        if rest.partition(".")[0] in ("compat", "python", "keras", "core", "examples", "models"):
+            return
+        above = self.uses.source.parent(node)
+        call = above if isinstance(above, ast.Call) and above.func is node else None
+        if call is not None and self._layer(call, rest):
+            return
+        target = self.uses.target(f"{_V1}.{rest}")
+        if target is None:
+            early = self.uses.target(written)
+            if early is None:
+                return
+            if not rest.startswith(("contrib.", "estimator.")):
+                if not all(change.removed.startswith(("0.", "1.")) for change in early.changes):
+                    return
+            elif early.final.startswith("tensorflow.keras."):
+                early = replace(early, final="")  # what a graph takes is among the names below compat.v1
+            target = early
+        if not target.final:
+            self._leave(self.uses.source.site(node), written, target.change.note)
+            return
+        if call is not None and any(k.arg == "uniform" for k in call.keywords):
+            self._leave(self.uses.source.site(node), written, "the normal form drew from another distribution")
+            return
+        self.exact = self.exact and target.safe
+        leaf = target.final.removeprefix(f"{_V1}.").removeprefix("tensorflow.")
+        self._new.write(node, f"{self._alias(node)}.{leaf}")
+
+    def _leave(self, site: Site, name: str, reason: str) -> None:
+        self.left.append(Left(site, name, reason or f"nothing replaces {name}"))
+
+    def _alias(self, node: ast.expr) -> str:
+        """The name that TensorFlow has in the program."""
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if isinstance(root, ast.Name) and self.uses.imported.get(root.id) == "tensorflow":
+            return root.id
+        return next(local for local, name in self.uses.imported.items() if name == "tensorflow")
+
+    # --- layers that were functions
+
+    def _layer(self, call: ast.Call, rest: str) -> bool:
+        """`tf.layers.dense(x, 10)` as `tf.keras.layers.Dense(10)(x)`; whether the name is one of those."""
+        contrib = rest.startswith(("contrib.layers.", "contrib.slim."))
+        if not contrib and not rest.startswith("layers."):
+            return False
+        name = rest.rpartition(".")[2]
+        if contrib:
+            name = {"fully_connected": "dense", "max_pool2d": "max_pooling2d"}.get(name, name)
+            if name == "dropout":
+                return self._contrib_dropout(call)
+            if name not in ("dense", "conv2d", "flatten", "max_pooling2d"):
+                return False
+        if name not in _LAYERS:
+            return False
+        keras, positions = _LAYERS[name]
+        reason = self._refused(call, contrib)
+        site = self.uses.source.site(call.func)
+        if reason:
+            self._leave(site, f"tensorflow.{rest}", reason)
+            return True
+        self.exact = False
+        inputs = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "inputs"), None)
+        if inputs is None or len(call.args) > len(positions) + 1:
+            self._leave(site, f"tensorflow.{rest}", "it is not plain which arguments the call has")
+            return True
+        kept = call.keywords if call.args else [k for k in call.keywords if k.arg != "inputs"]
+        alias = self._alias(call.func)
+
+        def written() -> str:
+            given = [self._new.text(argument) for argument in call.args[1:]]
+            given += self._contrib_arguments(name, call, kept) if contrib else self._arguments(kept)
+            return f"{alias}.keras.layers.{keras}({', '.join(given)})({self._new.text(inputs)})"
+
+        self._new.write(call, written)
+        return True
+
+    def _refused(self, call: ast.Call, contrib: bool) -> str:
+        """Why a layer of Keras cannot take the call's place."""
+        source = self.uses.source
+        if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+            return "the call unpacks its arguments"
+        for keyword in call.keywords:
+            empty = isinstance(keyword.value, ast.Constant) and not keyword.value.value
+            if keyword.arg in _NOT_OF_KERAS and not empty:
+                return _NOT_OF_KERAS[keyword.arg]
+            if contrib and keyword.arg in ("normalizer_fn", "weights_regularizer", "variables_collections"):
+                return f"the layers of Keras have no {keyword.arg}"
+        if not source.words.isdisjoint({"AUTO_REUSE", "reuse_variables", "arg_scope", "make_template"}):
+            return "the layers of Keras do not find their weights and settings by scope"
+        if any(k.arg == "reuse" for other in self.uses.calls() for k in other.keywords):
+            return "the layers of Keras do not find their weights by scope"
+        return ""
+
+    def _arguments(self, keywords: list[ast.keyword]) -> list[str]:
+        return [
+            f"{k.arg}={self._new.text(k.value)}"
+            for k in keywords
+            if k.arg and k.arg not in _NOT_OF_KERAS and not (k.arg == "name" and not isinstance(k.value, ast.Constant))
+        ]
+
+    def _contrib_arguments(self, name: str, call: ast.Call, keywords: list[ast.keyword]) -> list[str]:
+        """The keywords of tf.contrib.layers as those of Keras, with the defaults that differ."""
+        given: dict[str, str] = {}
+        for keyword in keywords:
+            if keyword.arg in ("scope", "reuse", None):
+                continue
+            renamed = {"num_outputs": "units" if name == "dense" else "filters"}.get(
+                keyword.arg, _CONTRIB_KEYWORDS.get(keyword.arg, keyword.arg)
+            )
+            if name == "max_pooling2d":
+                renamed = {"kernel_size": "pool_size"}.get(renamed, renamed)
+            if (
+                renamed == "bias_initializer"
+                and isinstance(keyword.value, ast.Constant)
+                and keyword.value.value is None
+            ):
+                given["use_bias"] = "False"
+                continue
+            given[renamed] = self._new.text(keyword.value)
+        if name in ("dense", "conv2d"):
+            given.setdefault("activation", '"relu"')
+        if name == "conv2d" and len(call.args) < 5:
+            given.setdefault("padding", '"same"')
+        if name == "max_pooling2d" and len(call.args) < 3:
+            given.setdefault("strides", "2")
+        return [f"{key}={value}" for key, value in given.items()]
+
+    def _contrib_dropout(self, call: ast.Call) -> bool:
+        """`tf.contrib.layers.dropout(x, keep_prob)`, which was always on unless told otherwise."""
+        if len(call.args) > 2 or any(k.arg not in ("keep_prob", "inputs", "scope") for k in call.keywords):
+            return False
+        inputs = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "inputs"), None)
+        kept = (
+            call.args[1]
+            if len(call.args) == 2
+            else next((k.value for k in call.keywords if k.arg == "keep_prob"), None)
+        )
+        if inputs is None:
+            return False
+        alias = self._alias(call.func)
+        self._new.write(
+            call,
+            lambda: (
+                f"{alias}.nn.dropout({self._new.text(inputs)}, {self._new.text(kept) if kept is not None else '0.5'})"
+            ),
+        )
+        return True
+
+    # --- arguments that changed places before version 1
+
+    def _positions(self, call: ast.Call) -> None:
+        """Calls of releases before 1.0, whose arguments had other places; later ones refused them or had an error."""
+        if call in self._new or any(isinstance(argument, ast.Starred) for argument in call.args):
+            return
+        written = self.uses.source.written(call.func) or ""
+        leaf = written.rpartition(".")[2]
+        if not written.startswith("tensorflow.") or written.startswith(_V1):
+            return
+        keywords = {k.arg: k.value for k in call.keywords if k.arg}
+        function = self.uses.source.segment(self.uses.source.site(call.func))
+        if leaf in _CROSS_ENTROPIES and len(call.args) >= 2 and not keywords.keys() & {"labels", "logits"}:
+            logits, labels, *others = call.args
+            if not others:
+                self._call(call, function, {"logits": logits, "labels": labels}, keywords)
+        elif leaf in _CROSS_ENTROPIES and "targets" in keywords:
+            named = {"logits": keywords.pop("logits", call.args[0] if call.args else keywords["targets"])}
+            self._call(call, function, {**named, "labels": keywords.pop("targets")}, keywords)
+        elif written == "tensorflow.concat" and self._axis_first(call, keywords, "concat_dim"):
+            axis = keywords.pop("concat_dim", None) or call.args[0]
+            values = keywords.pop("values", None) or call.args[-1]
+            self._call(call, function, {"values": values, "axis": axis}, keywords, positional=2)
+        elif written == "tensorflow.split" and self._axis_first(call, keywords, "split_dim"):
+            given = dict(zip(("split_dim", "num_split", "value"), call.args, strict=False))
+            given.update({key: keywords.pop(key) for key in ("split_dim", "num_split", "value") if key in keywords})
+            if len(given) == 3:
+                new = {"value": given["value"], "num_or_size_splits": given["num_split"], "axis": given["split_dim"]}
+                self._call(call, function, new, keywords, positional=3)
+
+    def _axis_first(self, call: ast.Call, keywords: dict[str, ast.expr], old: str) -> bool:
+        """Whether the first argument of a call is an axis: a whole number, with something behind it that is none."""
+        if old in keywords:
+            return True
+        if (
+            "axis" in keywords
+            or "num_or_size_splits" in keywords
+            or len(call.args) + len(keywords) < 2
+            or not call.args
+        ):
+            return False
+        last = call.args[-1] if len(call.args) > 1 else next(iter(keywords.values()))
+        return _whole(call.args[0]) and not _whole(last)
+
+    def _call(
+        self,
+        call: ast.Call,
+        function: str,
+        new: dict[str, ast.expr],
+        keywords: dict[str, ast.expr],
+        positional: int = 0,
+    ) -> None:
+        func = call.func
+
+        def written() -> str:
+            name = self._new.text(func) if func in self._new else function
+            given = [
+                self._new.text(value) if place < positional else f"{key}={self._new.text(value)}"
+                for place, (key, value) in enumerate(new.items())
+            ]
+            given += [f"{key}={self._new.text(value)}" for key, value in keywords.items()]
+            return f"{name}({', '.join(given)})"
+
+        self._new.write(call, written)
+
+
+def _whole(node: ast.expr) -> bool:
+    value = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(value, ast.Constant) and isinstance(value.value, int)
+
+
+def chains(uses: Uses) -> Iterator[tuple[ast.expr, str]]:
+    """The names of TensorFlow that the program uses, as whole as they are written: `tf.nn.relu`, not `tf.nn`."""
+    source = uses.source
+    for node in uses.all_attributes():
+        if isinstance(source.parent(node), ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            continue
+        chain: ast.expr = node
+        written = source.written(chain)
+        while not written and isinstance(chain, ast.Attribute):
+            chain = chain.value
+            written = source.written(chain)
+        if written and written.startswith("tensorflow."):
+            yield chain, written
+    roots = {local for local, name in uses.imported.items() if name.startswith("tensorflow.")}
+    for name in uses.names(*roots):
+        if isinstance(name.ctx, ast.Load) and not isinstance(source.parent(name), ast.Attribute):
+            written = source.written(name)
+            if written and written.startswith("tensorflow."):
+                yield name, written
+
+
+@once
+def graph_of(source: Source) -> Graph | None:
+    """The program's graph, where it makes one itself with names that TensorFlow 2 lacks."""
+    if "tensorflow" not in source.frameworks or source.words.isdisjoint(_MAKES_GRAPH):
+        return None
+    uses = uses_of(source)
+    places: list[Site] = []
+    makes = False
+    for node, written in chains(uses):
+        if not written.startswith((f"{_V1}.", "tensorflow.keras.")) and (target := _gone(uses, written)) is not None:
+            places.append(source.site(node))
+            makes = makes or target.change.note == GRAPHS and written.rpartition(".")[2] in _MAKES_GRAPH
+    if not makes or _trains_models(uses):
+        return None
+    keeping = _Keeping(uses)
+    edits = keeping.edits()
+    return Graph(tuple(sorted(places)), edits, tuple(sorted(keeping.left, key=lambda left: left.site)), keeping.exact)
+
+
+def outside_graph(source: Source, hits: Iterable[Hit]) -> Iterator[Hit]:
+    """The hits that matter beside a graph: where there is one, its own hit answers for every name of TensorFlow."""
+    graph = graph_of(source)
+    for hit in hits:
+        of_graph = graph is not None and graph.edits and "tensorflow" in hit.removed and "keras" not in hit.removed
+        if not of_graph or "tensorflow.examples" in hit.what:
+            yield hit
+
+
+def _gone(uses: Uses, written: str) -> Target | None:
+    target = uses.target(written)
+    return target if target is not None and not target.deprecated else None
+
+
+def _trains_models(uses: Uses) -> bool:
+    """Whether models of Keras do the training: they run themselves, and a session is there for its settings alone."""
+    if "keras" not in uses.source.frameworks:
+        return False
+    return any(isinstance(call.func, ast.Attribute) and call.func.attr in _OF_MODELS for call in uses.calls())
