@@ -124,7 +124,8 @@ def made_table(samples, features, classes=2, seed=0, dtype="float32", part=0):
     rule, random = _made_random(seed, -1), _made_random(seed, part)
     classes = max(1, classes)
     labels = made_labels(samples, classes, seed, part)
-    centres = rule.normal(size=(classes, 1, features)) * 1.2 + rule.normal(size=(classes, 2, features)) * 0.8
+    middle, apart = rule.normal(size=(2, classes, 1, features))
+    centres = 0.7 * middle + 1.3 * apart * numpy.array([-1.0, 1.0]).reshape(1, 2, 1)
     centres -= centres.mean(axis=(0, 1))
     noise = random.normal(size=(samples, features)) * (0.5 if features < 4 else 0.8)
     rows = centres[labels, random.randint(0, 2, samples)] + noise
