@@ -22,6 +22,7 @@ from dnnfix.records import (
     UNEXPLAINED_CODE,
     UNEXPLAINED_RULE,
     Candidate,
+    EditAction,
     Family,
     FileReport,
     Finding,
@@ -43,6 +44,7 @@ from dnnfix.template import FixTemplate
 
 if TYPE_CHECKING:
     from dnnfix.reproduce.case import Case
+    from dnnfix.reproduce.result import Reproduced
     from dnnfix.run.job import Tier
     from dnnfix.synthesize.search import Repair
     from dnnfix.validate.laboratory import TrialLaboratory
@@ -113,6 +115,56 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
             reproduction=reproduction,
             unrun=_unrun(trace),
         )
+
+
+def reproduce_report(raw: bytes, path: str, settings: Settings, progress: Progress) -> Reproduced:
+    """Reproduce the program of a bug report in Markdown, and see whether it shows what the report says.
+
+    Raises `InputError` where the report holds no code or code that cannot be analysed.
+    """
+    from dnnfix.reproduce import report
+
+    written = report.read(raw.decode("utf-8", "replace"), path)
+    program = os.path.join(os.path.dirname(path), f"{Path(path).stem}.py")
+    return _reproduce(
+        Source.from_bytes(written.program.encode(), program), settings, progress, written.said, written.logs
+    )
+
+
+def reproduce_file(raw: bytes, path: str, settings: Settings, progress: Progress) -> Reproduced:
+    """Make one program run, as far as that can be done without touching its fault. Raises `InputError`."""
+    return _reproduce(Source.from_bytes(raw, path), settings, progress)
+
+
+def _reproduce(source: Source, settings: Settings, progress: Progress, said: str = "", logs: str = "") -> Reproduced:
+    from dnnfix.reproduce.attempt import attempt, broke, needed
+    from dnnfix.reproduce.kinds import missing_information, type_of
+    from dnnfix.reproduce.result import Reproduced
+    from dnnfix.reproduce.symptoms import reported_symptom, shown
+
+    reported = reported_symptom(said)
+    with _laboratory(source, settings, []) as laboratory:
+        progress("running the program as it stands")
+        first = laboratory.observe(source, settings.seed)
+
+        def run(reproduction: Reproduction) -> Trace:
+            progress(f"making it runnable: {len(reproduction.steps)} steps")
+            laboratory.reproduced(reproduction)
+            return laboratory.observe(source, settings.seed)
+
+        reproduction = Reproduction()
+        traces: tuple[Trace, ...] = (first,)
+        if needed(first) and not (reported and shown(reported, first)[0]):
+            reproduction, more = attempt(case_of(source, traces, settings, said), run)
+            traces += tuple(trace for trace in more if not broke(trace))
+        if reported is not None and reported.symptom is not Symptom.CRASH and traces[-1].steps:
+            progress("training, to see the symptom")
+            traces += (laboratory.train(source, settings.seed),)
+    shows, saw = shown(reported, traces[-1]) if reported is not None else (None, "")
+    typed = type_of(said, traces[-1])
+    invented = any(step.invented and step.action is EditAction.INPUT_DATA for step in reproduction.steps)
+    asked = tuple(missing_information(typed.kind, said, logs, source, invented)) if said else ()
+    return Reproduced(source, typed, traces, reproduction, asked, reported, shows, saw)
 
 
 def _reproduced(

@@ -20,6 +20,7 @@ from dnnfix.errors import BudgetExceeded, CatalogueError, EnvironmentProblem, Us
 COMMANDS = {
     "suggest": "find faults, write patches and prove each by running the program; writes nothing",
     "fix": "the same, then apply the patches that were proven",
+    "reproduce": "make a program, or the one in a bug report, run without touching its fault",
     "check": "the static part alone, in milliseconds: for editors and hooks; runs nothing",
     "explain": "what a rule finds, why it is a fault, and how it is repaired",
     "templates": "list every rule",
