@@ -32,6 +32,7 @@ _SHOWN_ONLY = frozenset(
         "budget",
         "seed",
         "python",
+        "baseline_python",
         "sandbox",
         "trust",
         "test_command",
@@ -66,6 +67,8 @@ class Settings:
     """How many files or trials to work on side by side; `None` leaves the choice to `workers`."""
     python: str = sys.executable
     """The interpreter that runs the user's programs."""
+    baseline_python: str | None = None
+    """An interpreter of the era that programs were written for; versioning patches are compared with what they do there."""
     sandbox: str = "auto"
     """`auto` (the best tier that works), `bubblewrap`, `limits`, or `none`, which also needs `trust`."""
     trust: bool = False
@@ -353,6 +356,7 @@ _KEYS: dict[str, Callable[[Any, Path], Any]] = {
     "seed": _count(0),
     "jobs": _count(1),
     "python": _python,
+    "baseline-python": _python,
     "sandbox": _one_of(SANDBOXES),
     "trust": _flag,
     "arguments": _words,

@@ -109,7 +109,12 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
             findings=(*outcome.results, *heard),
             patches=patches,
             runs=tuple(laboratory.records),
-            unchecked=(*_misread(source), *silenced, *_unchecked(source, trace, outcome, failures)),
+            unchecked=(
+                *_misread(source),
+                *silenced,
+                *laboratory.uncompared,
+                *_unchecked(source, trace, outcome, failures),
+            ),
             sandbox=runner.tier.value,
             notes=trace.notes,
             reproduction=reproduction,
@@ -223,6 +228,7 @@ def _laboratory(source: Source, settings: Settings, failures: list[str]) -> Iter
         trust=settings.trust,
         companions=Path(source.path).resolve().parent,
         framework=_framework(source),
+        baseline=Path(settings.baseline_python) if settings.baseline_python else None,
     ) as runner:
         yield TrialLaboratory(
             runner,
@@ -234,6 +240,8 @@ def _laboratory(source: Source, settings: Settings, failures: list[str]) -> Iter
             settings.workers,
             settings.arguments,
             seconds=max(RUN_SECONDS, settings.budget / 3),
+            baseline=settings.baseline_python,
+            python=settings.python,
         )
 
 

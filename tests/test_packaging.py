@@ -67,8 +67,12 @@ def part_of(path: Path) -> str:
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
+ELSEWHERE = (PACKAGE / "run" / "probe", PACKAGE / "run" / "baseline")
+"""What runs in the user's interpreters, started by path."""
+
+
 def in_probe(path: Path) -> bool:
-    return path.is_relative_to(PACKAGE / "run" / "probe")
+    return any(path.is_relative_to(folder) for folder in ELSEWHERE)
 
 
 def runs_elsewhere(path: Path) -> bool:
@@ -125,7 +129,7 @@ def test_catalogue_imports_only_the_api(path: Path) -> None:
 @pytest.mark.parametrize("path", [p for p in MODULES if in_probe(p)], ids=IDS.get)
 def test_probe_imports_nothing_of_dnnfix(path: Path) -> None:
     """It runs in the user's interpreter: the standard library, the frameworks, and its own modules relatively."""
-    own = {p.stem for p in (PACKAGE / "run" / "probe").glob("*.py")} | {"dnnfix_probe"}  # its name when started by path
+    own = {p.stem for p in path.parent.glob("*.py")} | {f"dnnfix_{path.parent.name}"}  # its name when started by path
     for node in ast.walk(ast.parse(path.read_bytes())):
         names: list[str] = []
         if isinstance(node, ast.Import):

@@ -18,6 +18,7 @@ SETTINGS = (
     "seed",
     "jobs",
     "python",
+    "baseline_python",
     "sandbox",
     "trust",
     "arguments",
@@ -71,6 +72,8 @@ def add_running(parser: argparse.ArgumentParser, again: bool = False) -> None:
     group = parser.add_argument_group("runs")
     budget = "time for one file, runs included (60)" if not again else "time for one proof, at least the time it had"
     group.add_argument("--python", metavar="PATH", help="the interpreter that has the program's packages (this one)")
+    old = "an interpreter with the old Keras: versioning patches are compared with what the program does there"
+    group.add_argument("--baseline-python", metavar="PATH", help=old)
     group.add_argument("--budget", type=float, metavar="SECONDS", help=budget)
     if not again:
         seed = "the first random seed (0); the same seed, the same report"

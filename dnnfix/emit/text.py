@@ -252,7 +252,7 @@ def diff_lines(diff: str, palette: Palette = PLAIN) -> Iterator[str]:
         yield f"    {colour}{printable(line.encode('utf-8', 'replace').decode())}{palette.off if colour else ''}"
 
 
-TOLD = ("runs", "learns", "user-tests-pass")
+TOLD = ("runs", "same-as-before", "learns", "user-tests-pass")
 """Validators whose reasons a reader wants to see; of the others the rungs are named."""
 
 

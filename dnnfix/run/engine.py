@@ -258,6 +258,7 @@ def _payload(order: Order, zygote: Zygote) -> bytes:
             "record_steps": job.record_steps,
             "experiments": [experiment.value for experiment in job.experiments],
             "arguments": list(job.arguments),
+            "recorder": dataclasses.asdict(job.recorder) if job.recorder else None,
             "scaffold": dataclasses.asdict(job.scaffold) if job.scaffold else None,
             "folder": order.project.name,
             "folders": order.project.folders,

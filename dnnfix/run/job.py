@@ -45,6 +45,17 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class Recorder:
+    """Has the program run by the recorder (`dnnfix/run/baseline`) in another interpreter, in place of the probe.
+
+    `given` is what a recording carried, as JSON text: the weights and data that are put in; empty for the first one.
+    """
+
+    interpreter: str
+    given: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """One run of one program with one seed.
 
@@ -62,3 +73,4 @@ class Job:
     arguments: tuple[str, ...] = ()
     scaffold: Scaffold | None = None
     """What the program is run in, where it does not run as it stands."""
+    recorder: Recorder | None = None

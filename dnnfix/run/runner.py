@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -15,7 +16,7 @@ from dnnfix.errors import SandboxError
 from dnnfix.records import Trace
 from dnnfix.run import sandbox
 from dnnfix.run.engine import Engine, Order
-from dnnfix.run.interpreter import describe
+from dnnfix.run.interpreter import describe, describe_baseline
 from dnnfix.run.job import Job, Tier
 from dnnfix.run.project import Project, gather, too_broad
 from dnnfix.run.zygote import Kind
@@ -39,8 +40,9 @@ class Runner:
     `tier` is the sandbox tier, `None` for the best that works; `trust` allows to run without any. `companions` is the
     folder whose modules and data the programs may read; by default the folder of a job's own path, where that file
     exists. `framework` is what to import beforehand (by default what the first program imports). `fresh` starts a new
-    interpreter for every job. Raises `SandboxError` and `InterpreterError`. To be closed, best by `with`; after that
-    nothing runs any more. May be used from several threads.
+    interpreter for every job. `baseline` is the interpreter of an old era that jobs with a recorder may name. Raises
+    `SandboxError` and `InterpreterError`. To be closed, best by `with`; after that nothing runs any more. May be used from
+    several threads.
     """
 
     def __init__(
@@ -51,9 +53,14 @@ class Runner:
         companions: Path | None = None,
         framework: str | None = None,
         fresh: bool = False,
+        baseline: Path | None = None,
     ) -> None:
         path = Path(os.path.abspath(interpreter))
         self._interpreter = describe(path)
+        if baseline is not None:
+            old = describe_baseline(Path(os.path.abspath(baseline)))
+            shown = (*self._interpreter.readable, *old.readable, str(sandbox.RECORDER))
+            self._interpreter = replace(self._interpreter, readable=shown)
         self._confinement = sandbox.choose(path, tier, trust)
         self._companions = companions.resolve() if companions is not None else None
         self._framework = framework
@@ -147,6 +154,7 @@ class Runner:
             and os.path.exists("/dev/nvidiactl")
         )
         alone = self._fresh or wants_tensorflow or gpu or bool(_SPAWNS.search(job.program)) or framework == "tensorflow"
+        alone = alone or job.recorder is not None
         self._count += 1
         return Kind(
             framework=framework if framework in self._interpreter.installed and not alone else None,

@@ -20,10 +20,12 @@ from dnnfix.run.command import run_command
 from dnnfix.run.interpreter import Interpreter, describe
 from dnnfix.run.job import Tier
 
-__all__ = ["NOBODY", "PROBE", "SCRATCH", "Confinement", "choose", "command", "probe_tiers", "run_command"]
+__all__ = ["NOBODY", "PROBE", "RECORDER", "SCRATCH", "Confinement", "choose", "command", "probe_tiers", "run_command"]
 
 PROBE = Path(__file__).resolve().parent / "probe"
 """The folder that is started in the user's interpreter."""
+RECORDER = PROBE.with_name("baseline")
+"""The folder that is started in an interpreter of an old era, and in the new one beside it."""
 NOBODY = 65534
 """The user that trials become where dnnfix itself is run by the superuser."""
 SCRATCH = "/scratch"

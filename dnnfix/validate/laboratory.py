@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dnnfix.records import Finding, Reproduction, RunRecord, Scaffold, Trace
+from dnnfix.records import Finding, Reproduction, RunRecord, Scaffold, Status, Trace, Verdict
+from dnnfix.reproduce.script import script
 from dnnfix.run.job import Budget, Experiment, Job
 from dnnfix.run.runner import Runner
 from dnnfix.run.sandbox import run_command
 from dnnfix.source.program import Source
 from dnnfix.validate.evidence import Validator
+from dnnfix.validate.old_era import OldEra
 
 OBSERVED_STEPS = 12
 """Optimizer steps of an observing run: enough for a second epoch's effects on toy data, over in a moment."""
@@ -50,9 +53,15 @@ class TrialLaboratory:
     seconds: float = 20.0
     reproduction: Reproduction = field(default_factory=Reproduction)
     """What every run from now on is put in; see `reproduced`."""
+    baseline: str | None = None
+    """The interpreter of an old era that versioning patches are compared in."""
+    python: str = sys.executable
     records: list[RunRecord] = field(default_factory=list)
+    uncompared: list[str] = field(default_factory=list)
+    """Why no comparison with the old era could be made."""
     _cache: dict[Key, Trace] = field(default_factory=dict)
     _steps: int = 0
+    _old_era: OldEra | None = None
 
     def observe(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         """A short run that records every call of the first steps."""
@@ -98,6 +107,16 @@ class TrialLaboratory:
         """Whether the time of the file is used up."""
         return time.monotonic() >= self.deadline
 
+    def as_before(self, before: Source, after: Source, seed: int) -> Verdict | None:
+        """What a comparison with `before` in the old era says of `after`; `None` where there is no such interpreter."""
+        if self.baseline is None:
+            return None
+        self._old_era = self._old_era or OldEra(self.runner, self.python, self.baseline, self._record)
+        verdict = self._old_era.compare(self._alone(before, seed), self._alone(after, seed))
+        if verdict.status is Status.NOT_APPLICABLE and verdict.reason not in self.uncompared:
+            self.uncompared.append(verdict.reason)
+        return verdict
+
     def user_tests(self, source: Source) -> tuple[int, str] | None:
         """Exit status and last lines of the test command, run in a copy of the program's folder with `source` in it."""
         if not self.test_command:
@@ -133,11 +152,19 @@ class TrialLaboratory:
         within = scaffold if scaffold != NOTHING else None
         return Job(self.path, source.runnable, seed, budget, recorded, experiments, arguments, within)
 
+    def _alone(self, source: Source, seed: int) -> Job:
+        """The program as one text with its scaffold: interpreters of an old era know nothing of scaffolds."""
+        job = self._job(source, seed, OBSERVED_STEPS, ())
+        if job.scaffold is None:
+            return job
+        return replace(job, program=script(source, self.reproduction).encode("utf-8"), scaffold=None)
+
     def _keep(self, key: Key, trace: Trace) -> Trace:
         self._cache[key] = trace
+        self._record(trace, trace.detail)
+        return trace
+
+    def _record(self, trace: Trace, detail: str) -> None:
         name = f"run-{len(self.records) + 1}"
         actions = tuple(str(step) for step in self.reproduction.steps)
-        self.records.append(
-            RunRecord(name, trace.outcome, round(trace.seconds, 3), key[1], actions, trace.detail[:300])
-        )
-        return trace
+        self.records.append(RunRecord(name, trace.outcome, round(trace.seconds, 3), trace.seed, actions, detail[:300]))

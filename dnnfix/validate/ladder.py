@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from dnnfix.records import Finding, RunOutcome, Status, Trace, Verdict
+from dnnfix.records import Family, Finding, RunOutcome, Status, Trace, Verdict
 from dnnfix.run.job import Experiment
 from dnnfix.source.program import Source
 from dnnfix.validate.evidence import RUNGS, Evidence, Pair, Validator
@@ -56,6 +56,10 @@ class Laboratory(Protocol):
         """The user's test command on the program; `None` when there is no command."""
         ...
 
+    def as_before(self, before: Source, after: Source, seed: int) -> Verdict | None:
+        """What a comparison with the old program in an old era says; `None` where no interpreter of one is given."""
+        ...
+
     def out_of_time(self) -> bool:
         """Whether the budget of the file is used up."""
         ...
@@ -90,6 +94,10 @@ def climb(evidence: Evidence, laboratory: Laboratory) -> Climb:
         if verdicts:
             verdicts[0] = replace(verdicts[0], seconds=round(spent, 3))
         evidence = replace(evidence, verdicts=(*evidence.verdicts, *verdicts))
+        if rung == "run" and not any(verdict.status in BLOCKING for verdict in verdicts):
+            compared = _compared(evidence, laboratory)
+            verdicts += compared
+            evidence = replace(evidence, verdicts=(*evidence.verdicts, *compared))
         if any(verdict.status in BLOCKING for verdict in verdicts):
             return Climb(evidence, rung)
     return Climb(evidence)
@@ -105,6 +113,15 @@ def _run(evidence: Evidence, laboratory: Laboratory) -> Evidence:
         return replace(evidence, after=after)
     before = laboratory.observe(evidence.source_before, evidence.before.seed, *MEASUREMENTS)
     return replace(evidence, before=before, after=after)
+
+
+def _compared(evidence: Evidence, laboratory: Laboratory) -> list[Verdict]:
+    """A patch that moves a program to a new version is compared with the program in the old one."""
+    if not any(finding.family is Family.VERSIONING for finding in evidence.findings):
+        return []
+    started = time.monotonic()
+    verdict = laboratory.as_before(evidence.source_before, evidence.source_after, evidence.before.seed)
+    return [replace(verdict, seconds=round(time.monotonic() - started, 3))] if verdict is not None else []
 
 
 def _look_again(evidence: Evidence, laboratory: Laboratory) -> Evidence:

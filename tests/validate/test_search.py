@@ -27,6 +27,7 @@ from dnnfix.records import (
     Step,
     Symptom,
     Trace,
+    Verdict,
 )
 from dnnfix.run.job import Experiment
 from dnnfix.source.program import Source
@@ -130,6 +131,9 @@ class Table:
     def findings(self, source: Source, trace: Trace | None) -> tuple[Finding, ...]:
         subject = Subject(source, trace)
         return tuple(finding for template in TEMPLATES.values() for finding in template().detect(subject))
+
+    def as_before(self, before: Source, after: Source, seed: int) -> Verdict | None:
+        return None
 
     def user_tests(self, source: Source) -> tuple[int, str] | None:
         return None

@@ -17,7 +17,7 @@ import tempfile
 import time
 from typing import Any, Dict, List, Optional
 
-from . import confine, isolate, linux, program, scratch, watch, wire
+from . import confine, elsewhere, isolate, linux, program, scratch, watch, wire
 
 START_SECONDS = 90.0
 """How long a trial may take to import its frameworks before its own time begins to count."""
@@ -172,6 +172,8 @@ def _prepare_and_run(job: Dict[str, Any], keep: List[int], settings: Dict[str, A
         signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
     faulthandler.register(WHERE, file=2, all_threads=False)
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
+    if job.get("recorder"):
+        elsewhere.run(job, settings["scratch"], trace, announce)
     return program.run(job, scratch.source_of(job), top, trace, announce)
 
 

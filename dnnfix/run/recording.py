@@ -1,0 +1,148 @@
+"""What the recorder (`dnnfix/run/baseline`) wrote of a program's first training call, read into records.
+
+The recorder runs beside code that nobody has vetted: whatever does not have the form that it writes is no recording.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dnnfix.records import Json, Trace
+
+Shape = tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedLayer:
+    """A layer: its class, the shape of its output where that is known, and the shapes of its weights in order."""
+
+    kind: str
+    name: str
+    output: Shape | None
+    weights: tuple[Shape, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A model at its first training call, in one interpreter.
+
+    `outputs` are numbers of the first batch's outputs, of which `shapes` are the whole; `losses` those of the first steps
+    of plain gradient descent. Both are empty where weights of another run could not be put in. `given` is what the other interpreter needs to do the
+    same, as JSON text; empty in a recording that was given its weights.
+    """
+
+    layers: tuple[RecordedLayer, ...]
+    outputs: tuple[float, ...] = ()
+    shapes: tuple[Shape, ...] = ()
+    losses: tuple[float, ...] = ()
+    random_outputs: bool = False
+    random_training: bool = False
+    same_data: bool | None = None
+    method: str = ""
+    loss: str = ""
+    optimizer: str = ""
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    """The numbers of the optimizer's configuration, but for its learning rate."""
+    rates: tuple[float, ...] = ()
+    """The optimizer's learning rate at the start and later on."""
+    switched_off: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    given: str = field(default="", repr=False)
+
+    @property
+    def weights(self) -> tuple[Shape, ...]:
+        """The shapes of all weights in order."""
+        return tuple(shape for layer in self.layers for shape in layer.weights)
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers the weights hold."""
+        return sum(size(shape) for shape in self.weights)
+
+    @property
+    def environment(self) -> str:
+        """The interpreter and the framework in it: `Python 3.7.16 with keras 2.3.1, tensorflow 1.15.5`."""
+        others = [f"{name} {self.versions[name]}" for name in ("keras", "tensorflow") if name in self.versions]
+        python = f"Python {self.versions.get('python', '(unknown)')}"
+        return f"{python} with {', '.join(others)}" if others else python
+
+
+@dataclass(frozen=True, slots=True)
+class NoRecording:
+    """Why there is none, in words that go on after "the program"; `environment` says where it was run."""
+
+    why: str
+
+
+def size(shape: Shape) -> int:
+    """The number of elements of a shape."""
+    total = 1
+    for length in shape:
+        total *= length or 1
+    return total
+
+
+def read(trace: Trace) -> Recording | NoRecording:
+    """The recording in a trace of the recorder."""
+    value = trace.probes.get("recording")
+    if value is None:
+        return NoRecording(_why(trace))
+    try:
+        return _recording(value, trace)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return NoRecording("left a recording that cannot be read")
+
+
+def _why(trace: Trace) -> str:
+    outcome = trace.outcome.value
+    if outcome == "crashed":
+        return f"crashes there ({trace.detail})"
+    if outcome == "finished":
+        return f"could not be recorded there: {trace.detail}" if trace.detail else "trains no Keras model there"
+    return f"did not get as far as training there ({outcome}: {trace.detail})"
+
+
+def _recording(value: Any, trace: Trace) -> Recording:
+    layers = tuple(
+        RecordedLayer(
+            str(layer["kind"]),
+            str(layer["name"]),
+            None if layer["output"] is None else _shape(layer["output"]),
+            tuple(_shape(shape) for shape in layer["weights"]),
+        )
+        for layer in value["layers"]
+    )
+    pieces: list[Json] = []
+    while (piece := trace.probes.get(f"arrays-{len(pieces)}")) is not None:
+        pieces.append(piece)
+    given = ""
+    if pieces:
+        given = json.dumps({name: value[name] for name in ("count", "data", "classes")} | {"pieces": pieces})
+    return Recording(
+        layers=layers,
+        outputs=_floats(value.get("outputs", ())),
+        shapes=tuple(_shape(shape) for shape in value.get("shapes", ())),
+        losses=_floats(value.get("losses", ())),
+        random_outputs=bool(value.get("random_outputs")),
+        random_training=bool(value.get("random_training")),
+        same_data=value.get("same_data"),
+        method=str(value["method"]),
+        loss=str(value["loss"]),
+        optimizer=str(value["optimizer"]),
+        numbers={str(name): float(number) for name, number in value["numbers"].items()},
+        rates=_floats(value["rates"]),
+        switched_off=tuple(str(name) for name in value.get("switched_off", ())),
+        versions=trace.versions,
+        given=given,
+    )
+
+
+def _shape(value: Any) -> Shape:
+    return tuple(None if length is None else int(length) for length in value)
+
+
+def _floats(values: Sequence[Any]) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)

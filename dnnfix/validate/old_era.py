@@ -1,0 +1,45 @@
+"""Runs the old program in the old environment, the patched one in the new, and has both recordings compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from dnnfix.records import Trace, Verdict
+from dnnfix.run.interpreter import describe
+from dnnfix.run.job import Job, Recorder
+from dnnfix.run.recording import NoRecording, Recording, read
+from dnnfix.run.runner import Runner
+from dnnfix.validate.baseline import compare
+
+PROCESSES = 512
+"""Processes and threads that a recording may have: TensorFlow 1 starts several threads for each core."""
+
+
+@dataclass
+class OldEra:
+    """An interpreter of an old era beside the one that the `runner` has. `kept` is told of every run, with a word for it."""
+
+    runner: Runner
+    python: str
+    baseline: str
+    kept: Callable[[Trace, str], object]
+    _known: dict[Job, Recording | NoRecording] = field(default_factory=dict)
+
+    def compare(self, before: Job, after: Job) -> Verdict:
+        """The verdict on the program of `after` as a migration of the program of `before`, which is recorded once."""
+        old = self._record(before, Recorder(self.baseline), "the program in the old environment")
+        if isinstance(old, NoRecording):
+            return compare(old, old)
+        new = Recorder(describe(Path(self.python)).executable, old.given)
+        return compare(old, self._record(after, new, "the patched program under the old one's weights and data"))
+
+    def _record(self, job: Job, recorder: Recorder, what: str) -> Recording | NoRecording:
+        budget = replace(job.budget, processes=PROCESSES)
+        order = replace(job, recorder=recorder, budget=replace(budget, seconds=0.0))
+        if order not in self._known:
+            trace = self.runner.run(replace(order, budget=budget))
+            self.kept(trace, what)
+            self._known[order] = read(trace)
+        return self._known[order]
