@@ -21,7 +21,7 @@ OLD = {
         FORMER_LIMIT = 4
         def turn(angle, speed=1, axis=0): pass
         def loose(angle, axis=0): pass
-        def started(): pass
+        def started(): "Whether it turns."
         def _private(): pass
         """,
     "parts/__init__.py": """\
@@ -32,7 +32,7 @@ OLD = {
             def __init__(self, radius, color=None): pass
             def roll(self, distance, quick=False): pass
             def stop(self): pass
-        def spoke(): pass
+        def spoke(): "One of many."
         """,
     "old_parts/__init__.py": "def left(): pass\ndef right(): pass\n",
 }
@@ -123,7 +123,7 @@ def test_what_is_gone_moved_or_without_an_argument_is_listed_under_each_public_n
         "gone\tname\tgadgets.FORMER_LIMIT\tknown",
         "moved\tname\tgadgets.parts.spoke -> gadgets.parts.wheel.spoke\tunknown",
         "moved\tname\tgadgets.started -> gadgets.parts.started\tunknown",
-        "gadgets 1.0 -> 2.0: 11 differences, 6 not in the tables",
+        "gadgets 1.0 -> 2.0: 11 differences, 0 left out, 6 not in the tables",
     ]
     assert done.returncode == 1
 
@@ -134,14 +134,50 @@ def test_only_what_is_unknown_and_all_of_it_as_json(versions: tuple[Path, Path, 
     assert len(done.stdout.splitlines()) == 7 and "\tknown" not in done.stdout
     report = json.loads((tmp_path / "out.json").read_text())
     assert (report["package"], report["old"], report["new"]) == ("gadgets", "1.0", "2.0")
-    assert {"kind": "method", "name": "gadgets.Wheel.stop", "now": "", "known": True} in report["differences"]
+    stop = {"kind": "method", "name": "gadgets.Wheel.stop", "now": "", "known": True, "left_out": "never documented"}
+    assert stop in report["differences"]
     assert len(report["differences"]) == 11
+
+
+def test_what_programs_were_not_told_of_or_still_reach_is_left_out(tmp_path: Path) -> None:
+    head = "import json\nfrom math import pi\nfor letter in 'ab': pass\n"
+    old = {
+        "__init__.py": f"{head}'see `gadgets.OPEN`'\nOPEN = SHUT = 1\nfrom gadgets import tools\n"
+        "def oil(): pass\ndef turn(angle, speed=1): 'Turns.'\ndef stop(*, gently=True): 'Stops; see `OPEN`.'\n",
+        "tools.py": "def saw(): 'Cuts.'\ndef plane(): 'Smooths.'\n",
+    }
+    new = {
+        "__init__.py": "__all__ = ['turn', 'stop']\ndef turn(degrees, speed=1): 'Turns.'\ndef stop(**kind): 'Stops.'\n",
+        "tools.py": "from gadgets._own import saw\n",
+        "_own.py": "def saw(): 'Cuts.'\n",
+    }
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "gadgets.toml").write_text(TABLE)
+    done = compare(interpreter(tmp_path / "old", old), interpreter(tmp_path / "new", new), "--data", str(data))
+    assert done.stdout.splitlines() == [
+        "gone\targument\tgadgets.turn(angle=)\tleft out: given by place",
+        "gone\tname\tgadgets.OPEN\tunknown",
+        "gone\tname\tgadgets.SHUT\tleft out: never documented",
+        "gone\tname\tgadgets.oil\tleft out: never documented",
+        "gone\tname\tgadgets.tools.plane\tunknown",
+        "gadgets  -> : 5 differences, 3 left out, 2 not in the tables",
+    ]
+
+
+def test_what_a_template_repairs_needs_no_entry(tmp_path: Path) -> None:
+    old = interpreter(
+        tmp_path / "old", {"__init__.py": "def gesv(b, a): 'Solves.'\ndef sieve(b): 'Sieves.'\n"}, "torch"
+    )
+    new = interpreter(tmp_path / "new", {"__init__.py": ""}, "torch")
+    done = compare(old, new, package="torch")
+    assert done.stdout.splitlines()[:2] == ["gone\tname\ttorch.gesv\tknown", "gone\tname\ttorch.sieve\tunknown"]
 
 
 def test_the_same_version_twice_differs_in_nothing(versions: tuple[Path, Path, Path]) -> None:
     old, _, data = versions
     done = compare(old, old, "--data", str(data))
-    assert (done.returncode, done.stdout) == (0, "gadgets 1.0 -> 1.0: 0 differences, 0 not in the tables\n")
+    assert (done.returncode, done.stdout) == (0, "gadgets 1.0 -> 1.0: 0 differences, 0 left out, 0 not in the tables\n")
 
 
 def test_the_tables_of_the_project_are_asked_by_default(tmp_path: Path) -> None:

@@ -4,8 +4,11 @@
 
 Each interpreter is asked in a process of its own. A line is printed for every name, module, method and argument that
 the old version has and the new one lacks: what became of it (`gone`, `moved`, `argument`), its name, where it seems to
-be now, and whether `fix_templates/data` knows it. The exit status is 0 where the tables know everything, 1 where they
-do not, and 2 where the comparison could not be made.
+be now, and whether `fix_templates/data` knows it. What the new version has without showing it is no difference. Two
+kinds of difference are left out, which the line says: what the old version had no documentation for, so that programs
+were not told of it, and an argument that has another name at the same place and has to be given, so that programs give
+it by place. The exit status is 0 where the tables know everything else, 1 where they do not, and 2 where the comparison
+could not be made.
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +34,9 @@ from dnnfix.source.names import canonical
 
 QUESTION = Path(__file__).with_name("public_api.py")
 DATA = ROOT / "fix_templates" / "data"
+TEMPLATES = ROOT / "fix_templates" / "versioning"
+UNDOCUMENTED = "never documented"
+RENAMED = "given by place"
 TIMEOUT = 900
 """Seconds for one interpreter; importing all of TensorFlow's modules takes about a minute."""
 
@@ -48,12 +55,19 @@ class Difference:
     now: str = ""
     """Where the same thing seems to be in the new version."""
     known: bool = False
+    left_out: str = ""
+    """Why no table has to know it."""
+
+    @property
+    def state(self) -> str:
+        """In one word or few, whether the tables know it."""
+        return "known" if self.known else f"left out: {self.left_out}" if self.left_out else "unknown"
 
     def line(self) -> str:
         """For a person, and for grep."""
         word = "moved" if self.now else "gone"
         arrow = f" -> {self.now}" if self.now else ""
-        return f"{word}\t{self.kind}\t{self.name}{arrow}\t{'known' if self.known else 'unknown'}"
+        return f"{word}\t{self.kind}\t{self.name}{arrow}\t{self.state}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,17 +86,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tables = [table(path) for path in sorted(given.data.glob("*.toml"))]
         if not tables:
             raise ComparisonError(f"{given.data}: no table of API changes there. Give the folder with --data.")
-        old, new = asked(given.old, given.package), asked(given.new, given.package)
+        old = asked(given.old, given.package)
+        new = asked(given.new, given.package, paths(old))
     except (ComparisonError, CatalogueError) as error:
         sys.stderr.write(f"compare_apis: {error}\n")
         return 2
     found = sorted(differences(old, new, tables), key=lambda d: (d.kind, d.name))
-    unknown = [difference for difference in found if not difference.known]
+    unknown = [difference for difference in found if difference.state == "unknown"]
+    left_out = sum(not difference.known and bool(difference.left_out) for difference in found)
     for difference in unknown if given.unknown else found:
         sys.stdout.write(difference.line() + "\n")
     sys.stdout.write(
         f"{given.package} {old['version']} -> {new['version']}: {len(found)} differences, "
-        f"{len(unknown)} not in the tables\n"
+        f"{left_out} left out, {len(unknown)} not in the tables\n"
     )
     if given.json is not None:
         versions = {"package": given.package, "old": old["version"], "new": new["version"]}
@@ -91,14 +107,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if unknown else 0
 
 
-def asked(interpreter: str, package: str) -> dict[str, Any]:
-    """The public API that an interpreter has of a package. Raises `ComparisonError`."""
+def paths(api: Mapping[str, Any]) -> list[str]:
+    """Every path of an API: modules, names and the methods that classes have themselves."""
+    own = (f"{name}.{one}" for name, entry in api["names"].items() for one in entry.get("own", ()))
+    return [*api["modules"], *api["names"], *own]
+
+
+def asked(interpreter: str, package: str, also: Sequence[str] = ()) -> dict[str, Any]:
+    """The public API that an interpreter has of a package, and what it has under other paths. Raises `ComparisonError`."""
     if not package.isidentifier():
         raise ComparisonError(f"give the name under which the package is imported. Received: --package {package}")
     quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "PYTHONWARNINGS": "ignore"}
     with tempfile.TemporaryDirectory(prefix="dnnfix-api-") as folder:
-        out = Path(folder) / "api.json"
-        command = [interpreter, str(QUESTION), package, str(out)]
+        out, names = Path(folder) / "api.json", Path(folder) / "asked.json"
+        names.write_text(json.dumps(also), encoding="utf-8")
+        command = [interpreter, str(QUESTION), package, str(out), str(names)]
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, errors="replace", env=quiet, timeout=TIMEOUT, check=False
@@ -118,35 +141,39 @@ def asked(interpreter: str, package: str) -> dict[str, Any]:
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], tables: Sequence[Table]) -> Iterator[Difference]:
     """What the old API has and the new one lacks. What is in a module that is gone is not listed one by one."""
-    modules = set(new["modules"])
-    lost = {module for module in old["modules"] if module not in modules and module not in new["names"]}
+    there = {path: entry for path, entry in new["asked"].items() if entry is not None}
+    names, modules = {**there, **new["names"]}, {*new["modules"], *new["asked"]}
+    lost = {module for module in old["modules"] if module not in modules and module not in names}
     for module in sorted(lost):
         if module.rpartition(".")[0] not in lost:
             yield Difference("module", module, known=_name_known(module, tables))
     places = _by_origin(new["names"])
     for name, entry in old["names"].items():
-        if name in new["names"] or name in modules:
-            yield from _inside(name, entry, new["names"].get(name, {}), tables)
+        if name in names or name in modules:
+            yield from _inside(name, entry, names.get(name, {}), modules, tables)
         elif name.rpartition(".")[0] not in lost:
-            yield Difference("name", name, _moved(name, entry, places), _name_known(name, tables))
+            without = "" if entry.get("documented", True) else UNDOCUMENTED
+            yield Difference("name", name, _moved(name, entry, places), _name_known(name, tables), without)
 
 
-def _inside(name: str, old: Mapping[str, Any], new: Mapping[str, Any], tables: Sequence[Table]) -> Iterator[Difference]:
+def _inside(
+    name: str, old: Mapping[str, Any], new: Mapping[str, Any], there: Collection[str], tables: Sequence[Table]
+) -> Iterator[Difference]:
     """The parameters and methods that a function or class has lost."""
-    for keyword in _lost(old.get("parameters"), new.get("parameters")):
+    for keyword, why in _lost(old.get("parameters"), new.get("parameters")):
         known = any(one.argument(of, keyword) is not None for one in tables for of in _spelled(name))
-        yield Difference("argument", f"{name}({keyword}=)", known=known or _name_known(name, tables))
+        yield Difference("argument", f"{name}({keyword}=)", "", known or _name_known(name, tables), why)
     if old.get("kind") != "class" or new.get("kind") != "class":
         return
-    for method in old["own"]:
+    for method, words in old["own"].items():
         full = f"{name}.{method}"
-        if method not in new["methods"]:
+        if method not in new["methods"] and full not in there:
             known = any(_method_known(one, name, method) for one in tables)
-            yield Difference("method", full, known=known or _name_known(name, tables))
+            yield Difference("method", full, "", known or _name_known(name, tables), "" if words else UNDOCUMENTED)
             continue
-        for keyword in _lost(old["methods"][method], new["methods"][method]):
+        for keyword, why in _lost(old["methods"].get(method), new["methods"].get(method)):
             known = any(_argument_known(one, name, method, keyword) for one in tables)
-            yield Difference("argument", f"{full}({keyword}=)", known=known or _name_known(name, tables))
+            yield Difference("argument", f"{full}({keyword}=)", "", known or _name_known(name, tables), why)
 
 
 def _argument_known(one: Table, name: str, method: str, keyword: str) -> bool:
@@ -165,12 +192,15 @@ def _roots(name: str) -> set[str]:
     return {spelled.partition(".")[0] for spelled in _spelled(name)}
 
 
-def _lost(old: Iterable[str] | None, new: Iterable[str] | None) -> list[str]:
-    """The parameters that are taken no longer; none where either signature is unknown or takes any keyword."""
-    if old is None or new is None or "**" in new:
-        return []
-    kept = set(new)
-    return [name for name in old if name not in kept and name not in ("self", "**") and not name.startswith("_")]
+def _lost(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+    """The parameters that are taken no longer, and why one is left out; none where a signature is unknown or takes any."""
+    if old is None or new is None or "**" in new["names"]:
+        return
+    for place, name in enumerate(old["names"]):
+        if name in new["names"] or name in ("self", "**") or name.startswith("_"):
+            continue
+        by_place = place < old["needed"] and (new["places"] is None or place < new["places"])
+        yield name, RENAMED if by_place else ""
 
 
 def _by_origin(names: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -197,10 +227,16 @@ def _spelled(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((name, canonical(name), name.removeprefix("tensorflow."))))
 
 
+@cache
+def _templates() -> str:
+    """The text of the templates that know names without a table, since their repair is more than a rename."""
+    return "\n".join(path.read_text(encoding="utf-8") for path in sorted(TEMPLATES.glob("*.py")))
+
+
 def _name_known(name: str, tables: Sequence[Table]) -> bool:
-    """Whether a table has an entry for the name or for a module that it is in."""
+    """Whether a template names it, or a table has an entry for the name or for a module that it is in."""
     for spelled in _spelled(name):
-        if any(one.name(spelled) is not None for one in tables):
+        if f'"{spelled}"' in _templates() or any(one.name(spelled) is not None for one in tables):
             return True
         while spelled:
             if any(one.module(spelled) is not None for one in tables):
