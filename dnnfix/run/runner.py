@@ -27,7 +27,7 @@ PRELOADED = {
 }  # fmt: skip
 """Modules that the warm process imports besides the framework, by what the program imports; none starts threads."""
 
-_IMPORTED = re.compile(rb"^\s*(?:from|import)\s+(\w+)", re.MULTILINE)
+_IMPORTED = re.compile(rb"^\s*(?:from\s+(\w+)|import\s+([\w., \t]+))", re.MULTILINE)
 _SPAWNS = re.compile(rb"""["']spawn["']|\.spawn\(|forkserver""")
 _WANTS_GPU = re.compile(rb"""\.cuda\(|["']cuda(?::\d+)?["']|device_put""")
 _ASKS_FOR_GPU = re.compile(rb"is_available\(|device_count\(|list_physical_devices\(")
@@ -143,7 +143,7 @@ class Runner:
     def _kind(self, job: Job, project: Project) -> Kind:
         """The kind of warm process that a job needs."""
         read = b"\n".join([job.program, job.scaffold.code.encode()]) if job.scaffold else job.program
-        imported = {name.decode("ascii", "replace") for name in _IMPORTED.findall(read)}
+        imported = set(_imported(read))
         wants_tensorflow = "tensorflow" in imported and "tensorflow" in self._interpreter.installed
         framework = self._framework or next((name for name in ("keras", "torch") if name in imported), None)
         if "torchvision" in imported and framework is None:
@@ -180,3 +180,10 @@ class Runner:
         if wants_tensorflow:
             return "tensorflow"
         return next((name for name in ("torch", "jax", "tensorflow") if name in installed), "torch")
+
+
+def _imported(text: bytes) -> Iterator[str]:
+    """The top-level modules that a text imports, also where it does not parse."""
+    for module, several in _IMPORTED.findall(text):
+        for name in (module,) if module else several.split(b","):
+            yield name.strip().partition(b" ")[0].partition(b".")[0].decode("ascii", "replace")

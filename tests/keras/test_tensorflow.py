@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 
 from dnnfix import pipeline
 from dnnfix.config import load
-from dnnfix.records import FileReport, PatchVerdict
+from dnnfix.records import FileReport, PatchVerdict, RunOutcome
+from dnnfix.run.job import Budget, Job
+from dnnfix.run.runner import Runner
 
 pytestmark = pytest.mark.skipif(find_spec("tensorflow") is None, reason="tensorflow is not installed")
 
@@ -58,3 +61,64 @@ def test_a_fault_is_found_and_repaired(program: str, code: str, tmp_path: Path) 
 def test_nothing_is_found_in_a_healthy_program(tmp_path: Path) -> None:
     report = suggested(HEALTHY, tmp_path)
     assert report.runs[0].outcome.value == "finished" and not report.findings
+
+
+SESSION = """\
+import numpy as np, tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+x, y = tf.placeholder(tf.float32, [None, 4]), tf.placeholder(tf.float32, [None, 1])
+w, b = tf.Variable(tf.zeros([4, 1])), tf.Variable(tf.zeros([1]))
+loss = tf.reduce_mean(tf.square(tf.matmul(x, w) + b - y))
+train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+data = np.arange(64, dtype="float32").reshape(16, 4) / 64
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for step in range(40):
+        _, now = session.run([train, loss], {x: data, y: data.sum(1, keepdims=True)})
+print(step, now)
+"""
+
+TAPE = """\
+import numpy as np, tensorflow as tf
+
+w, b = tf.Variable(tf.zeros([4, 1])), tf.Variable(tf.zeros([1]))
+optimizer = tf.keras.optimizers.SGD(0.1)
+data = np.arange(64, dtype="float32").reshape(16, 4) / 64
+
+
+@tf.function
+def train(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(tf.matmul(x, w) + b - y))
+    optimizer.apply_gradients(zip(tape.gradient(loss, [w, b]), [w, b]))
+    return loss
+
+
+for step in range(40):
+    now = train(data, data.sum(1, keepdims=True))
+print(step, float(now))
+"""
+
+
+@pytest.mark.parametrize("program", [SESSION, TAPE])
+def test_steps_of_sessions_and_tapes_are_seen_and_held_to_the_budget(program: str) -> None:
+    with Runner(Path(sys.executable)) as runner:
+        trace = runner.run(Job("program.py", program.encode(), budget=Budget(steps=12, seconds=60)))
+    losses = [step.loss for step in trace.steps]
+    assert trace.outcome is RunOutcome.FINISHED and trace.cut
+    assert len(losses) == 12 and losses[0] is not None and losses[-1] is not None and losses[-1] < losses[0] / 2
+    assert trace.network is not None
+    assert {parameter.shape: bool(parameter.update) for parameter in trace.network.parameters} == {
+        (4, 1): True,
+        (1,): True,
+    }
+
+
+def test_a_graph_and_its_migration_take_the_same_steps() -> None:
+    losses = []
+    with Runner(Path(sys.executable)) as runner:
+        for program in (SESSION, TAPE):
+            trace = runner.run(Job("program.py", program.encode(), budget=Budget(steps=6, seconds=60)))
+            losses.append([step.loss for step in trace.steps])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)

@@ -7,6 +7,7 @@ keras_graphs       graphs as they are written down
 keras_functions    functions and losses that are called
 keras_training     `fit`, `evaluate`, `predict` and their data, held to the budget
 keras_steps        loss, skill, gradients and updates of each step
+tensorflow_steps   steps of sessions and tapes
 keras_parameters   which weights trained
 keras_crash        the call in flight when an exception leaves the program
 keras_experiments  measurements on the model after the program has ended
@@ -31,6 +32,7 @@ from .keras_skill import Measure
 from .keras_sources import forget_written
 from .keras_steps import Steps
 from .keras_training import Training
+from .tensorflow_steps import TensorFlowSteps
 
 
 def install(wire: Any, job: Dict[str, Any]) -> Hooks:
@@ -63,6 +65,7 @@ class Hooks:
         self._measure = Measure()
         self._parameters = Parameters(self._components, self._measure.norm)
         self._steps = Steps(self._recorder, self._parameters, self._measure, record)
+        self._sessions = TensorFlowSteps(self._steps)
         self._training = Training(self._components, self._recorder, self._steps)
         self._compiled = Compiled(self._components, backend)
         self._experiments = Experiments(job, self._recorder, self._components)
@@ -77,6 +80,7 @@ class Hooks:
         self._components.install(keras)
         self._compiled.install(self._patches, keras)
         self._steps.install(self._patches, keras)
+        self._sessions.install(self._patches)
         self._training.install(self._patches, keras)
         self._recorder.install(self._patches, keras)
         self._graphs.install(self._patches, keras)

@@ -221,6 +221,18 @@ class Steps:
             self._applied = True
             self._finish_step(getattr(self, "_gradient", None), None)
 
+    def loss_seen(self, loss: Any) -> None:
+        """A tape was asked for the gradients of a value: that is the loss of the step to come, where none is known."""
+        if self._loss is None and not self._computing:
+            self._loss = loss
+
+    def stepped_elsewhere(self, loss: Any = None, update: Optional[float] = None) -> None:
+        """A step was taken that no optimizer of Keras took."""
+        self._loss = loss if loss is not None else self._loss
+        self._applied = True
+        self._happened("step")
+        self._finish_step(None, update)
+
     @guarded
     def batch_done(self, logs: Any) -> None:
         """A batch of `fit` is over; where no optimizer was seen to step, the batch counts as the step."""
