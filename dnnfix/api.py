@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dnnfix.detect.api_calls import changed_arguments, changed_methods, receiver_is
+from dnnfix.detect.api_defaults import Reliance, relied_defaults
+from dnnfix.detect.api_era import NAMES as PACKAGE_NAMES
+from dnnfix.detect.api_era import Proof, older
 from dnnfix.detect.api_forms import changed_forms
 from dnnfix.detect.api_imports import renamed_names, replaced_import
 from dnnfix.detect.api_names import Uses, uses_of
+from dnnfix.detect.api_tables import Change as DefaultChange
 from dnnfix.detect.axes import (
     Arrival,
     Declared,
@@ -65,6 +69,9 @@ from dnnfix.detect.graph import (
     upstream,
 )
 from dnnfix.detect.graph_programs import graph_of, outside_graph
+from dnnfix.detect.graph_statements import InTheWay
+from dnnfix.detect.keras_backend import APART as BACKEND_CALLS
+from dnnfix.detect.keras_backend import backend_calls
 from dnnfix.detect.metrics import compiled_losses, is_compile
 from dnnfix.detect.origins import origins
 from dnnfix.detect.shapes import (
@@ -101,7 +108,7 @@ from dnnfix.detect.values import (
     outside,
     whole,
 )
-from dnnfix.detect.versions import ApiChange, Hit
+from dnnfix.detect.versions import ApiChange, Hit, migration
 from dnnfix.network.facts import *
 from dnnfix.records import (
     AddImport,
@@ -128,6 +135,7 @@ from dnnfix.records import (
     RemoveArgument,
     RenameArgument,
     Replace,
+    ReplaceLines,
     RunOutcome,
     SetArgument,
     Site,
@@ -147,6 +155,7 @@ from dnnfix.source.tree import within
 from dnnfix.subject import Subject
 from dnnfix.synthesize.chains import carry_out, told
 from dnnfix.synthesize.data import change_data, with_numpy, wrapped
+from dnnfix.synthesize.eager import eager_edits
 from dnnfix.synthesize.ends import EndChange, both_ends, short
 from dnnfix.synthesize.fault_template import Faults, FaultTemplate, Repairs
 from dnnfix.synthesize.integer_template import IntegerTemplate

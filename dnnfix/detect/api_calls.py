@@ -13,6 +13,8 @@ from dnnfix.records import Edit, RemoveArgument, RenameArgument, Replace, SetArg
 from dnnfix.source.names import canonical
 from dnnfix.source.program import Source
 
+_KERAS = frozenset({"keras", "tensorflow"})
+
 _KERAS_MODELS = frozenset(
     {
         "keras.models.Sequential",
@@ -62,6 +64,9 @@ RECEIVERS = {
             "TopKCategoricalAccuracy",
         )
     ),
+    "keras.layers.Layer": frozenset(),
+    "keras.optimizers.Optimizer": frozenset(),
+    "keras.preprocessing.image.Iterator": frozenset(),
     "torch.Tensor": frozenset(),
     "torch.nn.Module": frozenset(),
     "torch.optim.lr_scheduler.LRScheduler": frozenset(
@@ -82,16 +87,34 @@ RECEIVERS = {
 """By class, the functions and constructors that give an object of it. Functions of `keras.applications` give models."""
 
 
+MADE_BELOW = {"keras.layers.Layer": "keras.layers.", "keras.optimizers.Optimizer": "keras.optimizers."}
+"""By class, the module of which every constructor gives an object of it."""
+
+MADE_BY = {"keras.preprocessing.image.Iterator": ("flow", "flow_from_directory", "flow_from_dataframe")}
+"""By class, the methods that give an object of it."""
+
+HELD_AS = {"keras.optimizers.Optimizer": "optimizer"}
+"""By class, the attribute under which every model of Keras has an object of it."""
+
+
 def receiver_is(source: Source, expr: ast.expr, kind: str) -> bool | None:
     """Whether an expression holds an object of a class, where its constructor tells; `None` where nothing does."""
     if isinstance(expr, ast.Name) and expr.id == "self":
         owner = source.enclosing(expr, ast.ClassDef)
         return _derives(source, owner, kind) if owner is not None else None
+    if isinstance(expr, ast.Attribute) and expr.attr == HELD_AS.get(kind):
+        return receiver_is(source, expr.value, "keras.Model") is not False and source.frameworks <= _KERAS or None
+    if kind == "keras.layers.Layer" and _is_listed(source, expr):
+        return True
     made = source.constructor(expr)
     if made is None:
         return None
     name = source.qualified(made.func)
+    if name is None and isinstance(made.func, ast.Attribute) and made.func.attr in MADE_BY.get(kind, ()):
+        return True
     if name is not None:
+        if name.startswith(MADE_BELOW.get(kind, " ")) and name.rpartition(".")[2][:1].isupper():
+            return True
         if name in RECEIVERS.get(kind, ()) or kind == "keras.Model" and name.startswith("keras.applications."):
             return True
         return (
@@ -99,6 +122,18 @@ def receiver_is(source: Source, expr: ast.expr, kind: str) -> bool | None:
         )
     definition = source.definition(made.func)
     return _derives(source, definition, kind) if isinstance(definition, ast.ClassDef) else None
+
+
+def _is_listed(source: Source, expr: ast.expr) -> bool:
+    """Whether an expression is one of the layers of a model: `model.layers[-1]`, or what a loop over them calls it."""
+    if isinstance(expr, ast.Subscript):
+        return isinstance(expr.value, ast.Attribute) and expr.value.attr == "layers"
+    loop = source.enclosing(expr, ast.For) if isinstance(expr, ast.Name) else None
+    while isinstance(loop, ast.For):
+        if isinstance(loop.target, ast.Name) and isinstance(expr, ast.Name) and loop.target.id == expr.id:
+            return isinstance(loop.iter, ast.Attribute) and loop.iter.attr == "layers"
+        loop = source.enclosing(loop, ast.For)
+    return False
 
 
 def _derives(source: Source, definition: ast.ClassDef, kind: str) -> bool | None:
@@ -124,10 +159,9 @@ class CallChanges:
             yield from self._values(call)
 
     def methods(self) -> Iterator[Hit]:
-        """Methods, call by call."""
-        for call in self.uses.calls() if self.uses.hot else ():
-            if isinstance(call.func, ast.Attribute) and call.func.attr in self.uses.hot:
-                yield from self._method(call)
+        """Methods and attributes of objects, outer ones first."""
+        for attribute in self.uses.attributes() if self.uses.hot else ():
+            yield from self._method(attribute)
 
     def _names(self, call: ast.Call) -> tuple[str, ...]:
         """What is called, as canonical names: as it was called then and as it is called today."""
@@ -240,10 +274,13 @@ class CallChanges:
                     edits = [SetArgument(site, change.argument, code, change.position)]
                 yield self._hit(self.source.site(given), site, change, edits, "" if edits else change.note)
 
-    def _method(self, call: ast.Call) -> Iterator[Hit]:
-        function = call.func
-        if not isinstance(function, ast.Attribute) or self.source.written(function):
+    def _method(self, function: ast.Attribute) -> Iterator[Hit]:
+        if self.source.written(function):
             return
+        above = self.source.parent(function)
+        called = isinstance(above, ast.Call) and above.func is function
+        if not called and isinstance(function.value, ast.Name) and function.value.id == "self":
+            return  # a class may keep what it likes under any name
         if function.attr in self.uses.defined:
             return  # the program has a method of this name itself
         for known in self.uses.tables:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field, replace
 
 from dnnfix.detect.api_names import Target, Uses
 from dnnfix.detect.api_statements import Plan, spliced, within
@@ -196,7 +196,7 @@ class Renames:
             there = self.uses.target(whole) if whole else None
             if there is not None and not there.final:
                 return
-        code, imports = self._reference(node, target.final)
+        code, imports = self.reference(node, target.final)
         if code is None:
             self.hits.append(
                 Hit(site, _said(target.change, target), decline="its new name is taken by something else here")
@@ -217,7 +217,7 @@ class Renames:
             return False
         return moved.final + target.written[len(imported) :] == target.final
 
-    def _reference(self, node: ast.expr, final: str) -> tuple[str | None, list[Edit]]:
+    def reference(self, node: ast.expr, final: str) -> tuple[str | None, list[Edit]]:
         """How the present name is written where the old one stands, and the imports that this needs."""
         source = self.uses.source
         if final.startswith("builtins."):
@@ -257,7 +257,7 @@ class Renames:
             return
         parent, _, leaf = target.final.rpartition(".")
         if leaf in self.uses.bound or parent != target.written.rpartition(".")[0]:
-            code, imports = self._reference(node, target.final)
+            code, imports = self.reference(node, target.final)
             if code is not None:
                 self._report(site, [target], [Replace(site, code), *imports], target.safe)
             return
@@ -333,19 +333,26 @@ def removed_in(changes: tuple[Change, ...]) -> dict[str, str]:
     return {package: change.removed} if change.removed else {}
 
 
-def renamed_names(uses: Uses) -> Iterator[Hit]:
+def renamed_names(uses: Uses, apart: Container[object] = ()) -> Iterator[Hit]:
     """The hits of a program about names and modules that moved, were renamed or removed.
 
-    What cannot be migrated is said once for each reason. A program of graphs and sessions is left as a whole.
+    What cannot be migrated is said once for each reason, with the other lines; names in `apart` are spoken of by
+    another template. A program of graphs and sessions is left as a whole.
     """
-    said: set[str] = set()
     found = Renames(uses).found()
     graphs = any(hit.decline == GRAPHS for hit in found)
+    lines: dict[str, set[int]] = {}
+    for hit in found:
+        if hit.decline and hit.evidence.get("old") not in apart:
+            lines.setdefault(hit.decline, set()).add(hit.site.line)
     for hit in found:
         if hit.decline:
-            if hit.decline in said:
+            others = lines.get(hit.decline, set())
+            if hit.evidence.get("old") in apart or hit.site.line != min(others, default=0):
                 continue
-            said.add(hit.decline)
+            more = ", ".join(map(str, sorted(lines.pop(hit.decline) - {hit.site.line})))
+            if more and hit.decline != GRAPHS:
+                hit = replace(hit, what=f"{hit.what} (as in line {more})")
         elif graphs and str(hit.evidence.get("old", "")).startswith("tensorflow."):
             continue
         yield hit

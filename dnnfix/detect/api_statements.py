@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 from dnnfix.detect.api_names import Target
@@ -114,6 +115,15 @@ def merged(text: str, statement: ast.ImportFrom, site: Site, versions: list[str]
             gone.discard(old)
     for alias in gone:
         plan.kept.pop(alias, None)
+    return plan.statement_edits(text, statement, site)
+
+
+def without(text: str, statement: ast.ImportFrom, site: Site, names: Container[str]) -> list[Edit]:
+    """The edit that takes names out of an import statement."""
+    plan = Plan(statement.module or "")
+    for alias in statement.names:
+        if (alias.asname or alias.name) not in names:
+            plan.keep(alias, plan.module, None)
     return plan.statement_edits(text, statement, site)
 
 

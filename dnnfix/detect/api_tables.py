@@ -4,9 +4,17 @@ A file holds arrays of tables, one for each kind of change, and nothing else:
 
     [[module]]      a module that moved:                old = "keras.layers.core"              new = "keras.layers"
     [[name]]        a function, class or constant:      old = "keras.layers.AtrousConv2D"      new = "keras.layers.Conv2D"
-    [[method]]      a method of objects of a class:     of = ["keras.Model"]  old = "fit_generator"  new = "fit"
+    [[method]]      a method or attribute of a class:   of = ["keras.Model"]  old = "fit_generator"  new = "fit"
     [[argument]]    a keyword of calls:                 of = ["keras.layers.Dense"]  old = "init"  new = "kernel_initializer"
     [[value]]       a literal given for an argument:    of = [...]  argument = "reduction"  old = "elementwise_mean"  new = "mean"
+    [[default]]     what an argument is if not given:   of = [...]  argument = "learning_rate"  old = "1.0"  new = "0.001"
+
+A default states in `since` when it changed (in `tensorflow` when for `tensorflow.keras`), in `effect` what that does to
+a program, and in `silent` why no program is told of it, where it is in the table for the record alone. `write` is the code
+that has the old effect today where the old value has not (names of libraries stand in braces), `given` a literal whose
+meaning changed, `also` the names under which the argument was given before, `where` the literals of other arguments
+without which the default plays no part, `beside` and `apart` functions of which a program must call one or none for it
+to matter, and `crash` the error by which a run shows that the program is from before.
 
 `since` is the version that deprecated it and `removed` the one that took it away (or made it do nothing); without
 `removed` it still works. `safe` says that the rename provably keeps the meaning. Without `new` there is nothing to
@@ -32,7 +40,7 @@ from typing import Any
 
 from dnnfix.errors import CatalogueError
 
-FORMAT = 4
+FORMAT = 5
 """Changes when what is kept in the cache changes its form."""
 
 _TEXT, _TRUTH, _TEXTS = "a text", "true or false", "a list of texts"
@@ -58,6 +66,17 @@ _KINDS: Mapping[str, Mapping[str, str]] = {
         "values": "a table of texts",
     },
     "value": {**_COMMON, "of": _TEXTS, "argument": _TEXT, "position": "a whole number"},
+    "default": {
+        **_COMMON,
+        "of": _TEXTS,
+        "argument": _TEXT,
+        "position": "a whole number",
+        "also": _TEXTS,
+        "beside": _TEXTS,
+        "apart": _TEXTS,
+        "where": "a table of texts",
+        **dict.fromkeys(("tensorflow", "write", "given", "effect", "silent", "crash"), _TEXT),
+    },
 }
 _REQUIRED = {
     "module": ("old",),
@@ -65,6 +84,7 @@ _REQUIRED = {
     "method": ("of", "old"),
     "argument": ("of", "old"),
     "value": ("of", "argument", "old"),
+    "default": ("of", "argument", "old", "new", "since", "effect"),
 }
 
 
@@ -93,6 +113,17 @@ class Change:
     `False` stands the code that is written for them."""
     argument: str = ""
     position: int | None = None
+    also: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+    where: Mapping[str, str] = field(default_factory=dict)
+    """By another argument of the call, its literals, one of which is given where the default matters."""
+    tensorflow: str = ""
+    write: str = ""
+    given: str = ""
+    effect: str = ""
+    silent: str = ""
+    crash: str = ""
 
     @property
     def deprecated(self) -> bool:
@@ -135,6 +166,10 @@ class Table:
     def values(self, of: str) -> tuple[Change, ...]:
         """The changes of literals given to calls of `of`."""
         return _changes("value", self._part(of, "value").get(of, ()))
+
+    def defaults(self, of: str) -> tuple[Change, ...]:
+        """The changes of defaults of calls of `of`."""
+        return _changes("default", self._part(of, "default").get(of, ()))
 
     def changes(self) -> Iterable[Change]:
         """Every entry, for tests and documents; one that is for several calls comes once for each."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar
 
-from dnnfix.detect.api_statements import merged
+from dnnfix.detect.api_statements import merged, without
 from dnnfix.errors import EditError
 from dnnfix.records import (
     AddImport,
@@ -139,15 +139,54 @@ def _applies(source: Source, hits: list[Hit]) -> bool:
     from dnnfix.source.edits import apply_edits  # a scan that finds nothing has no use for it
 
     try:
-        apply_edits(source, edits_of(source, hits))
+        apply_edits(source, _together(source, tuple(dict.fromkeys(edit for hit in hits for edit in hit.edits))))
     except EditError:
         return False
     return True
 
 
 def edits_of(source: Source, hits: Iterable[Hit]) -> tuple[Edit, ...]:
-    """The edits of all hits, where those that change one import statement in different ways are made one."""
+    """The edits of all hits, made together, with those of imports that nothing uses afterwards."""
     edits = tuple(dict.fromkeys(edit for hit in hits for edit in hit.edits))
+    unused = tuple(_unused(source, _together(source, edits)))
+    place = next((e for e in unused if isinstance(e, Delete) and source.node_at(e.site) in source.tree.body), None)
+    if place is not None and not any(edit.site == place.site for edit in edits):
+        # What is imported anew takes the place of an import that goes.
+        new = [edit for edit in edits if isinstance(edit, AddImport)]
+        lines = [edit.statement for edit in new if edit.statement not in source.places.lines]
+        edits = tuple(edit for edit in edits if edit not in new)
+        unused = tuple(Replace(place.site, "\n".join(lines)) if e is place and lines else e for e in unused)
+    return _together(source, (*edits, *unused))
+
+
+def _unused(source: Source, edits: tuple[Edit, ...]) -> Iterator[Edit]:
+    """The edits that take away imports whose last use the edits took away."""
+    from dnnfix.source.edits import edit as carried_out
+
+    try:
+        after = ast.parse(carried_out(source, edits).text)
+    except EditError:
+        return
+    nodes = list(ast.walk(after))
+    used = {node.id for node in nodes if isinstance(node, ast.Name)}
+    exported = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+    bound = {alias.asname or alias.name for statement in imports for alias in statement.names}
+    before = {node.id for node in source.nodes(ast.Name) if isinstance(node, ast.Name)}
+    for statement in (*source.nodes(ast.Import), *source.nodes(ast.ImportFrom)):
+        if not isinstance(statement, (ast.Import, ast.ImportFrom)):
+            continue
+        names = [alias.asname or alias.name for alias in statement.names]
+        gone = (before & bound).difference(used, exported).intersection(names)
+        if len(gone) == len(names):
+            yield Delete(source.site(statement))
+        elif gone and isinstance(statement, ast.ImportFrom):
+            site = source.site(statement)
+            yield from without(source.segment(site), statement, site, gone)
+
+
+def _together(source: Source, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+    """Edits, where those that change one import statement in different ways are made one."""
     statements: dict[Site, list[Edit]] = {}
     for edit in edits:
         if isinstance(edit, (Replace, Delete)) and isinstance(source.node_at(edit.site), ast.ImportFrom):

@@ -201,7 +201,12 @@ class _Elements:
         elif last + 1 < len(self.elements):
             following = self.elements[last + 1].start
             comment = "#" in self.text[after:following]
-            self._change(start.start, after if comment else following, "")
+            ahead = self.text[self.elements[first - 1].comma + 1 : start.start] if first else ""
+            if "\n" in self.text[after:following] and first and not ahead.strip() and "\n" not in ahead:
+                # The next argument begins a line, and goes on doing so.
+                self._change(self.elements[first - 1].comma + 1, after, "")
+            else:
+                self._change(start.start, after if comment else following, "")
         elif first > 0:
             previous = self.elements[first - 1]
             comment = "#" in self.text[previous.comma : start.start]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, outside_graph, renamed_names, uses_of
+from dnnfix.api import BACKEND_CALLS, ApiChange, Example, Hit, Reject, Subject, outside_graph, renamed_names, uses_of
 
-ELSEWHERE = frozenset({"keras.layers.Merge", "keras.layers.merge"})
+ELSEWHERE = frozenset({"keras.layers.Merge", "keras.layers.merge"}) | BACKEND_CALLS
 """Names that have a template of their own where they are used; here they are only taken out of imports."""
 
 

@@ -1,0 +1,158 @@
+"""`K.argmax(x)`, `K.batch_dot(x, y, axes=[2, 1])`: functions of `keras.backend` whose successors take other arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, backend_calls, uses_of
+
+
+class BackendCall(ApiChange):
+    """A function of `keras.backend` that Keras 3 has with other arguments, or as no function at all.
+
+    `K.argmax`, `K.concatenate` and `K.expand_dims` worked along the last axis where none was given; `keras.ops` flattens,
+    takes the first one, or wants to be told. `K.gather` is `ops.take` along axis 0, `K.batch_dot` the layer `dot`,
+    `K.int_shape(x)` is `x.shape`, `K.set_value(v, x)` is `v.assign(x)`, `K.in_train_phase(a, b)` asks the argument
+    `training`. What depends on a tensor's number of axes, on a session or on symbolic gradients is left, with the reason.
+    The functions are those of standalone Keras; `tf.keras.backend` still has most of them.
+
+    Fix safety: unsafe: the functions are others, and agree only on the tensors that a program really gives them.
+
+    References: https://keras.io/api/ops/, https://keras.io/guides/migrating_to_keras_3/.
+    """
+
+    code = "DNF531"
+    name = "backend-call"
+    triggers = ("backend",)
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """The calls of such functions."""
+        yield from backend_calls(uses_of(subject.source))
+
+    examples = (
+        Example(
+            "axes that were understood",
+            """\
+from keras import backend as K
+
+
+def accuracy(y_true, y_pred):
+    joined = K.concatenate([y_true, y_pred])
+    wide = K.expand_dims(K.cumsum(joined))
+    return K.mean(K.equal(K.argmax(y_true), K.argmax(y_pred, axis=1))), wide, K.gather(joined, 0)
+""",
+            """\
+from keras import ops
+
+
+def accuracy(y_true, y_pred):
+    joined = ops.concatenate([y_true, y_pred], axis=-1)
+    wide = ops.expand_dims(ops.cumsum(joined, axis=0), axis=-1)
+    return ops.mean(ops.equal(ops.argmax(y_true, axis=-1), ops.argmax(y_pred, axis=1))), wide, ops.take(joined, 0, axis=0)
+""",
+        ),
+        Example(
+            "products of batches, and the shape of a tensor",
+            """\
+import keras.backend as K
+from keras.layers import Lambda
+
+
+def attend(tensors):
+    query, key = tensors
+    turned = K.permute_dimensions(key, pattern=(0, 2, 1))
+    scores = K.batch_dot(query, turned, axes=[2, 1])
+    return K.batch_dot(scores, key, [2, 1]) / K.int_shape(key)[-1] ** 0.5
+
+
+layer = Lambda(attend)
+""",
+            """\
+from keras import ops
+from keras import layers
+from keras.layers import Lambda
+
+
+def attend(tensors):
+    query, key = tensors
+    turned = ops.transpose(key, axes=(0, 2, 1))
+    scores = layers.dot([query, turned], axes=[2, 1])
+    return layers.dot([scores, key], axes=[2, 1]) / key.shape[-1] ** 0.5
+
+
+layer = Lambda(attend)
+""",
+        ),
+        Example(
+            "a variable that is set, and the phase of training",
+            """\
+from keras import backend
+from keras.layers import Layer
+
+
+class Noise(Layer):
+    def call(self, inputs, training=None):
+        def noised():
+            return inputs + backend.random_normal(backend.shape(inputs), mean=0.0, stddev=0.1)
+
+        return backend.in_train_phase(noised, inputs, training=training)
+
+
+def halve(model):
+    rate = backend.get_value(model.optimizer.learning_rate)
+    backend.set_value(model.optimizer.lr, rate / 2)
+""",
+            """\
+from keras import random
+from keras import ops
+from keras.layers import Layer
+
+
+class Noise(Layer):
+    def call(self, inputs, training=None):
+        def noised():
+            return inputs + random.normal(ops.shape(inputs), mean=0.0, stddev=0.1)
+
+        return noised() if training else inputs
+
+
+def halve(model):
+    rate = ops.convert_to_numpy(model.optimizer.learning_rate)
+    model.optimizer.learning_rate.assign(rate / 2)
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "functions of today",
+            """\
+from keras import backend as K
+from keras import ops
+
+
+def scaled(x):
+    return ops.argmax(x) / K.epsilon()
+""",
+        ),
+        Reject(
+            "TensorFlow's Keras has them still",
+            """\
+from tensorflow.keras import backend as K
+
+
+def best(x):
+    return K.argmax(K.concatenate([x, x]))
+""",
+        ),
+        Reject(
+            "a module of the program's own",
+            """\
+import keras
+from mylib import backend as K
+
+
+def best(x):
+    return K.argmax(x)
+""",
+        ),
+    )
