@@ -1,15 +1,232 @@
-"""Edit action: to be written."""
+"""Edit action: dataset procurement. Data sets that a library would download are made up, in their documented form.
+
+The function or class of the library is replaced before the program begins, so it does not matter how the program
+imports it. What the data set looks like is documented, and does not depend on the program: where the network of the
+program does not fit it, that still shows. A function that a newer release removed is not brought back.
+"""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from dnnfix.records import EditAction, EditStep
+from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.source.program import Source, once
 
 ACTION = EditAction.DATASETS
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A data set of a library: what it holds, and the stand-in (code) for the places it is found at."""
+
+    holds: str
+    code: str
+    places: tuple[str, ...]
+    package: str = ""
+
+    @property
+    def start(self) -> str:
+        return "\n".join(f"made_in_place_of({place!r}, {self.code})" for place in self.places)
+
+    @property
+    def stand_in(self) -> str:
+        return self.code.partition("(")[0]
+
+
+_KERAS_SETS = {
+    "mnist": "60000 and 10000 images of (28, 28), uint8, 10 classes",
+    "fashion_mnist": "60000 and 10000 images of (28, 28), uint8, 10 classes",
+    "cifar10": "50000 and 10000 images of (32, 32, 3), uint8, 10 classes as a column",
+    "cifar100": "50000 and 10000 images of (32, 32, 3), uint8, 100 classes as a column",
+    "imdb": "25000 and 25000 lists of word numbers, 2 classes",
+    "reuters": "8982 and 2246 lists of word numbers, 46 classes",
+    "boston_housing": "404 and 102 rows of 13 features in their ranges, prices of 5 to 50",
+    "california_housing": "16512 and 4128 rows of 8 features in their ranges, prices of 15000 to 500000",
+}
+_TORCHVISION_ARRAYS = {
+    "MNIST": "60000 and 10000 images of (28, 28), uint8, 10 classes",
+    "FashionMNIST": "60000 and 10000 images of (28, 28), uint8, 10 classes",
+    "KMNIST": "60000 and 10000 images of (28, 28), uint8, 10 classes",
+    "QMNIST": "60000 and 60000 images of (28, 28), uint8, 10 classes",
+    "EMNIST": "images of (28, 28), uint8, as many and of as many classes as the split has",
+    "CIFAR10": "50000 and 10000 images of (32, 32, 3), uint8, 10 classes",
+    "CIFAR100": "50000 and 10000 images of (32, 32, 3), uint8, 100 classes",
+    "SVHN": "73257, 26032 or 531131 images of (3, 32, 32), uint8, 10 classes",
+    "STL10": "5000, 8000 or 100000 images of (3, 96, 96), uint8, 10 classes",
+    "USPS": "7291 and 2007 images of (16, 16), uint8, 10 classes",
+    "SEMEION": "1593 images of (16, 16), uint8, 10 classes",
+}
+_TORCHVISION_PICTURES = {
+    "Caltech101": "8677 pictures in 101 classes",
+    "Caltech256": "30607 pictures in 257 classes",
+    "Country211": "31650, 10550 or 21100 pictures in 211 classes",
+    "DTD": "1880 pictures for each part in 47 classes",
+    "EuroSAT": "27000 pictures of 64 by 64 in 10 classes",
+    "FER2013": "28709 and 7178 gray pictures of 48 by 48 in 7 classes",
+    "FGVCAircraft": "3334, 3333 or 3333 pictures in 100 classes",
+    "Flowers102": "1020, 1020 or 6149 pictures in 102 classes",
+    "Food101": "75750 and 25250 pictures in 101 classes",
+    "GTSRB": "26640 and 12630 pictures in 43 classes",
+    "ImageNet": "1281167 and 50000 pictures in 1000 classes",
+    "Imagenette": "9469 and 3925 pictures in 10 classes",
+    "Omniglot": "19280 gray pictures of 105 by 105 in 964 classes",
+    "OxfordIIITPet": "3680 and 3669 pictures in 37 classes",
+    "PCAM": "262144, 32768 or 32768 pictures of 96 by 96 in 2 classes",
+    "Places365": "1803460 and 36500 pictures of 256 by 256 in 365 classes",
+    "RenderedSST2": "6920, 872 or 1821 pictures in 2 classes",
+    "StanfordCars": "8144 and 8041 pictures in 196 classes",
+    "SUN397": "108754 pictures in 397 classes",
+    "CelebA": "162770, 19867 or 19962 pictures of 178 by 218 with 40 marks",
+    "VOCSegmentation": "1464 and 1449 pictures with masks of 21 classes",
+    "VOCDetection": "5717 and 5823 pictures with boxes of 20 classes",
+    "Cityscapes": "2975, 500 or 1525 pictures of 2048 by 1024 with masks",
+}
+_NO_DOWNLOAD = {"DatasetFolder", "FakeData", "ImageFolder", "VisionDataset"}
+"""Classes of torchvision.datasets that read what the program names, or nothing."""
+
+_SKLEARN_SETS = {
+    "fetch_california_housing": "20640 rows of 8 features in their ranges, prices of 0.15 to 5",
+    "fetch_openml": "70000 rows of 784 pixels (60000 of 3072 for CIFAR_10), classes as texts",
+    "fetch_20newsgroups": "11314 and 7532 texts in 20 classes",
+    "fetch_olivetti_faces": "400 images of (64, 64), float32 in 0..1, 40 classes",
+    "fetch_lfw_people": "13233 images of (62, 47), fewer for people with many faces",
+}
+_OPENML = {"mnist_784", "fashion-mnist", "kuzushiji-mnist", "cifar_10"}
+_OPENML_NUMBERS = {554, 40996, 41982, 40927}
+_SEABORN = {"iris": 150, "tips": 244, "penguins": 344, "titanic": 891, "mpg": 398}
+
+_FOLDERS = {"CIFAR10": "cifar-10-batches-py", "CIFAR100": "cifar-100-python", "STL10": "stl10_binary"}
+"""Where below its root torchvision keeps a data set whose folder is not called by its class."""
+
+
+def _keras(name: str, holds: str) -> Iterator[tuple[str, _Known]]:
+    kind = "images" if "images" in holds else "texts" if "lists" in holds else "table"
+    modules = ("keras.src.datasets", "keras.datasets", "tensorflow.python.keras.datasets", "tensorflow.keras.datasets")
+    places = tuple(f"{module}.{name}.load_data" for module in modules)
+    yield f"keras.datasets.{name}.load_data", _Known(holds, f"made_keras_{kind}({name!r})", places)
+    if kind == "texts":
+        places = tuple(f"{module}.{name}.get_word_index" for module in modules)
+        words = "made-up words by their rank"
+        yield f"keras.datasets.{name}.get_word_index", _Known(words, f"made_word_index({name!r})", places)
+
+
+def _all_known() -> Iterator[tuple[str, _Known]]:
+    for name, holds in _KERAS_SETS.items():
+        yield from _keras(name, holds)
+    for sets, stand_in in (
+        (_TORCHVISION_ARRAYS, "made_torchvision_arrays"),
+        (_TORCHVISION_PICTURES, "made_torchvision_pictures"),
+    ):
+        for name, holds in sets.items():
+            place = f"torchvision.datasets.{name}"
+            yield place, _Known(holds, f"{stand_in}({name!r})", (place,), "torchvision")
+    for name, holds in _SKLEARN_SETS.items():
+        place = f"sklearn.datasets.{name}"
+        yield place, _Known(holds, f"made_sklearn_set({name!r})", (place,), "sklearn")
+    place = "seaborn.load_dataset"
+    yield place, _Known("a table with the documented columns", "made_seaborn_set", (place,), "seaborn")
+
+
+KNOWN: dict[str, _Known] = dict(_all_known())
+"""The data sets that can be made, by the canonical name of the function or class that gives them."""
+
+
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """What the action does for the case."""
-    yield from ()
+    """A stand-in for every data set that the program asks a library for, and what is missing of the others."""
+    for name, node in sorted(used(case.source).items(), key=lambda item: item[1].lineno):
+        known = KNOWN.get(name)
+        if known is None:
+            yield from _unknown(case, name, node)
+        elif _installed(case, known) and not _there(case, name, node):
+            gap = _not_that_one(case.source, name, node)
+            if gap is not None:
+                yield gap
+                continue
+            yield EditStep(
+                ACTION,
+                f"{name} gives made-up data: {known.holds}",
+                "the documented form of the data set; what it shows is made up and can be learned",
+                node.lineno,
+                scaffold=Scaffold(start=known.start),
+                standins=("made_in_place_of", known.stand_in),
+            )
+
+
+@once
+def used(source: Source) -> dict[str, ast.expr | ast.alias]:
+    """What the program names of the libraries' data sets, by canonical name, with its first use."""
+    found: dict[str, ast.expr | ast.alias] = {}
+    named: list[ast.Attribute | ast.Name] = [*source.nodes(ast.Attribute), *source.nodes(ast.Name)]
+    for node in sorted(named, key=lambda n: (n.lineno, n.col_offset)):
+        name = source.qualified(node)
+        if name is None or not isinstance(node.ctx, ast.Load):
+            continue
+        if name == "torchvision.datasets" and _by_name(source, node):
+            found.update((known, node) for known in KNOWN if known.startswith(name + ".") and known not in found)
+        elif name in KNOWN or _asks_for_download(name):
+            call = source.parent(node)
+            found.setdefault(name, call if isinstance(call, ast.Call) and call.func is node else node)
+    return found
+
+
+def _by_name(source: Source, node: ast.expr) -> bool:
+    """Whether a class of the module is chosen by its name: `getattr(datasets, name)`, `datasets.__dict__[name]`."""
+    above = source.parent(node)
+    if isinstance(above, ast.Call):
+        return isinstance(above.func, ast.Name) and above.func.id in {"getattr", "vars"} and above.args[:1] == [node]
+    return isinstance(above, ast.Attribute) and above.attr == "__dict__"
+
+
+def _asks_for_download(name: str) -> bool:
+    """Whether a name that is not known here is a data set that its library downloads."""
+    module, _dot, last = name.rpartition(".")
+    if module == "torchvision.datasets":
+        return last[:1].isupper() and last not in _NO_DOWNLOAD
+    return module == "sklearn.datasets" and last.startswith("fetch_") and last not in {"fetch_mldata"}
+
+
+def _unknown(case: Case, name: str, node: ast.expr | ast.alias) -> Iterator[Gap]:
+    if case.installed(name.partition(".")[0]):
+        yield Gap(
+            f"{name} needs the network, and dnnfix has no stand-in for it: put the data beside the program", node.lineno
+        )
+
+
+def _not_that_one(source: Source, name: str, node: ast.expr | ast.alias) -> Gap | None:
+    """What is missing where a function gives many data sets, and not the one that the program asks for."""
+    if not isinstance(node, ast.Call):
+        return None
+    if name == "seaborn.load_dataset" and (asked := _constant(node, "name")) is not None and asked not in _SEABORN:
+        return Gap(f"seaborn's data set {asked!r} needs the network, and dnnfix has no stand-in for it", node.lineno)
+    if name == "sklearn.datasets.fetch_openml":
+        asked, number = _constant(node, "name"), _constant(node, "data_id", None)
+        if (asked is not None and str(asked).lower() not in _OPENML) or (number and number not in _OPENML_NUMBERS):
+            return Gap(
+                f"the data set {asked or number!r} of OpenML needs the network; save it beside the program", node.lineno
+            )
+    return None
+
+
+def _constant(call: ast.Call, keyword: str, position: int | None = 0) -> object:
+    given = next((part.value for part in call.keywords if part.arg == keyword), None)
+    if given is None and position is not None and len(call.args) > position:
+        given = call.args[position]
+    return given.value if isinstance(given, ast.Constant) else None
+
+
+def _installed(case: Case, known: _Known) -> bool:
+    if known.package:
+        return case.installed(known.package)
+    return case.installed("keras") or case.installed("tensorflow")
+
+
+def _there(case: Case, name: str, node: ast.expr | ast.alias) -> bool:
+    """Whether the files of a data set of torchvision are in the program's folder already."""
+    last = name.rpartition(".")[2]
+    if not isinstance(node, ast.Call) or not name.startswith("torchvision."):
+        return False
+    root = _constant(node, "root")
+    return isinstance(root, str) and case.exists(f"{root}/{_FOLDERS.get(last, last)}")

@@ -51,4 +51,6 @@ def _names(node: ast.stmt) -> tuple[str, ...]:
         return (node.name,)
     if isinstance(node, ast.Assign):
         return tuple(target.id for target in node.targets if isinstance(target, ast.Name))
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        return (node.target.id,)
     return ()
