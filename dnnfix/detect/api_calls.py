@@ -128,11 +128,15 @@ def _is_listed(source: Source, expr: ast.expr) -> bool:
     """Whether an expression is one of the layers of a model: `model.layers[-1]`, or what a loop over them calls it."""
     if isinstance(expr, ast.Subscript):
         return isinstance(expr.value, ast.Attribute) and expr.value.attr == "layers"
-    loop = source.enclosing(expr, ast.For) if isinstance(expr, ast.Name) else None
-    while isinstance(loop, ast.For):
-        if isinstance(loop.target, ast.Name) and isinstance(expr, ast.Name) and loop.target.id == expr.id:
-            return isinstance(loop.iter, ast.Attribute) and loop.iter.attr == "layers"
-        loop = source.enclosing(loop, ast.For)
+    if not isinstance(expr, ast.Name):
+        return False
+    above = source.parent(expr)
+    while above is not None:
+        loops = [above] if isinstance(above, ast.For) else getattr(above, "generators", [])
+        for loop in loops:
+            if isinstance(loop.target, ast.Name) and loop.target.id == expr.id:
+                return isinstance(loop.iter, ast.Attribute) and loop.iter.attr == "layers"
+        above = source.parent(above)
     return False
 
 

@@ -20,47 +20,71 @@ from dnnfix.api import (
     uses_of,
 )
 
-POSITIONS = ("", "steps_per_epoch", "epochs", "verbose", "callbacks", "validation_data", "validation_steps")
-"""The parameters of `fit_generator` in their order; `fit` takes batch_size second, so they are given by name."""
+METHODS = {
+    "fit_generator": (
+        "fit",
+        ("", "steps_per_epoch", "epochs", "verbose", "callbacks", "validation_data", "validation_steps"),
+    ),
+    "evaluate_generator": ("evaluate", ("", "steps")),
+    "predict_generator": ("predict", ("", "steps")),
+}
+"""By method, what took it over, and its parameters in their order as far as all versions agree. Today's methods take
+batch_size second, so they are given by name."""
 
 DROPPED = ("nb_worker", "workers", "use_multiprocessing", "pickle_safe", "max_q_size", "max_queue_size")
 """How batches were fetched: Keras 3 asks the data set itself."""
 
-SAMPLES = {"samples_per_epoch": "steps_per_epoch", "nb_val_samples": "validation_steps"}
+SAMPLES = {"samples_per_epoch": "steps_per_epoch", "nb_val_samples": "validation_steps", "val_samples": "steps"}
 """Counts of samples in Keras 1 that are counts of batches today."""
+
+KERAS_1 = frozenset({*SAMPLES, "nb_epoch", "nb_worker", "max_q_size", "pickle_safe"})
+"""Keywords by which a call shows that it was written for Keras 1."""
+
+COUNTS = frozenset({"nb_sample", "samples", "n", "N"})
+"""Attributes by which an iterator over images tells how many it has."""
+
+ITERATORS = ("flow", "flow_from_directory", "flow_from_dataframe")
+ITERATOR_SIZE = "32"
+"""The batch size of `flow` and its kin where none is given."""
 
 
 class FitGenerator(ApiChange):
-    """`fit_generator` is gone since TensorFlow 2.6 and Keras 3; `fit` takes generators.
+    """`fit_generator`, `evaluate_generator` and `predict_generator` are gone; `fit`, `evaluate` and `predict` take generators.
 
-    Arguments that were given by position are given by name, since `fit` has others at these places. Counts of samples
-    (Keras 1) are divided by the batch size of the generator where that can be read; where not, nothing is proposed.
+    Arguments that were given by position are given by name, since today's methods have others at these places. Counts of
+    samples (Keras 1) are divided by the batch size, which is read from the call that made the generator, from the default
+    of its function, or of `flow`; where it cannot be read, nothing is proposed. A count that is the iterator's own is
+    left out: the iterator knows its length.
 
-    Fix safety: safe for calls of Keras 2; unsafe where a count of samples had to be divided.
+    Fix safety: safe for calls of Keras 2; unsafe where a count of samples had to be divided: Keras 1 went on to the end of
+    the batch that passes the count.
 
-    References: https://github.com/tensorflow/tensorflow/releases/tag/v2.1.0, https://keras.io/api/models/model_training_apis/.
+    References: https://github.com/tensorflow/tensorflow/releases/tag/v2.1.0, https://keras.io/api/models/model_training_apis/,
+    https://github.com/keras-team/keras/wiki/Keras-2.0-release-notes.
     """
 
     code = "DNF507"
     name = "fit-generator"
+    triggers = tuple(METHODS)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The calls of the method on models."""
+        """The calls of the methods on models."""
         source = subject.source
         uses = uses_of(source)
-        if "fit_generator" not in source.words or "fit_generator" in uses.defined:
+        if source.words.isdisjoint(METHODS):
             return
         for call in uses.calls():
             function = call.func
-            if not isinstance(function, ast.Attribute) or function.attr != "fit_generator":
+            if not isinstance(function, ast.Attribute) or function.attr not in METHODS or function.attr in uses.defined:
                 continue
             if receiver_is(source, function.value, "keras.Model") is False:
                 continue
             edits, decline, safe = _edits(subject, call, function)
+            today = METHODS[function.attr][0]
             yield Hit(
                 source.site(function),
-                "fit_generator is gone since TensorFlow 2.6 and Keras 3; fit takes generators",
-                title="give the generator to fit",
+                f"{function.attr} is gone since TensorFlow 2.6 and Keras 3; {today} takes generators",
+                title=f"give the generator to {today}",
                 edits=() if decline else tuple(edits),
                 decline=decline,
                 safe=safe,
@@ -128,6 +152,64 @@ train = datagen.flow(X_train, y_train, batch_size=32)
 model.fit(train, steps_per_epoch=len(X_train) // 32, epochs=10)
 """,
         ),
+        Example(
+            "a generator of the program's own, with a default batch size",
+            """\
+from keras.models import Sequential
+
+
+def batches(x, y, batch_size=64):
+    while True:
+        for start in range(0, len(x), batch_size):
+            yield x[start : start + batch_size], y[start : start + batch_size]
+
+
+def train(model, x, y, size):
+    model.fit_generator(batches(x, y), 6400, nb_epoch=3, validation_data=batches(x, y, size), nb_val_samples=len(x))
+
+
+train(Sequential(), x, y, 10)
+""",
+            """\
+from keras.models import Sequential
+
+
+def batches(x, y, batch_size=64):
+    while True:
+        for start in range(0, len(x), batch_size):
+            yield x[start : start + batch_size], y[start : start + batch_size]
+
+
+def train(model, x, y, size):
+    model.fit(batches(x, y), epochs=3, validation_data=batches(x, y, size), validation_steps=len(x) // size, steps_per_epoch=6400 // 64)
+
+
+train(Sequential(), x, y, 10)
+""",
+        ),
+        Example(
+            "all images of a folder, and predictions for them",
+            """\
+from keras.models import load_model
+from keras.src.legacy.preprocessing.image import ImageDataGenerator
+
+images = ImageDataGenerator().flow_from_directory("test", batch_size=8)
+model = load_model("net.keras")
+model.fit_generator(images, samples_per_epoch=images.nb_sample, nb_epoch=2)
+print(model.evaluate_generator(images, steps=10, max_queue_size=4))
+print(model.predict_generator(images, images.nb_sample))
+""",
+            """\
+from keras.models import load_model
+from keras.src.legacy.preprocessing.image import ImageDataGenerator
+
+images = ImageDataGenerator().flow_from_directory("test", batch_size=8)
+model = load_model("net.keras")
+model.fit(images, epochs=2)
+print(model.evaluate(images, steps=10))
+print(model.predict(images))
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -137,6 +219,15 @@ from keras.models import Sequential
 
 model = Sequential()
 model.fit(generate(), steps_per_epoch=10, epochs=2)
+""",
+        ),
+        Reject(
+            "methods of today over a generator",
+            """\
+import keras
+
+model = keras.Sequential()
+print(model.evaluate(batches, steps=3), model.predict(batches, steps=3))
 """,
         ),
         Reject(
@@ -156,53 +247,93 @@ def _edits(subject: Subject, call: ast.Call, function: ast.Attribute) -> tuple[l
     """The edits, why there are none, and whether they keep the meaning provably."""
     source = subject.source
     site = source.site(call)
+    today, positions = METHODS[function.attr]
     if any(isinstance(argument, ast.Starred) for argument in call.args) or any(k.arg is None for k in call.keywords):
         return [], "the call unpacks its arguments", False
-    if len(call.args) > len(POSITIONS):
+    if len(call.args) > len(positions):
         return [], "too many arguments are given by position", False
-    owner = source.segment(source.site(function.value))
-    edits: list[Edit] = [Replace(source.site(function), f"{owner}.fit")]
-    safe = True
+    edits: list[Edit] = [Replace(source.site(function), f"{source.segment(source.site(function.value))}.{today}")]
     keywords = {k.arg: k.value for k in call.keywords if k.arg}
-    old = "samples_per_epoch" in keywords or "nb_epoch" in keywords
+    generator = call.args[0] if call.args else keywords.get("generator")
+    counts: list[tuple[str, str, int | None, ast.expr]] = []
+    old = not KERAS_1.isdisjoint(keywords) or any(_own_count(a, generator) == "nb_sample" for a in call.args[1:2])
     for position, argument in enumerate(call.args[1:], 1):
-        if position == 1 and old:
-            return [], "whether the second argument counts samples or batches is unknown", False
+        if old and position == 1:
+            counts.append(("", positions[1], 1, argument))
+            continue
         edits.append(RemoveArgument(site, "", position))
-        edits.append(SetArgument(site, POSITIONS[position], source.segment(source.site(argument))))
+        edits.append(SetArgument(site, positions[position], source.segment(source.site(argument))))
     for name, value in keywords.items():
         if name in DROPPED:
             edits.append(RemoveArgument(site, name))
         elif name == "generator":
             edits.append(RenameArgument(site, name, "x"))
+        elif name == "nb_epoch":
+            edits.append(RenameArgument(site, name, "epochs"))
         elif name in SAMPLES:
-            data = keywords.get("validation_data") if name == "nb_val_samples" else _first(call, keywords)
-            if data is None:
-                return [], f"the data that {name} counts is unknown", False
-            if name == "nb_val_samples" and isinstance(data, ast.Tuple):
-                edits.append(RemoveArgument(site, name))
-                continue
-            size = _batch_size(subject, data)
-            if size is None:
-                return [], f"{name} counts samples, and the generator's batch size cannot be read", False
-            text = source.segment(source.site(value))
-            whole = text if isinstance(value, (ast.Name, ast.Constant, ast.Call, ast.Attribute)) else f"({text})"
-            edits.append(SetArgument(site, name, f"{whole} // {size}"))
-            edits.append(RenameArgument(site, name, SAMPLES[name]))
-            safe = False
-    return edits, "", safe
+            counts.append((name, SAMPLES[name], None, value))
+    for name, new, place, value in counts:
+        data = keywords.get("validation_data") if new == "validation_steps" else generator
+        made, decline = _steps(subject, data, name or f"argument number {place}", value)
+        if decline:
+            return [], decline, False
+        if not made or place is not None:
+            edits.append(RemoveArgument(site, name, place))
+        if made and place is not None:
+            edits.append(SetArgument(site, new, made))
+        elif made:
+            edits += [SetArgument(site, name, made), RenameArgument(site, name, new)]
+    return edits, "", not counts
 
 
-def _first(call: ast.Call, keywords: dict[str, ast.expr]) -> ast.expr | None:
-    return call.args[0] if call.args else keywords.get("generator")
+def _steps(subject: Subject, data: ast.expr | None, name: str, count: ast.expr) -> tuple[str, str]:
+    """The code of the number of batches in place of a count of samples, empty where none is needed, or why there is none."""
+    if data is None:
+        return "", f"the data that {name} counts is unknown"
+    if isinstance(data, ast.Tuple) or _own_count(count, data):
+        return "", ""
+    size = _batch_size(subject, data)
+    if size is None:
+        return "", f"{name} counts samples, and the generator's batch size cannot be read"
+    text = subject.source.segment(subject.source.site(count))
+    whole = isinstance(count, (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript))
+    return f"{text if whole else f'({text})'} // {size}", ""
+
+
+def _own_count(count: ast.expr, data: ast.expr | None) -> str:
+    """The attribute by which a count is asked of the data themselves; empty where it is something else."""
+    if not isinstance(count, ast.Attribute) or count.attr not in COUNTS or data is None:
+        return ""
+    return count.attr if ast.dump(count.value) == ast.dump(data) else ""
 
 
 def _batch_size(subject: Subject, data: ast.expr) -> str | None:
-    """The text of the batch size that a generator's call states."""
-    made = data if isinstance(data, ast.Call) else subject.source.constructor(data)
+    """The text of the batch size with which a generator was made."""
+    source = subject.source
+    made = data if isinstance(data, ast.Call) else source.constructor(data)
     if made is None:
         return None
-    for keyword in made.keywords:
-        if keyword.arg == "batch_size" and isinstance(keyword.value, (ast.Constant, ast.Name)):
-            return subject.source.segment(subject.source.site(keyword.value))
+    given = next((k.value for k in made.keywords if k.arg == "batch_size"), None)
+    if given is None:
+        if isinstance(made.func, ast.Attribute) and made.func.attr in ITERATORS:
+            return ITERATOR_SIZE if len(made.args) < 3 else None
+        given = _parameter(source.definition(made.func), made)
+    if isinstance(given, (ast.Constant, ast.Name, ast.Attribute)):
+        return source.segment(source.site(given))
     return None
+
+
+def _parameter(definition: ast.AST | None, made: ast.Call) -> ast.expr | None:
+    """What a call of the program's own function gives for its parameter `batch_size`."""
+    if not isinstance(definition, ast.FunctionDef):
+        return None
+    parameters = definition.args.args
+    names = [parameter.arg for parameter in parameters]
+    if "batch_size" not in names:
+        return None
+    index = names.index("batch_size")
+    if index < len(made.args):
+        return made.args[index]
+    behind = len(parameters) - index
+    defaults = definition.args.defaults
+    return defaults[-behind] if behind <= len(defaults) and isinstance(defaults[-behind], ast.Constant) else None

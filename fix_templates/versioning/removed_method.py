@@ -1,4 +1,4 @@
-"""A method that objects of its class do not have any more."""
+"""A method or attribute that objects of its class do not have any more."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, changed_methods
 
 
 class RemovedMethod(ApiChange):
-    """A method that was renamed or taken away: the call stops with an AttributeError.
+    """A method or attribute that was renamed or taken away: its use stops with an AttributeError.
 
     The object's class is read from its constructor; a method whose name no other class has is taken at its word.
     Methods whose arguments changed too have templates of their own.
@@ -46,13 +46,13 @@ print(model.predict(x))
 """,
         ),
         Example(
-            "evaluation over a generator",
+            "the size of a layer's output, and of a generator's data",
             """\
 import tensorflow as tf
 
 
 def report(model, batches):
-    return model.evaluate_generator(batches, steps=10)
+    return [layer.output_shape for layer in model.layers], batches.nb_class
 
 
 model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
@@ -62,7 +62,7 @@ import tensorflow as tf
 
 
 def report(model, batches):
-    return model.evaluate(batches, steps=10)
+    return [layer.output.shape for layer in model.layers], batches.num_classes
 
 
 model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
