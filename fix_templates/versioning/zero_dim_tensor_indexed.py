@@ -16,7 +16,30 @@ REDUCTIONS = frozenset({"sum", "mean", "norm", "max", "min", "prod"})
 
 
 INDEXED = re.compile(r"(?:\.data|\))\s*\[\s*0")
-"""What the text must have for anything here to concern it."""
+"""What the text must have for anything here to concern it, where no run stopped at an index."""
+
+ONE_NUMBER = frozenset(
+    (
+        "acc",
+        "accuracy",
+        "bce",
+        "cost",
+        "crit",
+        "criterion",
+        "dice",
+        "elbo",
+        "err",
+        "error",
+        "kl",
+        "kld",
+        "loss",
+        "mse",
+        "nll",
+    )
+)
+"""Words in the name of a value, or of the function that gives it, for what people reduce to one number."""
+
+WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
 class ZeroDimTensorIndexed(ApiChange):
@@ -24,9 +47,11 @@ class ZeroDimTensorIndexed(ApiChange):
 
     Programs of torch 0.3 wrote `loss.data[0]` for the number in a loss. What is indexed counts as a number where it is
     the result of a loss that reduces, of `sum()` or `mean()` over everything, where `backward()` is called on it
-    without an argument, or where the run stopped at this very index.
+    without an argument or on a sum that it is a part of, or where the run stopped at this very index. Once a program has
+    shown that it is from these days, `.data[0]` of what is called a loss or an accuracy is read as the others are.
 
-    Fix safety: safe: `item()` gives the same number for a tensor of one element, whatever its shape.
+    Fix safety: safe: `item()` gives the same number for a tensor of one element, whatever its shape; unsafe where only
+    the name tells that it is one.
 
     References: https://github.com/pytorch/pytorch/releases/tag/v0.4.0 (0-dimensional tensors).
     """
@@ -37,31 +62,30 @@ class ZeroDimTensorIndexed(ApiChange):
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The indexings of numbers."""
         source = subject.source
-        if "torch" not in source.frameworks or not INDEXED.search(source.text):
+        stopped = subject.crash is not None and subject.crash.kind == "IndexError"
+        if "torch" not in source.frameworks or not (stopped or INDEXED.search(source.text)):
             return
+        found: list[tuple[ast.Subscript, ast.expr, bool]] = []
+        named: list[tuple[ast.Subscript, ast.expr, bool]] = []
         scalars = None
         for node in uses_of(source).subscripts():
             if not _is_zero(node.slice):
                 continue
             base, unwrapped = _peeled(node)
-            if not unwrapped and not isinstance(base, ast.Call) or isinstance(source.parent(node), ast.Subscript):
+            if isinstance(source.parent(node), ast.Subscript):
+                continue
+            if not stopped and not unwrapped and not isinstance(base, ast.Call):
                 continue
             if scalars is None:
-                scalars = _driven(source.all_calls)
-            crashed = _crashed_at(subject, node)
-            if not crashed and not _is_number(subject, base, scalars, unwrapped):
-                continue
-            text = source.segment(source.site(base))
-            if isinstance(base, (ast.BinOp, ast.UnaryOp, ast.Compare)):
-                text = f"({text})"
-            yield Hit(
-                source.site(node),
-                f"{source.segment(source.site(node))}: a tensor without axes is indexed; since torch 0.4 this is an error",
-                title="take the number out with item()",
-                edits=(Replace(source.site(node), f"{text}.item()"),),
-                safe=True,
-                removed={"torch": "0.5"},
-            )
+                scalars = _driven(subject)
+            if _crashed_at(subject, node) or _is_number(subject, base, scalars, unwrapped):
+                found.append((node, base, True))
+            elif isinstance(node.value, ast.Attribute) and node.value.attr == "data" and _called_number(subject, base):
+                named.append((node, base, False))
+        if found or not source.words.isdisjoint({"volatile", "Variable"}):
+            found += named
+        for node, base, certain in found:
+            yield _hit(subject, node, base, certain)
 
     examples = (
         Example(
@@ -140,17 +164,67 @@ def test(model, loader):
     return total
 """,
         ),
+        Example(
+            "parts of a loss, and an accuracy that another file works out",
+            """\
+import torch
+from metrics import accuracy
+
+
+def train(net, criterion, optimizer, loader, meters):
+    for x, y in loader:
+        out = net(x)
+        fit = criterion(out, y)
+        size = out.norm(2) * 0.1
+        loss = fit + 0.01 * size
+        acc = accuracy(out, y)
+        loss.backward()
+        optimizer.step()
+        meters.update(fit.data[0], size.data[0] / 3, acc.data[0], out.data[0])
+""",
+            """\
+import torch
+from metrics import accuracy
+
+
+def train(net, criterion, optimizer, loader, meters):
+    for x, y in loader:
+        out = net(x)
+        fit = criterion(out, y)
+        size = out.norm(2) * 0.1
+        loss = fit + 0.01 * size
+        acc = accuracy(out, y)
+        loss.backward()
+        optimizer.step()
+        meters.update(fit.item(), size.item() / 3, acc.item(), out.data[0])
+""",
+        ),
     )
     rejects = (
         Reject(
             "the first of several losses",
             """\
 import torch
+from torch.autograd import Variable
 
 criterion = torch.nn.MSELoss(reduction="none")
-losses = criterion(torch.zeros(3), torch.ones(3))
-print(losses.data[0], torch.zeros(3).data[0])
+loss = criterion(torch.zeros(3), torch.ones(3))
+first = Variable(torch.zeros(3)).data[0]
+print(loss.data[0], first, criterion(torch.zeros(3), torch.ones(3)).data[0])
 """,
+            runs=True,
+        ),
+        Reject(
+            "a part of a sum over several values",
+            """\
+import torch
+
+weights = torch.randn(3, requires_grad=True)
+values = weights * 2
+(values.sum() + 1).backward()
+print(values.data[0])
+""",
+            runs=True,
         ),
         Reject(
             "the first row of a batch",
@@ -190,24 +264,83 @@ def _peeled(node: ast.Subscript) -> tuple[ast.expr, bool]:
             return base, unwrapped
 
 
-def _driven(calls: tuple[ast.Call, ...]) -> frozenset[str]:
-    """The names on which `backward()` is called without a gradient: they hold one number."""
-    found = set()
-    for call in calls:
+def _hit(subject: Subject, node: ast.Subscript, base: ast.expr, certain: bool) -> Hit:
+    source = subject.source
+    text = source.segment(source.site(base))
+    if isinstance(base, (ast.BinOp, ast.UnaryOp, ast.Compare)):
+        text = f"({text})"
+    return Hit(
+        source.site(node),
+        f"{source.segment(source.site(node))}: a tensor without axes is indexed; since torch 0.4 this is an error",
+        title="take the number out with item()",
+        edits=(Replace(source.site(node), f"{text}.item()"),),
+        safe=certain,
+        removed={"torch": "0.5"},
+        confidence=0.95 if certain else 0.8,
+    )
+
+
+def _driven(subject: Subject) -> frozenset[tuple[ast.AST | None, str]]:
+    """The names on which `backward()` is called without a gradient: they hold one number.
+
+    Wherever the program has such a name it means the same. What is added up or multiplied to one number is one number
+    too; that holds in the function where it is done, which is then told along with the name.
+    """
+    source = subject.source
+    found: set[tuple[ast.AST | None, str]] = set()
+    sums: list[ast.expr] = []
+    for call in source.all_calls:
         if not isinstance(call.func, ast.Attribute) or call.func.attr != "backward" or call.args:
             continue
-        if isinstance(call.func.value, ast.Name) and all(k.arg == "retain_graph" for k in call.keywords):
-            found.add(call.func.value.id)
+        if all(k.arg == "retain_graph" for k in call.keywords):
+            sums.append(call.func.value)
+            if isinstance(call.func.value, ast.Name):
+                found.add((None, call.func.value.id))
+    while sums:
+        value = sums.pop()
+        if isinstance(value, ast.BinOp) and not isinstance(value.op, ast.MatMult):
+            sums += [value.left, value.right]
+        elif isinstance(value, ast.UnaryOp):
+            sums.append(value.operand)
+        elif isinstance(value, ast.Name) and (scope := _scope(subject, value), value.id) not in found:
+            found.add((scope, value.id))
+            sums += [bound for bound in source.bindings(value) if isinstance(bound, ast.BinOp)]
     return frozenset(found)
 
 
-def _is_number(subject: Subject, base: ast.expr, driven: frozenset[str], unwrapped: bool) -> bool:
+def _scope(subject: Subject, node: ast.AST) -> ast.AST | None:
+    return subject.source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef) or subject.source.tree
+
+
+def _called_number(subject: Subject, base: ast.expr) -> bool:
+    """Whether the name of what is indexed says that it is one number, and nothing that is known of it says otherwise."""
+    made = base.func if isinstance(base, ast.Call) else base
+    name = made.attr if isinstance(made, ast.Attribute) else made.id if isinstance(made, ast.Name) else ""
+    if ONE_NUMBER.isdisjoint(word.lower() for word in WORD.findall(name)):
+        return False
+    values = subject.source.bindings(base) if isinstance(base, ast.Name) else (base,)
+    return not any(_may_be_many(subject, value) for value in values)
+
+
+def _may_be_many(subject: Subject, value: ast.expr) -> bool:
+    """Whether a value is made with a word that keeps its elements apart."""
+    if not isinstance(value, ast.Call):
+        return isinstance(value, (ast.Subscript, ast.List, ast.Tuple, ast.ListComp))
+    made = subject.source.constructor(value.func)
+    return not all(_reduces(call) for call in (value, made) if call is not None)
+
+
+def _is_number(
+    subject: Subject, base: ast.expr, driven: frozenset[tuple[ast.AST | None, str]], unwrapped: bool
+) -> bool:
     """Whether an expression holds a tensor of one element and no axis."""
     if isinstance(base, ast.Name):
-        if base.id in driven:
-            return unwrapped
+        if not unwrapped:
+            return False
+        if (None, base.id) in driven or (_scope(subject, base), base.id) in driven:
+            return True
         bound = subject.source.bindings(base)
-        return bool(bound) and unwrapped and all(_gives_number(subject, value) for value in bound)
+        return bool(bound) and all(_gives_number(subject, value) for value in bound)
     return _gives_number(subject, base)
 
 
@@ -248,6 +381,8 @@ def _crashed_at(subject: Subject, node: ast.Subscript) -> bool:
     if crash is None or crash.kind != "IndexError" or crash.site is None or crash.site.path:
         return False
     site = subject.source.site(node)
+    if "0-dim tensor" in crash.message and crash.site == site:
+        return True
     if crash.call is not None and crash.call.inputs and crash.call.inputs[0].shape not in ((), None):
         return False
     _, unwrapped = _peeled(node)
