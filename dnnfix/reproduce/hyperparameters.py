@@ -1,15 +1,183 @@
-"""Edit action: to be written."""
+"""Edit action: hyperparameter initialization. Undefined sizes, settings, arguments, environment variables and devices."""
 
 from __future__ import annotations
 
+import ast
+import builtins
+import re
 from collections.abc import Iterator
 
-from dnnfix.records import EditAction, EditStep
+from dnnfix.records import EditAction, EditStep, Scaffold
+from dnnfix.reproduce import command_line, devices
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.construct import SETTINGS, settings_of
+from dnnfix.reproduce.names import Undefined, misspelt
+from dnnfix.reproduce.sizes import GUESS, value_of
+from dnnfix.source.program import Source, once
 
 ACTION = EditAction.HYPERPARAMETERS
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """What the action does for the case."""
-    yield from ()
+    """Values for undefined names first, then what the program is called with and the machine that it expects."""
+    for undefined in case.undefined:
+        yield from _defined(case, undefined)
+    yield from command_line.steps(case)
+    yield from _environment(case)
+    yield from _prompts(case)
+    yield from devices.steps(case)
+
+
+def _defined(case: Case, undefined: Undefined) -> Iterator[EditStep | Gap]:
+    """A value for one undefined name, where it is a hyperparameter or an object that holds some."""
+    name = undefined.name
+    if name.startswith("__") or misspelt(name, bound_names(case.source)) or _is_called(case.source, name):
+        return
+    if SETTINGS.fullmatch(name):
+        code = settings_of(case, name, [case.source.tree])
+        if code is not None:
+            yield _step(name, code, GUESS, undefined.line, f"{name} holds the settings that the program reads of it")
+        elif _is_read(case.source, name):
+            yield Gap(f"`{name}` is read and nothing says what is in it: add the settings", undefined.line)
+        return
+    if _is_read(case.source, name):
+        return
+    known = value_of(case, name, data=True)
+    if known is not None:
+        yield _step(name, known.code, known.evidence, undefined.line, f"{name} = {known.code}")
+
+
+def _step(name: str, code: str, evidence: str, line: int, what: str) -> EditStep:
+    return EditStep(
+        ACTION,
+        what,
+        evidence,
+        line,
+        scaffold=Scaffold(definitions=((name, f"{name} = {code}"),)),
+        invented=evidence == GUESS,
+    )
+
+
+@once
+def bound_names(source: Source) -> frozenset[str]:
+    """Every name that the program binds anywhere: what an undefined name may be a misspelling of."""
+    found = {node.id for node in source.nodes(ast.Name) if not isinstance(node.ctx, ast.Load)}
+    found |= {node.name for node in source.nodes(ast.FunctionDef)} | {node.name for node in source.nodes(ast.ClassDef)}
+    found |= {argument.arg for argument in source.nodes(ast.arg)}
+    found |= {(alias.asname or alias.name).partition(".")[0] for alias in source.nodes(ast.alias)}
+    return frozenset(found) - frozenset(dir(builtins))
+
+
+def _uses(source: Source, name: str) -> Iterator[ast.AST]:
+    """What an undefined name stands in."""
+    for node in source.nodes(ast.Name):
+        if node.id == name and isinstance(node.ctx, ast.Load):
+            parent = source.parent(node)
+            if parent is not None:
+                yield node if isinstance(parent, ast.Call) and parent.func is node else parent
+
+
+def _is_called(source: Source, name: str) -> bool:
+    return any(isinstance(use, ast.Name) for use in _uses(source, name))
+
+
+def _is_read(source: Source, name: str) -> bool:
+    """Whether a name is an object with attributes or items, which no hyperparameter is."""
+    return any(
+        isinstance(use, (ast.Attribute, ast.Subscript)) and isinstance(use.value, ast.Name) and use.value.id == name
+        for use in _uses(source, name)
+    )
+
+
+# --- environment variables
+
+
+def _environment(case: Case) -> Iterator[EditStep | Gap]:
+    """Variables that the program reads with `os.environ["X"]` and that it does not set itself."""
+    source = case.source
+    own = {node.slice.value for node in _variables(source) if isinstance(node.ctx, ast.Store) and _is_text(node.slice)}  # type: ignore[attr-defined]
+    done: set[str] = set()
+    for node in _variables(source):
+        if not isinstance(node.ctx, ast.Load) or not _is_text(node.slice):
+            continue
+        name = str(node.slice.value)  # type: ignore[attr-defined]
+        if name in own or name in done or name in ("HOME", "PATH", "PWD", "USER", "LANG"):
+            continue
+        done.add(name)
+        if re.search(r"TOKEN|KEY|SECRET|PASSW|CREDENTIAL", name):
+            yield Gap(f"the environment variable {name} holds a secret of yours, which is never made up", node.lineno)
+            continue
+        known = value_of(case, name.lower())
+        path = re.search(r"PATH|DIR|FILE|FOLDER|ROOT|HOME", name)
+        value = f"made/{name.lower()}" if path else (known.code.strip("\"'") if known is not None else "0")
+        code = f"import os as _made_os\n_made_os.environ.setdefault({name!r}, {value!r})"
+        if path:
+            code += f"\n_made_os.makedirs({value!r}, exist_ok=True)"
+        evidence = known.evidence if known is not None and not path else GUESS
+        yield EditStep(
+            ACTION,
+            f"the environment variable {name} is {value!r}",
+            evidence,
+            node.lineno,
+            scaffold=Scaffold(start=code),
+        )
+
+
+def _variables(source: Source) -> Iterator[ast.Subscript]:
+    for node in source.nodes(ast.Subscript):
+        if source.qualified(node.value) == "os.environ":
+            yield node
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+# --- prompts
+
+
+_CHOICES = re.compile(r"[\[(]\s*(?P<first>\w+)\s*(?:=\s*\w+\s*)?/\s*\w+")
+
+
+def _prompts(case: Case) -> Iterator[EditStep | Gap]:
+    """Answers to `input()`, where the prompt, the name or the report tells one."""
+    source = case.source
+    answers: dict[str, str] = {}
+    for call in source.all_calls:
+        if not (isinstance(call.func, ast.Name) and call.func.id == "input") or source.definition(call.func):
+            continue
+        if source.qualified(call.func) not in ("builtins.input", None):
+            continue
+        prompt = str(call.args[0].value) if call.args and isinstance(call.args[0], ast.Constant) else ""
+        answer, evidence = _answer(case, call, prompt)
+        if answer is None:
+            yield Gap(
+                f"the program asks {prompt.strip() or 'something'!r}, and nothing tells what to answer", call.lineno
+            )
+            continue
+        if prompt in answers:
+            continue
+        answers[prompt] = answer
+        start = f"input = made_answers({{{prompt!r}: {answer!r}}}, input)"
+        yield EditStep(
+            ACTION,
+            f"the prompt {prompt.strip()!r} is answered with {answer!r}",
+            evidence,
+            call.lineno,
+            scaffold=Scaffold(start=start),
+            standins=("made_answers",),
+        )
+
+
+def _answer(case: Case, call: ast.Call, prompt: str) -> tuple[str | None, str]:
+    choices = _CHOICES.search(prompt)
+    if choices:
+        return choices["first"], "the prompt names it first"
+    target = case.source.statement_of(call)
+    names = [t.id for t in target.targets if isinstance(t, ast.Name)] if isinstance(target, ast.Assign) else []
+    names += ["_".join(re.findall(r"[a-z]+", prompt.lower()))]
+    for name in names:
+        known = value_of(case, name) if name else None
+        if known is not None:
+            return known.code.strip("\"'"), known.evidence
+    return None, ""

@@ -1,15 +1,349 @@
-"""Edit action: to be written."""
+"""Edit action: neural network construction. What is defined and never used is built, fed and trained by a harness."""
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
-from dnnfix.records import EditAction, EditStep
+from dnnfix.records import EditAction, EditStep, Scaffold
+from dnnfix.reproduce import feeds, roles
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.construct import (
+    CONTAINERS,
+    LAYERS,
+    Built,
+    called,
+    instance,
+    is_model,
+    kind_of,
+    method,
+    required,
+    returns_model,
+)
+from dnnfix.reproduce.unused import is_active, leads_to, roots, unreached
+from dnnfix.source.program import Source
+from dnnfix.source.scope import Definition
 
 ACTION = EditAction.NETWORK
 
+MOST = 4
+"""Networks that a harness builds of one program."""
+
+CANNOT_SHOW = "nothing states the input, so it was made to fit the first layer: a mismatch between the data and the network cannot show"
+
+_SMALL = re.compile(r"cifar|mnist|small|tiny|test|18|11|simple|base", re.IGNORECASE)
+_STATED = re.compile(
+    r"(?:torch\.(?:randn|rand|zeros|ones)|np\.random\.(?:randn|rand)|np\.(?:zeros|ones))\(\(?\s*(?P<whole>\d+(?:\s*,\s*\d+)+)\s*\)?\s*[,)]"
+    r"|(?:input_shape|batch_input_shape|input_size|shape)\s*=\s*\(\s*(?P<behind>\d+(?:\s*,\s*\d+)*)\s*,?\s*\)"
+    r"|summary\(\s*\w+\s*,\s*(?:input_size\s*=\s*)?\(\s*(?P<summed>\d+(?:\s*,\s*\d+)*)\s*,?\s*\)"
+)
+
+
+_SPEAKS_OF_INPUT = re.compile(r"input|summary|\bx\s*=|\b(?:data|images?|img)\s*=|torch\.rand", re.IGNORECASE)
+_OF_SOMETHING_ELSE = re.compile(r"noise|hidden|Parameter|weight|target|label|self\.|\bh0|\bc0|Variable\(torch\.zeros")
+
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """What the action does for the case."""
-    yield from ()
+    """The undefined parts of a training, and a harness for what nobody calls."""
+    yield from roles.steps(case)
+    if not case.source.frameworks:
+        return
+    if is_active(case.source):
+        yield from _instances(case)
+        return
+    left = roots(case.source)
+    whole = next((node for node in left if _is_whole(case, node)), None)
+    if whole is not None:
+        yield EditStep(
+            ACTION,
+            f"{whole.name}() is called",
+            "the program defines it and never calls it",
+            whole.lineno,
+            scaffold=Scaffold(end=f"{whole.name}()"),
+        )
+        return
+    yield from _harness(case, left)
+
+
+def _harness(case: Case, left: tuple[Definition, ...]) -> Iterator[EditStep | Gap]:
+    """Steps for the roots: networks first, then what trains them, then what stands alone."""
+    networks = list(_networks(case, left))
+    trainers = [node for node in left if not isinstance(node, ast.ClassDef) and roles.is_trainer(case.source, node)]
+    for node in networks[:MOST]:
+        if not trainers:
+            yield from _trained(case, node)
+    for node in trainers[:2]:
+        yield from roles.trainer(case, node, networks[0] if networks else None)
+    if networks or trainers:
+        return
+    for node in left[:MOST]:
+        if isinstance(node, ast.ClassDef):
+            yield from _alone(case, node)
+        elif roles.is_loss(node):
+            yield from roles.loss(case, node)
+
+
+def _networks(case: Case, left: tuple[Definition, ...]) -> Iterator[Definition]:
+    """The roots that are networks or build one; of several functions that build the same one the smallest by its name."""
+    seen: set[str] = set()
+    builders = [node for node in left if _builds(case, node)]
+    for node in sorted(builders, key=lambda n: (_tests(case, n) is None, not _SMALL.search(n.name), n.lineno)):
+        made = leads_to(case.source, node)
+        if not made & seen:
+            yield node
+        seen |= made
+    for definition in left:
+        if isinstance(definition, ast.ClassDef) and is_model(kind_of(case, definition)):
+            runs = method(definition, "forward") or method(definition, "call")
+            if runs or kind_of(case, definition) in CONTAINERS:
+                yield definition
+
+
+def _builds(case: Case, node: Definition) -> bool:
+    return not isinstance(node, ast.ClassDef) and (returns_model(case, node) or _tests(case, node) is not None)
+
+
+def _tests(case: Case, node: Definition) -> ast.expr | None:
+    """The network that a function without parameters builds to try it out: `def test(): net = ResNet18(); …`."""
+    if isinstance(node, ast.ClassDef) or required(node):
+        return None
+    for part in node.body:
+        if isinstance(part, ast.Assign) and isinstance(part.value, ast.Call):
+            defined = case.source.definition(part.value.func)
+            if isinstance(defined, ast.ClassDef) and is_model(kind_of(case, defined)):
+                return part.value
+            if defined is not None and returns_model(case, defined):
+                return part.value
+    return None
+
+
+def _is_whole(case: Case, node: Definition) -> bool:
+    """Whether a function that takes nothing trains a network by itself."""
+    if isinstance(node, ast.ClassDef) or required(node):
+        return False
+    attributes = {
+        part.func.attr for part in ast.walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)
+    }
+    inner = leads_to(case.source, node)
+    deeper = [d for d in unreached(case.source) if d.name in inner and d is not node]
+    attributes |= {
+        part.func.attr
+        for other in deeper
+        for part in ast.walk(other)
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)
+    }
+    return bool(attributes & {"fit", "fit_generator", "backward", "train_on_batch", "apply_gradients", "minimize"})
+
+
+def _trained(case: Case, node: Definition) -> Iterator[EditStep | Gap]:
+    """A harness for one network."""
+    built, inner = _built(case, node)
+    if built.lacking:
+        yield Gap(
+            f"{node.name} is never used, and to build it {built.lacking} is missing: add a call of it", node.lineno
+        )
+        return
+    shape, where = stated_input(case)
+    if shape is None and inner is not None and not _is_fed(case, inner):
+        yield Gap(
+            f"{node.name} is never used, and nothing tells what goes into it: state the shape of its input in a comment "
+            "such as `# x = torch.randn(8, 3, 32, 32)`",
+            node.lineno,
+        )
+        return
+    told = where if shape is not None else CANNOT_SHOW
+    sizes = [text for text in built.evidence]
+    yield EditStep(
+        ACTION,
+        f"{built.code} is built, fed with made data and trained for a moment",
+        "; ".join([*sizes, told]),
+        node.lineno,
+        scaffold=Scaffold(end=training(case, built.code, shape, inner)),
+        standins=("made_network",),
+    )
+
+
+def training(case: Case, code: str, shape: tuple[int, ...] | None, node: ast.ClassDef | None) -> str:
+    """The call of the harness for what `code` makes."""
+    words = {name.id for name in ast.walk(case.source.tree) if isinstance(name, ast.Name)}
+    words |= {argument.arg for argument in ast.walk(case.source.tree) if isinstance(argument, ast.arg)}
+    speaks = any(re.search(r"class|label|categor", word, re.IGNORECASE) for word in words)
+    return f"made_network({code}, {feeds.as_code(case.source)}, {[shape] if shape else None!r}, {speaks})"
+
+
+def _built(case: Case, node: Definition) -> tuple[Built, ast.ClassDef | None]:
+    """Code that builds the network of a root, and its class where it is one of the program's."""
+    if isinstance(node, ast.ClassDef):
+        return instance(case, node), node
+    tried = _tests(case, node)
+    if tried is not None and not returns_model(case, node):
+        defined = case.source.definition(tried.func) if isinstance(tried, ast.Call) else None
+        plain = all(
+            isinstance(
+                n,
+                (ast.Call, ast.Name, ast.Constant, ast.Load, ast.keyword, ast.Tuple, ast.List, ast.BinOp, ast.operator),
+            )
+            for n in ast.walk(tried)
+        )
+        local = {
+            target.id
+            for s in node.body
+            if isinstance(s, ast.Assign)
+            for target in s.targets
+            if isinstance(target, ast.Name)
+        }
+        if plain and not local & {n.id for n in ast.walk(tried) if isinstance(n, ast.Name)}:
+            built = Built(ast.unparse(tried), [f"line {tried.lineno}: the program builds it like that"])
+            return built, defined if isinstance(defined, ast.ClassDef) else None
+    return called(case, node.name, required(node)), None
+
+
+def _is_fed(case: Case, node: ast.ClassDef) -> bool:
+    """Whether the code of a class tells what goes into it."""
+    inputs = feeds.feeds(case.source).get(node.name)
+    if inputs is None:
+        return kind_of(case, node) in CONTAINERS
+    needed = [one for one in inputs if one.required]
+    return bool(needed) and all(
+        (one.known and one.layer) or one.name.lower().startswith(("h", "prev", "state")) for one in needed
+    )
+
+
+def stated_input(case: Case) -> tuple[tuple[int, ...] | None, str]:
+    """The shape of the network's input without the batch, where comments and example calls agree on one, and where."""
+    found: dict[tuple[int, ...], str] = {}
+    for number, text in enumerate(case.source.text.split("\n"), 1):
+        if not _SPEAKS_OF_INPUT.search(text) or _OF_SOMETHING_ELSE.search(text):
+            continue
+        match = _STATED.search(text)
+        if match:
+            group = next(name for name in ("whole", "behind", "summed") if match[name])
+            sizes = tuple(int(size) for size in match[group].split(","))
+            found.setdefault(sizes[1:] if group == "whole" else sizes, f"line {number}: {' '.join(text.split())[:80]}")
+    if len(found) != 1:
+        return None, ""
+    return next(iter(found.items()))
+
+
+def _alone(case: Case, node: ast.ClassDef) -> Iterator[EditStep | Gap]:
+    """A harness for a class that is no network: a layer of Keras, a function of autograd, a data set."""
+    kind = kind_of(case, node)
+    if kind in LAYERS or kind.startswith("keras.layers."):
+        shape, where = stated_input(case)
+        built = instance(case, node)
+        if built.lacking or shape is None:
+            lacks = built.lacking or "the shape of its input"
+            yield Gap(f"the layer {node.name} is never used, and {lacks} is missing: add a model with it", node.lineno)
+            return
+        yield EditStep(
+            ACTION,
+            f"{built.code} is put into a model of its own, which is trained for a moment",
+            "; ".join([*built.evidence, where]),
+            node.lineno,
+            scaffold=Scaffold(end=training(case, built.code, shape, node)),
+            standins=("made_network",),
+        )
+    elif kind == "torch.autograd.Function":
+        yield from roles.function_of_autograd(case, node)
+    elif kind.startswith("torch.utils.data.") and kind.endswith("Dataset"):
+        yield from roles.data_set(case, node)
+    elif (init := method(node, "__init__")) is not None and _uses_framework(case.source, init):
+        built = instance(case, node)
+        if built.lacking:
+            yield Gap(
+                f"{node.name} is never used, and to build it {built.lacking} is missing: add a call of it", node.lineno
+            )
+            return
+        yield EditStep(
+            ACTION,
+            f"{built.code} is built",
+            "; ".join([*built.evidence, "the program defines it and never uses it"]),
+            node.lineno,
+            scaffold=Scaffold(end=built.code),
+        )
+
+
+def _uses_framework(source: Source, node: ast.AST) -> bool:
+    names = (source.qualified(part.func) or "" for part in ast.walk(node) if isinstance(part, ast.Call))
+    return any(name.startswith(("torch.", "keras.", "tensorflow.")) for name in names)
+
+
+def _instances(case: Case) -> Iterator[EditStep | Gap]:
+    """Networks that the module builds and never calls: they are fed where they stand."""
+    latest = case.latest
+    if latest is not None and (latest.steps or (latest.network is not None and latest.network.calls)):
+        return
+    source = case.source
+    built: dict[str, ast.Assign] = {}
+    for statement in source.tree.body:
+        if (
+            isinstance(statement, ast.Assign)
+            and len(statement.targets) == 1
+            and isinstance(statement.targets[0], ast.Name)
+        ):
+            value = statement.value
+            if isinstance(value, ast.Call) and _makes_network(case, value):
+                built[statement.targets[0].id] = statement
+    for name in [name for name in built if _is_used(source, name)]:
+        del built[name]
+    if any(isinstance(call.func, ast.Attribute) and call.func.attr in _TRAINING for call in source.all_calls):
+        return
+    for name, statement in list(built.items())[:MOST]:
+        defined = source.definition(statement.value.func) if isinstance(statement.value, ast.Call) else None
+        node = defined if isinstance(defined, ast.ClassDef) else None
+        shape, where = stated_input(case)
+        if shape is None and node is not None and not _is_fed(case, node):
+            yield Gap(f"{name} is never called, and nothing tells what goes into it: state its shape", statement.lineno)
+            continue
+        yield EditStep(
+            ACTION,
+            f"{name} is fed with made data and trained for a moment",
+            where or CANNOT_SHOW,
+            statement.lineno,
+            scaffold=Scaffold(end=training(case, name, shape, node)),
+            standins=("made_network",),
+        )
+
+
+_TRAINING = frozenset(
+    {"fit", "fit_generator", "backward", "train_on_batch", "apply_gradients", "minimize", "train_step"}
+)
+
+
+def _makes_network(case: Case, call: ast.Call) -> bool:
+    if (case.source.qualified(call.func) or "") in CONTAINERS:
+        return True
+    defined = case.source.definition(call.func)
+    if isinstance(defined, ast.ClassDef):
+        return is_model(kind_of(case, defined))
+    return defined is not None and returns_model(case, defined)
+
+
+def _is_used(source: Source, name: str) -> bool:
+    """Whether a network is called, handed on or put to use anywhere; to be printed, summed up or moved is no use."""
+    harmless = {
+        "summary",
+        "add",
+        "compile",
+        "parameters",
+        "to",
+        "cuda",
+        "train",
+        "eval",
+        "state_dict",
+        "named_parameters",
+    }
+    for node in source.nodes(ast.Name):
+        if node.id != name or isinstance(node.ctx, ast.Store):
+            continue
+        parent = source.parent(node)
+        if isinstance(parent, ast.Attribute):
+            if parent.attr not in harmless | {"layers", "weights", "children", "modules", "get_config", "summary"}:
+                return True
+        elif isinstance(parent, ast.Call):
+            if parent.func is node or source.qualified(parent.func) not in ("builtins.print", "keras.utils.plot_model"):
+                return True
+        elif not isinstance(parent, (ast.Expr, ast.FormattedValue)):
+            return True
+    return False

@@ -14,7 +14,7 @@ import tokenize
 import types
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import budget, companions, frameworks, loops, opened, outcome, quiet, scaffold, seeds, sites, wire
+from . import budget, companions, frameworks, loops, opened, outcome, quiet, rehearsal, scaffold, seeds, sites, wire
 
 EXIT_CRASHED = 1
 """Exit code of the process after a program that did not finish."""
@@ -31,6 +31,7 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
     budget.start(job)
     loops.reset()
     loops.install()
+    rehearsal.install()
     sites.configure(top, filename)
     text = decode(source)
     sites.add_source(filename, text or "")

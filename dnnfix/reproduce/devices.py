@@ -1,0 +1,81 @@
+"""Programs that ask for a GPU on a machine that has none: they run on the CPU, and the step says what that hides."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from dnnfix.records import EditAction, EditStep, Scaffold
+from dnnfix.reproduce.case import Case, Gap
+
+ACTION = EditAction.HYPERPARAMETERS
+
+HIDES = "every tensor is on the CPU then: a fault of tensors on different devices cannot show in the run"
+
+_ASKS = frozenset({"is_available", "device_count", "list_physical_devices", "is_gpu_available", "is_built"})
+_NAMED = re.compile(r"cuda(?::\d+|:)?\Z")
+_TENSORFLOW_NAMED = re.compile(r"/?(?:device:)?gpu:\d+\Z", re.IGNORECASE)
+_MISSED = re.compile(r"\bcuda\b|nvidia|cudnn|\bgpu\b|no kernel image|torch_cuda", re.IGNORECASE)
+_METHODS = frozenset({"cuda", "pin_memory"})
+
+
+def steps(case: Case) -> Iterator[EditStep | Gap]:
+    """The program's CUDA calls run on the CPU, where it asks for a GPU without looking whether there is one."""
+    if case.gpu or not _missed(case):
+        return
+    source = case.source
+    if any(isinstance(c.func, ast.Attribute) and c.func.attr == "init_process_group" for c in source.all_calls):
+        yield Gap(
+            "the program trains in several processes that find each other over the network: run one of them alone"
+        )
+        return
+    named = [node for node in source.nodes(ast.Constant) if isinstance(node.value, str) and _names_one(node.value)]
+    literals = {str(node.value): _on_cpu(str(node.value)) for node in named}
+    uses = [*named, *(node for node in source.nodes(ast.Attribute) if node.attr in _METHODS or _is_cuda(node))]
+    torch = "torch" in source.frameworks and case.installed("torch")
+    if not uses:
+        return
+    yield EditStep(
+        ACTION,
+        "what the program puts on a GPU stays on the CPU",
+        f"there is no GPU here; {HIDES}",
+        min(node.lineno for node in uses),
+        scaffold=Scaffold(start="made_without_gpu()" if torch else "", literals=tuple(literals.items())),
+        standins=("made_without_gpu",) if torch else (),
+        invented=False,
+    )
+
+
+def _missed(case: Case) -> bool:
+    """Whether the missing GPU ended a run, or will: nothing in the program looks whether there is one."""
+    for trace in case.traces:
+        if trace.crash is not None and _MISSED.search(f"{trace.crash.kind} {trace.crash.message}"):
+            return True
+    return not any(node.attr in _ASKS for node in case.source.nodes(ast.Attribute)) and _names_gpu(case)
+
+
+def _names_gpu(case: Case) -> bool:
+    constants = (node.value for node in case.source.nodes(ast.Constant) if isinstance(node.value, str))
+    torch = "torch" in case.source.frameworks
+    if torch and any(_NAMED.match(text) for text in constants):
+        return True
+    return torch and any(node.attr in _METHODS or _is_cuda(node) for node in case.source.nodes(ast.Attribute))
+
+
+def _is_cuda(node: ast.Attribute) -> bool:
+    """Whether a node is `torch.cuda`."""
+    return node.attr == "cuda" and isinstance(node.value, ast.Name) and node.value.id == "torch"
+
+
+def _names_one(text: str) -> bool:
+    """Whether a string names a GPU."""
+    return bool(_NAMED.match(text) or _TENSORFLOW_NAMED.match(text))
+
+
+def _on_cpu(name: str) -> str:
+    if name == "cuda:":
+        return "cpu:"
+    if name.startswith("cuda"):
+        return "cpu"
+    return re.sub(r"gpu:\d+", "cpu:0", name, flags=re.IGNORECASE)

@@ -1,0 +1,122 @@
+"""What a program defines and never uses: the classes and functions that only a harness can bring to life."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.source.known import words
+from dnnfix.source.program import Source, once
+from dnnfix.source.scope import Definition
+
+_RUNS = words(
+    """fit fit_generator train_on_batch backward apply_gradients minimize evaluate predict evaluate_generator
+    predict_generator predict_on_batch test_on_batch"""
+)
+"""Methods that run a network, whoever has them."""
+
+FRAMEWORKS = ("torch.", "keras.", "tensorflow.")
+_INNOCENT = words(
+    """torch.manual_seed torch.device torch.cuda.is_available torch.set_default_dtype torch.set_printoptions
+    torch.cuda.manual_seed torch.cuda.manual_seed_all torch.cuda.device_count torch.set_num_threads
+    tensorflow.random.set_seed tensorflow.set_random_seed keras.backend.image_dim_ordering
+    keras.backend.image_data_format keras.utils.set_random_seed"""
+)
+"""Calls of the frameworks that files make which only define things."""
+
+
+@once
+def top_level(source: Source) -> tuple[Definition, ...]:
+    """The classes and functions at the top of the module, also those under `if` and `try`, in source order."""
+    return tuple(_definitions(source.tree.body))
+
+
+def _definitions(body: list[ast.stmt]) -> Iterator[Definition]:
+    for statement in body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield statement
+        elif isinstance(statement, (ast.If, ast.Try)):
+            for block in (statement.body, statement.orelse, getattr(statement, "finalbody", [])):
+                yield from _definitions(block)
+
+
+@once
+def unreached(source: Source) -> tuple[Definition, ...]:
+    """The definitions that nothing at the module's level leads to, by any chain of names."""
+    reached = _reached(source)
+    return tuple(node for node in top_level(source) if node.name not in reached)
+
+
+@once
+def roots(source: Source) -> tuple[Definition, ...]:
+    """Those of them that no other one of them uses."""
+    left = unreached(source)
+    used = {name for node in left for name in names_in(node) if name != node.name}
+    return tuple(node for node in left if node.name not in used)
+
+
+@once
+def is_active(source: Source) -> bool:
+    """Whether the module's own statements, and what they lead to, call the framework or run a network."""
+    reached = _reached(source)
+    own = {node.name: node for node in top_level(source)}
+    trees: list[ast.AST] = [*_statements(source.tree.body)]
+    trees += [own[name] for name in reached if isinstance(own.get(name), (ast.FunctionDef, ast.AsyncFunctionDef))]
+    for call in (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _RUNS:
+            return True
+        name = source.qualified(call.func) or ""
+        if name.startswith(FRAMEWORKS) and name not in _INNOCENT:
+            return True
+        defined = source.definition(call.func)
+        if isinstance(defined, ast.ClassDef):
+            return True
+    return False
+
+
+def names_in(node: ast.AST) -> frozenset[str]:
+    """The names that stand anywhere in a node."""
+    return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+
+
+@once
+def _reached(source: Source) -> frozenset[str]:
+    """The names of definitions that the module's own statements lead to."""
+    own = {node.name: node for node in top_level(source)}
+    pending = [name for statement in _statements(source.tree.body) for name in names_in(statement) if name in own]
+    for node in own.values():  # what decorators and defaults use is used when the module runs
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            parts: list[ast.expr] = [*node.decorator_list, *node.args.defaults]
+            pending += [name for part in parts for name in names_in(part) if name in own]
+    return _closure(source, pending)
+
+
+def leads_to(source: Source, node: ast.AST) -> frozenset[str]:
+    """The names of the definitions that a node leads to, by any chain of names."""
+    own = {definition.name for definition in top_level(source)}
+    return _closure(source, [name for name in names_in(node) if name in own])
+
+
+def _closure(source: Source, names: list[str]) -> frozenset[str]:
+    own = {node.name: node for node in top_level(source)}
+    pending, reached = list(names), set[str]()
+    while pending:
+        name = pending.pop()
+        if name not in reached:
+            reached.add(name)
+            pending += [other for other in names_in(own[name]) if other in own]
+    return frozenset(reached)
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """The statements that run when the module does, without the definitions among them."""
+    for statement in body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)):
+            continue
+        if isinstance(statement, (ast.If, ast.Try)):
+            if isinstance(statement, ast.If):
+                yield statement.test
+            for block in (statement.body, statement.orelse, getattr(statement, "finalbody", [])):
+                yield from _statements(block)
+        else:
+            yield statement
