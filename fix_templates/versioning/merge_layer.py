@@ -17,26 +17,50 @@ from dnnfix.api import (
     RemoveArgument,
     RenameArgument,
     Replace,
+    SetArgument,
     Subject,
+    Wrap,
     replaced_import,
     uses_of,
 )
 
-LAYERS = {"concat": "Concatenate", "sum": "Add", "mul": "Multiply", "ave": "Average", "max": "Maximum"}
-FUNCTIONS = {"concat": "concatenate", "sum": "add", "mul": "multiply", "ave": "average", "max": "maximum"}
-"""By the mode of Keras 1, the layer and the function of today. `dot` and `cos` have axes of another meaning."""
+LAYERS = {
+    "concat": "Concatenate",
+    "sum": "Add",
+    "mul": "Multiply",
+    "ave": "Average",
+    "max": "Maximum",
+    "dot": "Dot",
+    "cos": "Dot",
+}
+FUNCTIONS = {
+    "concat": "concatenate",
+    "sum": "add",
+    "mul": "multiply",
+    "ave": "average",
+    "max": "maximum",
+    "dot": "dot",
+    "cos": "dot",
+}
+"""By the mode of Keras 1, the layer and the function of today."""
 
-RENAMED = {"concat_axis": "axis"}
+RENAMED = {"concat_axis": "axis", "dot_axes": "axes", "arguments": "arguments", "output_shape": "output_shape"}
+"""What a mode was told by, and how its layer is told it. Other settings belong to other modes and did nothing."""
+
+BELONG = {"Concatenate": ("concat_axis",), "Dot": ("dot_axes",), "Lambda": ("arguments", "output_shape")}
+
+IDLE = frozenset({*RENAMED, "node_indices", "tensor_indices", "output_mask"})
 
 
 class MergeLayer(ApiChange):
     """Keras 2 put a layer for each mode in the place of `Merge`, and takes tensors, not models.
 
-    `merge(…)` on tensors becomes the function of its mode. Where `Merge` joined sequential models to begin another one,
-    that one becomes functional: its layers are called one after the other, and a `Model` is made of the branches'
-    inputs and the last output. Modes given by a function, and products along axes, are left.
+    `merge(…)` on tensors becomes the function of its mode; a mode that is a function becomes a `Lambda`. Where `Merge`
+    joined sequential models to begin another one, that one becomes functional: its layers are called one after the other,
+    and a `Model` is made of the branches' inputs and the last output.
 
-    Fix safety: unsafe: a sequential model becomes a functional one, whose layers have other places.
+    Fix safety: unsafe: a sequential model becomes a functional one, whose layers have other places; the cosine had an axis
+    more.
 
     References: https://github.com/keras-team/keras/wiki/Keras-2.0-release-notes.
     """
@@ -56,21 +80,18 @@ class MergeLayer(ApiChange):
             modes: dict[str, None] = {}
             decline = ""
             for call in calls:
-                mode = _mode(call)
-                if mode not in names:
-                    decline = f"the mode of {old} at line {call.lineno} has no layer of its own"
+                name = _today(subject, call, names)
+                made = _function(subject, call, name) if old == "merge" else _layer(subject, call, name)
+                if not name or made is None:
+                    what = "how the branches are joined and used cannot be told" if name else "its mode cannot be told"
+                    decline = f"line {call.lineno}: {what}"
                     break
-                modes[names[mode]] = None
-                made = _function(subject, call, names[mode]) if old == "merge" else _layer(subject, call, names[mode])
-                if made is None:
-                    decline = f"how the branches at line {call.lineno} are joined and used cannot be told"
-                    break
+                modes[name] = None
                 edits += made
             module = (source.written(calls[0].func) or "keras.layers").rpartition(".")[0]
             local = calls[0].func.id if isinstance(calls[0].func, ast.Name) else ""
-            taken = replaced_import(uses_of(source), local, _layers(module), ", ".join(modes)) if local else None
-            if taken is not None:
-                edits.append(taken)
+            if local:
+                edits += _imported(subject, local, module, [*modes])
             yield Hit(
                 source.site(calls[0]),
                 f"{old} is gone since Keras 2.0; each mode has a layer of its own",
@@ -144,6 +165,56 @@ a, b = Input(shape=(3,)), Input(shape=(3,))
 product = Multiply()([a, b])
 """,
         ),
+        Example(
+            "products along axes, and a function as the mode",
+            """\
+from keras.layers import Input, Lambda, merge
+
+a, b = Input(shape=(3,)), Input(shape=(3,))
+scores = merge([a, b], mode="dot", dot_axes=1)
+alike = merge([a, b], mode="cos", dot_axes=-1)
+apart = merge([a, b], mode=lambda ab: ab[0] - ab[1], output_shape=lambda shapes: shapes[0])
+""",
+            """\
+from keras.layers import Input, Lambda, dot
+
+a, b = Input(shape=(3,)), Input(shape=(3,))
+scores = dot([a, b], axes=1)
+alike = dot([a, b], axes=-1, normalize=True)
+apart = Lambda(function=lambda ab: ab[0] - ab[1], output_shape=lambda shapes: shapes[0])([a, b])
+""",
+        ),
+        Example(
+            "branches at the head of a list, one of them joined itself",
+            """\
+from keras.layers import Dense, Merge
+from keras.models import Sequential
+
+first = Sequential([Dense(4, input_shape=(3,))])
+second = Sequential([Dense(4, input_shape=(3,))])
+both = Sequential()
+both.add(Merge([first, second], mode="ave"))
+both.add(Dense(5))
+third = Sequential([Dense(5, input_shape=(2,))])
+model = Sequential([Merge([both, third], mode="concat", concat_axis=-1), Dense(1)])
+model.add(Dense(2))
+""",
+            """\
+from keras.layers import Dense, Average, Concatenate
+from keras.models import Model, Sequential
+
+first = Sequential([Dense(4, input_shape=(3,))])
+second = Sequential([Dense(4, input_shape=(3,))])
+merged = Average()([first.outputs[0], second.outputs[0]])
+merged = Dense(5)(merged)
+both = Model(inputs=[first.inputs[0], second.inputs[0]], outputs=merged)
+third = Sequential([Dense(5, input_shape=(2,))])
+merged = Concatenate(axis=-1)([both.outputs[0], third.outputs[0]])
+merged = Dense(1)(merged)
+merged = Dense(2)(merged)
+model = Model(inputs=[*both.inputs, third.inputs[0]], outputs=merged)
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -173,31 +244,73 @@ def _is_merge(subject: Subject, call: ast.Call, old: str) -> bool:
     return written.startswith(("keras.", "tensorflow.keras.")) and written.endswith(f".{old}")
 
 
-def _layers(module: str) -> str:
-    """The package that has the layers today, for the module that had `Merge`."""
-    return "tensorflow.keras.layers" if module.startswith("tensorflow.") else "keras.layers"
+def _imported(subject: Subject, local: str, module: str, names: list[str]) -> list[Edit]:
+    """The edits that import the layers of today in the place of the one that is gone."""
+    uses = uses_of(subject.source)
+    package = "tensorflow.keras.layers" if module.startswith("tensorflow.") else "keras.layers"
+    missing = [name for name in names if name not in uses.imported]
+    taken = replaced_import(uses, local, package, ", ".join(missing)) if missing else replaced_import(uses, local)
+    return [taken] if taken is not None else []
 
 
-def _mode(call: ast.Call) -> str:
-    given = next((k.value for k in call.keywords if k.arg == "mode"), None)
-    if given is None:
-        given = call.args[1] if len(call.args) > 1 else ast.Constant("sum")
-    return given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else ""
+def _given(call: ast.Call, name: str, position: int | None = None) -> ast.expr | None:
+    given = next((k.value for k in call.keywords if k.arg == name), None)
+    return call.args[position] if given is None and position is not None and position < len(call.args) else given
+
+
+def _today(subject: Subject, call: ast.Call, names: dict[str, str]) -> str:
+    """The layer or function for the mode of a call; empty where the mode cannot be told."""
+    mode = _given(call, "mode", 1) or ast.Constant("sum")
+    if isinstance(mode, ast.Constant):
+        return names.get(str(mode.value), "")
+    if isinstance(mode, ast.Lambda) or isinstance(subject.source.definition(mode), ast.FunctionDef):
+        return "Lambda"
+    return ""
+
+
+def _settings(call: ast.Call, name: str) -> tuple[list[ast.keyword], list[ast.keyword], str] | None:
+    """The keywords that stay, those that go, and what has to be added; `None` for one that is not known."""
+    belong = BELONG.get(name[:1].upper() + name[1:], ())
+    stay, go, added = [], [], ""
+    for keyword in call.keywords:
+        if keyword.arg in belong and not (keyword.arg == "output_shape" and isinstance(keyword.value, ast.Tuple)):
+            stay.append(keyword)
+        elif keyword.arg in IDLE:
+            go.append(keyword)
+        elif keyword.arg not in ("name", "mode", "layers", "inputs"):
+            return None
+    if name in ("Dot", "dot") and not any(k.arg == "dot_axes" for k in stay):
+        added = "axes=-1"
+    mode = _given(call, "mode", 1)
+    if isinstance(mode, ast.Constant) and mode.value == "cos":
+        added += ", " * bool(added) + "normalize=True"
+    return stay, go, added
 
 
 def _function(subject: Subject, call: ast.Call, name: str) -> list[Edit] | None:
     source = subject.source
     site = source.site(call)
+    settings = _settings(call, name)
+    if settings is None or len(call.args) > 2:
+        return None
+    stay, go, added = settings
     edits: list[Edit] = [Replace(source.site(call.func), _spelled(subject, call, name))]
+    edits += [RenameArgument(site, str(k.arg), RENAMED[str(k.arg)]) for k in stay if RENAMED[str(k.arg)] != k.arg]
+    edits += [RemoveArgument(site, str(k.arg)) for k in go]
+    for pair in added.split(", ") if added else ():
+        argument, _, code = pair.partition("=")
+        edits.append(SetArgument(site, argument, code))
+    if name == "Lambda":
+        tensors = _given(call, "inputs", 0)
+        if tensors is None or len(call.args) > 1:
+            return None
+        edits.append(RemoveArgument(site, "inputs", 0))
+        edits += [RenameArgument(site, "mode", "function"), Wrap(site, "", f"({source.segment(source.site(tensors))})")]
+        return edits
     if len(call.args) > 1:
         edits.append(RemoveArgument(site, "", 1))
-    for keyword in call.keywords:
-        if keyword.arg == "mode":
-            edits.append(RemoveArgument(site, "mode"))
-        elif keyword.arg in RENAMED:
-            edits.append(RenameArgument(site, keyword.arg, RENAMED[keyword.arg]))
-        elif keyword.arg not in ("name", "inputs"):
-            return None
+    elif _given(call, "mode") is not None:
+        edits.append(RemoveArgument(site, "mode"))
     return edits
 
 
@@ -209,13 +322,19 @@ def _spelled(subject: Subject, call: ast.Call, name: str) -> str:
 
 def _layer(subject: Subject, call: ast.Call, name: str) -> list[Edit] | None:
     source = subject.source
-    options = [k for k in call.keywords if k.arg not in ("mode", "layers")]
-    if any(k.arg not in (*RENAMED, "name") for k in options):
+    settings = _settings(call, name)
+    if settings is None:
         return None
-    said = ", ".join(f"{RENAMED.get(k.arg or '', k.arg)}={source.segment(source.site(k.value))}" for k in options)
-    layer = f"{_spelled(subject, call, name)}({said})"
+    stay, _, added = settings
+    said = [f"{RENAMED[str(k.arg)]}={source.segment(source.site(k.value))}" for k in stay]
+    said += [added] if added else []
+    said += [f"name={source.segment(source.site(k.value))}" for k in call.keywords if k.arg == "name"]
+    mode = _given(call, "mode", 1)
+    if name == "Lambda" and mode is not None:
+        said.insert(0, source.segment(source.site(mode)))
+    layer = f"{_spelled(subject, call, name)}({', '.join(said)})"
     above = source.parent(call)
-    branches = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "layers"), None)
+    branches = _given(call, "layers", 0)
     if branches is None:
         return [Replace(source.site(call), layer)] if isinstance(above, ast.Call) and above.func is call else None
     if not isinstance(branches, (ast.List, ast.Tuple)) or not all(isinstance(b, ast.Name) for b in branches.elts):
@@ -227,7 +346,20 @@ def _functional(subject: Subject, call: ast.Call, layer: str, branches: list[str
     """The sequential model that begins with the merge, written as calls of its layers."""
     source = subject.source
     statement = source.statement_of(call)
+    joined = f"{layer}([{', '.join(f'{b}.outputs[0]' for b in branches)}])"
+    inputs = ", ".join(f"*{b}.inputs" if _is_joined(subject, b) else f"{b}.inputs[0]" for b in branches)
+    made, imported = _model(subject)
     local = "merged"
+    listed = _listed(subject, statement, call)
+    if listed is not None:
+        model, layers = listed
+        lines = [f"{local} = {joined}", *(f"{local} = {source.segment(source.site(x))}({local})" for x in layers)]
+        adds = _adds(subject, statement, model)
+        if adds is None:
+            return None
+        end = f"{model} = {made}(inputs=[{inputs}], outputs={local})"
+        edits: list[Edit] = [Replace(source.site(statement), "\n".join([*lines, *([] if adds else [end])]))]
+        return [*edits, *_called(subject, adds, local, end), *imported]
     adding = _added(statement, call)
     if isinstance(statement, ast.Assign) and statement.value is call and isinstance(statement.targets[0], ast.Name):
         local = statement.targets[0].id
@@ -238,22 +370,65 @@ def _functional(subject: Subject, call: ast.Call, layer: str, branches: list[str
     model, first = adding
     block = getattr(source.parent(first), "body", [])
     begun = [s for s in block[: block.index(first)] if _begins(subject, s, model)]
-    adds = [(s, _layer_of(s, model)) for s in block if s is not first and _layer_of(s, model) is not None]
-    if len(begun) != 1 or any(block.index(s) < block.index(first) for s, _ in adds) or not adds:
+    adds = _adds(subject, first, model)
+    if len(begun) != 1 or not adds:
         return None
-    joined = f"{layer}([{', '.join(f'{b}.outputs[0]' for b in branches)}])"
-    edits: list[Edit] = [Delete(source.site(begun[0]))]
+    edits = [Delete(source.site(begun[0]))]
     if statement is first:
         edits.append(Replace(source.site(first), f"{local} = {joined}"))
     else:
         edits += [Replace(source.site(call), joined), Delete(source.site(first))]
-    for add, inner in adds:
-        if inner is not None:
-            edits.append(Replace(source.site(add), f"{local} = {source.segment(source.site(inner))}({local})"))
-    inputs = ", ".join(f"{b}.inputs[0]" for b in branches)
-    made, imported = _model(subject)
-    edits.append(InsertAfter(source.site(adds[-1][0]), f"{model} = {made}(inputs=[{inputs}], outputs={local})"))
-    return [*edits, *imported]
+    end = f"{model} = {made}(inputs=[{inputs}], outputs={local})"
+    return [*edits, *_called(subject, adds, local, end), *imported]
+
+
+def _listed(subject: Subject, statement: ast.stmt, call: ast.Call) -> tuple[str, list[ast.expr]] | None:
+    """The model that a statement `model = Sequential([call, …])` makes, and the layers after the first."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
+        return None
+    target, made = statement.targets[0], statement.value
+    name = subject.source.qualified(made.func) or ""
+    given = made.args[0] if len(made.args) == 1 and not made.keywords else None
+    if not isinstance(target, ast.Name) or not name.endswith(".Sequential") or not isinstance(given, ast.List):
+        return None
+    return (target.id, given.elts[1:]) if given.elts[:1] == [call] else None
+
+
+def _adds(subject: Subject, first: ast.stmt, model: str) -> list[tuple[ast.stmt, ast.expr]] | None:
+    """The statements after `first` that add a layer to the model; `None` where layers are added elsewhere too."""
+    source = subject.source
+    block = getattr(source.parent(first), "body", [])
+    after = block[block.index(first) + 1 :] if first in block else []
+    for place, statement in enumerate(after):
+        if _begins(subject, statement, model):  # the name goes on to hold another model
+            after = after[:place]
+            break
+    found = [(s, layer) for s in after if (layer := _layer_of(s, model)) is not None]
+    inside = [c for s in after for c in ast.walk(s) if isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute)]
+    named = [c for c in inside if c.func.attr == "add" and getattr(c.func.value, "id", "") == model]  # type: ignore[attr-defined]
+    return found if len(named) == len(found) else None
+
+
+def _called(subject: Subject, adds: list[tuple[ast.stmt, ast.expr]], local: str, end: str) -> Iterator[Edit]:
+    """Each added layer as a call of it, and the model after the last."""
+    source = subject.source
+    for number, (statement, layer) in enumerate(adds, 1):
+        code = f"{local} = {source.segment(source.site(layer))}({local})"
+        yield Replace(source.site(statement), code)
+        if number == len(adds):
+            yield InsertAfter(source.site(statement), end)
+
+
+def _is_joined(subject: Subject, branch: str) -> bool:
+    """Whether a branch is itself a model that begins with a merge, and so has several inputs."""
+    for call in subject.source.all_calls:
+        if _is_merge(subject, call, "Merge"):
+            statement = subject.source.statement_of(call)
+            adding = _added(statement, call)
+            listed = _listed(subject, statement, call)
+            if branch in (adding and adding[0], listed and listed[0]):
+                return True
+    return False
 
 
 def _added(statement: ast.stmt, what: ast.Call | str) -> tuple[str, ast.stmt] | None:
