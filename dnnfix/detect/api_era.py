@@ -1,0 +1,111 @@
+"""Which versions a program was written for: what it uses that later ones lack, and what it says itself.
+
+Only proof counts: a name, an argument or a method that is gone since a version, Python 2, or a version that the program
+pins or says it was tested with. A program that knows of several versions (`except ImportError`, `hasattr`) gives none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from dnnfix.detect.versions import migration, version_number
+from dnnfix.source.program import once
+from dnnfix.subject import Subject
+
+NAMES = {
+    "keras": "Keras",
+    "numpy": "NumPy",
+    "pandas": "pandas",
+    "sklearn": "scikit-learn",
+    "tensorflow": "TensorFlow",
+    "torch": "PyTorch",
+    "torchvision": "torchvision",
+}
+"""The packages of which versions are told, by the name that people read."""
+
+_IMPLIED: Mapping[tuple[str, str], Mapping[str, str]] = {
+    # the last releases for Python 2 (2019 and January 2020)
+    ("python", "3"): {
+        "keras": "2.4", "numpy": "1.17", "pandas": "0.25", "sklearn": "0.21", "tensorflow": "2.2", "torch": "1.5",
+    },
+    # Keras 2.4 needs TensorFlow 2.2, and TensorFlow 1 needs Python 3.7, on which later ones do not run
+    ("tensorflow", "2.0"): {"keras": "2.4", "numpy": "1.22", "pandas": "1.4", "sklearn": "1.1", "torch": "2.0"},
+    # scikit-learn 0.20 is of September 2018; Keras 2.4 and TensorFlow 2.2 came out almost two years later
+    ("sklearn", "0.20"): {"keras": "2.4", "tensorflow": "2.2"},
+    # tf.keras is Keras 3 since TensorFlow 2.16
+    ("keras", "3.0"): {"tensorflow": "2.16"},
+}  # fmt: skip
+"""By package and the version that a program is older than, the versions of others that it is then older than too."""
+
+_ALIASES = {
+    "pytorch": "torch", "scikit-learn": "sklearn", "scikit_learn": "sklearn", "tensorflow-gpu": "tensorflow",
+    "tensorflow_gpu": "tensorflow", "tensorflow-cpu": "tensorflow", "tf": "tensorflow",
+}  # fmt: skip
+_PACKAGE = (
+    r"(?P<package>keras|numpy|pandas|pytorch|scikit[-_]learn|sklearn|tensorflow(?:[-_][cg]pu)?|tf|torch|torchvision)"
+)
+_NUMBER = r"v?(?P<version>\d+\.(?:\d+|[xX*])(?:\.\d+)?)"
+_PINNED = re.compile(rf"(?<![\w.-]){_PACKAGE}\s*(?:==|~=|<=)\s*{_NUMBER}", re.IGNORECASE)
+_TOLD = re.compile(
+    rf"\b(?:tested|written|developed|trained|run|runs|works)\b[^.\n]{{0,30}}?(?<![\w.-]){_PACKAGE}"
+    rf"(?:\s+version)?\s*:?\s*{_NUMBER}(?!\s*(?:\+|or|and)\b)(?!\+)",
+    re.IGNORECASE,
+)
+_MAGIC = re.compile(rf"%(?P<package>tensorflow)_version\s+{_NUMBER}")
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A program is from before `version` of a package; `reason` says why, `line` where."""
+
+    package: str
+    version: str
+    reason: str
+    line: int
+
+
+@once
+def proofs(subject: Subject) -> tuple[Proof, ...]:
+    """All that shows from before which versions a program is, the earliest of each package first."""
+    found = [*_used(subject), *_stated(subject)]
+    for proof in tuple(found):
+        for (package, version), others in _IMPLIED.items():
+            if proof.package == package and version_number(proof.version) <= version_number(version):
+                found += [Proof(other, least, proof.reason, proof.line) for other, least in others.items()]
+    return tuple(sorted(found, key=lambda proof: (proof.package, version_number(proof.version), proof.line)))
+
+
+def older(subject: Subject, package: str, version: str) -> Proof | None:
+    """What shows that a program was written for a version of a package before this one; `None` where nothing does."""
+    bounds = (proof for proof in proofs(subject) if proof.package == package)
+    return next((p for p in bounds if version_number(p.version) <= version_number(version)), None)
+
+
+def _used(subject: Subject) -> Iterator[Proof]:
+    if any("Python 2" in note for note in subject.source.recoveries):
+        yield Proof("python", "3", "it is written in Python 2", 1)
+    for hit in migration(subject):
+        for package, version in hit.removed.items():
+            yield Proof(package, version, hit.what, hit.site.line)
+
+
+def _stated(subject: Subject) -> Iterator[Proof]:
+    """Versions that the text pins or names: in comments, docstrings, and lines for the shell."""
+    for number, line in enumerate(subject.source.text.splitlines(), 1):
+        if "." not in line or not any(c.isdigit() for c in line):
+            continue
+        for match in (_PINNED.search(line), _TOLD.search(line), _MAGIC.search(line)):
+            if match is None:
+                continue
+            package = match["package"].lower()
+            yield Proof(
+                _ALIASES.get(package, package), _next(match["version"]), f"it says {match[0].strip()!r}", number
+            )
+
+
+def _next(version: str) -> str:
+    """The version after the one that a program is for, and so the first that it is not for; `1.x` is all of 1."""
+    *first, last = version.split(".")
+    return ".".join([*first, str(int(last) + 1 if last.isdigit() else 999)])

@@ -1,0 +1,316 @@
+"""A call that leaves out an argument whose default is another one today."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dnnfix.api import (
+    PACKAGE_NAMES,
+    AddImport,
+    ApiChange,
+    DefaultChange,
+    Edit,
+    Example,
+    Finding,
+    Hit,
+    Json,
+    Proof,
+    Reject,
+    Reliance,
+    Replace,
+    SetArgument,
+    Subject,
+    relied_defaults,
+    spell,
+)
+
+IN_BRACES = re.compile(r"\{([\w.]+)\}")
+"""A name of a library in the code that a table gives, to be spelled as the program's imports have it."""
+
+
+class ChangedDefault(ApiChange):
+    """A program of before relies on a default that changed: nothing stops, and what is trained is something else.
+
+    `Adadelta()` had the learning rate 1.0 in Keras 2 and has 0.001 today, which all but stops the training;
+    `F.dropout(x)` did nothing and drops values now; weights saved from a GRU no longer fit. A program is told of it only
+    where something in it shows that it was written before the change: a name that is gone, a pinned version, Python 2.
+    What changed is said with the numbers of the table, and the patch states the former value, with the rest of the
+    migration. Changes without an effect that could be measured are in the table, and nobody is told.
+
+    Fix safety: unsafe: what is trained today changes, back to what it was when the program was written; whether
+    results of then or of today are wanted, only its owner knows.
+
+    References: `fix_templates/data/defaults.toml` gives one for each default; https://keras.io/guides/migrating_to_keras_3/.
+    """
+
+    code = "DNF521"
+    name = "changed-default"
+    speaks_of_deprecated = True
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        """As the family does, but each finding for itself: the migration alone settles none of them."""
+        for finding in super().detect(subject):
+            yield replace(finding, cause="")
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """What the table of defaults says of the program's calls."""
+        found: dict[str, list[tuple[Reliance, Proof]]] = {}
+        for reliance, proof in relied_defaults(subject):
+            found.setdefault(reliance.name, []).append((reliance, proof))
+        for name, proven in found.items():
+            yield _hit(subject, name, proven)
+
+    examples = (
+        Example(
+            "the optimizer of the first tutorials",
+            """\
+import keras
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential()
+model.add(Dense(10, activation="softmax", init="uniform"))
+model.compile(loss="categorical_crossentropy", optimizer=keras.optimizers.Adagrad())
+""",
+            """\
+import keras
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential()
+model.add(Dense(10, activation="softmax", kernel_initializer="uniform"))
+model.compile(loss="categorical_crossentropy", optimizer=keras.optimizers.Adagrad(learning_rate=0.01))
+""",
+        ),
+        Example(
+            "an optimizer given by name, in a program that pins its version",
+            """\
+# pip install keras==2.2.4
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential([Dense(10, activation="softmax")])
+model.compile(loss="categorical_crossentropy", optimizer="adadelta", metrics=["accuracy"])
+""",
+            """\
+# pip install keras==2.2.4
+from keras.models import Sequential
+from keras.layers import Dense
+from keras.optimizers import Adadelta
+
+model = Sequential([Dense(10, activation="softmax")])
+model.compile(loss="categorical_crossentropy", optimizer=Adadelta(learning_rate=1.0), metrics=["accuracy"])
+""",
+        ),
+        Example(
+            "a recurrent layer of Keras 1, with the weights of then",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense, GRU
+
+model = Sequential()
+model.add(GRU(output_dim=32, input_shape=(10, 4)))
+model.add(Dense(1))
+model.load_weights("gru.h5")
+""",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense, GRU
+from keras.ops import clip
+
+model = Sequential()
+model.add(GRU(units=32, input_shape=(10, 4), recurrent_activation=lambda x: clip(0.2 * x + 0.5, 0.0, 1.0), reset_after=False))
+model.add(Dense(1))
+model.load_weights("gru.h5")
+""",
+        ),
+        Example(
+            "sampling on a grid with a PyTorch of before",
+            """\
+# Tested with PyTorch 0.4.1
+import torch
+import torch.nn.functional as F
+
+
+def warp(x, flow):
+    steps = torch.linspace(-1, 1, 8)
+    return F.grid_sample(x, torch.stack([steps, steps], -1) + flow)
+""",
+            """\
+# Tested with PyTorch 0.4.1
+import torch
+import torch.nn.functional as F
+
+
+def warp(x, flow):
+    steps = torch.linspace(-1, 1, 8)
+    return F.grid_sample(x, torch.stack([steps, steps], -1) + flow, align_corners=True)
+""",
+        ),
+        Example(
+            "initial weights of TensorFlow 1",
+            """\
+import tensorflow as tf
+
+flags = tf.contrib.training.HParams(width=3)
+initial = tf.random_normal_initializer()
+""",
+            """\
+import tensorflow as tf
+
+flags = tf.contrib.training.HParams(width=3)
+initial = tf.random_normal_initializer(stddev=1.0)
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "a program of today",
+            """\
+import keras
+
+model = keras.Sequential([keras.Input((10, 4)), keras.layers.GRU(32), keras.layers.Dense(1)])
+model.compile(loss="mse", optimizer=keras.optimizers.Adagrad())
+""",
+        ),
+        Reject(
+            "a program of before that states the value",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense
+from keras.optimizers import Adadelta
+
+model = Sequential()
+model.add(Dense(10, init="uniform"))
+model.compile(loss="mse", optimizer=Adadelta(lr=0.5, rho=0.9, epsilon=1e-6))
+""",
+        ),
+        Reject(
+            "what is gone went after the default had changed",
+            """\
+# Tested with Keras 2.6
+from keras.models import Sequential
+from keras.layers.core import Dense
+
+model = Sequential([Dense(10)])
+model.compile(loss="mse", optimizer="adadelta")
+""",
+        ),
+        Reject(
+            "a recurrent layer that is trained anew learns as well as before",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense, LSTM
+
+model = Sequential([LSTM(output_dim=32, input_shape=(10, 4)), Dense(1)])
+model.compile(loss="mse", optimizer="adam")
+model.fit(x, y, nb_epoch=5)
+""",
+        ),
+        Reject(
+            "both ends of a spatial transformer changed alike",
+            """\
+# Tested with PyTorch 0.4.1
+import torch.nn.functional as F
+
+
+def transform(x, theta):
+    return F.grid_sample(x, F.affine_grid(theta, x.size()))
+""",
+        ),
+        Reject(
+            "the nearest neighbour has no corners",
+            """\
+# Tested with PyTorch 0.3.1
+import torch.nn.functional as F
+
+
+def larger(x):
+    return F.interpolate(x, scale_factor=2, mode="nearest")
+""",
+        ),
+    )
+
+
+def _hit(subject: Subject, name: str, proven: list[tuple[Reliance, Proof]]) -> Hit:
+    source = subject.source
+    each = {r.change.argument + r.change.given: r for r, _ in proven}.values()
+    nodes = list(dict.fromkeys(reliance.node for reliance, _ in proven))
+    first, proof = proven[0]
+    site = source.site(first.node)
+    edits: list[Edit] = []
+    for node in nodes:
+        edits += _stated(subject, node, name, [r.change for r, _ in proven if r.node is node])
+    last = name.rpartition(".")[2]
+    also = f" (and {len(nodes) - 1} more such call{'s' if len(nodes) > 2 else ''})" if len(nodes) > 1 else ""
+    shown = f"line {proof.line}: {proof.reason}"
+    evidence: dict[str, Json] = {
+        "defaults": [
+            {
+                "argument": reliance.change.argument,
+                "old": reliance.change.old,
+                "new": reliance.change.new,
+                "since": f"{PACKAGE_NAMES[reliance.package]} {reliance.since}",
+                "effect": reliance.change.effect,
+                "reference": reliance.change.reference,
+            }
+            for reliance in each
+        ],
+        "era": shown,
+    }
+    said = "; ".join(_said(last, reliance) for reliance in each)
+    return Hit(
+        site=site,
+        what=f"{said}{also}. The program is from before ({shown})",
+        title="state " + ", ".join(dict.fromkeys(f"{r.change.argument} of {last} as it was" for r in each)),
+        edits=tuple(dict.fromkeys(edits)),
+        deprecated=True,
+        removed={first.package: first.since},
+        evidence=evidence,
+        confidence=0.8,
+        within=site,
+    )
+
+
+def _said(last: str, reliance: Reliance) -> str:
+    """A change in words."""
+    change, when = reliance.change, f"{PACKAGE_NAMES[reliance.package]} {reliance.since}"
+    if change.given:
+        return f"{change.given!r} in {last} means {change.new} since {when} and meant {change.old}: {change.effect}"
+    return f"{change.argument} of {last} is {change.new} since {when} and was {change.old}: {change.effect}"
+
+
+def _stated(subject: Subject, node: ast.Call | ast.Constant, name: str, changes: list[DefaultChange]) -> Iterator[Edit]:
+    """The edits by which a call says what was left to the default."""
+    site = subject.source.site(node)
+    codes: list[tuple[DefaultChange, str]] = []
+    for change in changes:
+        code, imports = _code(subject, change)
+        yield from imports
+        codes.append((change, code))
+    if isinstance(node, ast.Call):
+        for change, code in codes:
+            yield SetArgument(site, _spelled(node, change), code, change.position if change.given else None)
+        return
+    optimizer = spell(subject, name)
+    yield from optimizer.imports
+    yield Replace(site, f"{optimizer.code}({', '.join(f'{change.argument}={code}' for change, code in codes)})")
+
+
+def _spelled(call: ast.Call, change: DefaultChange) -> str:
+    """The keyword to set: the one of today, unless the call gives the argument under a former name."""
+    return next((k.arg for k in call.keywords if k.arg in change.also), None) or change.argument
+
+
+def _code(subject: Subject, change: DefaultChange) -> tuple[str, list[AddImport]]:
+    imports: list[AddImport] = []
+
+    def spelled(match: re.Match[str]) -> str:
+        spelling = spell(subject, match[1])
+        imports.extend(spelling.imports)
+        return spelling.code
+
+    return IN_BRACES.sub(spelled, change.write or change.old), imports
