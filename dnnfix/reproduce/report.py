@@ -100,8 +100,8 @@ _SHELL_WORDS = ("bash", "sh", "shell", "console", "cmd", "powershell", "zsh")
 _CODE_WORDS = ("python", "py", "python3", "ipython", "pycon")
 
 
-MOST_RECOVERED = 0.5
-"""Share of a block's lines that may have to be mended for it to count as code: prompts stand before all, prose has none."""
+LEAST_KEPT = 0.5
+"""Share of a block's lines that have to be code once it is made to parse; of prose and logs next to nothing is kept."""
 
 
 def kind_of(text: str, info: str) -> BlockKind:
@@ -132,8 +132,8 @@ def _is_code(text: str) -> bool:
     recovered = recover(text)
     if isinstance(recovered, Unparsable):
         return False
-    lines = sum(bool(line.strip()) for line in text.splitlines())
-    if len(recovered.rewritten) > MOST_RECOVERED * lines:
+    given, kept = (sum(bool(line.strip()) for line in each.splitlines()) for each in (text, recovered.text))
+    if kept < LEAST_KEPT * given:
         return False
     return any(_does_something(statement) for statement in recovered.tree.body)
 
