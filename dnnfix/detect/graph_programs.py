@@ -400,6 +400,14 @@ class _Keeping:
         self._new.write(call, written)
 
 
+def in_later_order(source: Source) -> tuple[Edit, ...]:
+    """The edits of calls that were written for the order of arguments before TensorFlow 1.0."""
+    keeping = _Keeping(uses_of(source))
+    for call in keeping.uses.calls():
+        keeping._positions(call)
+    return keeping._new.edits()
+
+
 def _whole(node: ast.expr) -> bool:
     value = node.operand if isinstance(node, ast.UnaryOp) else node
     return isinstance(value, ast.Constant) and isinstance(value.value, int)

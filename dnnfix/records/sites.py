@@ -153,6 +153,17 @@ class Enclose:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplaceLines:
+    """Put the lines of `code`, indented as they are to stand there, in place of the whole lines of `site`.
+
+    For what is moved about with its comments; without `code` the lines go.
+    """
+
+    site: Site
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
 class Delete:
     """Take the whole statement at `site` away; a block left empty gets `pass`."""
 
@@ -184,6 +195,7 @@ Edit: TypeAlias = (
     | InsertElement
     | DeleteElement
     | Enclose
+    | ReplaceLines
     | Delete
     | AddImport
 )

@@ -105,6 +105,11 @@ class Document:
         plain = isinstance(self.container, PlainFile) and not self.container.decoded.notes
         return plain and not self.rewritten and not self.encoding.startswith(("utf-16", "utf-32"))
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the text is that of one file, and of no notebook's cells."""
+        return isinstance(self.container, PlainFile)
+
     def apply(self, changes: Iterable[Change]) -> bytes:
         """The file with changes of the analysed text, in order and apart from each other, carried out.
 

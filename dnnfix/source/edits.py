@@ -23,6 +23,7 @@ from dnnfix.records import (
     RemoveArgument,
     RenameArgument,
     Replace,
+    ReplaceLines,
     SetArgument,
     Site,
     Unwrap,
@@ -97,6 +98,8 @@ def _changes(source: Source, edits: tuple[Edit, ...]) -> list[TextChange]:
             changes += statements.insert(tree, each)
         elif isinstance(each, Enclose):
             changes += statements.enclose(tree, each)
+        elif isinstance(each, ReplaceLines):
+            changes.append(statements.replace_lines(tree, each))
         elif isinstance(each, (Replace, Wrap, Unwrap)):
             changes += _whole(source, each)
     for site, group in by_site.items():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dnnfix.errors import EditError, SiteNotFoundError
-from dnnfix.records import AddImport, Delete, Enclose, InsertAfter, InsertBefore, Replace, Site
+from dnnfix.records import AddImport, Delete, Enclose, InsertAfter, InsertBefore, Replace, ReplaceLines, Site
 from dnnfix.source.changes import TextChange
 from dnnfix.source.parse import Unparsable, parse
 from dnnfix.source.scan import indented, scan
@@ -44,6 +44,15 @@ def replace_statement(tree: Tree, edit: Replace, statement: ast.stmt) -> list[Te
     if place.following is not None or (place.preceding is not None and _is_compound(code)):
         raise EditError(f"The statement at {edit.site} shares its line, which {code.splitlines()[0]!r} cannot.")
     return [*_own_line(tree, place), change] if place.header or place.preceding is not None else [change]
+
+
+def replace_lines(tree: Tree, edit: ReplaceLines) -> TextChange:
+    """New lines in place of the site's."""
+    first, last = edit.site.line, edit.site.end_line
+    at_end = last == len(tree.lines)
+    end = len(tree.text) if at_end else tree.starts[last]
+    code = edit.code + "\n" if edit.code and not at_end else edit.code
+    return TextChange(tree.starts[first - 1], end, code, whole_lines=True, like=first)
 
 
 def enclose(tree: Tree, edit: Enclose) -> list[TextChange]:

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, graph_of
+from dnnfix.api import (
+    ApiChange,
+    Candidate,
+    Decline,
+    Example,
+    Finding,
+    Hit,
+    InTheWay,
+    Reject,
+    Subject,
+    eager_edits,
+    graph_of,
+    migration,
+)
 
 WHAT = "the program builds a graph and runs it in sessions, which TensorFlow 2 has only under tf.compat.v1"
 
@@ -12,12 +25,15 @@ WHAT = "the program builds a graph and runs it in sessions, which TensorFlow 2 h
 class GraphAndSession(ApiChange):
     """TensorFlow 2 runs operations as they are called; graphs, placeholders and sessions live on in `tf.compat.v1`.
 
-    The graph is kept: TensorFlow is imported as `tensorflow.compat.v1` with the behaviour of version 2 switched off, so
+    Where the program is one straight line of placeholders, variables, tensors, training and runs, it is written as
+    functions: placeholders become specifications of inputs, a run the call of a function, `minimize` a step under
+    `GradientTape` with an optimizer of equal settings. Otherwise, and as the safer choice, the graph is kept: TensorFlow is imported as `tensorflow.compat.v1` with the behaviour of version 2 switched off, so
     that every function is the old one. What went away before version 1 gets its later name, calls with the argument
     order of that time name their arguments, and functions of `tf.layers` become layers of Keras, since they are gone
     along with Keras 2. What has no replacement (recurrent cells, estimators, most of `tf.contrib`) is named with its place.
 
-    Fix safety: safe where every name is the old function itself; unsafe where layers of Keras take a function's place,
+    Fix safety: the kept graph is safe where every name is the old function itself; unsafe are functions in its place, and
+    a graph in which layers of Keras take a function's place,
     whose weights have other names.
 
     References: https://www.tensorflow.org/guide/migrate/tf1_vs_tf2,
@@ -52,6 +68,19 @@ class GraphAndSession(ApiChange):
                 decline=left.reason,
                 removed={"tensorflow": "2.0"},
             )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        """The program as functions that TensorFlow 2 runs, where that is certain; then the graph as it is."""
+        kept = list(super().propose(finding, subject))
+        if finding.message == WHAT:
+            others = [hit for hit in migration(subject) if hit.edits and hit.what != WHAT]
+            try:
+                edits = eager_edits(subject.source, others)
+            except InTheWay as reason:
+                kept.append(Decline(f"it is not written as functions of TensorFlow 2: {reason.reason}"))
+            else:
+                yield self.candidate(finding, "call functions in place of the session", *edits, prior=0.97)
+        yield from kept
 
     examples = (
         Example(
@@ -88,6 +117,137 @@ with tf.Session() as sess:
     for step in range(10):
         sess.run(train, feed_dict={x: x_data, y: 2 * x_data})
     print(sess.run(w))
+""",
+        ),
+        Example(
+            "a regression as functions",
+            """\
+import numpy as np
+import tensorflow as tf
+
+x_data = np.linspace(-1, 1, 20).reshape(-1, 1)
+x = tf.placeholder(tf.float32, [None, 1])
+y = tf.placeholder(tf.float32, [None, 1])
+w = tf.Variable(tf.random_normal([1, 1]))
+b = tf.Variable(tf.zeros([1]))
+# the model is a line
+predicted = tf.matmul(x, w) + b
+loss = tf.reduce_mean(tf.square(y - predicted), reduction_indices=[0, 1])
+train = tf.train.AdamOptimizer(0.1).minimize(loss)
+
+init = tf.global_variables_initializer()
+with tf.Session() as sess:
+    sess.run(init)
+    for step in range(10):
+        _, error = sess.run([train, loss], feed_dict={x: x_data, y: 2 * x_data})
+        print(step, error)
+    # what it has learned
+    print(sess.run(predicted, feed_dict={x: x_data}), sess.run([w, b]))
+""",
+            """\
+import numpy as np
+import tensorflow as tf
+
+x_data = np.linspace(-1, 1, 20).reshape(-1, 1)
+x = tf.TensorSpec([None, 1], tf.float32)
+y = tf.TensorSpec([None, 1], tf.float32)
+w = tf.Variable(tf.random.normal([1, 1]))
+b = tf.Variable(tf.zeros([1]))
+optimizer = tf.keras.optimizers.Adam(0.1, epsilon=1e-08)
+
+
+@tf.function(input_signature=[x])
+def compute_predicted(x):
+    # the model is a line
+    predicted = tf.matmul(x, w) + b
+    return predicted
+
+
+@tf.function(input_signature=[x, y])
+def train_step(x, y):
+    with tf.GradientTape() as tape:
+        predicted = compute_predicted(x)
+        loss = tf.reduce_mean(tf.square(y - predicted), axis=[0, 1])
+    variables = tape.watched_variables()
+    optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+    return loss
+
+
+for step in range(10):
+    error = train_step(x_data, 2 * x_data).numpy()
+    print(step, error)
+# what it has learned
+print(compute_predicted(x_data).numpy(), [w.numpy(), b.numpy()])
+""",
+        ),
+        Example(
+            "dropout, and a session that is not a block",
+            """import numpy as np
+import tensorflow as tf
+
+data, labels = np.random.rand(60, 4), np.random.randint(0, 2, 60)
+x = tf.placeholder("float", [None, 4], name="x")
+y = tf.placeholder(tf.int64, [None])
+keep = tf.placeholder("float")
+w = tf.get_variable("w", shape=[4, 8], initializer=tf.truncated_normal_initializer(stddev=0.1))
+w_out = tf.get_variable("w_out", shape=[8, 2])
+with tf.name_scope("hidden"):
+    hidden = tf.nn.relu(tf.matmul(x, w))
+    hidden = tf.nn.dropout(hidden, keep)
+logits = tf.matmul(hidden, w_out)
+cost = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+optimizer = tf.train.RMSPropOptimizer(0.01, 0.9)
+train_step = optimizer.minimize(cost)
+right = tf.equal(tf.argmax(logits, 1), y)
+accuracy = tf.reduce_mean(tf.cast(right, tf.float32))
+
+sess = tf.InteractiveSession()
+tf.global_variables_initializer().run()
+for epoch in range(5):
+    train_step.run(feed_dict={x: data, y: labels, keep: 0.5})
+    print(accuracy.eval(feed_dict={x: data, y: labels, keep: 1.0}))
+sess.close()
+""",
+            """import numpy as np
+import tensorflow as tf
+
+data, labels = np.random.rand(60, 4), np.random.randint(0, 2, 60)
+x = tf.TensorSpec([None, 4], "float")
+y = tf.TensorSpec([None], tf.int64)
+keep = tf.TensorSpec(None, "float")
+w = tf.Variable(tf.compat.v1.truncated_normal_initializer(stddev=0.1)([4, 8]), name="w")
+w_out = tf.Variable(tf.initializers.GlorotUniform()([8, 2]), name="w_out")
+optimizer = tf.compat.v1.train.RMSPropOptimizer(0.01, decay=0.9)
+
+
+def network(x, keep):
+    with tf.name_scope("hidden"):
+        hidden = tf.nn.relu(tf.matmul(x, w))
+        hidden = tf.nn.dropout(hidden, rate=1 - keep)
+    logits = tf.matmul(hidden, w_out)
+    return logits
+
+
+@tf.function(input_signature=[x, y, keep])
+def train_step(x, y, keep):
+    with tf.GradientTape() as tape:
+        logits = network(x, keep)
+        cost = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+    variables = tape.watched_variables()
+    optimizer.apply_gradients(zip(tape.gradient(cost, variables), variables))
+
+
+@tf.function(input_signature=[x, y, keep])
+def compute_accuracy(x, y, keep):
+    logits = network(x, keep)
+    right = tf.equal(tf.argmax(logits, 1), y)
+    accuracy = tf.reduce_mean(tf.cast(right, tf.float32))
+    return accuracy
+
+
+for epoch in range(5):
+    train_step(data, labels, 0.5)
+    print(compute_accuracy(data, labels, 1.0).numpy())
 """,
         ),
         Example(
