@@ -1,15 +1,97 @@
-"""Edit action: to be written."""
+"""Edit action: version migration. The text is brought up to date where its versions are not what a report is about.
+
+A program that fails because a library changed shows a fault that dnnfix repairs, and nothing is migrated beforehand. A report
+of another symptom is different: there what is outdated stands in the way of the fault, and is migrated first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
+from dnnfix.detect.versions import Hit, edits_of, migration
+from dnnfix.errors import EditError, InputError
 from dnnfix.records import EditAction, EditStep
+from dnnfix.reproduce import obsolete_parameters
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.source.edits import apply_edits
+from dnnfix.source.program import Source
+from dnnfix.subject import Subject
 
 ACTION = EditAction.VERSIONS
 
+_COMPLAINTS = re.compile(
+    r"(?:has no attribute|unexpected keyword argument|cannot import name|No module named|takes no keyword)\s*[:]?\s*['\"`]?([\w.]+)"
+    r"|name ['\"](\w+)['\"] is not defined"
+    r"|(?:[Uu]nrecognized keyword arguments?|[Aa]rgument\(s\) not recognized)[^{\n]*\{([^}]*)\}"
+)
+"""What libraries say of a name or an argument that they do not have."""
+
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """What the action does for the case."""
+    """None: what a library took away is the program's fault, and what runs in a scaffold keeps it."""
     yield from ()
+
+
+def migrated(source: Source, said: str) -> tuple[Source, tuple[EditStep, ...]]:
+    """The program as the installed versions take it, and a step for each change; the source itself where none is due.
+
+    `said` is the text of the report: a removed name or argument that its errors speak of is what was reported, and stays.
+    What cannot be edited together is left out.
+    """
+    subject = Subject(source)
+    reported = complaints(said)
+    wanted = [hit for hit in migration(subject) if hit.edits and not _is_reported(source, hit, reported)]
+    chosen, text = _applied(source, wanted)
+    if not chosen or text is None:
+        return source, ()
+    try:
+        after = Source.from_bytes(text, source.path)
+    except InputError:
+        return source, ()
+    return after, tuple(_step(source, hit) for hit in chosen)
+
+
+def complaints(said: str) -> frozenset[str]:
+    """The names that errors in a text complain of, each also by its last part."""
+    found: set[str] = set()
+    for match in _COMPLAINTS.finditer(said):
+        names = re.findall(r"[A-Za-z_][\w.]*", next(group for group in match.groups() if group is not None))
+        found.update(name.strip(".") for name in names)
+    return frozenset(found | {name.rpartition(".")[2] for name in found})
+
+
+def _is_reported(source: Source, hit: Hit, reported: frozenset[str]) -> bool:
+    """Whether a removal is the very one that the report complains of."""
+    words = set(re.findall(r"\w+", source.segment(hit.site) + " " + hit.what))
+    return bool(words & {name for name in reported if "." not in name})
+
+
+def _applied(source: Source, hits: Iterable[Hit]) -> tuple[list[Hit], bytes | None]:
+    """The hits that can be edited together, and the text after that."""
+    every = list(hits)
+    try:
+        return every, apply_edits(source, edits_of(source, every)) if every else None
+    except EditError:
+        pass
+    chosen: list[Hit] = []
+    text: bytes | None = None
+    for hit in every:
+        try:
+            text = apply_edits(source, edits_of(source, [*chosen, hit]))
+        except EditError:
+            continue
+        chosen.append(hit)
+    return chosen, text
+
+
+def _step(source: Source, hit: Hit) -> EditStep:
+    own = obsolete_parameters.is_own(source, hit)
+    kept = "the meaning stays the same" if hit.safe else "what it does may differ a little"
+    return EditStep(
+        obsolete_parameters.ACTION if own else ACTION,
+        hit.title or hit.what,
+        f"{hit.what}; {kept}",
+        hit.site.line,
+        invented=False,
+    )
