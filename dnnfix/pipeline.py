@@ -201,7 +201,7 @@ def case_of(source: Source, traces: tuple[Trace, ...], settings: Settings, said:
         source,
         traces,
         lambda name: name in modules(Path(settings.python)),
-        path.resolve().parent if path.is_file() else None,
+        path.resolve().parent,
         said,
         gpu=os.path.exists("/dev/nvidiactl"),
         arguments=settings.arguments,
@@ -405,5 +405,6 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
             return False, (f"the finding ({', '.join(written.codes)}) does not appear any more",)
         repaired = Candidate("", "certified patch", FixPattern.CHANGE_NEURAL_ARCHITECTURE, (), meant)
         evidence = Evidence((repaired,), before, after, trace, trace, original=findings)
-        differences = certificates.differences(written, climb(evidence, laboratory).evidence.verdicts)
-    return not differences, differences
+        verdicts = climb(evidence, laboratory).evidence.verdicts
+        differences = certificates.differences(written, verdicts, settings.baseline_python)
+    return not differences, (*differences, *certificates.unrepeated(written, settings.baseline_python))
