@@ -204,7 +204,9 @@ def trainer(case: Case, node: Definition, network: Definition | None) -> Iterato
             return
         values.append(f"{parameter.arg}={value}")
     standins = (
-        ("made_silent", "made_loader_for") if network is not None else ("made_silent", "made_loader", "made_classifier")
+        ("made_listener", "made_loader_for")
+        if network is not None
+        else ("made_listener", "made_loader", "made_classifier")
     )
     lines.append("if _made_batches is not None:")
     lines.append(f"    {node.name}({', '.join(values)})")
@@ -230,7 +232,7 @@ def _value_for(case: Case, name: str, node: ast.AST, loss: str) -> str | None:
         "scheduler": "_made_torch.optim.lr_scheduler.StepLR(_made_torch.optim.SGD(_made_model.parameters(), lr=0.1), 10)",
         "device": '_made_torch.device("cpu")',
         "epoch": "1",
-        "writer": "made_silent()",
+        "writer": "made_listener()",
         "inputs": "next(iter(_made_batches))[0]",
         "targets": "next(iter(_made_batches))[1]",
     }

@@ -245,53 +245,72 @@ def _made_cause(error):
 def _made_torch_training(model, feeds, shapes, classifier):
     inputs = next((feeds[kind.__name__] for kind in type(model).__mro__ if kind.__name__ in feeds), None)
     needed = [number for number, one in enumerate(inputs) if one[6]] if inputs is not None else [0]
-    forms, states = [], []
+    forms, parts = [], []  # the parts are what a call takes in order: the number of a form, or what makes a state
     for number in needed:
         form = _made_form(model, feeds, number)
         if shapes and number < len(shapes):
             form = (["B"] + list(shapes[number]), form[1] if form is not None else None)
-        state = inputs is not None and form is None and _made_state_maker(model, inputs[number][0])
-        if state and number == needed[-1]:
-            states.append(state)
-        elif form is None:
+        maker = _made_state_maker(model, inputs[number]) if inputs is not None and form is None else None
+        if maker is None and form is None:
             return _made_says(
                 "%s is built, but what goes into its %s is not told by anything"
                 % (type(model).__name__, inputs[number][0] if inputs is not None else "forward")
             )
-        else:
-            forms.append(form)
+        parts.append(maker if form is None else len(forms))
+        forms += [form] if form is not None else []
     if not forms:
         return _made_says("%s takes no input that could be made" % type(model).__name__)
     chosen, output, causes = None, None, []
     for choice in _made_choices(model, forms):
         arrays, axes, _labels = _made_inputs(forms, choice, choice["B"], 2)
-        extra = [maker(choice["B"]) for maker in states]
-        output, error = _made_rehearsed(model, _made_batch(arrays, axes, slice(None)) + extra)
+        given = _made_arguments(_made_batch(arrays, axes, slice(None)), parts, choice["B"])
+        output, error = _made_rehearsed(model, given)
         if error is None:
             chosen = choice
             break
         causes.append((choice["B"], _made_cause(error)))
-        if len(causes) >= 4 and len({cause for batch, cause in causes if batch == causes[0][0]}) == 1:
+        if len(causes) >= 8 and len({cause for batch, cause in causes if batch == causes[0][0]}) == 1:
             break
     if chosen is None:
         alike = {cause for batch, cause in causes if batch == causes[0][0]}
         if len(alike) > 1:
             return _made_says("no usual size of input goes through %s; state its shape" % type(model).__name__)
         chosen = next(_made_choices(model, forms))  # it fails whatever the size: that is the program's own doing
-    return _made_trained_torch(model, forms, states, chosen, output, classifier)
+    return _made_trained_torch(model, forms, parts, chosen, output, classifier)
 
 
-def _made_state_maker(model, name):
-    """What makes the hidden state that a recurrent model is called with, where an input's name says that it is one."""
+def _made_arguments(tensors, parts, batch):
+    """What a call takes, in order."""
+    return [tensors[part] if isinstance(part, int) else part(batch) for part in parts]
+
+
+def _made_state_maker(model, one):
+    """What makes the hidden state that a recurrent model is called with; None for an input that is none."""
     import inspect
 
-    if not name.lower().startswith(("h", "prev", "state")):
+    import torch
+
+    name, _operations, path, place = one[:4]
+    layer = _made_attribute(model, path) if path else None
+    kind = type(layer).__name__
+    recurrent = place == 1 and kind in ("LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell")
+    if not recurrent and not name.lower().startswith(("hid", "prev", "state", "h_")):
         return None
     own = next((getattr(model, n) for n in ("init_hidden", "initHidden", "init_state") if hasattr(model, n)), None)
-    if own is None:
+    if own is not None:
+        count = len(inspect.signature(own).parameters)
+        return (lambda batch: own(batch)) if count else (lambda batch: own())
+    if not recurrent:
         return None
-    count = len(inspect.signature(own).parameters)
-    return (lambda batch: own(batch)) if count else (lambda batch: own())
+
+    def zeros(batch):
+        if kind.endswith("Cell"):
+            state = torch.zeros(batch, layer.hidden_size)
+        else:
+            state = torch.zeros(layer.num_layers * (2 if layer.bidirectional else 1), batch, layer.hidden_size)
+        return (state, state.clone()) if kind.startswith("LSTM") else state
+
+    return zeros
 
 
 def _made_tensors(output):
@@ -305,7 +324,7 @@ def _made_tensors(output):
     return []
 
 
-def _made_trained_torch(model, forms, states, choice, output, classifier):
+def _made_trained_torch(model, forms, parts, choice, output, classifier):
     import time
 
     import torch
@@ -325,7 +344,7 @@ def _made_trained_torch(model, forms, states, choice, output, classifier):
         if over():
             break
         rows = slice(step % 12 * batch, step % 12 * batch + batch)
-        result = model(*(_made_batch(arrays, axes, rows) + [maker(batch) for maker in states]))
+        result = model(*_made_arguments(_made_batch(arrays, axes, rows), parts, batch))
         if optimizer is None:
             break
         loss = _made_loss(result, torch.from_numpy(labels[rows]), torch.from_numpy(smooth[rows]), classifier)
@@ -577,7 +596,7 @@ def made_loader_for(model, feeds, floats=False):
     return torch.utils.data.DataLoader(data, batch_size=chosen["B"], shuffle=True)
 
 
-class made_silent:
+class made_listener:
     """Takes every call and has every attribute: a writer or logger that nobody reads."""
 
     def __getattr__(self, name):
