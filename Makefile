@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 DNNFIX := $(BIN)/dnnfix
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test lint docs baseline bench clean
 
 demo: $(READY) ## repairs the buggy programs in examples/ and shows each proof
 	@for program in examples/*.py; do \
@@ -28,6 +28,9 @@ lint: $(READY) ## ruff, mypy strict, and the generated page of the catalogue
 
 docs: $(READY) ## writes docs/templates.md from the templates
 	$(DNNFIX) templates --isolated --output-format markdown > docs/templates.md
+
+baseline: ## an interpreter of the old era (Python 3.7, Keras 2.3.1) in .baseline, for tests/baseline; needs a Python 3.7
+	$(PYTHON) tools/make_baseline.py
 
 bench: $(READY) ## the measurements of benchmarks/README.md, as ratios
 	@missed=0; for program in benchmarks/[a-z]*.py; do \

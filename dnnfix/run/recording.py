@@ -35,6 +35,8 @@ class Recording:
     """
 
     layers: tuple[RecordedLayer, ...]
+    starts: tuple[tuple[float, ...], ...] = ()
+    """Mean and standard deviation of each weight as the program drew it."""
     outputs: tuple[float, ...] = ()
     shapes: tuple[Shape, ...] = ()
     losses: tuple[float, ...] = ()
@@ -123,6 +125,7 @@ def _recording(value: Any, trace: Trace) -> Recording:
         given = json.dumps({name: value[name] for name in ("count", "data", "classes")} | {"pieces": pieces})
     return Recording(
         layers=layers,
+        starts=tuple(_floats(pair) for pair in value["starts"]),
         outputs=_floats(value.get("outputs", ())),
         shapes=tuple(_shape(shape) for shape in value.get("shapes", ())),
         losses=_floats(value.get("losses", ())),

@@ -28,6 +28,15 @@ LOSS_TOLERANCE = 1e-3
 NUMBER_TOLERANCE = 1e-5
 """Largest relative difference of an optimizer's setting: 0.001 in single precision is 0.0010000000475."""
 
+SPREAD_RATIO = 1.25
+"""Largest ratio of the spreads of two draws of one initializer: five standard errors for weights of `DRAWN` numbers."""
+
+DRAWN = 400
+"""Numbers of a weight from which on its spread tells which initializer drew it."""
+
+NEGLIGIBLE = 1e-6
+"""Settings below this are there to keep a division from failing (epsilon): which of them it is changes nothing."""
+
 LATER_ADDED = {"initial_accumulator_value": 0.0}
 """Settings that older optimizers do not have, and the value that they behave as if it had."""
 
@@ -79,6 +88,7 @@ def _differences(old: Recording, new: Recording, measured: dict[str, Json]) -> I
     """What speaks against the patch, the plainest first; numbers that were compared are added to `measured`."""
     if old.weights != new.weights:
         yield _other_weights(old, new)
+    yield from _other_starts(old, new)
     yield from _other_outputs(old, new, measured)
     yield from _other_losses(old, new, measured)
     yield from _other_optimizer(old, new)
@@ -117,6 +127,20 @@ def _layer(layer: RecordedLayer | None) -> str:
 
 def _shape(shape: Shape) -> str:
     return f"({', '.join('?' if length is None else str(length) for length in shape)})"
+
+
+def _other_starts(old: Recording, new: Recording) -> Iterator[tuple[Status, str]]:
+    """Weights that an initializer of another kind or scale has drawn."""
+    places = [(layer, shape) for layer in new.layers for shape in layer.weights]
+    for (layer, shape), before, after in zip(places, old.starts, new.starts, strict=False):
+        constant = min(before[1], after[1]) <= NEGLIGIBLE
+        ratio = max(before[1], after[1]) / max(min(before[1], after[1]), 1e-30)
+        if constant and max(abs(one - other) for one, other in zip(before, after, strict=True)) > NEGLIGIBLE:
+            words = [f"{mean:.3g} with a spread of {spread:.3g}" for mean, spread in (after, before)]
+            yield Status.FAIL, f"the weight {_shape(shape)} of {layer.kind} starts at {words[0]}, started at {words[1]}"
+        elif not constant and ratio > SPREAD_RATIO and size(shape) >= DRAWN:
+            spreads = f"{after[1]:.3g}, had {before[1]:.3g}"
+            yield Status.FAIL, f"the weight {_shape(shape)} of {layer.kind} starts with a spread of {spreads}"
 
 
 def _other_outputs(old: Recording, new: Recording, measured: dict[str, Json]) -> Iterator[tuple[Status, str]]:
@@ -172,7 +196,7 @@ def _other_optimizer(old: Recording, new: Recording) -> Iterator[tuple[Status, s
             yield Status.FAIL, f"{new.optimizer} has the learning rate {after:.4g}{when}, had {before:.4g}"
     for name, after in new.numbers.items():
         known = old.numbers.get(name, LATER_ADDED.get(name))
-        if known is not None and _differ(known, after):
+        if known is not None and _differ(known, after) and max(abs(known), abs(after)) > NEGLIGIBLE:
             yield Status.FAIL, f"{new.optimizer} has {name} {after:.4g}, had {known:.4g}"
 
 

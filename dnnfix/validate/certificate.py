@@ -17,6 +17,7 @@ from dnnfix import __version__
 from dnnfix.errors import CertificateError
 from dnnfix.records import Json, Patch, Reproduction, Scaffold, Status, Verdict
 from dnnfix.run.job import Tier
+from dnnfix.validate.baseline import NAME as SAME_AS_BEFORE
 from dnnfix.validate.evidence import Evidence
 from dnnfix.validate.laboratory import OBSERVED_STEPS, TRAINED_STEPS
 
@@ -147,11 +148,27 @@ def _scaffold(content: Mapping[str, Any]) -> Scaffold:
     )
 
 
-def differences(certificate: Certificate, verdicts: tuple[Verdict, ...]) -> tuple[str, ...]:
-    """In which verdicts a repeated climb differs from the certificate; empty when it holds."""
+def unrepeated(certificate: Certificate, baseline: str | None) -> tuple[str, ...]:
+    """What a climb without the interpreter of the old era cannot repeat: it is never taken from the certificate, since
+    that would let a certificate choose what is started.
+    """
+    if baseline is not None or certificate.verdicts.get(SAME_AS_BEFORE) != Status.PASS.value:
+        return ()
+    return (f"{SAME_AS_BEFORE}: was pass; not repeated, which takes --baseline-python",)
+
+
+def differences(
+    certificate: Certificate, verdicts: tuple[Verdict, ...], baseline: str | None = None
+) -> tuple[str, ...]:
+    """In which verdicts a repeated climb differs from the certificate; empty when it holds.
+
+    Without `baseline`, the interpreter of the old era, no comparison with it is expected.
+    """
     now = {verdict.validator: verdict for verdict in verdicts}
     said: list[str] = []
     for name, status in certificate.verdicts.items():
+        if name == SAME_AS_BEFORE and baseline is None:
+            continue
         verdict = now.get(name)
         if verdict is None:
             said.append(f"{name}: was {status}, is not reached any more")

@@ -136,4 +136,5 @@ def _without_rates(layer: Any, name: str) -> None:
                 switched_off.append("%s of %s" % (rate, name))
         original(self, *args, **kwargs)
 
+    init.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]  # Keras 3 reads its arguments there
     layer.__init__ = init

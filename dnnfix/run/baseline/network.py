@@ -58,6 +58,11 @@ def moved(values: List[Any]) -> List[Any]:
     return changed
 
 
+def starts(values: List[Any]) -> List[List[float]]:
+    """Mean and standard deviation of each weight as the program drew it: initializers can be told apart by them."""
+    return [[float(value.mean()), float(value.std())] if value.size else [0.0, 0.0] for value in values]
+
+
 def trained_by(model: Any) -> Dict[str, Any]:
     """Loss and optimizer of a model, with the optimizer's numbers and its learning rate after some numbers of steps."""
     optimizer, loss = getattr(model, "optimizer", None), getattr(model, "loss", None)

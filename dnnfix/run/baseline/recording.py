@@ -33,6 +33,7 @@ def make(given: Optional[Dict[str, Any]], keras: Any, model: Any, method: str, a
         model.predict_on_batch(_fed(data[0]["x"]))
     layers = network.leaves(model)
     record["layers"] = network.describe(layers)
+    record["starts"] = network.starts(network.weights(layers))
     record.update(network.trained_by(model))
     record["classes"] = _class_weight(arguments.get("class_weight")) if given is None else given["classes"]
     if given is None:
