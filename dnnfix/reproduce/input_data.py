@@ -1,15 +1,193 @@
-"""Edit action: to be written."""
+"""Edit action: input data generation. Data of undefined names and files that are not there, made from how they are used."""
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
-from dnnfix.records import EditAction, EditStep
+from dnnfix.records import EditAction, EditStep, Scaffold
+from dnnfix.reproduce import arrays, clues
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.data_files import file_steps
+from dnnfix.reproduce.flow import Datum, Flow, follow
+from dnnfix.reproduce.frames import frame_of
+from dnnfix.reproduce.names import misspelt
+from dnnfix.source.program import Source, once
 
 ACTION = EditAction.INPUT_DATA
 
+_LOADER = re.compile(r"loader|iterator|_iter$|^iter|batches|generator|_gen$|_dl$|^dl_|^gen_", re.IGNORECASE)
+_NO_DATA = re.compile(
+    r"(?:dim|size|len|length|shape|num|count|rows|cols|channels|path|dir|file|filename|folder|fn|func|model|net)s?$"
+    r"|^(?:n|nb|num|max|min)_|^(?:torch|nn|np|numpy|tf|keras|K|F|pd|plt|os|optim|sess|self|args|Variable)$|^[A-Z][a-z]+[A-Z]",
+)
+"""Names of sizes, paths, functions and modules: other actions know what they are."""
+
+_TENSOR_METHODS = frozenset({"view", "to", "cuda", "float", "long", "size", "unsqueeze", "squeeze", "permute", "cpu", "numel",
+                             "detach", "double", "type", "contiguous", "requires_grad_", "dim", "t"})  # fmt: skip
+_TO_TENSOR = ("from_numpy", "tensor", "Tensor", "FloatTensor", "LongTensor", "as_tensor", "DoubleTensor")
+_FRAME_METHODS = frozenset({"drop", "head", "iterrows", "groupby", "describe", "info", "as_matrix", "to_numpy", "merge", "sample",
+                            "fillna", "dropna", "pop", "corr", "isnull", "get_dummies", "select_dtypes"})  # fmt: skip
+_FOLLOWED_AT_MOST = 400_000
+"""Characters of a program that is followed at most."""
+
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """What the action does for the case."""
-    yield from ()
+    """Make what the program reads and nobody has."""
+    flow = flow_of(case.source, tuple(name.name for name in case.undefined))
+    bound = _bound(case.source)
+    partners = _partners(flow)
+    for datum in flow.data:
+        if datum.kind != "name" or _NO_DATA.search(datum.name):
+            continue
+        if misspelt(datum.name, bound) is None and (found := _made(case, datum, partners.get(datum.name))) is not None:
+            yield found
+    yield from file_steps(case, flow)
+
+
+@once
+def flow_of(source: Source, undefined: tuple[str, ...]) -> Flow:
+    """The data of a program and what is done with it."""
+    if len(source.text) > _FOLLOWED_AT_MOST:
+        return Flow()
+    return follow(source, undefined, _options(source))
+
+
+@once
+def _options(source: Source) -> dict[str, object]:
+    """The defaults of the options that a program asks for, by the name that they are read under."""
+    found: dict[str, object] = {}
+    for call in source.all_calls:
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        named = {keyword.arg: keyword.value for keyword in call.keywords}
+        names = [arg.value for arg in call.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+        if last == "add_argument" and names:
+            key = max(names, key=lambda name: name.startswith("--")).lstrip("-").replace("-", "_")
+            if isinstance(dest := named.get("dest"), ast.Constant):
+                key = str(dest.value)
+            if isinstance(default := named.get("default"), ast.Constant):
+                found[key] = default.value
+        elif last.startswith("DEFINE_") and len(call.args) > 1 and names and isinstance(call.args[1], ast.Constant):
+            found[names[0]] = call.args[1].value
+    return found
+
+
+@once
+def _bound(source: Source) -> frozenset[str]:
+    """The names that the program defines somewhere."""
+    names = {node.id for node in source.nodes(ast.Name) if isinstance(node.ctx, ast.Store)}
+    names |= {node.name for node in source.nodes(ast.FunctionDef)} | {node.name for node in source.nodes(ast.ClassDef)}
+    return frozenset(names | {node.arg for node in source.nodes(ast.arg)})
+
+
+def _partners(flow: Flow) -> dict[str, Datum]:
+    """For each undefined name: the one that is used beside it, as `x_train` is with `y_train`."""
+    names = [datum for datum in flow.data if datum.kind == "name"]
+    pairs = [(x, y) for y in names for x in names if x is not y]
+    beside = [(x, y) for x, y in pairs if {u.line for u in y.of("targets")} & {u.line for u in x.of("inputs")}]
+    alike = [
+        (x, y)
+        for x, y in pairs
+        if arrays.part_of(x.name) == arrays.part_of(y.name)
+        and arrays.TARGET.search(y.name)
+        and arrays.INPUT.search(x.name)
+    ]
+    found: dict[str, Datum] = {}
+    for x, y in [*beside, *alike]:
+        if x.name not in found and y.name not in found:
+            found.update({x.name: y, y.name: x})
+    return found
+
+
+def _made(case: Case, datum: Datum, partner: Datum | None) -> EditStep | Gap | None:
+    """The step that defines an undefined name; None where the name is not data."""
+    if _is_frame(datum):
+        return frame_of(case, datum)
+    loader = _is_loader(datum)
+    role = "inputs" if loader else arrays.role_of(datum.name, datum.uses)
+    if role is None:
+        return None
+    try:
+        other = (partner.name, partner.uses) if partner is not None else ("", [])
+        looks = arrays.look(case, datum.name, datum.uses, role, *other)
+    except arrays.Contradictory as clash:
+        return Gap(str(clash), datum.line)
+    if looks is None:
+        return Gap(
+            f"nothing tells what `{datum.name}` holds: neither a comment, nor a shape in a report, nor the network's input",
+            datum.line,
+        )
+    what = f"`{datum.name}`: {looks.words}"
+    standins: tuple[str, ...] = ("made_pair",)
+    if loader:
+        maker, words = _loader(case, datum)
+        code, what = f"{datum.name} = {maker.format(looks.pair)}", f"`{datum.name}`: {words} of {looks.words}"
+        standins = ("made_pair", maker.partition("(")[0])
+    elif _is_tensor(case, datum):
+        code, standins = f"{datum.name} = made_tensor({looks.code})", ("made_pair", "made_tensor")
+    else:
+        code = f"{datum.name} = {looks.code}"
+    return EditStep(ACTION, what, looks.evidence, datum.line, True, _scaffold(case.source, datum.name, code), standins)
+
+
+def _scaffold(source: Source, name: str, code: str) -> Scaffold:
+    """A definition before its first use; a name that only functions use is there from the start."""
+    return Scaffold(definitions=((name, code),)) if _used_outside(source, name) else Scaffold(start=code)
+
+
+@once
+def _used_outside(source: Source, name: str) -> bool:
+    uses = (node for node in source.nodes(ast.Name) if node.id == name)
+    return any(
+        source.enclosing(node, ast.FunctionDef) is None and source.enclosing(node, ast.Lambda) is None for node in uses
+    )
+
+
+def _is_frame(datum: Datum) -> bool:
+    """Whether an undefined name is used as a table with names."""
+    return any(
+        (use.kind == "column" and use.part == () and use.detail[0] in ("one", "names") and _textual(use.detail[1]))
+        or (use.kind == "method" and use.part == () and use.detail[0] in _FRAME_METHODS)
+        or (use.part[:1] == (("located", "iloc"),))
+        for use in datum.uses
+    )
+
+
+def _textual(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, tuple) and all(isinstance(item, str) for item in value))
+
+
+def _is_loader(datum: Datum) -> bool:
+    if any(use.kind == "attribute" and use.detail in ("dataset", "sampler", "next_batch") for use in datum.uses):
+        return True
+    iterated = any(use.kind == "iterated" and use.part == () for use in datum.uses)
+    unpacked = any(use.kind == "unpacked" and use.part in ((("element",),), ()) for use in datum.uses)
+    alone = any(use.kind == "inputs" for use in datum.uses) and not iterated
+    return bool(_LOADER.search(datum.name)) and (iterated or unpacked or alone) or (iterated and unpacked)
+
+
+def _loader(case: Case, datum: Datum) -> tuple[str, str]:
+    """The call that makes batches, and what it makes in words."""
+    ends = clues.ends(case.source)
+    batch = ends.batch or 32
+    if "torch" in case.source.frameworks:
+        counts = [
+            len(use.detail) for use in datum.uses if use.kind == "unpacked" and use.part[:1] in ((("element",),), ())
+        ]
+        items = 1 if counts and counts[0] == 1 else 2
+        return f"made_loader({{}}, {batch}, {items})", f"a DataLoader with batches of {batch}"
+    if any(use.kind == "method" and use.detail[0] in ("batch", "map", "shuffle", "prefetch") for use in datum.uses):
+        return f"made_tf_dataset({{}}, {batch})", f"a tf.data.Dataset with batches of {batch}"
+    return f"made_batches({{}}, {batch})", f"a generator of batches of {batch}"
+
+
+def _is_tensor(case: Case, datum: Datum) -> bool:
+    """Whether a program takes an undefined name for a tensor of PyTorch."""
+    if "torch" not in case.source.frameworks or case.source.frameworks & {"keras", "tensorflow"}:
+        return False
+    methods = {use.detail[0] for use in datum.uses if use.kind == "method" and use.part == ()}
+    if methods & {"astype", "tolist"} and not methods & _TENSOR_METHODS:
+        return False
+    passed = {str(use.detail).rpartition(".")[2] for use in datum.uses if use.kind == "passed" and use.exact}
+    return not passed & {*_TO_TENSOR, "train_test_split"}

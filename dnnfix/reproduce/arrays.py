@@ -1,0 +1,260 @@
+"""What an array that nobody has must look like: its shape, its range and what its labels are, with the evidence for each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dnnfix.reproduce import clues
+from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.flow import Use
+
+INPUT = re.compile(r"(?:^|_|/)(?:x|xs|data|dataset|inputs?|images?|imgs?|features?|samples?|texts?|sequences?|xtr|xte)s?"
+                   r"(?:$|_|\d|/|(?=tr|te|val))", re.IGNORECASE)  # fmt: skip
+TARGET = re.compile(r"(?:^|_|/)(?:y|ys|labels?|targets?|classes|outputs?|gt|masks?|ytr|yte|annotations?|t)s?"
+                    r"(?:$|_|\d|/|(?=tr|te|val))", re.IGNORECASE)  # fmt: skip
+_TEST = re.compile(r"te(?:st)?(?:ing)?(?:$|_|x|y|/|\d|s)|tst", re.IGNORECASE)
+_CHECK = re.compile(r"val(?:id)?|dev(?:$|_)|vld|holdout", re.IGNORECASE)
+
+SAMPLES = 512
+"""Samples where nothing tells: sixteen batches of 32, so that an epoch is over within a trial."""
+
+LARGEST = 40_000_000
+"""Values at most: more than any program needs to show its fault, in a tenth of the memory that a trial may use."""
+
+STEPS, SIDE = 20, 32
+"""The length of sequences and the side of images where nothing tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """How an array has to look. `shape` is of one sample; `code` gives the array with `made_pair`."""
+
+    role: str
+    shape: tuple[int, ...]
+    samples: int
+    form: str
+    size: tuple[int, ...]
+    scale: str
+    vocabulary: int
+    part: int
+    evidence: str
+    suffix: str = ""
+
+    @property
+    def pair(self) -> str:
+        """The call that makes inputs and targets together."""
+        size = self.size[0] if len(self.size) == 1 else self.size
+        more = f", vocabulary={self.vocabulary}" if self.vocabulary else ""
+        more += f", scale={self.scale!r}" if self.scale != "plain" else ""
+        more += f", part={self.part}" if self.part else ""
+        return f"made_pair({self.samples}, {self.shape!r}, {self.form!r}, {size!r}{more})"
+
+    @property
+    def code(self) -> str:
+        """The expression of the array."""
+        return f"{self.pair}[{0 if self.role == 'inputs' else 1}]{self.suffix}"
+
+    @property
+    def words(self) -> str:
+        """What is made, in words."""
+        if self.role == "inputs":
+            kind = f"token ids below {self.vocabulary}" if self.vocabulary else _SCALES[self.scale]
+            return f"{self.samples} samples of the shape {self.shape}, {kind}"
+        return f"{self.samples} targets: {_FORMS[self.form].format(self.size[-1])}"
+
+
+_SCALES = {"plain": "numbers around 0", "unit": "values from 0 to 1", "bytes": "bytes from 0 to 255"}
+_FORMS = {
+    "classes": "indices of {} classes", "one-hot": "one-hot rows of {} classes", "binary": "0 or 1",
+    "labels": "rows of {} zeros and ones", "values": "{} number(s) each", "steps": "one of {} classes for each step",
+    "words": "names of {} classes", "same": "the inputs themselves",
+}  # fmt: skip
+
+
+class Contradictory(Exception):
+    """Two clues that cannot both be right; the text names both places."""
+
+
+def role_of(name: str, uses: Sequence[Use]) -> str | None:
+    """Whether data is a network's inputs or its targets, by its uses, else by its name."""
+    counts = {role: sum(use.kind == role for use in uses) for role in ("inputs", "targets")}
+    if any(use.kind in ("one-hot", "encoded") for use in uses) and not counts["inputs"]:
+        return "targets"
+    if counts["inputs"] != counts["targets"]:
+        return "inputs" if counts["inputs"] > counts["targets"] else "targets"
+    if TARGET.search(name):
+        return "targets"
+    return "inputs" if INPUT.search(name) else None
+
+
+def look(
+    case: Case, name: str, uses: Sequence[Use], role: str, partner: str = "", beside: Sequence[Use] = ()
+) -> Looks | None:
+    """How the array of a name has to look; None where nothing tells. Raises `Contradictory`.
+
+    `partner` is the name of the targets that belong to inputs, or of the inputs that belong to targets, and `beside` its
+    uses: both are made together, so that the one can be learned from the other.
+    """
+    ends = clues.ends(case.source)
+    if role == "inputs":
+        x = _inputs(case, name, uses, ends)
+        y = _targets(case, partner, beside, ends, x)
+        if x is None:
+            return None
+        form = (y.form, y.size) if y is not None else _form_at_network(ends)
+        return replace(x, form=form[0], size=form[1], part=part_of(name))
+    return _targets(case, name, uses, ends, _inputs(case, partner, beside, ends))
+
+
+def part_of(name: str) -> int:
+    """0 for training data, 1 for test data, 2 for what checks between."""
+    return 2 if _CHECK.search(name) else 1 if _TEST.search(name) else 0
+
+
+def _agreed(case: Case, name: str, role: str) -> clues.Clue | None:
+    """What is said of a name's shape. Raises `Contradictory`."""
+    told = clues.shapes_of(case, name) if name else []
+    clash = clues.contradiction(told)
+    if clash is not None:
+        raise Contradictory(f"contradictory shapes of {name}: {clash[0].evidence}; {clash[1].evidence}")
+    told = told or (clues.messages(case, role) if not part_of(name) else [])
+    return min(told, key=lambda clue: clue.strength, default=None)
+
+
+def _inputs(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends) -> Looks | None:
+    told = _agreed(case, name, clues.INPUTS)
+    reshaped = _reshaped(uses)
+    columns = _columns(uses)
+    samples: int | None = None
+    if told is not None:
+        samples, sizes, evidence = told.shape[0], told.shape[1:], told.evidence
+    elif reshaped is not None:
+        samples, sizes, evidence = reshaped
+    elif columns is not None:
+        sizes, evidence = columns
+    elif ends.inputs is not None:
+        sizes = ends.inputs
+        evidence = clues.FROM_NETWORK.format(what="input")
+        if ends.line is not None:
+            evidence = f"line {ends.line}: {evidence}"
+    else:
+        return None
+    shape = tuple(size if size else _usual(place, sizes) for place, size in enumerate(sizes))
+    if any(not size for size in sizes):
+        evidence += "; sizes that are open: a guess"
+    scale = "plain"
+    divided = next((u for u in uses if u.kind == "arithmetic" and u.detail in _BYTES), None)
+    if divided is not None:
+        scale = "bytes"
+        evidence += f"; line {divided.line}: scaled from bytes"
+    elif len(shape) >= 3 or (len(shape) == 2 and "Conv2" in ends.first) or (len(shape) == 2 and shape[0] == shape[1]):
+        scale = "unit"
+    vocabulary = (ends.vocabulary or 0) if len(shape) < 2 else 0
+    made = _samples(samples, shape, ends)
+    return Looks("inputs", shape, made, "classes", (2,), scale, vocabulary, 0, evidence)
+
+
+_BYTES = tuple((op, number) for op in ("Div", "Sub") for number in (255, 255.0, 256, 256.0, 127.5, 128, 128.0, 127))
+
+
+def _usual(place: int, sizes: tuple[int | None, ...]) -> int:
+    return STEPS if len(sizes) <= 2 else SIDE
+
+
+def _samples(told: int | None, shape: tuple[int, ...], ends: clues.Ends) -> int:
+    size = 1
+    for length in shape:
+        size *= length
+    wanted = told or (SAMPLES if size < 20000 else 64)
+    if ends.batch and not told:
+        wanted = 16 * ends.batch
+    return max(1, min(wanted, LARGEST // max(1, size)))
+
+
+def _reshaped(uses: Sequence[Use]) -> tuple[int | None, tuple[int, ...], str] | None:
+    """What a `reshape` says of the data before it: samples and the values of each, without axes of one."""
+    for use in uses:
+        if use.kind == "reshape" and use.exact and len(use.detail) > 1:
+            first, rest = use.detail[0], use.detail[1:]
+            if all(isinstance(size, int) and size > 0 for size in rest):
+                sizes = tuple(size for size in rest if size != 1) or (1,)
+                side = round(sizes[0] ** 0.5)
+                if len(sizes) == 1 and side * side == sizes[0] >= 64:
+                    sizes = (side, side)
+                samples = first if isinstance(first, int) and first > 0 else None
+                return samples, sizes, f"line {use.line}: reshaped to {use.detail}"
+    return None
+
+
+def _columns(uses: Sequence[Use]) -> tuple[tuple[int, ...], str] | None:
+    """The columns that are taken of it by their places."""
+    highest, line = 0, 0
+    for use in uses:
+        if use.kind == "column" and use.exact:
+            ends = [use.detail[1] + 1] if use.detail[0] == "one" and isinstance(use.detail[1], int) else []
+            ends += [use.detail[2]] if use.detail[0] == "range" and isinstance(use.detail[2], int) else []
+            if ends and max(ends) > highest:
+                highest, line = max(ends), use.line
+    return ((highest,), f"line {line}: {highest} columns are used") if highest else None
+
+
+def _form_at_network(ends: clues.Ends) -> tuple[str, tuple[int, ...]]:
+    """The targets that the network's end asks for."""
+    outputs = ends.outputs or 2
+    form = ends.form or "classes"
+    if ends.per_step and form == "one-hot":
+        return "steps", (outputs,)
+    if form in ("binary", "classes") and outputs < 2:
+        return form, (1,) if form == "binary" else (2,)
+    return form, (outputs,)
+
+
+def _targets(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends, x: Looks | None) -> Looks | None:
+    form, size = _form_at_network(ends)
+    evidence = f"{ends.loss.rpartition('.')[2] or 'the loss'}: " + clues.FROM_NETWORK.format(what="loss and output")
+    made = next((use for use in uses if use.kind in ("one-hot", "encoded")), None)
+    told = _agreed(case, name, clues.TARGETS)
+    if made is not None:
+        count = made.detail if isinstance(made.detail, int) else size[-1] if size[-1] > 1 else 2
+        form, size = ("words" if made.kind == "encoded" else "classes"), (count,)
+        evidence = f"line {made.line}: made {'numbers' if made.kind == 'encoded' else 'one-hot'} there"
+    elif ends.form is None and (told is None or len(told.shape) < 2):
+        if ends.outputs is None:
+            return None
+        evidence += "; no loss is known: class indices are a guess"
+    suffix = ""
+    samples = x.samples if x is not None else SAMPLES
+    if told is not None:
+        samples = told.shape[0] or samples
+        form, size, suffix = _as_told(told.shape[1:], form, size)
+        evidence = told.evidence
+    binary = form == "binary" and not told and case.source.frameworks == {"torch"}
+    shape = x.shape if x is not None else (4,)
+    if binary:
+        size = (1, 1)
+    made_with = x or Looks("inputs", shape, samples, form, size, "plain", 0, 0, "")
+    return replace(
+        made_with,
+        role="targets",
+        samples=samples,
+        form=form,
+        size=size,
+        part=part_of(name),
+        evidence=evidence,
+        suffix=suffix,
+    )
+
+
+def _as_told(rest: tuple[int | None, ...], form: str, size: tuple[int, ...]) -> tuple[str, tuple[int, ...], str]:
+    """The form of targets whose shape is told, whatever the network asks for."""
+    known = tuple(length or 1 for length in rest)
+    if form == "values":
+        return form, known or (1,), "[:, 0]" if not known else ""
+    if known in ((), (1,)):
+        indices = "classes" if form in ("one-hot", "steps", "labels") else form
+        return indices, size if indices != "binary" else (1,), ".reshape(-1, 1)" if known else ""
+    if len(known) == 1:
+        return ("labels" if form in ("labels", "binary") else "one-hot"), known, ""
+    return "values", known, ""

@@ -1,0 +1,263 @@
+"""What the columns of a table that nobody has must be: their names, places and kinds, from how the program uses them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from dnnfix.records import EditAction, EditStep, Scaffold
+from dnnfix.reproduce import clues
+from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.flow import Datum, Use
+
+ROWS = 400
+"""Rows where nothing tells: enough to split, and to look back a few hundred steps twice."""
+
+_OF_FRAMES = frozenset(
+    {
+        "shape", "columns", "index", "values", "T", "dtypes", "size", "empty", "plot", "loc", "iloc", "ix", "samples", "n",
+        "name", "names", "batch_size", "data", "target", "feature_names", "axes", "ndim", "flags", "is_cuda", "class_indices",
+    }
+)  # fmt: skip
+_LABELS = frozenset(
+    {"label", "labels", "class", "target", "y", "species", "category", "diagnosis", "outcome", "sentiment"}
+)
+
+
+@dataclass
+class Table:
+    """The columns of a table. `names` is None where the table has no header that the program could use."""
+
+    names: list[str] | None
+    kinds: list[str]
+    classes: int = 2
+    words: tuple[str, ...] = ()
+    evidence: str = ""
+    rows: int = ROWS
+    said: list[str] = field(default_factory=list)
+
+
+def frame_of(case: Case, datum: Datum) -> EditStep | Gap:
+    """The step that defines a name which is used as a DataFrame."""
+    table = table_of(case, datum, {})
+    if table is None:
+        return Gap(f"nothing tells what the columns of `{datum.name}` are", datum.line)
+    names: list[str] | list[int] = table.names or list(range(len(table.kinds)))
+    code = (
+        f"{datum.name} = made_frame({names!r}, {table.kinds!r}, {table.rows}, {table.classes}, words={table.words!r})"
+    )
+    what = f"`{datum.name}`: a table of {table.rows} rows with {columns_in_words(table)}"
+    return EditStep(
+        EditAction.INPUT_DATA,
+        what,
+        table.evidence,
+        datum.line,
+        True,
+        Scaffold(definitions=((datum.name, code),)),
+        ("made_frame",),
+    )
+
+
+def columns_in_words(table: Table) -> str:
+    """The columns of a table in a few words."""
+    if not table.names:
+        return f"{len(table.kinds)} columns ({_counted(table.kinds)})"
+    shown = ", ".join(f"{name} ({kind})" for name, kind in list(zip(table.names, table.kinds, strict=True))[:8])
+    return f"the columns {shown}{', …' if len(table.kinds) > 8 else ''}"
+
+
+def _counted(kinds: list[str]) -> str:
+    return ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+
+
+def table_of(case: Case, datum: Datum, options: dict[str, Any]) -> Table | None:
+    """The table that a program reads with these options; None where nothing describes it."""
+    named = _named(datum, options)
+    ends = clues.ends(case.source)
+    without_header = options.get("header", 0) is None or "names" in options
+    given = options.get("names")
+    given = list(given) if isinstance(given, (list, tuple)) else None
+    width, evidence = _width(datum, ends, without_header)
+    if given:
+        names: list[str] | None = [str(name) for name in given]
+        evidence = f"line {datum.line}: the names of the columns are given"
+    elif named:
+        names = named + [f"column_{place}" for place in range(max(0, width - len(named)))]
+        evidence = f"the columns that the program names from line {_first_line(datum)} on"
+        names, more = _filled(case, datum, names, ends)
+        evidence += more
+    elif width:
+        names = None
+    else:
+        return None
+    count = len(names) if names is not None else width
+    table = Table(None if without_header or names is None else names, ["number"] * count, evidence=evidence)
+    order = names or [str(place) for place in range(count)]
+    _set_kinds(table, datum, order, ends, options)
+    if names is None and not without_header:
+        table.names = [f"column_{place}" for place in range(count)]
+    return table
+
+
+def _named(datum: Datum, options: dict[str, Any]) -> list[str]:
+    """The columns that the program speaks of by name, in order."""
+    found: dict[str, None] = {}
+    made = {str(use.detail) for use in datum.of("new column")}
+    for key in ("index_col", "usecols", "parse_dates"):
+        value = options.get(key)
+        for name in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(name, str):
+                found[name] = None
+    for use in datum.uses:
+        if use.kind == "columns" and isinstance(use.detail, (list, tuple)):
+            return [str(name) for name in use.detail]
+        if use.kind == "column":
+            values = use.detail[1:] if use.detail[0] != "one" else (use.detail[1],)
+            for value in values:
+                for name in value if isinstance(value, tuple) else (value,):
+                    if isinstance(name, str) and name not in made:
+                        found[name] = None
+        elif use.kind == "attribute" and all(step[0] == "column" for step in use.part):
+            found.update({name: None for name in [str(use.detail)] if name not in _OF_FRAMES and name[0] != "_"})
+    return list(found)
+
+
+def _first_line(datum: Datum) -> int:
+    return min((use.line for use in datum.uses if use.kind in ("column", "attribute", "columns")), default=datum.line)
+
+
+def _width(datum: Datum, ends: clues.Ends, without_header: bool) -> tuple[int, str]:
+    """How many columns the program takes by their places, and where it does."""
+    highest, line, last = 0, 0, None
+    for use in datum.uses:
+        if any(step[0] == "column" for step in use.part):
+            continue
+        places: list[int] = []
+        if use.kind == "column" and use.detail[0] == "one" and isinstance(use.detail[1], int):
+            places = [use.detail[1] + 1]
+        elif use.kind == "column" and use.detail[0] == "names":
+            places = [place + 1 for place in use.detail[1] if isinstance(place, int)]
+        elif use.kind == "column" and use.detail[0] == "range" and isinstance(use.detail[2], int):
+            places = [use.detail[2]]
+        elif use.kind == "item" and without_header and isinstance(use.detail, int):
+            places = [use.detail + 1]
+        elif use.kind == "columns" and isinstance(use.detail, (list, tuple)):
+            places = [len(use.detail)]
+        for place in places:
+            if place > highest:
+                highest, line = place, use.line
+            if place <= 0 and use.detail[0] in ("one", "range"):
+                last = use.line
+    if last is not None and ends.inputs and len(ends.inputs) == 1 and ends.inputs[0]:
+        wanted = ends.inputs[0] + 1
+        if wanted > highest:
+            return wanted, f"line {last}: the last column is apart; the others: " + clues.FROM_NETWORK.format(
+                what="input"
+            )
+    return highest, f"line {line}: {highest} columns are used"
+
+
+def _filled(case: Case, datum: Datum, names: list[str], ends: clues.Ends) -> tuple[list[str], str]:
+    """More columns where the program takes all but some for the network's input."""
+    taken = any(
+        use.kind == "inputs" and use.part and use.part[-1][0] == "column" and use.part[-1][1][0] == "without"
+        for use in datum.uses
+    ) or any(use.kind == "column" and use.detail[0] == "without" for use in datum.uses)
+    wanted = ends.inputs[0] if ends.inputs and len(ends.inputs) == 1 else None
+    if not taken or wanted is None:
+        return names, ""
+    apart = {name for use in datum.of("column") if use.detail[0] == "without" for name in use.detail[1]}
+    missing = wanted - len([name for name in names if name not in apart])
+    if missing <= 0 or any(use.kind == "text" for use in datum.uses):
+        return names, ""
+    return [*names, *(f"feature_{place}" for place in range(missing))], "; the others: " + clues.FROM_NETWORK.format(
+        what="input"
+    )
+
+
+def _set_kinds(table: Table, datum: Datum, order: list[str], ends: clues.Ends, options: dict[str, Any]) -> None:
+    """What each column holds."""
+    roles: dict[int, set[str]] = {}
+    for use in datum.uses:
+        for place in _places(use, order):
+            roles.setdefault(place, set()).add(_role(use))
+            if use.kind == "one-hot" and isinstance(use.detail, int):
+                table.classes = use.detail
+            if use.kind == "method" and use.detail[0] in ("map", "replace") and use.detail[1]:
+                words = use.detail[1][0]
+                if isinstance(words, dict) and words and all(isinstance(word, str) for word in words):
+                    table.words, table.classes = tuple(words), len(words)
+                    roles[place].add("word")
+    for key in ("parse_dates", "index_col"):
+        value = options.get(key)
+        for name in value if isinstance(value, (list, tuple)) else [value]:
+            spot = order.index(name) if name in order else name
+            if isinstance(spot, int) and not isinstance(spot, bool) and spot < len(order):
+                roles.setdefault(spot, set()).add("date" if key == "parse_dates" else "index")
+    form = ends.form
+    if not table.words and ends.outputs and ends.outputs > 1 and form in ("classes", "one-hot"):
+        table.classes = max(table.classes, ends.outputs)
+    plain = not any(roles.get(place, set()) & {"targets", "word", "label"} for place in range(len(order)))
+    for place, name in enumerate(order):
+        role = roles.get(place, set())
+        if "date" in role or name.lower() in ("date", "datetime", "timestamp"):
+            table.kinds[place] = "date"
+        elif "index" in role:
+            table.kinds[place] = "date" if options.get("parse_dates") else "index"
+        elif "text" in role:
+            table.kinds[place] = "text"
+        elif "word" in role:
+            table.kinds[place] = "word"
+        elif "label" in role:
+            table.kinds[place] = "label"
+        elif "targets" in role and "inputs" not in role:
+            table.kinds[place] = "value" if form in ("values", None) else "label"
+        elif plain and name.lower() in _LABELS:
+            table.kinds[place] = "label" if form != "values" else "value"
+    if "value" not in table.kinds and "label" not in table.kinds and "word" not in table.kinds:
+        made = "series" if form in ("values", None) else "number"
+        table.kinds = [made if kind == "number" else kind for kind in table.kinds]
+        if made == "series":
+            table.rows = 2 * ROWS + 200
+
+
+def _role(use: Use) -> str:
+    return {"encoded": "word", "one-hot": "label"}.get(use.kind, use.kind)
+
+
+def _places(use: Use, order: list[str]) -> list[int]:
+    """The columns that a use is of; none where it is of the table as a whole."""
+    chosen: list[int] = list(range(len(order)))
+    narrowed = False
+    for step in use.part:
+        if step[0] == "column":
+            chosen, narrowed = _chosen(chosen, step[1], order), True
+        elif step[0] == "attribute" and step[1] in order:
+            chosen, narrowed = [order.index(step[1])], True
+        elif step[0] == "item" and not narrowed and isinstance(step[1], int) and 0 <= step[1] < len(order):
+            chosen, narrowed = [step[1]], True
+    if use.kind == "targets" and narrowed:
+        return chosen
+    return chosen if narrowed and (len(chosen) < len(order) or len(order) == 1) else []
+
+
+def _chosen(places: list[int], part: tuple[Any, ...], order: list[str]) -> list[int]:
+    def place(value: object) -> int | None:
+        if isinstance(value, str):
+            return order.index(value) if value in order else None
+        if isinstance(value, int) and -len(places) <= value < len(places):
+            return places[value]
+        return None
+
+    if part[0] == "one":
+        found = place(part[1])
+        return [found] if found is not None else []
+    if part[0] == "names":
+        return [found for value in part[1] if (found := place(value)) is not None]
+    if part[0] == "without":
+        gone = {place(value) for value in part[1]}
+        return [one for one in places if one not in gone]
+    if isinstance(part[1], str) or isinstance(part[2], str):
+        ends = [order.index(end) if isinstance(end, str) and end in order else None for end in part[1:]]
+        return [one for one in places if (ends[0] is None or one >= ends[0]) and (ends[1] is None or one <= ends[1])]
+    return places[part[1] : part[2]]

@@ -1,0 +1,45 @@
+"""Paths of files that have to be made: those outside of the program's folder are renamed to ones inside of it."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from dnnfix.source.program import Source, once
+
+MADE = "made"
+"""The folder for files whose own path leads out of the program's folder."""
+
+_OUTSIDE = re.compile(r"(?:[A-Za-z]:[\\/]|[\\/~]|\.\.(?:[\\/]|$)|\$)")
+
+
+def inside(source: Source, path: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
+    """The path as the program shall see it and the constants to rename for that.
+
+    None where the path leads outside and no constant of the program begins it.
+    """
+    if not _OUTSIDE.match(path):
+        return path.replace("\\", "/") if "\\" in path and "/" not in path else path, ()
+    starts = [text for text in _outer_constants(source) if path.startswith(text)]
+    if not starts:
+        return None
+    old = max(starts, key=len)
+    new = _renamed(old)
+    rest = path[len(old) :]
+    return (new + rest).replace("\\", "/"), ((old, new),)
+
+
+@once
+def _outer_constants(source: Source) -> frozenset[str]:
+    """The string constants of a program that begin a path outside of its folder."""
+    texts = {node.value for node in source.nodes(ast.Constant) if isinstance(node.value, str)}
+    return frozenset(text for text in texts if len(text) < 400 and "\n" not in text and _OUTSIDE.match(text))
+
+
+def _renamed(old: str) -> str:
+    """`C:\\data\\train.csv` as `made/train.csv`, `../data/names/*.txt` as `made/data/names/*.txt`."""
+    text = old.replace("\\", "/")
+    ending = "/" if text.endswith("/") else ""
+    relative = text.startswith("..")
+    kept = [part for part in text.split("/") if part not in ("", ".", "..", "~", "$HOME") and not part.endswith(":")]
+    return "/".join([MADE, *(kept if relative else kept[-2:])]) + ending

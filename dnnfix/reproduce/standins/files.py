@@ -1,0 +1,172 @@
+"""Files that a program reads and nobody has. All paths are relative; folders on the way are made."""
+
+from dnnfix.reproduce.standins.inputs import made_columns, made_frame
+from dnnfix.reproduce.standins.learnable import made_images, made_text
+
+
+def _made_parent(path):
+    """The path, with its folder there; a file that is there already is never written over."""
+    import os
+
+    folder = os.path.dirname(path)
+    if folder and not os.path.isdir(folder):
+        os.makedirs(folder)
+    return not os.path.exists(path)
+
+
+def made_folder(path):
+    """An empty folder to write into."""
+    import os
+
+    if path and not os.path.isdir(path):
+        os.makedirs(path)
+
+
+def made_csv(path, kinds, header=None, rows=400, classes=2, seed=0, words=(), separator=",", before=()):
+    """A table of columns of these kinds (see `made_columns`) as text; `before` are lines that stand before it."""
+    import csv
+    import io
+
+    if not _made_parent(path):
+        return
+    columns = made_columns(rows, kinds, classes, seed, words)
+    with io.open(path, "w", newline="", encoding="utf-8") as file:
+        file.writelines(line + "\n" for line in before)
+        writer = csv.writer(file, delimiter=separator)
+        if header:
+            writer.writerow(header)
+        writer.writerows(zip(*columns))
+
+
+def made_excel(path, kinds, header, rows=400, classes=2, seed=0, words=()):
+    """A table as an Excel file, written by pandas."""
+    if _made_parent(path):
+        made_frame(header or range(len(kinds)), kinds, rows, classes, seed, words).to_excel(
+            path, index=False, header=bool(header)
+        )
+
+
+def made_npy(path, values):
+    """An array as .npy, or a dict of arrays as .npz."""
+    import numpy
+
+    if _made_parent(path):
+        if isinstance(values, dict):
+            numpy.savez(path, **values)
+        else:
+            numpy.save(path, values)
+
+
+def made_pickle(path, value):
+    """A pickled value, compressed where the file's name says so."""
+    import gzip
+    import pickle
+
+    if _made_parent(path):
+        with (gzip.open if path.endswith(".gz") else open)(path, "wb") as file:
+            pickle.dump(value, file, protocol=2)
+
+
+def made_h5(path, values):
+    """A dict of arrays as an HDF5 file; keys may have folders in them."""
+    import h5py
+
+    if _made_parent(path):
+        with h5py.File(path, "w") as file:
+            for name, value in values.items():
+                file[name] = value
+
+
+def made_mat(path, values):
+    """A dict of arrays as a MATLAB file."""
+    import scipy.io
+
+    if _made_parent(path):
+        scipy.io.savemat(path, values)
+
+
+def made_json(path, value):
+    """A value as JSON."""
+    import json
+
+    if _made_parent(path):
+        with open(path, "w") as file:
+            json.dump(value, file)
+
+
+def made_text_file(path, text, binary=False):
+    """A text file."""
+    import gzip
+    import io
+
+    if _made_parent(path):
+        if path.endswith(".gz"):
+            with gzip.open(path, "wb") as file:
+                file.write(text.encode("utf-8"))
+        else:
+            with io.open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+
+
+def made_image_file(path, image):
+    """One image, by whichever library can write it."""
+    if not _made_parent(path):
+        return
+    if image.ndim == 3 and image.shape[2] == 1:
+        image = image[:, :, 0]
+    try:
+        from PIL import Image
+    except ImportError:
+        import cv2  # type: ignore[import-not-found]
+
+        cv2.imwrite(path, image)
+    else:
+        Image.fromarray(image).save(path)
+
+
+def made_image_folder(path, names, shape=(64, 64, 3), each=20, ending=".png", seed=0, part=0):
+    """A folder with a folder of images for each of the classes `names`."""
+    images, labels = made_images(each * len(names), shape, len(names), seed, part=part)
+    count = {}
+    for image, label in zip(images, labels):
+        count[label] = count.get(label, 0) + 1
+        made_image_file("%s/%s/%s_%d%s" % (path.rstrip("/"), names[label], names[label], count[label], ending), image)
+
+
+def made_images_in(path, names, shape=(64, 64, 3), each=20, ending=".jpg", seed=0, part=0):
+    """A folder of images whose names tell their classes: `cat.0.jpg`, `dog.1.jpg`."""
+    images, labels = made_images(each * len(names), shape, len(names), seed, part=part)
+    for number, (image, label) in enumerate(zip(images, labels)):
+        made_image_file("%s/%s.%d%s" % (path.rstrip("/"), names[label], number, ending), image)
+
+
+def made_texts_in(path, names, ending=".txt", lines=60, seed=0):
+    """A folder with a text for each of the classes `names`; its lines are words of that class."""
+    texts, labels = made_text(lines * len(names), len(names), seed, length=2)
+    for kind, name in enumerate(names):
+        said = "\n".join(text for text, label in zip(texts, labels) if label == kind)
+        made_text_file("%s/%s%s" % (path.rstrip("/"), name, ending), said + "\n")
+
+
+def made_wav(path, seconds=1.0, rate=16000, seed=0):
+    """A sound: a tone under noise, mono, 16 bits."""
+    import wave
+
+    import numpy
+
+    if not _made_parent(path):
+        return
+    random = numpy.random.RandomState(seed)
+    time = numpy.arange(int(seconds * rate)) / float(rate)
+    sound = numpy.sin(2 * numpy.pi * (220.0 + 110.0 * seed) * time) + 0.05 * random.normal(size=time.size)
+    with wave.open(path, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes((sound / abs(sound).max() * 30000).astype("<i2").tobytes())
+
+
+def made_lines(rows, kinds, separator="\t", classes=2, seed=0, words=()):
+    """Lines of fields, each of a kind (see `made_columns`), as one text."""
+    columns = made_columns(rows, kinds, classes, seed, words)
+    return "".join(separator.join(str(field) for field in row) + "\n" for row in zip(*columns))
