@@ -265,8 +265,9 @@ class CallChanges:
         if last not in self.uses.hot and last not in self.uses.imported:
             return
         site = self.source.site(call)
+        names = self._names(call) or self._methods_called(call)
         for known in self.uses.tables:
-            for change in (change for name in self._names(call) for change in known.values(name)):
+            for change in (change for name in names for change in known.values(name)):
                 given = next((k.value for k in call.keywords if k.arg == change.argument), None)
                 if given is None and change.position is not None and change.position < len(call.args):
                     given = call.args[change.position]
@@ -277,6 +278,14 @@ class CallChanges:
                     code = self._quoted(given, change.new)
                     edits = [SetArgument(site, change.argument, code, change.position)]
                 yield self._hit(self.source.site(given), site, change, edits, "" if edits else change.note)
+
+    def _methods_called(self, call: ast.Call) -> tuple[str, ...]:
+        """The methods that a call may be of, by classes that the tables speak of."""
+        if not isinstance(call.func, ast.Attribute) or self.source.written(call.func):
+            return ()
+        of = [(kind, f"{kind}.{call.func.attr}") for kind in RECEIVERS]
+        spoken = [(kind, name) for kind, name in of if any(known.values(name) for known in self.uses.tables)]
+        return tuple(name for kind, name in spoken if receiver_is(self.source, call.func.value, kind))
 
     def _method(self, function: ast.Attribute) -> Iterator[Hit]:
         if self.source.written(function):

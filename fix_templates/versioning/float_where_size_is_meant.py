@@ -35,7 +35,11 @@ LEADING = {
     "keras.layers.LSTMCell": 1,
     "keras.layers.GRUCell": 1,
     "keras.layers.SimpleRNNCell": 1,
-    **{f"keras.layers.{kind}{n}D": 3 for kind in ("Conv", "SeparableConv", "ConvLSTM") for n in (1, 2, 3)},
+    **{
+        f"keras.layers.{kind}{n}D": 3
+        for kind in ("Conv", "Convolution", "SeparableConv", "SeparableConvolution", "ConvLSTM")
+        for n in (1, 2, 3)
+    },
     **{f"keras.layers.Conv{n}DTranspose": 3 for n in (1, 2, 3)},
     **{f"keras.layers.{kind}Pooling{n}D": 2 for kind in ("Max", "Average") for n in (1, 2, 3)},
     **{f"keras.layers.{kind}{n}D": 1 for kind in ("ZeroPadding", "Cropping", "UpSampling") for n in (1, 2, 3)},
