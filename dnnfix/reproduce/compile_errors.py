@@ -1,15 +1,56 @@
-"""Edit action: to be written."""
+"""Edit action: compiler error resolution. What pasting, another Python and notebooks did to a text is undone to read it.
+
+Reading the text does that (`dnnfix.source`), with every line kept in its place; here it is told, step by step. Names that only a
+notebook has are given to programs outside of one. An error of syntax that a report is about is its fault and is not mended.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from dnnfix.records import EditAction, EditStep
+from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
 
 ACTION = EditAction.COMPILER_ERRORS
 
+_REPORTED = re.compile(r"\b(?:SyntaxError|IndentationError|TabError)\b")
+_LINES = re.compile(r"\(lines? (?P<first>\d+)")
+_CELL = re.compile(r"cell (?P<cell>\S+): ")
+
+_NOTEBOOK = ("display", "get_ipython")
+
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """What the action does for the case."""
-    yield from ()
+    """A step for each thing that was done to read the text, and the names that a notebook's shell defines."""
+    if case.source.recoveries and _REPORTED.search(case.said):
+        yield Gap(
+            "the report is about an error of syntax; dnnfix reads around it and does not repair it "
+            f"({'; '.join(case.source.recoveries)})"
+        )
+    else:
+        for note in case.source.recoveries:
+            yield EditStep(ACTION, note, "Python does not read the text as it stands", _line(note), invented=False)
+    used = [name for name in _NOTEBOOK if name in case.source.words and _is_free(case, name)]
+    if used:
+        yield EditStep(
+            ACTION,
+            f"{' and '.join(used)} of the notebook {'does' if len(used) == 1 else 'do'} what plain Python can",
+            "a notebook's shell defines them: to display is to print, and magics do nothing",
+            scaffold=Scaffold(start="made_shell(globals())"),
+            standins=("made_shell",),
+            invented=False,
+        )
+
+
+def _is_free(case: Case, name: str) -> bool:
+    """Whether the program uses a name of the notebook and does not bind it."""
+    from dnnfix.reproduce.hyperparameters import bound_names
+
+    return name not in bound_names(case.source)
+
+
+def _line(note: str) -> int | None:
+    """The first line that a note speaks of; the lines of cells are not those of the text."""
+    match = _LINES.search(note)
+    return int(match["first"]) if match and not _CELL.match(note) else None

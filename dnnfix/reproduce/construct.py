@@ -101,7 +101,7 @@ def _argument(case: Case, parameter: ast.arg, depth: int, within: tuple[ast.AST,
     if own is not None and depth < _DEEP:
         return instance(case, own, depth + 1)
     if SETTINGS.fullmatch(name):
-        code = settings_of(case, name, within)
+        code = settings_of(case, name, [case.source.tree])
         return Built(code, [GUESS]) if code is not None else None
     listed = _listed(name, within)
     if listed:

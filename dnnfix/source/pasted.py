@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from html import unescape
+from itertools import pairwise
 from textwrap import dedent
 
 from dnnfix.source.draft import Draft, Replacements, indent_of, ranges
@@ -33,6 +35,18 @@ _TRIPLE = ('"""', "'''")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#39|#34|#x27|#x22);")
+_NUMBERED = re.compile(r"\s*(?P<number>\d{1,5})(?:[:.|)\]]|(?=\s|$))(?: ?\|)?")
+_ANY_PARAMETERS = re.compile(
+    r"^[ \t]*(?:async[ \t]+)?def[ \t]+\w+[ \t]*\([^()\n]*?(?P<dots>\.{3})[ \t]*\)[ \t]*:", re.MULTILINE
+)
+
+MIN_NUMBERED = 3
+"""Lines that carry their number from which on numbers count as an editor's."""
+
+NUMBERED = 0.6
+"""The share of lines that must carry one; lines that were broken in two or put in later have none."""
+
 MIN_KEPT = 0.2
 """The share of lines that fences or prompts must mark as code; below it they are taken for a docstring's examples."""
 
@@ -57,6 +71,47 @@ def fences(draft: Draft) -> bool:
             draft.blank(number)
     draft.notes.append("only the code between Markdown fences was read")
     return True
+
+
+def entities(draft: Draft) -> bool:
+    """Read the characters that a web page writes as `&lt;` and the like, where they stand in the code itself."""
+    hidden = [range(*span) for span in (*draft.scan().strings, *draft.scan().comments)]
+    if not any(all(m.start() not in one for one in hidden) for m in _ENTITY.finditer(draft.text)):
+        return False
+    for number, line in enumerate(draft.lines):
+        for match in reversed(list(_ENTITY.finditer(line))):
+            draft.replace(number, match.start(), match.end(), unescape(match.group()).replace("\u00a0", " "))
+    draft.notes.append("characters that a web page had escaped were read as what they stand for")
+    return True
+
+
+def line_numbers(draft: Draft) -> bool:
+    """Take away the numbers that an editor or a web page shows beside the lines.
+
+    They count up by one; a line that was put in later has that of its neighbour.
+    """
+    solid = [number for number, line in enumerate(draft.lines) if line.strip()]
+    found = {number: _NUMBERED.match(draft.lines[number]) for number in solid}
+    counted = [int(match["number"]) for match in found.values() if match]
+    if len(counted) < max(MIN_NUMBERED, NUMBERED * len(solid)):
+        return False
+    if any(later - earlier not in (0, 1) for earlier, later in pairwise(counted)) or counted[0] == counted[-1]:
+        return False
+    ends = {number: match.end() for number, match in found.items() if match}
+    rest = [draft.lines[number][end:] for number, end in ends.items() if draft.lines[number][end:].strip()]
+    gap = min((len(text) - len(text.lstrip(" \t")) for text in rest), default=0)
+    for number, end in ends.items():
+        draft.replace(number, 0, min(end + gap, len(draft.lines[number])), "")
+    draft.notes.append("the numbers of the lines were left out")
+    return True
+
+
+def placeholders(draft: Draft) -> bool:
+    """Read `...` at the end of a list of parameters as any others."""
+    replaced = draft.replace_all(_ANY_PARAMETERS, lambda m: [(m.start("dots"), m.end("dots"), "*args, **kwargs")])
+    if replaced:
+        draft.notes.append("`...` in a list of parameters was read as any others")
+    return replaced
 
 
 def prompts(draft: Draft) -> bool:

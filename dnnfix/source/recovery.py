@@ -25,6 +25,7 @@ MAX_LEFT_OUT = 0.5
 """The share of lines that may be left out; above it the text is taken not to be Python."""
 
 _TRY = re.compile(r"[ \t]*(?P<word>try)[ \t]*:")
+_HEAD = re.compile(r"[ \t]*(?:def|class|if|elif|else|for|while|with|try|except|finally)\b")
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _TRIPLE = re.compile(r"\"\"\"|'''")
 
@@ -72,10 +73,13 @@ class Recovery:
             pasted.surrogates,
             pasted.cut_head,
             pasted.fences,
+            pasted.line_numbers,
+            pasted.entities,
             pasted.prompts,
             pasted.tracebacks,
             pasted.magics,
             pasted.characters,
+            pasted.placeholders,
             pasted.common_indentation,
             python2,
         )
@@ -104,6 +108,8 @@ class Recovery:
             pass
         elif "inconsistent use of tabs" in error.message:
             self._expand_tabs()
+        elif "expected ':'" in error.message and self._begin_block(number):
+            pass
         else:
             return self._leave_out(number, error)
         return self._parsed(self.draft)
@@ -167,6 +173,20 @@ class Recovery:
                 self.draft.replace(other, found.start("word"), found.end("word"), "if 1")
                 return True
         return False
+
+    def _begin_block(self, number: int) -> bool:
+        """Put the colon that the head of an indented block lacks at its end."""
+        line = self.draft.lines[number]
+        below = next((other for other in self.draft.lines[number + 1 :] if is_code(other)), "")
+        if not _HEAD.match(line) or len(indent_of(below).expandtabs(8)) <= len(indent_of(line).expandtabs(8)):
+            return False
+        found = scan(line)
+        if found.unclosed:
+            return False
+        end = min([len(line.rstrip()), *(len(line[:at].rstrip()) for at, _ in found.comments)])
+        self.draft.replace(number, end, end, ":")
+        self.draft.notes.append(f"a block without its colon was given one (line {number + 1})")
+        return True
 
     def _expand_tabs(self) -> None:
         self.draft.notes.append("tabs in the indentation were read as going to the next multiple of 8")

@@ -27,6 +27,31 @@ READ = {
         'x = repr(3) != 0o777 + 10\ns = r"a 0777 `b`"\nexec("code")\nsort(lambda  k, v : v)\n',
         "Python 2",
     ),
+    "escaped by a web page": (
+        "for i in range(3):\n    if i &lt; 2 and i &gt; 0:\n        print(&quot;a&quot;)\n",
+        'for i in range(3):\n    if i < 2 and i > 0:\n        print("a")\n',
+        "web page had escaped",
+    ),
+    "with the numbers of its lines": (
+        " 9 import torch\n10 class A:\n11     def f(self):\n12         return 1\n13\n14 A().f()\n",
+        "import torch\nclass A:\n    def f(self):\n        return 1\n\nA().f()\n",
+        "numbers of the lines",
+    ),
+    "with numbers and bars": (
+        " 1| x = 3\n 2| if x:\n 3|     print(x)\n",
+        "x = 3\nif x:\n    print(x)\n",
+        "numbers of the lines",
+    ),
+    "blocks without their colon": (
+        "def f(x)  # adds\n    return x + 1\nprint(f(2))\n",
+        "def f(x):  # adds\n    return x + 1\nprint(f(2))\n",
+        "without its colon",
+    ),
+    "parameters that were left out": (
+        "def train(model, ...):\n    model.fit()\n",
+        "def train(model, *args, **kwargs):\n    model.fit()\n",
+        "read as any others",
+    ),
     "indented as a whole": (
         '    class A:\n        """doc\n  odd\n        """\n        x = 1\n  # c\n    y = 2\n',
         'class A:\n    """doc\n  odd\n        """\n    x = 1\n# c\ny = 2\n',
