@@ -594,12 +594,13 @@ def _renames(source: Source) -> Iterator[Hit]:
         if hit.edits and not hit.deprecated and "tensorflow" in hit.removed and hit.within not in optimizers:
             if not str(hit.evidence.get("old", "")).endswith("Optimizer"):
                 yield hit
-        elif hit.decline and hit.decline != GRAPHS and "tensorflow" in hit.removed and not _of_dropout(hit):
+        elif hit.decline and hit.decline != GRAPHS and "tensorflow" in hit.removed and not _elsewhere(hit):
             raise InTheWay(f"{hit.evidence.get('old', 'a name')} has no successor", hit.site)
 
 
-def _of_dropout(hit: Hit) -> bool:
-    return hit.evidence.get("old") == "keep_prob"
+def _elsewhere(hit: Hit) -> bool:
+    """Whether something else in this file, or a template of its own, takes care of it."""
+    return hit.evidence.get("old") in ("keep_prob", "tensorflow.examples.tutorials.mnist")
 
 
 def _brought(source: Source, hits: list[Hit]) -> Source:

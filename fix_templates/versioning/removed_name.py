@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from dnnfix.api import BACKEND_CALLS, ApiChange, Example, Hit, Reject, Subject, outside_graph, renamed_names, uses_of
 
-ELSEWHERE = frozenset({"keras.layers.Merge", "keras.layers.merge"}) | BACKEND_CALLS
+ELSEWHERE = (
+    frozenset({"keras.layers.Merge", "keras.layers.merge", "tensorflow.examples.tutorials.mnist"}) | BACKEND_CALLS
+)
 """Names that have a template of their own where they are used; here they are only taken out of imports."""
 
 

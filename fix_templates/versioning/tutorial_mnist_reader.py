@@ -1,0 +1,280 @@
+"""`tensorflow.examples.tutorials.mnist`: the reader of MNIST that came with TensorFlow 1."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    AddImport,
+    ApiChange,
+    Delete,
+    Edit,
+    Example,
+    Hit,
+    InsertAfter,
+    Reject,
+    RemoveArgument,
+    Replace,
+    ReplaceLines,
+    Site,
+    Source,
+    Subject,
+    uses_of,
+)
+
+MODULE = "tensorflow.examples.tutorials.mnist"
+READ = f"{MODULE}.input_data.read_data_sets"
+NAMESPACE = "from types import SimpleNamespace"
+KEPT = frozenset({"one_hot", "reshape", "validation_size"})
+MEMBERS = frozenset({"images", "labels", "num_examples", "epochs_completed", "next_batch"})
+"""What the program may ask of a part of the data."""
+
+READER = '''\
+class DataSet:
+    """Images and labels of MNIST, in batches that are shuffled anew for each epoch."""
+
+    def __init__(self, images, labels):
+        self.images, self.labels = images, labels
+        self.num_examples, self.epochs_completed = len(images), 0
+        self._waiting = np.random.permutation(self.num_examples)
+
+    def next_batch(self, batch_size):
+        if len(self._waiting) < batch_size:
+            self._waiting = np.concatenate([self._waiting, np.random.permutation(self.num_examples)])
+            self.epochs_completed += 1
+        chosen, self._waiting = self._waiting[:batch_size], self._waiting[batch_size:]
+        return self.images[chosen], self.labels[chosen]
+
+
+def read_data_sets(one_hot=False, reshape=True, validation_size=5000):
+    """MNIST as the reader of TensorFlow's tutorials gave it: from 0 to 1, the first images put aside for validation."""
+    parts = []
+    for images, labels in tf.keras.datasets.mnist.load_data():
+        images = np.multiply(images.astype(np.float32), 1 / 255)
+        images = images.reshape(len(images), 784) if reshape else images[..., np.newaxis]
+        parts.append((images, np.eye(10)[labels] if one_hot else labels))
+    (images, labels), test = parts
+    return SimpleNamespace(
+        train=DataSet(images[validation_size:], labels[validation_size:]),
+        validation=DataSet(images[:validation_size], labels[:validation_size]),
+        test=DataSet(*test),
+    )'''
+"""What takes the reader's place: `np` is NumPy and `tf` TensorFlow."""
+
+
+class TutorialMnistReader(ApiChange):
+    """`input_data.read_data_sets` went with the tutorials of TensorFlow 1; `keras.datasets.mnist` has the same images.
+
+    A reader of the same results is put into the program: images from 0 to 1 as rows of 784, labels as numbers or one-hot,
+    5,000 images for validation, and `next_batch`. The folder that was named goes: Keras keeps the file in its own.
+
+    Fix safety: unsafe: batches come in another order, and the images from another place.
+
+    References: https://www.tensorflow.org/api_docs/python/tf/keras/datasets/mnist/load_data.
+    """
+
+    code = "DNF541"
+    name = "tutorial-mnist-reader"
+    triggers = ("input_data",)
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """The imports of the reader, with its calls."""
+        source = subject.source
+        uses = uses_of(source)
+        if "input_data" not in source.words or "tutorials" not in source.words:
+            return
+        imports = [
+            statement
+            for statement in uses.imports()
+            if (getattr(statement, "module", None) or statement.names[0].name).startswith(MODULE)
+        ]
+        calls = [call for call in source.all_calls if source.written(call.func) == READ]
+        if not imports:
+            return
+        reason = _reason(source, imports, calls) if calls else "where the reader is called is not plain"
+        yield Hit(
+            source.site(imports[0]),
+            "the reader of MNIST went with the tutorials of TensorFlow 1; keras.datasets.mnist has the images",
+            title="read MNIST with Keras",
+            edits=() if reason else tuple(_edits(source, imports, calls)),
+            decline=reason,
+            removed={"tensorflow": "2.0"},
+        )
+
+    examples = (
+        Example(
+            "batches of images with one-hot labels",
+            """\
+import numpy as np
+import tensorflow as tf
+from tensorflow.examples.tutorials.mnist import input_data
+
+mnist = input_data.read_data_sets("MNIST_data/", one_hot=True)
+for _ in range(mnist.train.num_examples // 100):
+    images, labels = mnist.train.next_batch(100)
+print(np.mean(mnist.test.images))
+""",
+            f"""\
+import numpy as np
+import tensorflow as tf
+from types import SimpleNamespace
+
+
+{READER}
+
+
+mnist = read_data_sets(one_hot=True)
+for _ in range(mnist.train.num_examples // 100):
+    images, labels = mnist.train.next_batch(100)
+print(np.mean(mnist.test.images))
+""",
+        ),
+        Example(
+            "the module by its whole name, and no NumPy yet",
+            """\
+import tensorflow as tf
+import tensorflow.examples.tutorials.mnist.input_data as input_data
+
+data = input_data.read_data_sets(train_dir="data", reshape=False)
+print(tf.reduce_mean(data.validation.images))
+""",
+            f"""\
+import tensorflow as tf
+from types import SimpleNamespace
+import numpy as np
+
+
+{READER}
+
+
+data = read_data_sets(reshape=False)
+print(tf.reduce_mean(data.validation.images))
+""",
+        ),
+        Example(
+            "the function alone, inside of another one",
+            """\
+import numpy as np
+import tensorflow as tf
+
+RATE = 0.1
+
+
+def main():
+    from tensorflow.examples.tutorials.mnist.input_data import read_data_sets
+
+    mnist = read_data_sets("/tmp/data")
+    return mnist.train.epochs_completed
+
+
+main()
+""",
+            f"""\
+import numpy as np
+import tensorflow as tf
+from types import SimpleNamespace
+
+
+{READER}
+
+
+RATE = 0.1
+
+
+def main():
+
+    mnist = read_data_sets()
+    return mnist.train.epochs_completed
+
+
+main()
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "a reader of the program's own",
+            """\
+import tensorflow as tf
+import input_data  # copied from the tutorials
+
+mnist = input_data.read_data_sets("MNIST_data/", one_hot=True)
+print(tf.constant(mnist.train.images))
+""",
+        ),
+        Reject(
+            "the images from Keras",
+            """\
+import tensorflow as tf
+
+(images, labels), (test_images, test_labels) = tf.keras.datasets.mnist.load_data()
+""",
+        ),
+    )
+
+
+def _reason(source: Source, imports: list[ast.Import | ast.ImportFrom], calls: list[ast.Call]) -> str:
+    """Why the reader is not replaced."""
+    if any(len(statement.names) != 1 for statement in imports):
+        return "the reader is imported along with other names"
+    if not uses_of(source).bound.isdisjoint({"DataSet", "SimpleNamespace"}):
+        return "a name of the reader's is taken"
+    for call in calls:
+        if len(call.args) > 1 or any(k.arg not in KEPT | {"train_dir"} for k in call.keywords):
+            return "the reader is called with settings that have no counterpart"
+    for node in source.nodes(ast.Attribute):
+        part = node.value
+        if isinstance(part, ast.Attribute) and part.attr in ("train", "validation"):
+            made = source.constructor(part.value)
+            if made in calls and node.attr not in MEMBERS:
+                return f"the data are asked for {node.attr}"
+    for call in source.all_calls:
+        if (
+            isinstance(call.func, ast.Attribute)
+            and call.func.attr == "next_batch"
+            and len(call.args) + len(call.keywords) > 1
+        ):
+            return "the data are asked for batches that are not shuffled"
+    return ""
+
+
+def _edits(source: Source, imports: list[ast.Import | ast.ImportFrom], calls: list[ast.Call]) -> Iterator[Edit]:
+    uses = uses_of(source)
+    body = source.tree.body
+    first = next((statement for statement in imports if statement in body), None)
+    for statement in imports:
+        yield Replace(source.site(statement), NAMESPACE) if statement is first else Delete(source.site(statement))
+    if first is None:
+        yield AddImport(NAMESPACE)
+    reader = READER
+    for package, usual in (("numpy", "np"), ("tensorflow", "tf")):
+        known = next((local for local, name in uses.imported.items() if name == package), None)
+        if known is None:
+            yield AddImport(f"import {package} as {usual}")
+        elif known != usual:
+            reader = reader.replace(f"{usual}.", f"{known}.")
+    for call in calls:
+        site = source.site(call)
+        yield Replace(source.site(call.func), "read_data_sets")
+        if call.args:
+            yield RemoveArgument(site, "", 0)
+        elif any(k.arg == "train_dir" for k in call.keywords):
+            yield RemoveArgument(site, "train_dir")
+    last = next(
+        (one for one, two in zip(body, [*body[1:], None], strict=True) if _is_import(one) and not _is_import(two)),
+        first or body[0],
+    )
+    line = (last.end_lineno or last.lineno) + 1
+    lines = source.places.lines
+    if line <= len(lines) and not lines[line - 1].strip():
+        end = line
+        while end < len(lines) and not lines[end].strip():
+            end += 1
+        yield ReplaceLines(Site(line, 1, end, len(lines[end - 1]) + 1), f"\n\n{reader}\n\n")
+    else:
+        yield InsertAfter(source.site(last), reader)
+
+
+def _is_import(node: ast.stmt | None) -> bool:
+    return isinstance(node, (ast.Import, ast.ImportFrom))
