@@ -6,8 +6,11 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from dnnfix.detect.api_names import Uses
+from dnnfix.detect.api_tensors import changed_tensor_calls
 from dnnfix.detect.versions import Hit
-from dnnfix.records import AddImport, Edit, InsertElement, Replace, SetArgument, Wrap
+from dnnfix.records import AddImport, Edit, InsertElement, RemoveArgument, Replace, SetArgument, Wrap
+from dnnfix.source.names import canonical
+from dnnfix.source.program import Source
 
 _AMP = {
     "torch.cuda.amp": "cuda",
@@ -22,6 +25,16 @@ _AMP = {
 _SCALING = ("autocast", "GradScaler")
 
 _CHECKPOINTS = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
+
+_SAMPLERS = ("Sampler", "sampler")
+
+_SAMPLER_BASES = ("torch.utils.data.Sampler", "torch.utils.data.sampler.Sampler")
+
+_COUNTING = frozenset(
+    f"torch.optim.lr_scheduler.{name}"
+    for name in ("CosineAnnealingLR", "ExponentialLR", "LambdaLR", "LinearLR", "MultiStepLR", "StepLR")
+)
+"""Schedules of which a step is the next one; the others are told of more than an epoch, or of parts of one."""
 
 _OF_MODULES = frozenset(
     (
@@ -46,14 +59,18 @@ def changed_forms(uses: Uses) -> Iterator[Hit]:
         return
     if not words.isdisjoint(_SCALING):
         yield from _scaling(uses)
-    calls = {"chain_matmul": _product, "ToTensor": _to_tensor, "load": _load, "stft": _spectrum}
-    calls |= {"checkpoint": _checkpoint, "checkpoint_sequential": _checkpoint}
+    calls = {"chain_matmul": _product, "ToTensor": _to_tensor, "load": _load, "stft": _spectrum, "meshgrid": _grid}
+    calls |= {"checkpoint": _checkpoint, "checkpoint_sequential": _checkpoint, "next": _next, "step": _step}
+    calls |= {"__init__": _sampler} if not words.isdisjoint(_SAMPLERS) else {}
+    yield from changed_tensor_calls(uses)
+    if "torchvision" in words:
+        yield from _pretrained(uses)
     wanted = {word: read for word, read in calls.items() if word in words}
     for call in uses.calls() if wanted else ():
         last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         written = uses.source.written(call.func) or ""
         read = wanted.get(last) or wanted.get(written.rpartition(".")[2])
-        if read is not None and written:
+        if read is not None:
             yield from read(uses, call, written)
 
 
@@ -158,12 +175,129 @@ def _to_tensor(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
     yield _hit(uses, call, said, edits, "", "0.15")
 
 
+def _pretrained(uses: Uses) -> Iterator[Hit]:
+    """`resnet18(True)`: the first argument was `pretrained`, which the tables know by its name only."""
+    source = uses.source
+    for call in uses.calls():
+        given = call.args[0] if len(call.args) == 1 else None
+        if not isinstance(given, ast.Constant) or not isinstance(given.value, bool):
+            continue
+        name = canonical(source.written(call.func) or "")
+        changes = (known.argument(name, "pretrained") for known in uses.tables if name.startswith("torchvision."))
+        change = next((one for one in changes if one is not None), None)
+        if change is None:
+            continue
+        weights = change.values.get(repr(given.value), "")
+        said = f"{name} is given pretrained; it takes {change.new} since torchvision 0.13"
+        others = [source.segment(source.site(keyword)) for keyword in call.keywords]
+        function = source.segment(source.site(call.func))
+        code = f"{function}({', '.join([f'{change.new}={weights}', *others])})"
+        edits = (Replace(source.site(call), code),)
+        yield _hit(uses, call, said, edits, "" if weights else change.note, "0.13", safe=change.safe)
+
+
 def _checkpoint(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
     if written not in _CHECKPOINTS or any(k.arg in (None, "use_reentrant") for k in call.keywords):
         return
     edits = [SetArgument(uses.source.site(call), "use_reentrant", "True")]
     said = "checkpoint is to be told use_reentrant since torch 2.1: the default will change"
     yield _hit(uses, call, said, edits, "", "2.1", safe=True)
+
+
+def _grid(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
+    if written not in ("torch.meshgrid", "torch.functional.meshgrid"):
+        return
+    if not call.args or any(k.arg in (None, "indexing") for k in call.keywords):
+        return
+    edits = [SetArgument(uses.source.site(call), "indexing", '"ij"')]
+    said = 'meshgrid is to be told indexing="ij" since torch 1.10: the default will change'
+    yield _hit(uses, call, said, edits, "", "1.10", safe=True)
+
+
+def _step(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
+    """`scheduler.step(epoch)`: a schedule counts its steps itself, and is only asked for a step out of turn so."""
+    function = call.func
+    if written or not isinstance(function, ast.Attribute) or len(call.args) + len(call.keywords) != 1:
+        return
+    given = call.args[0] if call.args else call.keywords[0].value
+    if call.keywords and call.keywords[0].arg != "epoch" or isinstance(given, ast.Starred):
+        return
+    made = uses.source.constructor(function.value)
+    if made is None or uses.source.qualified(made.func) not in _COUNTING:
+        return
+    edits = [RemoveArgument(uses.source.site(call), "epoch", 0 if call.args else None)]
+    decline = "" if _counts_on(uses.source, call, given) else "step() would be another number of steps than it is given"
+    said = "the argument epoch of step is deprecated since torch 1.4; a schedule counts its own steps"
+    yield _hit(uses, call, said, edits, decline, "1.4")
+
+
+def _counts_on(source: Source, call: ast.Call, given: ast.expr) -> bool:
+    """Whether a schedule is told the very step that comes next: `epoch + 1` at the end of `for epoch in range(n)`."""
+    loop = source.parent(source.statement_of(call))
+    if not isinstance(loop, ast.For) or source.statement_of(call) not in loop.body:
+        return False
+    if not isinstance(loop.iter, ast.Call) or len(loop.iter.args) != 1 or not isinstance(loop.target, ast.Name):
+        return False
+    return (
+        source.qualified(loop.iter.func) in ("range", "builtins.range")
+        and ast.unparse(given) == f"{loop.target.id} + 1"
+    )
+
+
+def _next(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
+    """`iter(loader).next()`: iterators of Python 3 have no such method, and those of loaders kept it up to torch 1.12."""
+    source, function = uses.source, call.func
+    if written or not isinstance(function, ast.Attribute) or call.args or call.keywords:
+        return
+    if "next" in uses.defined or "next" in uses.bound:
+        return
+    values = (function.value,) if isinstance(function.value, ast.Call) else source.bindings(function.value)
+    if not values or not all(_makes_iterator(source, value) for value in values):
+        return
+    holder = source.segment(source.site(function.value))
+    yield Hit(
+        source.site(call),
+        "an iterator has no method next since torch 1.13, which Python 3 took away",
+        title="write next(...)",
+        edits=(Replace(source.site(call), f"next({holder})"),),
+        safe=True,
+        removed={"torch": "1.13"},
+    )
+
+
+def _makes_iterator(source: Source, value: ast.expr) -> bool:
+    if not isinstance(value, ast.Call):
+        return False
+    named = isinstance(value.func, ast.Attribute) and value.func.attr == "__iter__" and not value.args
+    return named or source.qualified(value.func) in ("iter", "builtins.iter")
+
+
+def _sampler(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
+    """`super().__init__(data_source)` of a sampler: the base class has no constructor of its own any more."""
+    source, function = uses.source, call.func
+    owner = source.enclosing(call, ast.ClassDef)
+    if not isinstance(function, ast.Attribute) or not isinstance(owner, ast.ClassDef) or len(owner.bases) != 1:
+        return
+    base = owner.bases[0].value if isinstance(owner.bases[0], ast.Subscript) else owner.bases[0]
+    if source.qualified(base) not in _SAMPLER_BASES:
+        return
+    above, given = function.value, list(call.args)
+    upward = isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id == "super"
+    if not upward:
+        if source.qualified(above) not in _SAMPLER_BASES or not given:
+            return
+        given = given[1:]  # the object itself comes first
+    if len(given) + len(call.keywords) != 1 or any(k.arg != "data_source" for k in call.keywords):
+        return
+    site = source.site(call)
+    yield Hit(
+        site,
+        "Sampler takes no data_source since torch 2.10; it never used it",
+        title="give Sampler no data_source",
+        edits=(RemoveArgument(site, "data_source", len(call.args) - 1 if call.args else None),),
+        safe=True,
+        removed={"torch": "2.10"},
+    )
 
 
 def _load(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:

@@ -56,7 +56,6 @@ y = F.sigmoid(layer(torch.ones(1, 2)))
             """\
 import torch
 import torch.nn as nn
-import torch.nn.functional as F
 
 layer = nn.Linear(2, 2)
 nn.init.xavier_uniform_(layer.weight)
@@ -178,6 +177,37 @@ import torch
 from torchvision.transforms import v2
 
 to_tensor = v2.Compose([v2.Resize(8), v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])])
+""",
+        ),
+        Example(
+            "an optimizer by hand, a grid, and a schedule that is told its step",
+            """\
+import torch
+from torchvision import models
+
+net = models.resnet18(True)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2)
+rows, columns = torch.meshgrid(torch.arange(2), torch.arange(3))
+mean = torch.zeros(2)
+for epoch in range(3):
+    mean.mul_(0.9).add_(0.1, torch.ones(2))
+    step = torch.addcdiv(mean, -0.1, mean, torch.ones(2))
+    schedule.step(epoch + 1)
+""",
+            """\
+import torch
+from torchvision import models
+
+net = models.resnet18(weights="IMAGENET1K_V1")
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2)
+rows, columns = torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij")
+mean = torch.zeros(2)
+for epoch in range(3):
+    mean.mul_(0.9).add_(torch.ones(2), alpha=0.1)
+    step = torch.addcdiv(mean, mean, torch.ones(2), value=-0.1)
+    schedule.step()
 """,
         ),
     )

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Subject, uses_of
+from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Source, Subject, uses_of
 
 PEELED_CALLS = frozenset({"cpu", "detach", "numpy", "cuda", "float"})
 """Methods on the way to the index that change nothing about the number."""
@@ -84,8 +84,9 @@ class ZeroDimTensorIndexed(ApiChange):
                 named.append((node, base, False))
         if found or not source.words.isdisjoint({"volatile", "Variable"}):
             found += named
+        texts = _formatted(source, [(node, _number(source, base)) for node, base, _ in found])
         for node, base, certain in found:
-            yield _hit(subject, node, base, certain)
+            yield _hit(subject, node, texts.get(node, Replace(source.site(node), _number(source, base))), certain)
 
     examples = (
         Example(
@@ -129,7 +130,7 @@ w = torch.randn(3, 2, requires_grad=True)
 y = torch.randn(4, 3).mm(w)
 loss = (y - 1).pow(2).sum()
 loss.backward()
-print(loss.data.cpu().numpy()[0])
+print(f"{loss.data.cpu().numpy()[0]:.3f}", loss.data[0], f"{2 + 3}: {loss.data[0]} {loss.data[0]:.2f}")
 """,
             """\
 import torch
@@ -138,8 +139,9 @@ w = torch.randn(3, 2, requires_grad=True)
 y = torch.randn(4, 3).mm(w)
 loss = (y - 1).pow(2).sum()
 loss.backward()
-print(loss.item())
+print(f"{loss.item():.3f}", loss.item(), f"{2 + 3}: {loss.item()} {loss.item():.2f}")
 """,
+            runs=True,
         ),
         Example(
             "a loss added up while testing",
@@ -264,16 +266,37 @@ def _peeled(node: ast.Subscript) -> tuple[ast.expr, bool]:
             return base, unwrapped
 
 
-def _hit(subject: Subject, node: ast.Subscript, base: ast.expr, certain: bool) -> Hit:
-    source = subject.source
+def _number(source: Source, base: ast.expr) -> str:
     text = source.segment(source.site(base))
-    if isinstance(base, (ast.BinOp, ast.UnaryOp, ast.Compare)):
-        text = f"({text})"
+    return f"({text}).item()" if isinstance(base, (ast.BinOp, ast.UnaryOp, ast.Compare)) else f"{text}.item()"
+
+
+def _formatted(source: Source, codes: list[tuple[ast.Subscript, str]]) -> dict[ast.Subscript, Replace]:
+    """For the indexings within f-strings, the edit of the whole string, which is the smallest part that can be edited."""
+    inside: dict[ast.JoinedStr, list[tuple[ast.Subscript, str]]] = {}
+    for node, code in codes:
+        string = source.enclosing(node, ast.JoinedStr)
+        written = source.segment(source.site(node))  # not where it stands in some strings, for older Pythons
+        if isinstance(string, ast.JoinedStr) and written.replace(" ", "") == ast.unparse(node).replace(" ", ""):
+            inside.setdefault(string, []).append((node, code))
+    found: dict[ast.Subscript, Replace] = {}
+    for string, group in inside.items():
+        site = source.site(string)
+        text = source.segment(site)
+        for node, code in sorted(group, key=lambda one: -one[0].col_offset):
+            own = source.site(node)
+            text = text[: own.column - site.column] + code + text[own.end_column - site.column :]
+        found |= {node: Replace(site, text) for node, _ in group}
+    return found
+
+
+def _hit(subject: Subject, node: ast.Subscript, edit: Replace, certain: bool) -> Hit:
+    source = subject.source
     return Hit(
         source.site(node),
         f"{source.segment(source.site(node))}: a tensor without axes is indexed; since torch 0.4 this is an error",
         title="take the number out with item()",
-        edits=(Replace(source.site(node), f"{text}.item()"),),
+        edits=(edit,),
         safe=certain,
         removed={"torch": "0.5"},
         confidence=0.95 if certain else 0.8,
