@@ -1,6 +1,6 @@
 """What changed defaults do to training: one small problem, once with the former default and once with that of today.
 
-    python benchmarks/changed_defaults.py [--seeds 5] [--only NAME]
+    python benchmarks/changed_defaults.py [--seeds 3] [--only NAME]
 
 The numbers that `fix_templates/data/defaults.toml` calls measured are the means that this prints. It needs keras with one
 of its backends, torch and scikit-learn. Nothing passes or fails here.
@@ -315,7 +315,7 @@ def keras_np_seed_spread(seed: int, former: bool) -> float:
 def main() -> None:
     """Print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", default="", help="part of a name")
     options = parser.parse_args()
     print(f"{'':34} {'then':>9} {'now':>9}")

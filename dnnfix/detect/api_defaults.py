@@ -35,8 +35,9 @@ class Reliance:
 
     @property
     def since(self) -> str:
-        """The version in which the default changed."""
-        return self.change.tensorflow if self.in_tensorflow and self.change.tensorflow else self.change.since
+        """The version in which the default changed; empty where it never did in TensorFlow's part."""
+        of_keras = self.change.of[0].startswith("keras.")
+        return self.change.tensorflow if self.in_tensorflow and of_keras else self.change.since
 
 
 def relied_defaults(subject: Subject) -> Iterator[tuple[Reliance, Proof]]:
@@ -133,4 +134,4 @@ def _proof(subject: Subject, reliance: Reliance) -> Proof | None:
     if crash is not None and change.crash and re.search(change.crash, f"{crash.kind}: {crash.message}"):
         reason = "the program stops with what it leads to"
         return Proof(reliance.package, reliance.since, reason, subject.source.site(reliance.node).line)
-    return older(subject, reliance.package, reliance.since)
+    return older(subject, reliance.package, reliance.since) if reliance.since else None

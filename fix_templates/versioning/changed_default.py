@@ -246,7 +246,7 @@ def _hit(subject: Subject, name: str, proven: list[tuple[Reliance, Proof]]) -> H
         edits += _stated(subject, node, name, [r.change for r, _ in proven if r.node is node])
     last = name.rpartition(".")[2]
     also = f" (and {len(nodes) - 1} more such call{'s' if len(nodes) > 2 else ''})" if len(nodes) > 1 else ""
-    shown = f"line {proof.line}: {proof.reason}"
+    shown = str(proof)
     evidence: dict[str, Json] = {
         "defaults": [
             {

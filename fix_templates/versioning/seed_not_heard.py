@@ -78,12 +78,12 @@ class SeedNotHeard(ApiChange):
             site,
             f"{subject.text(source.site(call.func))} does not reach the weights and the dropout of Keras 3, and did before: "
             "runs that were alike are up to 26 points of accuracy apart where it was measured. "
-            f"The program is from before (line {proof.line}: {proof.reason})",
+            f"The program is from before ({proof})",
             title="seed Python, NumPy and Keras together",
             edits=tuple(edits),
             deprecated=True,
             removed={"keras": "3.0"},
-            evidence={"era": f"line {proof.line}: {proof.reason}"},
+            evidence={"era": str(proof)},
             confidence=0.8,
         )
 
