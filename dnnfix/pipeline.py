@@ -146,7 +146,9 @@ def _reproduce(source: Source, settings: Settings, progress: Progress, said: str
     from dnnfix.reproduce.kinds import missing_information, type_of
     from dnnfix.reproduce.result import Reproduced
     from dnnfix.reproduce.symptoms import reported_symptom, shown
+    from dnnfix.reproduce.versions import migrated
 
+    program = source
     reported = reported_symptom(said)
     with _laboratory(source, settings, []) as laboratory:
         progress("running the program as it stands")
@@ -155,21 +157,25 @@ def _reproduce(source: Source, settings: Settings, progress: Progress, said: str
         def run(reproduction: Reproduction) -> Trace:
             progress(f"making it runnable: {len(reproduction.steps)} steps")
             laboratory.reproduced(reproduction)
-            return laboratory.observe(source, settings.seed)
+            return laboratory.observe(program, settings.seed)
 
         reproduction = Reproduction()
         traces: tuple[Trace, ...] = (first,)
         if needed(first) and not (reported and shown(reported, first)[0]):
-            reproduction, more = attempt(case_of(source, traces, settings, said), run)
+            program, moved = migrated(source, said) if said else (source, ())
+            reproduction, more = attempt(case_of(program, traces, settings, said), run)
+            if moved and not more:
+                more = (run(reproduction),)
             traces += tuple(trace for trace in more if not broke(trace))
+            reproduction = replace(reproduction, steps=(*moved, *reproduction.steps))
         if reported is not None and reported.symptom is not Symptom.CRASH and traces[-1].steps:
             progress("training, to see the symptom")
-            traces += (laboratory.train(source, settings.seed),)
+            traces += (laboratory.train(program, settings.seed),)
     shows, saw = shown(reported, traces[-1]) if reported is not None else (None, "")
     typed = type_of(said, traces[-1])
     invented = any(step.invented and step.action is EditAction.INPUT_DATA for step in reproduction.steps)
     asked = tuple(missing_information(typed.kind, said, logs, source, invented)) if said else ()
-    return Reproduced(source, typed, traces, reproduction, asked, reported, shows, saw)
+    return Reproduced(source, program, typed, traces, reproduction, asked, reported, shows, saw)
 
 
 def _reproduced(
@@ -243,6 +249,21 @@ def _laboratory(source: Source, settings: Settings, failures: list[str]) -> Iter
             baseline=settings.baseline_python,
             python=settings.python,
         )
+
+
+def unmigrated(raw: bytes, path: str, settings: Settings) -> Iterator[tuple[Finding, str]]:
+    """What of an old program is still as it was, with the reason, in the order of the source.
+
+    Raises `InputError` where the bytes cannot be analysed.
+    """
+    from dnnfix.synthesize.candidates import propose
+
+    subject = Subject(Source.from_bytes(raw, path))
+    active = {t.code: t for t in selected(settings) if t.family is Family.VERSIONING and not t.needs_run}
+    found = split(detect(subject, active.values()).findings, subject.source.text, path, settings).kept
+    for finding in sorted(found, key=lambda finding: finding.site):
+        proposals = propose(finding, subject, active[finding.code])
+        yield finding, proposals.declined or proposals.failed or "there is a patch, which was not proven or not allowed"
 
 
 def selected(settings: Settings) -> tuple[type[FixTemplate], ...]:

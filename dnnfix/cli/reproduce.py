@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     else:
         result = pipeline.reproduce_file(raw, os.fspath(path), settings, progress)
     console.clear()
-    text = script.script(result.source, result.reproduction)
+    text = script.script(result.program, result.reproduction)
     if arguments.shape == "json":
         console.write(json.dumps(_document(result, text), indent=2) + "\n")
     else:

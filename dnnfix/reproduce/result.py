@@ -14,12 +14,14 @@ from dnnfix.source.program import Source
 class Reproduced:
     """The whole account.
 
+    `program` is what was run, which differs from `source` where outdated calls stood in the way of what was reported.
     `traces` are the runs in order, the first one of the program as it stands. `reported` is the symptom that a report
     names, `shows` whether the last run shows it (`None` where none was named) and `saw` what it shows instead or indeed.
     `asked` are the kinds of information that a report of this type of bug should have and this one has not.
     """
 
     source: Source
+    program: Source
     typed: Typed
     traces: tuple[Trace, ...]
     reproduction: Reproduction = field(default_factory=Reproduction)
