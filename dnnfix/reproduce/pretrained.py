@@ -1,15 +1,323 @@
-"""Edit action: to be written."""
+"""Edit action: downloading models and tokenizers. Weights that are nowhere are the random ones the network begins with.
+
+The architecture is always the real one: it is built by the library, or by the program. What exists only in a file (a
+whole saved network, a tokenizer) cannot be made, and is told as missing.
+"""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from dnnfix.records import EditAction, EditStep
+from dnnfix.records import EditAction, EditStep, RunOutcome, Scaffold
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.names import misspelt
+from dnnfix.source.program import Source
 
 ACTION = EditAction.MODELS
 
+_STATE = ("torch.nn.Module", "torch.optim.Optimizer")
+_HOMES = ("keras.src.utils.file_utils", "keras.utils", "keras.utils.data_utils", "tensorflow.keras.utils")
+_MODELS = ("keras.models.Model", "tensorflow.keras.models.Model")
+_ELSEWHERE = {
+    "transformers": "networks and tokenizers of transformers",
+    "sentence_transformers": "networks of sentence-transformers",
+    "spacy": "pipelines of spaCy",
+    "tensorflow_hub": "networks of TensorFlow Hub",
+    "gensim.downloader": "word vectors of gensim",
+}
+"""Hubs whose contents cannot be made: what a file there holds is nowhere else."""
+
+_TORCH_STATE = "\n".join(f"made_in_place_of({place!r}, made_state_kept)" for place in _STATE)
+
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """What the action does for the case."""
-    yield from ()
+    """Random weights for networks that would download theirs or read a file that is not there; and what is missing."""
+    yield from _applications(case)
+    yield from _torchvision(case)
+    yield from _timm(case)
+    yield from _hub(case)
+    yield from _weight_files(case)
+    yield from _torch_files(case)
+    yield from _saved_networks(case)
+    yield from _elsewhere(case)
+
+
+# --- weights that a library downloads
+
+
+def _applications(case: Case) -> Iterator[EditStep]:
+    """Networks of keras.applications, and weights that a program fetches with `get_file`."""
+    source = case.source
+    if not (case.installed("keras") or case.installed("tensorflow")):
+        return
+    calls = [call for call in source.all_calls if _builds_application(source, call)]
+    fetched = [
+        call
+        for call in source.calls("keras.utils.get_file", "keras.applications.imagenet_utils.decode_predictions")
+        if "get_file" not in (source.qualified(call.func) or "") or _fetches_weights(source, call)
+    ]
+    if not calls and not fetched:
+        return
+    names = dict.fromkeys((source.qualified(call.func) or "").rpartition(".")[2] for call in calls)
+    code = [f"made_in_place_of('{home}.get_file', made_weights_file)" for home in _HOMES]
+    code += [f"made_in_place_of({model!r}, made_weights_left())" for model in _MODELS]
+    of = f"{', '.join(names)} keeps" if names else "networks keep"
+    yield EditStep(
+        ACTION,
+        f"{of} random weights in place of downloaded ones",
+        "the architecture is the library's own; the weights cannot be downloaded",
+        min(call.lineno for call in (*calls, *fetched)),
+        scaffold=Scaffold(start="\n".join(code)),
+        standins=("made_in_place_of", "made_weights_file", "made_weights_left"),
+    )
+
+
+def _builds_application(source: Source, call: ast.Call) -> bool:
+    name = source.qualified(call.func) or ""
+    if not name.startswith("keras.applications.") or not name.rpartition(".")[2][:1].isupper():
+        return False
+    given = _argument(call, "weights", 1)
+    return not (isinstance(given, ast.Constant) and given.value is None)
+
+
+def _fetches_weights(source: Source, call: ast.Call) -> bool:
+    texts = [text for argument in (*call.args, *(k.value for k in call.keywords)) for text in _texts(source, argument)]
+    return any(text.endswith((".h5", ".hdf5")) for text in texts)
+
+
+def _torchvision(case: Case) -> Iterator[EditStep]:
+    source = case.source
+    calls = [
+        call
+        for call in source.all_calls
+        if (name := source.qualified(call.func) or "").startswith(
+            ("torchvision.models.", "torch.utils.model_zoo.load_url")
+        )
+        or name == "torch.hub.load_state_dict_from_url"
+    ]
+    asked = [call for call in calls if "models" not in (source.qualified(call.func) or "") or _pretrained(call)]
+    if not asked or not case.installed("torch"):
+        return
+    names = dict.fromkeys((source.qualified(call.func) or "").rpartition(".")[2] for call in asked)
+    places = ("torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url")
+    code = [f"made_in_place_of({place!r}, made_weights_from_web)" for place in places]
+    yield EditStep(
+        ACTION,
+        f"{', '.join(names)}: random weights in place of downloaded ones",
+        "the architecture is the library's own; the weights cannot be downloaded",
+        asked[0].lineno,
+        scaffold=Scaffold(start="\n".join([*code, _TORCH_STATE])),
+        standins=("made_in_place_of", "made_weights_from_web", "made_state_kept"),
+    )
+
+
+def _pretrained(call: ast.Call) -> bool:
+    """Whether a network of torchvision is asked for with weights, of its own or of its trunk."""
+    given = [
+        k.value for k in call.keywords if k.arg in {"pretrained", "weights", "weights_backbone", "pretrained_backbone"}
+    ]
+    given += call.args[:1]
+    return any(not (isinstance(value, ast.Constant) and not value.value) for value in given)
+
+
+def _timm(case: Case) -> Iterator[EditStep]:
+    call = next(case.source.calls("timm.create_model"), None)
+    if call is None or not case.installed("timm"):
+        return
+    given = _argument(call, "pretrained", 1)
+    if given is None or (isinstance(given, ast.Constant) and not given.value):
+        return
+    yield EditStep(
+        ACTION,
+        "timm.create_model: random weights in place of downloaded ones",
+        "the architecture is the library's own; the weights cannot be downloaded",
+        call.lineno,
+        scaffold=Scaffold(start="made_in_place_of('timm.create_model', made_without_weights)"),
+        standins=("made_in_place_of", "made_without_weights"),
+    )
+
+
+def _hub(case: Case) -> Iterator[EditStep | Gap]:
+    for call in case.source.calls("torch.hub.load"):
+        repository = call.args[0] if call.args else None
+        text = repository.value if isinstance(repository, ast.Constant) else None
+        if not (isinstance(text, str) and text.startswith("pytorch/vision") and case.installed("torchvision")):
+            yield Gap(f"torch.hub.load of {text!r} needs the network: its code is in that repository only", call.lineno)
+            continue
+        code = [
+            f"made_in_place_of('torch.hub.{name}', {made})"
+            for name, made in (("load", "made_hub"), ("load_state_dict_from_url", "made_weights_from_web"))
+        ]
+        yield EditStep(
+            ACTION,
+            "torch.hub.load builds the network with torchvision, with random weights",
+            "the repository is that of the installed package",
+            call.lineno,
+            scaffold=Scaffold(start="\n".join([*code, _TORCH_STATE])),
+            standins=("made_in_place_of", "made_hub", "made_weights_from_web", "made_state_kept"),
+        )
+
+
+# --- weights in files that are not there
+
+
+def _weight_files(case: Case) -> Iterator[EditStep]:
+    """`load_weights` of a Keras model from a file that is nowhere: the model keeps its initial weights."""
+    source = case.source
+    if not source.frameworks & {"keras", "tensorflow"}:
+        return
+    for call in source.all_calls:
+        if not (isinstance(call.func, ast.Attribute) and call.func.attr == "load_weights"):
+            continue
+        for path in _missing_paths(case, call, ("save_weights", "save", "ModelCheckpoint", "save_model")):
+            code = [f"made_in_place_of({model!r}, made_weights_left({path!r}))" for model in _MODELS]
+            yield EditStep(
+                ACTION,
+                f"weights of {path!r} are left as they are",
+                "the file is nowhere; whether it would fit the network cannot show",
+                call.lineno,
+                scaffold=Scaffold(start="\n".join(code)),
+                standins=("made_in_place_of", "made_weights_left"),
+            )
+
+
+def _torch_files(case: Case) -> Iterator[EditStep | Gap]:
+    for call in case.source.calls("torch.load"):
+        for path in _missing_paths(case, call, ("save",)):
+            if not _is_state(case.source, call):
+                yield Gap(
+                    f"{path!r} holds a whole network or data that only that file has: put it beside the program",
+                    call.lineno,
+                )
+                continue
+            yield EditStep(
+                ACTION,
+                f"weights of {path!r} are left as they are; numbers in it (epoch, best score) are 0",
+                "the file is nowhere; whether it would fit the network cannot show",
+                call.lineno,
+                scaffold=Scaffold(
+                    start=f"made_in_place_of('torch.load', made_saved_weights({path!r}))\n{_TORCH_STATE}"
+                ),
+                standins=("made_in_place_of", "made_saved_weights", "made_state_kept"),
+            )
+
+
+def _is_state(source: Source, call: ast.Call) -> bool:
+    """Whether what is loaded is used as weights: given to `load_state_dict`, itself or a part of it."""
+    for other in source.all_calls:
+        if not (isinstance(other.func, ast.Attribute) and other.func.attr == "load_state_dict" and other.args):
+            continue
+        given = other.args[0]
+        while isinstance(given, ast.Subscript):
+            given = given.value
+        if given is call or call in source.bindings(given):
+            return True
+    target = source.parent(call)
+    bound = (
+        {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+        if isinstance(target, ast.Assign)
+        else set()
+    )
+    return (
+        any(
+            isinstance(node.value, ast.Name) and node.value.id in bound and node.attr in {"items", "keys"}
+            for node in source.nodes(ast.Attribute)
+        )
+        and "load_state_dict" in source.words
+    )
+
+
+def _saved_networks(case: Case) -> Iterator[Gap]:
+    """Whole networks in files: their architecture is nowhere else."""
+    for call in case.source.calls("keras.models.load_model"):
+        for path in _missing_paths(case, call, ("save", "save_model", "ModelCheckpoint")):
+            yield Gap(f"the network saved in {path!r} is only in that file: put it beside the program", call.lineno)
+
+
+def _missing_paths(case: Case, call: ast.Call, savers: tuple[str, ...]) -> list[str]:
+    """The files that a call loads and that neither exist nor are written by the program.
+
+    A name that is nearly one under which the program saves is a fault of the program.
+    """
+    source = case.source
+    if _only_if_there(source, call):
+        return []
+    paths = _texts(source, call.args[0]) if call.args else []
+    shown = case.latest is not None and case.latest.outcome is RunOutcome.NEEDS_DATA
+    if not paths and shown and case.latest is not None and _was_at(case, call):
+        paths = [case.latest.detail]
+    saved: set[str] = set()
+    anywhere = False
+    for other in source.all_calls:
+        name = other.func.attr if isinstance(other.func, ast.Attribute) else getattr(other.func, "id", "")
+        if name in savers:
+            written = [
+                text for part in (*other.args, *(k.value for k in other.keywords)) for text in _texts(source, part)
+            ]
+            saved.update(written)
+            anywhere = anywhere or not written
+    if anywhere and not (shown and _was_at(case, call)):
+        return []
+    return [
+        path
+        for path in paths
+        if not case.exists(path) and path not in saved and misspelt(path, frozenset(saved)) is None
+    ]
+
+
+def _only_if_there(source: Source, call: ast.Call) -> bool:
+    """Whether the program looks for the file before it loads it."""
+    test = source.enclosing(call, ast.If)
+    while test is not None:
+        asked = {node.attr for node in ast.walk(test.test) if isinstance(node, ast.Attribute)}
+        if asked & {"exists", "isfile", "is_file"}:
+            return True
+        test = source.enclosing(test, ast.If)
+    return False
+
+
+def _was_at(case: Case, call: ast.Call) -> bool:
+    """Whether the last run ended in this call."""
+    crash = case.latest.crash if case.latest is not None else None
+    return (
+        any(call.lineno <= frame.site.line <= (call.end_lineno or call.lineno) for frame in crash.frames)
+        if crash
+        else False
+    )
+
+
+def _texts(source: Source, expr: ast.expr) -> list[str]:
+    """The constant texts that an expression may be, where all of them are known."""
+    values = [expr] if isinstance(expr, ast.Constant) else list(source.bindings(expr))
+    texts = [value.value for value in values if isinstance(value, ast.Constant) and isinstance(value.value, str)]
+    return texts if len(texts) == len(values) else []
+
+
+# --- what cannot be made
+
+
+def _elsewhere(case: Case) -> Iterator[Gap]:
+    """Networks, tokenizers and vectors of hubs for which there is no stand-in."""
+    told: set[str] = set()
+    for call in case.source.all_calls:
+        name = case.source.qualified(call.func) or ""
+        hub = next((root for root in _ELSEWHERE if name.startswith(root + ".")), None)
+        loads = name.rpartition(".")[2] in {"from_pretrained", "load", "KerasLayer", "pipeline", "SentenceTransformer"}
+        if hub is None or not loads or not case.installed(hub.partition(".")[0]):
+            continue
+        given = call.args[0] if call.args else None
+        what = repr(given.value) if isinstance(given, ast.Constant) else "what it loads"
+        if isinstance(given, ast.Constant) and isinstance(given.value, str) and case.exists(given.value):
+            continue
+        if what not in told:
+            told.add(what)
+            yield Gap(
+                f"{name}: {_ELSEWHERE[hub]} need the network; save {what} in a folder beside the program and load that",
+                call.lineno,
+            )
+
+
+def _argument(call: ast.Call, keyword: str, position: int) -> ast.expr | None:
+    given = next((part.value for part in call.keywords if part.arg == keyword), None)
+    return given if given is not None else call.args[position] if len(call.args) > position else None

@@ -562,7 +562,7 @@ _made_frames: dict = {  # rows; then for each column a range of numbers (whole o
 }  # fmt: skip
 
 
-def made_frame(name):
+def made_seaborn_frame(name):
     """A table with the documented columns, as a pandas frame: every column goes with the one that is predicted."""
     import numpy
     import pandas
@@ -599,6 +599,6 @@ def made_seaborn_set(original):
 
     @made_wraps(original)
     def load_dataset(name, *args, **kwargs):
-        return made_frame(name) if name in _made_frames else original(name, *args, **kwargs)
+        return made_seaborn_frame(name) if name in _made_frames else original(name, *args, **kwargs)
 
     return load_dataset
