@@ -93,7 +93,9 @@ def value_of(case: Case, name: str, data: bool = False) -> Known | None:
     `data` tells that a name such as `labels` may as well be an array: then it has no value here.
     """
     bare = name.strip("_")
-    return stated(case, bare) or (usual(bare) if not (data and _OF_NO_SIZE.match(bare)) else None)
+    if data and _OF_NO_SIZE.match(bare):
+        return None
+    return stated(case, bare) or usual(bare)
 
 
 def usual(name: str) -> Known | None:
