@@ -24,12 +24,14 @@ OPERANDS = "PATH ..."
 DESCRIPTION = """Find faults as `suggest` does and apply the patches that were proven. Without --unsafe only patches that
 keep the program's meaning are applied (a renamed argument); most repairs change what is trained, and need --unsafe or
 your yes to --interactive. The best patch of a program is taken, and others only where they have nothing to do with it:
-run the command again for the rest. A file that changed meanwhile is left alone; line ends, encoding and mode are kept."""
+run the command again for the rest. A file that changed meanwhile is left alone; line ends, encoding and mode are kept.
+What of an old program could not be migrated is listed at the end, with the place and the reason."""
 
 EXAMPLES = """  dnnfix fix --diff train.py            show what would be applied, change nothing
   dnnfix fix --unsafe --diff train.py   the same, with patches that change what is trained
   dnnfix fix --interactive src/         decide patch by patch, with the evidence in view
   dnnfix fix --unsafe train.py
+  dnnfix fix --unsafe --select DNF5 .   migrate a repository to the installed versions
   cat train.py | dnnfix fix --unsafe - > repaired.py
 """
 
@@ -50,6 +52,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="also apply accepted patches that change what is trained",
     )
+    parser.add_argument(
+        "--unproven",
+        action="store_true",
+        help="also apply migrations (DNF5) of programs that could not be run: modules, data that are not here",
+    )
     options.add_selection(parser)
     options.add_fixing(parser)
     options.add_running(parser)
@@ -69,6 +76,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         arguments.output_format = "diff"
     session = Session(arguments, console)
     session.output.unsafe = session.settings.unsafe
+    session.output.unproven = arguments.unproven
     session.output.brief = arguments.interactive
     if arguments.interactive and session.settings.output_format != "text" and not arguments.output_file:
         raise ConfigError(
@@ -85,13 +93,16 @@ def _repaired(session: Session, diff: bool, interactive: bool) -> Iterator[tuple
     asking = interactive
     for program, report in suggest.reports(session):
         unsafe = session.output.unsafe = program.settings.unsafe
+        patches: tuple[Patch, ...] = ()
         if not diff:
-            patches: tuple[Patch, ...] = ()
             if not interactive:
-                patches = chosen(report, unsafe)
+                patches = chosen(report, unsafe, unproven=session.output.unproven)
             elif asking:
                 patches, asking = _asked(session.console, program, report)
             _apply(session, program, report, patches)
+        else:
+            patches = chosen(report, unsafe, unproven=session.output.unproven)
+        _list_unmigrated(session, program, patches)
         yield program, report
         if not asking and interactive:
             return
@@ -109,10 +120,24 @@ def _apply(session: Session, program: Program, report: FileReport, patches: tupl
         done = {patch.id for patch in patches}
         gone = [result.finding.id for result in report.findings if done & set(result.patches)]
         session.repaired += [f"{report.path}::{id}" for id in gone]
-    left = [patch for patch in applicable(report) if patch not in patches and independent(report, patch, list(patches))]
+    possible = applicable(report, unproven=session.output.unproven)
+    left = [patch for patch in possible if patch not in patches and independent(report, patch, list(patches))]
     if left and not session.output.brief:
         kind = "another run proves and applies the rest" if patches else "--unsafe or --interactive applies it"
         session.console.remark(f"{program.path}: not applied: {left[0].candidate.title} ({left[0].id}); {kind}")
+
+
+def _list_unmigrated(session: Session, program: Program, patches: tuple[Patch, ...]) -> None:
+    """Note what of an old program is still as it was, once the patches are applied."""
+    from dnnfix import pipeline
+
+    with session.guarding(program):
+        after = taken(program.raw, patches)
+        seen = view(after, program.path)
+        for finding, reason in pipeline.unmigrated(after, program.path, program.settings):
+            cell, line = seen.locate(finding.site.line)
+            where = f"{program.path}:{line}" if cell is None else f"{program.path}, cell {cell}, line {line}"
+            session.output.unmigrated.append(f"{where}: {finding.code} {finding.message}: {reason}")
 
 
 def _asked(console: Console, program: Program, report: FileReport) -> tuple[tuple[Patch, ...], bool]:

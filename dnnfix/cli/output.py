@@ -35,7 +35,11 @@ class Output:
     file: Path | None = None
     static: bool = False
     unsafe: bool = True
+    unproven: bool = False
+    """Whether migrations of programs that could not be run belong into a diff."""
     templates: tuple[Path, ...] = ()
+    unmigrated: list[str] = field(default_factory=list)
+    """What of old programs is left, a line for each place."""
     brief: bool = False
     """Whether text is left to the last lines, since the rest was shown already."""
     _files: list[FileReport] = field(default_factory=list)
@@ -130,19 +134,19 @@ class Output:
             said += [remark(f"not checked: {text}") for text in unchecked(replace(report, errors=()))]
             return "".join(f"{line}\n" for line in said)
         if self.format == "text":
-            from dnnfix.emit.text import summary
+            from dnnfix.emit.text import summary, unmigrated
 
-            return summary(report, self._palette, self.static)
-        from dnnfix.emit.text import summary  # a diff holds no words, so they go beside it
+            return unmigrated(self.unmigrated) + summary(report, self._palette, self.static)
+        from dnnfix.emit.text import summary, unmigrated  # a diff holds no words, so they go beside it
 
-        self.console.remark(summary(report, static=self.static).rstrip("\n"))
+        self.console.remark((unmigrated(self.unmigrated) + summary(report, static=self.static)).rstrip("\n"))
         return ""
 
     def _diff(self, report: FileReport, raw: bytes) -> str:
         from dnnfix.emit.diff import combined
 
         try:
-            return combined(raw, report.path, chosen(report, self.unsafe, drafts=self.static))
+            return combined(raw, report.path, chosen(report, self.unsafe, self.static, self.unproven))
         except InputError as error:
             self.problem(f"{report.path}: {error}")
             return ""

@@ -5,30 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dnnfix.emit.hunks import Replacement, replacements
-from dnnfix.records import Applicability, FileReport, Patch, PatchVerdict
+from dnnfix.records import Applicability, Family, FileReport, Patch, PatchVerdict
 
 
-def chosen(file: FileReport, unsafe: bool, drafts: bool = False) -> tuple[Patch, ...]:
+def chosen(file: FileReport, unsafe: bool, drafts: bool = False, unproven: bool = False) -> tuple[Patch, ...]:
     """The patches to apply without asking: the best allowed one, and the safe ones that have nothing to do with it.
 
     Two patches that change what is trained are proven one by one, and their sum only where the pipeline proved it as a
-    patch of its own; so at most one of them is taken. `display-only` patches never are. `drafts` are safe patches that nothing was run for.
+    patch of its own; so at most one of them is taken. `display-only` patches never are. `drafts` are safe patches that nothing was run for, and `unproven` migrations whose
+    program could not be run.
     """
     taken: list[Patch] = []
-    for patch in applicable(file, drafts):
+    for patch in applicable(file, drafts, unproven):
         safe = patch.candidate.applicability is Applicability.SAFE
         if (safe or (unsafe and not taken)) and independent(file, patch, taken):
             taken.append(patch)
     return tuple(taken)
 
 
-def applicable(file: FileReport, drafts: bool = False) -> Iterator[Patch]:
-    """Accepted patches that may ever be applied, best first; with `drafts` also safe ones that were not run."""
+def applicable(file: FileReport, drafts: bool = False, unproven: bool = False) -> Iterator[Patch]:
+    """Accepted patches that may ever be applied, best first.
+
+    With `drafts` also safe ones that were not run, with `unproven` also migrations that could not be run.
+    """
     for patch in sorted(file.patches, key=lambda patch: patch.rank):
         if patch.candidate.applicability is Applicability.DISPLAY_ONLY or not patch.diff:
             continue
         safe = patch.candidate.applicability is Applicability.SAFE
-        draft = drafts and safe and patch.verdict is PatchVerdict.UNVALIDATED
+        migration = all(finding.family is Family.VERSIONING for finding in patch.candidate.findings)
+        draft = patch.verdict is PatchVerdict.UNVALIDATED and (drafts and safe or unproven and migration)
         if patch.verdict is PatchVerdict.ACCEPTED or draft:
             yield patch
 

@@ -104,6 +104,13 @@ def summary(report: Report, palette: Palette = PLAIN, static: bool = False) -> s
     return "\n".join([line, *_list("Not checked: ", missing or ["nothing beyond the rules that are on"])]) + "\n"
 
 
+def unmigrated(places: list[str]) -> str:
+    """What of old programs could not be brought up to date, all of it; empty where nothing is left."""
+    if not places:
+        return ""
+    return "\n".join([f"Not migrated, {_count(len(places), 'place')}:", *(f"  {printable(p)}" for p in places), "", ""])
+
+
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
