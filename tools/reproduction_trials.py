@@ -70,7 +70,7 @@ def trial(folder: Path, out: Path, python: str) -> dict[str, object]:
     with tempfile.TemporaryDirectory(prefix="dnnfix-trial-") as scratch:
         shutil.copytree(folder, scratch, dirs_exist_ok=True)
         name = next(n for n in ("program.py", "program.ipynb") if Path(scratch, n).exists())
-        report = called(["suggest", name, "--budget", "120"], scratch, python)
+        report = called(["suggest", name], scratch, python)
         (out / f"{folder.name}.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
         if "error" in report:
             return {**row, "stood": report["error"], "seconds": round(time.monotonic() - started, 1)}
