@@ -25,7 +25,7 @@ NOT_THE_SAME = {
         Status.FAIL,
         "started at 0.25",
     ),
-    "another size": (RECURRENT, NEW_RECURRENT.replace("LSTM(16", "LSTM(15"), Status.INCONCLUSIVE, "lie differently"),
+    "another size": (RECURRENT, NEW_RECURRENT.replace("LSTM(16", "LSTM(15"), Status.FAIL, "parameters, had"),
     "another number of classes": (
         RECURRENT,
         NEW_RECURRENT.replace("Dense(1)", "Dense(2)").replace("labels,", "np.eye(2)[labels.astype(int)],"),

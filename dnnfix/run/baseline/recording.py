@@ -21,14 +21,13 @@ __all__ = ["NotComparable", "make"]
 
 def make(given: Optional[Dict[str, Any]], keras: Any, model: Any, method: str, arguments: Dict[str, Any]) -> None:
     """Record and write; raises `NotComparable`, and whatever the training itself raises."""
-    own = batches.of_call(method, arguments)
     record: Dict[str, Any] = {"method": method}
     if given is None:
-        data = own
+        data = batches.of_call(method, arguments)
     else:
         arrays = wire.read_arrays(given["pieces"])
         data = [{key: batches.part_of(form, arrays) for key, form in batch.items()} for batch in given["data"]]
-        record["same_data"] = _same(own, data)
+        record["same_data"] = _same(method, arguments, data)
     if not model.weights:
         model.predict_on_batch(_fed(data[0]["x"]))
     layers = network.leaves(model)
@@ -123,8 +122,12 @@ def _class_weight(given: Any) -> Optional[Dict[str, float]]:
         return None
 
 
-def _same(own: List[batches.Batch], data: List[batches.Batch]) -> bool:
-    """Whether this program made the same first batch itself."""
+def _same(method: str, arguments: Dict[str, Any], data: List[batches.Batch]) -> Optional[bool]:
+    """Whether this program made the same first batch itself; `None` where its data cannot be read."""
+    try:
+        own = batches.of_call(method, arguments)
+    except Exception:
+        return None
     ours = [list(batches.leaves(own[0][key])) for key in ("x", "y")]
     theirs = [list(batches.leaves(data[0][key])) for key in ("x", "y")]
     return all(
