@@ -1,15 +1,388 @@
-"""Edit action: to be written."""
+"""Edit action: import addition and dependency resolution.
+
+A name that nothing binds and that means one thing to everyone is imported. A package that is not installed and only
+shows or logs something is replaced by one that does nothing. What computes something is not: it is told what is missing.
+Names and modules that a release removed are faults of the program and stay as they are.
+"""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from dnnfix.records import EditAction, EditStep
+from dnnfix.detect.api_names import tables_for
+from dnnfix.records import EditAction, EditStep, Scaffold
+from dnnfix.reproduce import conventions
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.names import Undefined, misspelt
+from dnnfix.source import names
+from dnnfix.source.program import Source, once
 
 ACTION = EditAction.IMPORTS
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """What the action does for the case."""
-    yield from ()
+    """Imports for names that lack one, stand-ins for packages and modules that are not there, and what stays missing."""
+    yield from _undefined(case)
+    yield from _missing(case)
+    yield from _drawing(case)
+
+
+# --- names that nothing binds
+
+
+def _undefined(case: Case) -> Iterator[EditStep | Gap]:
+    stars = _stars(case.source)
+    for name in case.undefined:
+        if stars is None and _crashed_on(case) != name.name:
+            continue  # an import of everything from a module nobody here knows may bring it
+        if any(names.star_export(module, name.name) for module in stars or ()):
+            continue
+        target = _meaning(case, name)
+        if target is None and _only_shows(case.source, name):
+            yield EditStep(
+                ACTION,
+                f"{name.name} does nothing",
+                "nothing in the program binds it; its name says that it shows something, and nothing uses its result",
+                name.line,
+                scaffold=Scaffold(definitions=((name.name, f"{name.name} = made_ignored"),)),
+                standins=("made_ignored",),
+            )
+        elif target is None:
+            yield from _ambiguous(case, name)
+        elif not _removed(case.source, target) and case.installed(target.partition(".")[0]):
+            yield EditStep(
+                ACTION,
+                f"{name.name} is imported: {_statement(name.name, target)}",
+                "nothing in the program binds it; this is what the name means by custom",
+                name.line,
+                invented=False,
+                scaffold=Scaffold(definitions=((name.name, _guarded(_statement(name.name, target))),)),
+            )
+
+
+def _meaning(case: Case, name: Undefined) -> str | None:
+    """The full name of what an unbound name means by custom in this program."""
+    source = case.source
+    if name.name in conventions.OLD_NAMES or _is_misspelt(source, name.name):
+        return None
+    target = names.usual(name.name, source.frameworks or _spoken(source), foreign_stars=False)
+    if target is None:
+        target = conventions.NAMES.get(name.name)
+        if target is not None and name.name in conventions.TORCH_ONLY and "torch" not in source.frameworks:
+            return None
+        if target is not None and target.startswith("keras.") and source.frameworks == {"torch"}:
+            return None
+    called = conventions.CALLED.get(name.name)
+    if called is not None and _is_called(source, name.name):
+        return called
+    return _at_home(source, target) if target is not None else None
+
+
+def _spoken(source: Source) -> frozenset[str]:
+    """The framework that a snippet without any import speaks of, by the methods that it calls."""
+    called = {node.attr for node in source.nodes(ast.Attribute)}
+    keras = bool(called & {"compile", "fit", "predict", "evaluate", "fit_generator"})
+    torch = bool(called & {"backward", "zero_grad", "parameters", "state_dict", "cuda"})
+    return frozenset(["torch"] if torch and not keras else ["keras"] if keras and not torch else [])
+
+
+def _at_home(source: Source, target: str) -> str:
+    """The name as the program's own copy of Keras has it: `tensorflow.keras` where only that is imported."""
+    if not target.startswith("keras"):
+        return target
+    roots = {module.partition(".")[0] for _name, module in source.imported_names}
+    return f"tensorflow.{target}" if "tensorflow" in roots and "keras" not in roots else target
+
+
+def _ambiguous(case: Case, name: Undefined) -> Iterator[Gap]:
+    """What is missing where two frameworks have the name and the program speaks of both, or of neither."""
+    torch = names.usual(name.name, frozenset(["torch"]), False)
+    keras = names.usual(name.name, frozenset(["keras"]), False)
+    spoken = case.source.frameworks or _spoken(case.source)
+    if torch and keras and names.usual(name.name, spoken, False) is None:
+        yield Gap(f"nothing binds {name.name}; it may be {torch} or {keras}: add the import that was meant", name.line)
+
+
+def _is_misspelt(source: Source, name: str) -> bool:
+    bound = frozenset(node.id for node in source.nodes(ast.Name) if isinstance(node.ctx, ast.Store))
+    known = bound | {imported for imported, _module in source.imported_names}
+    return misspelt(name, known - {name}) is not None
+
+
+def _only_shows(source: Source, name: Undefined) -> bool:
+    return name.name.lower().startswith(_SHOWS) and _unused(_loads(source, name.name), source)
+
+
+def _is_called(source: Source, name: str) -> bool:
+    """Whether the name itself is called rather than something in it."""
+    uses = [node for node in source.nodes(ast.Name) if node.id == name and isinstance(node.ctx, ast.Load)]
+    return bool(uses) and all(
+        isinstance(above := source.parent(node), ast.Call) and above.func is node for node in uses
+    )
+
+
+def _removed(source: Source, target: str) -> bool:
+    """Whether a release took the name, or the module it is in, away."""
+    parts = names.canonical(target).split(".")
+    for table in tables_for(source):
+        name = table.name(".".join(parts))
+        if name is not None and not name.deprecated:
+            return True
+        for end in range(len(parts), 0, -1):
+            module = table.module(".".join(parts[:end]))
+            if module is not None and not module.deprecated:
+                return True
+    return False
+
+
+def _statement(name: str, target: str) -> str:
+    module, _dot, last = target.rpartition(".")
+    if not module:
+        return f"import {target}" if target == name else f"import {target} as {name}"
+    return f"from {module} import {last}" if last == name else f"from {module} import {last} as {name}"
+
+
+def _guarded(statement: str) -> str:
+    """The import, or nothing where the installed release does not have it: then the program ends as it did before."""
+    return f"try:\n    {statement}\nexcept ImportError:\n    pass"
+
+
+def _stars(source: Source) -> tuple[str, ...] | None:
+    """The modules of which the program imports everything; `None` where it is not known what one of them brings."""
+    found = [
+        node.module or "" for node in source.nodes(ast.ImportFrom) if any(alias.name == "*" for alias in node.names)
+    ]
+    return tuple(found) if all(names.knows_star(module) for module in found) else None
+
+
+def _crashed_on(case: Case) -> str | None:
+    """The name of the `NameError` that ended the last run."""
+    crash = case.latest.crash if case.latest is not None else None
+    if crash is None or crash.kind != "NameError":
+        return None
+    return crash.message.split("'")[1] if "'" in crash.message else None
+
+
+# --- packages and modules that are not there
+
+
+@dataclass
+class _Wanted:
+    """A module that is not there: where it is first imported, and what the program takes from each of its parts."""
+
+    line: int
+    parts: dict[str, dict[str, list[ast.expr]]] = field(default_factory=dict)
+    whole: bool = False
+    """Whether the program takes everything from it, or uses it in ways that do not tell what it has."""
+
+
+def _missing(case: Case) -> Iterator[EditStep | Gap]:
+    for root, wanted in wanted_modules(case.source).items():
+        part = next(
+            (p for p in conventions.SILENT_PARTS for name in wanted.parts if (name + ".").startswith(p + ".")), None
+        )
+        if part is not None:
+            yield _silent(part, wanted.line)
+        elif not case.installed(root) and not _beside(case, root) and root not in conventions.OLD_PYTHON:
+            yield _stand_in(root, wanted, case.source)
+
+
+def _beside(case: Case, root: str) -> bool:
+    """Whether the module lies where a trial looks for it: in the program's folder or above."""
+    return any(case.exists(f"{place}{root}{end}") for place in ("", "../", "../../", "src/") for end in ("", ".py"))
+
+
+def _stand_in(root: str, wanted: _Wanted, source: Source) -> EditStep | Gap:
+    if root in conventions.SILENT:
+        return _silent(root, wanted.line)
+    if root in conventions.PACKAGES and not (root == "datasets" and _not_the_hubs(wanted)):
+        package = conventions.INSTALLED_AS.get(root, root.replace("_", "-"))
+        return Gap(f"the package {root!r} is not installed for the interpreter: pip install {package}", wanted.line)
+    made = _made(wanted, source)
+    if made is not None:
+        members = sorted({name for taken in wanted.parts.values() for name in taken})
+        return EditStep(
+            ACTION,
+            f"the module {root!r} is made, with {', '.join(members)}",
+            "it is not beside the program; what these do is told by their names and uses, a guess",
+            wanted.line,
+            scaffold=Scaffold(start="\n".join(code for code, _ in made)),
+            standins=("made_module", *dict.fromkeys(name for _, used in made for name in used)),
+        )
+    members = sorted({name for taken in wanted.parts.values() for name in taken})
+    of = f"; the program takes {', '.join(members)} from it" if members else ""
+    return Gap(
+        f"the module {root!r} is not beside the program, and it is no package that dnnfix knows{of}: "
+        "put its file there or install it",
+        wanted.line,
+    )
+
+
+def _not_the_hubs(wanted: _Wanted) -> bool:
+    """Whether a module called `datasets` is the program's own: the package of that name has other members."""
+    return not any(
+        {"load_dataset", "Dataset", "DatasetDict", "load_from_disk"} & taken.keys() for taken in wanted.parts.values()
+    )
+
+
+def _silent(package: str, line: int) -> EditStep:
+    return EditStep(
+        ACTION,
+        f"{package} does nothing",
+        "it is not installed, and it only shows, logs or sends something; values pass through it",
+        line,
+        scaffold=Scaffold(start=f"made_silent({package!r})"),
+        standins=("made_silent",),
+    )
+
+
+@once
+def wanted_modules(source: Source) -> dict[str, _Wanted]:
+    """What the program imports, by top-level module, without imports whose failure it handles itself."""
+    found: dict[str, _Wanted] = {}
+    statements: list[ast.Import | ast.ImportFrom] = [*source.nodes(ast.Import), *source.nodes(ast.ImportFrom)]
+    for node in sorted(statements, key=lambda n: n.lineno):
+        if _handles_failure(source, node):
+            continue
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                wanted = found.setdefault(alias.name.partition(".")[0], _Wanted(node.lineno))
+                bound = alias.asname or alias.name.partition(".")[0]
+                _take_attributes(source, wanted, alias.name, bound, alias.name if alias.asname is None else "")
+        elif node.module and not node.level:
+            wanted = found.setdefault(node.module.partition(".")[0], _Wanted(node.lineno))
+            taken = wanted.parts.setdefault(node.module, {})
+            for alias in node.names:
+                if alias.name == "*":
+                    wanted.whole = True
+                else:
+                    taken.setdefault(alias.name, []).extend(_loads(source, alias.asname or alias.name))
+    return found
+
+
+def _take_attributes(source: Source, wanted: _Wanted, module: str, bound: str, dotted: str) -> None:
+    """Note which attributes of an imported module the program uses; `dotted` is how it writes a part of a package."""
+    taken = wanted.parts.setdefault(module, {})
+    for use in _loads(source, bound):
+        node: ast.expr = use
+        for part in dotted.split(".")[1:]:
+            above = source.parent(node)
+            if not (isinstance(above, ast.Attribute) and above.attr == part):
+                break
+            node = above
+        above = source.parent(node)
+        if isinstance(above, ast.Attribute):
+            taken.setdefault(above.attr, []).append(above)
+        else:
+            wanted.whole = True
+
+
+def _loads(source: Source, name: str) -> list[ast.expr]:
+    return [node for node in source.nodes(ast.Name) if node.id == name and isinstance(node.ctx, ast.Load)]
+
+
+def _handles_failure(source: Source, node: ast.AST) -> bool:
+    """Whether the import stands in a `try` that takes its failure, or in the handler of one."""
+    guard = source.enclosing(node, ast.Try)
+    if guard is None:
+        return False
+    caught = {
+        part.id for handler in guard.handlers for part in ast.walk(handler.type or guard) if isinstance(part, ast.Name)
+    }
+    return any(handler.type is None for handler in guard.handlers) or bool(
+        caught & {"ImportError", "ModuleNotFoundError", "Exception"}
+    )
+
+
+# --- what a module of the program's own may have, where its name and use tell
+
+_SHOWS = (
+    "plot",
+    "plt",
+    "show",
+    "draw",
+    "display",
+    "visuali",
+    "print",
+    "log",
+    "save_plot",
+    "save_fig",
+    "savefig",
+    "progress",
+)
+_FOLDERS = frozenset(
+    ["mk_dir", "mkdir", "mkdirs", "mkdir_p", "make_dir", "makedir", "makedirs", "create_dir", "ensure_dir"]
+)
+_Made = tuple[str, tuple[str, ...]]
+
+
+def _made(wanted: _Wanted, source: Source) -> list[_Made] | None:
+    """The code that makes the parts of a module and the stand-ins it uses; `None` where one of its members is unknown."""
+    if wanted.whole:
+        return None
+    made: list[_Made] = []
+    for module, members in wanted.parts.items():
+        values = {name: _member(module, name, uses, source) for name, uses in members.items()}
+        known = [value for value in values.values() if value is not None]
+        if len(known) != len(values) or not values:
+            return None
+        given = ", ".join(f"{name}={value}" for name, value in values.items())
+        made.append((f"made_module({module!r}, {given})", tuple(known)))
+    return made or None
+
+
+def _member(module: str, name: str, uses: list[ast.expr], source: Source) -> str | None:
+    """The stand-in for a member of a module that is not there."""
+    if name == "read_data_sets" and module.rpartition(".")[2] == "input_data":
+        return "made_read_data_sets"
+    if name == "AverageMeter":
+        return "made_AverageMeter"
+    if name.lower() in _FOLDERS and _unused(uses, source):
+        return "made_new_folder"
+    if name == "accuracy" and any(_keyword(source, use, "topk") for use in uses):
+        return "made_accuracy"
+    if uses and name.lower().startswith(_SHOWS) and _unused(uses, source):
+        return "made_ignored"
+    return None
+
+
+def _unused(uses: list[ast.expr], source: Source) -> bool:
+    """Whether every use is a call whose result is thrown away."""
+    for use in uses:
+        call = source.parent(use)
+        if not (isinstance(call, ast.Call) and call.func is use and isinstance(source.parent(call), ast.Expr)):
+            return False
+    return True
+
+
+def _keyword(source: Source, use: ast.expr, name: str) -> bool:
+    call = source.parent(use)
+    return isinstance(call, ast.Call) and any(keyword.arg == name for keyword in call.keywords)
+
+
+# --- pictures of networks
+
+_DRAWS = ("keras.utils.plot_model", "keras.utils.vis_utils.plot_model", "keras.utils.model_to_dot")
+
+
+def _drawing(case: Case) -> Iterator[EditStep]:
+    """Functions of Keras that draw the network with a program that is not installed."""
+    if case.installed("pydot") or case.installed("pydot_ng") or case.installed("pydotplus"):
+        return
+    call = next(case.source.calls(*_DRAWS), None)
+    if call is None:
+        return
+    name = "model_to_dot" if "model_to_dot" in ast.dump(call.func) else "plot_model"
+    places = [
+        f"{root}.{name}" for root in ("keras.utils", "tensorflow.keras.utils", "keras.src.utils.model_visualization")
+    ]
+    yield EditStep(
+        ACTION,
+        f"{name} draws nothing",
+        "pydot, which it needs, is not installed",
+        call.lineno,
+        scaffold=Scaffold(start="\n".join(f"made_in_place_of({place!r}, made_without_picture)" for place in places)),
+        standins=("made_in_place_of", "made_without_picture"),
+    )
