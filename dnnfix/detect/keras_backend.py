@@ -268,7 +268,8 @@ class BackendCalls:
         texts = []
         for value in (learning, else_):
             called = isinstance(value, ast.Name) and isinstance(self.source.definition(value), ast.FunctionDef)
-            if not isinstance(value, (ast.Name, ast.Attribute, ast.Constant)):
+            inner = (self.source.written(n) or "" for n in ast.walk(value) if isinstance(n, (ast.Name, ast.Attribute)))
+            if isinstance(value, ast.Lambda) or any(name.startswith(_ROOT) for name in inner):
                 return [], "a layer is told by its argument `training`: give the two values names first"
             texts.append(self._text(value) + "()" * called)
         return [Replace(self.source.site(call), f"{texts[0]} if {said.id} else {texts[1]}")], ""

@@ -25,7 +25,7 @@ NEGLIGIBLE = 1e-5
 class OptimizerDecay(ApiChange):
     """Keras 1 and 2 divided the learning rate by `1 + decay * step`; Keras 3 ignores `decay` with a warning.
 
-    The schedule `InverseTimeDecay` with one step computes the same. A decay that is 0 or so small that it hardly acts
+    The schedule `InverseTimeDecay` with one step computes the same; a program that sets the rate itself cannot have one. A decay that is 0 or so small that it hardly acts
     within 100,000 steps is taken away instead.
 
     Fix safety: safe for a decay of 0; unsafe otherwise, since what the program trains with today changes or what it
@@ -55,11 +55,14 @@ class OptimizerDecay(ApiChange):
             if not name.startswith("keras.optimizers.") or optimizer not in DEFAULTS:
                 continue
             edits, title, safe = _edits(subject, call, keyword.value, optimizer, written.startswith("tensorflow."))
+            scheduled = any(isinstance(edit, SetArgument) for edit in edits)
+            steered = scheduled and _is_steered(subject)
             yield Hit(
                 source.site(keyword),
                 "decay does nothing in Keras 3: the learning rate stays as it is",
                 title=title,
-                edits=tuple(edits),
+                edits=() if steered else tuple(edits),
+                decline="the program sets the rate itself, which a schedule does not allow" if steered else "",
                 safe=safe,
                 removed={"keras": "3.0"},
                 within=source.site(call),
@@ -135,6 +138,17 @@ model = keras.Sequential()
 """,
         ),
     )
+
+
+def _is_steered(subject: Subject) -> bool:
+    """Whether the program sets the learning rate while it trains."""
+    source = subject.source
+    if not source.words.isdisjoint(("ReduceLROnPlateau", "LearningRateScheduler")):
+        return True
+    rates = [
+        n for n in source.nodes(ast.Attribute) if isinstance(n, ast.Attribute) and n.attr in ("lr", "learning_rate")
+    ]
+    return "set_value" in source.words and bool(rates) or any(isinstance(rate.ctx, ast.Store) for rate in rates)
 
 
 def _edits(

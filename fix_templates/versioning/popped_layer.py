@@ -1,0 +1,139 @@
+"""`model.layers.pop()`: a layer taken out of a list that is a copy today."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Subject, receiver_is, uses_of
+
+SEQUENTIAL = ("keras.Sequential", "keras.models.Sequential")
+
+
+class PoppedLayer(ApiChange):
+    """The last layer taken off by `model.layers.pop()`: the list is made anew for each look at it, and nothing happens.
+
+    A sequential model has a method `pop` for it. Of a functional one, such as the networks of `keras.applications`, a new
+    `Model` has to be made that ends at an earlier layer; which one depends on how the rest of the program goes on, so that
+    is said and left.
+
+    Fix safety: unsafe: the network that the program trains with today has the layer still.
+
+    References: https://keras.io/api/models/sequential/#pop-method.
+    """
+
+    code = "DNF536"
+    name = "popped-layer"
+    triggers = ("pop",)
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """The calls of `pop` on the layers of a model."""
+        source = subject.source
+        if "keras" not in source.frameworks or "layers" not in source.words:
+            return
+        for call in uses_of(source).calls():
+            function = call.func
+            if not isinstance(function, ast.Attribute) or function.attr != "pop" or call.args or call.keywords:
+                continue
+            layers = function.value
+            if not isinstance(layers, ast.Attribute) or layers.attr != "layers":
+                continue
+            if not receiver_is(source, layers.value, "keras.Model"):
+                continue
+            made = source.constructor(layers.value)
+            simple = made is not None and source.qualified(made.func) in SEQUENTIAL
+            model = source.segment(source.site(layers.value))
+            yield Hit(
+                source.site(call),
+                "a model makes the list of its layers anew since Keras 2.4: taking one out of it changes nothing",
+                title="take the layer off the model",
+                edits=(Replace(source.site(layers), model),) if simple else (),
+                decline=""
+                if simple
+                else f"make a model that ends earlier: Model({model}.inputs, {model}.layers[-2].output)",
+                removed={"keras": "2.4"},
+            )
+
+    examples = (
+        Example(
+            "the last of a sequential model",
+            """\
+from keras.layers import Dense
+from keras.models import Sequential
+
+model = Sequential([Dense(4), Dense(10)])
+model.layers.pop()
+model.add(Dense(2))
+""",
+            """\
+from keras.layers import Dense
+from keras.models import Sequential
+
+model = Sequential([Dense(4), Dense(10)])
+model.pop()
+model.add(Dense(2))
+""",
+        ),
+        Example(
+            "several of them",
+            """\
+import tensorflow as tf
+
+net = tf.keras.Sequential()
+net.add(tf.keras.layers.Dense(4))
+net.add(tf.keras.layers.Dense(3))
+for _ in range(2):
+    net.layers.pop()
+""",
+            """\
+import tensorflow as tf
+
+net = tf.keras.Sequential()
+net.add(tf.keras.layers.Dense(4))
+net.add(tf.keras.layers.Dense(3))
+for _ in range(2):
+    net.pop()
+""",
+        ),
+        Example(
+            "a layer that is kept",
+            """\
+import keras
+
+model = keras.models.Sequential([keras.layers.Dense(4), keras.layers.Dense(10)])
+head = model.layers.pop()
+""",
+            """\
+import keras
+
+model = keras.models.Sequential([keras.layers.Dense(4), keras.layers.Dense(10)])
+head = model.pop()
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "the method of today",
+            """\
+import keras
+
+model = keras.Sequential([keras.layers.Dense(4), keras.layers.Dense(10)])
+model.pop()
+""",
+        ),
+        Reject(
+            "a list of the program's own",
+            """\
+import keras
+
+
+class Stack:
+    def __init__(self):
+        self.layers = [keras.layers.Dense(4)]
+
+
+stack = Stack()
+stack.layers.pop()
+""",
+        ),
+    )
