@@ -31,7 +31,7 @@ _ROLES = (
     ("model", r"(?:the_?|my_?)?(?:model|net|network|classifier|cnn|nn)"),
     (
         "loader",
-        r"(?:\w+_?)?(?:data_?)?(?:loader|iter|iterator|batches|generator)s?(?:_?\w+)?|train_?dl|valid_?dl|test_?dl",
+        r"(?:\w+_)?(?:train|test|val(?:id)?|data)?_?(?:loader|iter|iterator|batches|generator|dl)s?(?:_(?:\w+))?",
     ),
     ("optimizer", r"optimi[sz]er|optim|opt"),
     ("criterion", r"criterion|crit|loss_?(?:fn|func|function|f|criterion|fct)|loss|cost_?function|objective"),
@@ -192,7 +192,7 @@ def trainer(case: Case, node: Definition, network: Definition | None) -> Iterato
         shape = _viewed(node)
         evidence.append("the network and the data are made up: nothing says what they were")
         lines.append(f"_made_model = made_classifier({shape}, {width}, {last!r})")
-        lines.append(f"_made_batches = made_loader({shape}, {2 if floats else width}, floats={floats})")
+        lines.append(f"_made_batches = made_training_loader({shape}, {2 if floats else width}, floats={floats})")
     values: list[str] = []
     for parameter in parameters:
         value = _value_for(case, parameter.arg, node, loss)
@@ -206,7 +206,7 @@ def trainer(case: Case, node: Definition, network: Definition | None) -> Iterato
     standins = (
         ("made_listener", "made_loader_for")
         if network is not None
-        else ("made_listener", "made_loader", "made_classifier")
+        else ("made_listener", "made_training_loader", "made_classifier")
     )
     lines.append("if _made_batches is not None:")
     lines.append(f"    {node.name}({', '.join(values)})")

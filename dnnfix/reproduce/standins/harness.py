@@ -16,12 +16,12 @@ def made_network(model, feeds, shapes=None, classifier=False):
     import sys
 
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(model, torch.nn.Module):
-        return _made_torch_training(model, feeds, shapes, classifier)
     if hasattr(model, "fit") and hasattr(model, "layers"):
         return _made_keras_training(model, feeds, shapes)
     if hasattr(model, "compute_output_shape") and hasattr(model, "weights"):
         return _made_keras_layer(model, shapes)
+    if torch is not None and isinstance(model, torch.nn.Module):
+        return _made_torch_training(model, feeds, shapes, classifier)
     return _made_says("what was built is no model: %s" % type(model).__name__)
 
 
@@ -536,7 +536,7 @@ def _made_keras_layer(layer, shapes):
 # Functions that train, alone
 
 
-def made_loader(shape, classes=10, batch=16, samples=256, tokens=0, floats=False):
+def made_training_loader(shape, classes=10, batch=16, samples=256, tokens=0, floats=False):
     """A data loader of torch with learnable samples: images, rows or token ids with class indices or float targets."""
     import torch
 
