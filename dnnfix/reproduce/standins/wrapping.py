@@ -29,7 +29,8 @@ def made_wraps(original):
     import functools
 
     def wraps(function):
-        function.__code__ = function.__code__.replace(co_filename="<stand-in>")
+        if hasattr(function.__code__, "replace"):  # not before Python 3.8, where the old era is
+            function.__code__ = function.__code__.replace(co_filename="<stand-in>")
         return functools.wraps(original)(function)
 
     return wraps
