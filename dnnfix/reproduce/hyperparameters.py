@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import command_line, devices
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.clues import shapes_of
 from dnnfix.reproduce.construct import SETTINGS, settings_of
 from dnnfix.reproduce.names import Undefined, misspelt
 from dnnfix.reproduce.sizes import GUESS, value_of
@@ -40,7 +41,7 @@ def _defined(case: Case, undefined: Undefined) -> Iterator[EditStep | Gap]:
         elif _is_read(case.source, name):
             yield Gap(f"`{name}` is read and nothing says what is in it: add the settings", undefined.line)
         return
-    if _is_read(case.source, name):
+    if _is_read(case.source, name) or shapes_of(case, name):
         return
     known = value_of(case, name, data=True)
     if known is not None:
