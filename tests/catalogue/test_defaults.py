@@ -17,6 +17,7 @@ from dnnfix.detect.api_era import older, proofs
 from dnnfix.detect.api_tables import Change, table
 from dnnfix.detect.versions import migration, version_number
 from dnnfix.fix_templates.versioning.changed_default import ChangedDefault
+from dnnfix.fix_templates.versioning.schedule_stepped_first import ScheduleSteppedFirst
 from dnnfix.fix_templates.versioning.seed_not_heard import SeedNotHeard
 from dnnfix.records import Applicability, Crash, RunOutcome, Trace
 from dnnfix.source.edits import apply_edits
@@ -314,3 +315,33 @@ def test_the_seed_of_keras_3_is_the_only_one_that_its_weights_hear() -> None:
 
 def test_the_table_is_one_of_the_catalogues() -> None:
     assert TABLE.parent == api_names.DATA and len(ENTRIES) > 60
+
+
+@pytest.mark.parametrize(("first", "rates"), [(True, [1.0, 0.1, 0.1, 0.01]), (False, [1.0, 1.0, 0.1, 0.1])])
+def test_the_rates_of_a_schedule_that_is_stepped_first_and_last(first: bool, rates: list[float]) -> None:
+    torch = installed("torch")
+    weight = torch.nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.SGD([weight], lr=1.0)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.1)
+    seen = []
+    for _ in rates:
+        weight.grad = torch.zeros(1)
+        if first:
+            schedule.step()
+        seen.append(round(optimizer.param_groups[0]["lr"], 6))
+        optimizer.step()
+        if not first:
+            schedule.step()
+    assert seen == rates, "the numbers in the message: of today, and of the end of the epoch"
+
+
+def test_a_schedule_is_not_moved_to_an_end_that_is_not_always_reached() -> None:
+    text = (
+        "import torch\noptimizer = torch.optim.SGD(net.parameters(), lr=1.0)\n"
+        "schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2)\nfor epoch in range(9):\n    schedule.step()\n"
+        "    if epoch == 3:\n        continue\n    optimizer.step()\n"
+    )
+    known = subject(text)
+    (finding,) = ScheduleSteppedFirst().detect(known)
+    declined = propose(finding, known, ScheduleSteppedFirst)
+    assert not declined.candidates and "continue" in declined.declined

@@ -1,0 +1,288 @@
+"""`scheduler.step()` at the head of an epoch: the order of PyTorch up to 1.0, which now skips the first learning rate."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dnnfix.api import ApiChange, Delete, Example, Finding, Hit, InsertAfter, Reject, Subject
+
+SCHEDULERS = "torch.optim.lr_scheduler."
+BY_METRIC = "torch.optim.lr_scheduler.ReduceLROnPlateau"
+"""It is stepped with what was measured, and so after the epoch, in every version."""
+
+
+class ScheduleSteppedFirst(ApiChange):
+    """Up to PyTorch 1.0 an epoch began with `scheduler.step()`; since 1.1 it has to end with it.
+
+    A scheduler takes its first step by itself now. A program that steps it before the optimizer never trains with the
+    rate that it was given, and every change comes an epoch early: `StepLR(optimizer, 2, 0.1)` gave 1, 1, 0.1, 0.1, 0.01
+    in PyTorch 1.0 and gives 1, 0.1, 0.1, 0.01, 0.01 in 2.13; `CosineAnnealingLR(optimizer, 6)` began with 1, 0.93 and
+    begins with 0.93, 0.75. At the end of the epoch, the rates are those of before.
+
+    Fix safety: unsafe: the program trains with other rates than it does today, those that it was written for.
+
+    References: https://github.com/pytorch/pytorch/releases/tag/v1.1.0,
+    https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate.
+    """
+
+    code = "DNF523"
+    name = "schedule-stepped-first"
+    speaks_of_deprecated = True
+    triggers = ("lr_scheduler",)
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        """As the family does, but for itself: the migration alone does not settle it."""
+        for finding in super().detect(subject):
+            yield replace(finding, cause="")
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """Schedulers that are stepped in a loop before their optimizer, and nowhere else."""
+        source = subject.source
+        if "lr_scheduler" not in source.words:
+            return
+        steps = [call for call in source.all_calls if isinstance(call.func, ast.Attribute) and call.func.attr == "step"]
+        for call in steps:
+            statement = source.statement_of(call)
+            loop = source.parent(statement)
+            if call.args or call.keywords or not isinstance(loop, (ast.For, ast.While)) or statement not in loop.body:
+                continue
+            if not isinstance(statement, ast.Expr) or statement.value is not call:
+                continue
+            optimizer = _optimizer(subject, call)
+            if not optimizer or sum(ast.dump(other) == ast.dump(call) for other in steps) > 1:
+                continue
+            rest = loop.body[loop.body.index(statement) + 1 :]
+            if not any(_steps(subject, later, optimizer) for later in rest):
+                continue
+            site, last = source.site(statement), source.site(rest[-1])
+            leaves = any(isinstance(node, ast.Continue) for later in loop.body for node in _outside_loops(later))
+            yield Hit(
+                site,
+                f"{subject.text(source.site(call.func))} comes before the step of {optimizer}: since PyTorch 1.1 the first "
+                "learning rate is skipped and each change comes one step early (StepLR(optimizer, 2, 0.1) gave "
+                "1, 1, 0.1, 0.1 and gives 1, 0.1, 0.1, 0.01)",
+                title="step the schedule at the end of the epoch",
+                edits=() if leaves else (Delete(site), InsertAfter(last, subject.text(site))),
+                decline="the loop goes on early with continue, so that its end is not always reached" if leaves else "",
+                deprecated=True,
+                removed={"torch": "1.1"},
+                confidence=0.85,
+            )
+
+    examples = (
+        Example(
+            "a loop over epochs with one over batches",
+            """\
+import torch
+from torch.optim import lr_scheduler
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scheduler = lr_scheduler.StepLR(optimizer, step_size=30, gamma=0.1)
+for epoch in range(100):
+    scheduler.step()
+    for x, y in loader:
+        optimizer.zero_grad()
+        criterion(model(x), y).backward()
+        optimizer.step()
+""",
+            """\
+import torch
+from torch.optim import lr_scheduler
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scheduler = lr_scheduler.StepLR(optimizer, step_size=30, gamma=0.1)
+for epoch in range(100):
+    for x, y in loader:
+        optimizer.zero_grad()
+        criterion(model(x), y).backward()
+        optimizer.step()
+    scheduler.step()
+""",
+        ),
+        Example(
+            "epochs that are functions",
+            """\
+import torch
+import torch.optim as optim
+
+opt = optim.Adam(net.parameters())
+sched = optim.lr_scheduler.MultiStepLR(opt, [5, 8])
+
+
+def train(epoch):
+    for x, y in loader:
+        opt.zero_grad()
+        loss(net(x), y).backward()
+        opt.step()
+
+
+for epoch in range(10):
+    sched.step()
+    train(epoch)
+    print(epoch)
+""",
+            """\
+import torch
+import torch.optim as optim
+
+opt = optim.Adam(net.parameters())
+sched = optim.lr_scheduler.MultiStepLR(opt, [5, 8])
+
+
+def train(epoch):
+    for x, y in loader:
+        opt.zero_grad()
+        loss(net(x), y).backward()
+        opt.step()
+
+
+for epoch in range(10):
+    train(epoch)
+    print(epoch)
+    sched.step()
+""",
+        ),
+        Example(
+            "a trainer with both in its object",
+            """\
+import torch
+
+
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        self.scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer=self.optimizer, gamma=0.9)
+
+    def fit(self, batches):
+        for epoch in range(9):
+            # the rate of this epoch
+            self.scheduler.step()
+            for x, y in batches:
+                self.optimizer.zero_grad()
+                self.net(x, y).backward()
+                self.optimizer.step()
+""",
+            """\
+import torch
+
+
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        self.scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer=self.optimizer, gamma=0.9)
+
+    def fit(self, batches):
+        for epoch in range(9):
+            # the rate of this epoch
+            for x, y in batches:
+                self.optimizer.zero_grad()
+                self.net(x, y).backward()
+                self.optimizer.step()
+            self.scheduler.step()
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "the order of today",
+            """\
+import torch
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 30)
+for epoch in range(100):
+    for x, y in loader:
+        optimizer.zero_grad()
+        criterion(model(x), y).backward()
+        optimizer.step()
+    scheduler.step()
+""",
+        ),
+        Reject(
+            "batch by batch, after the optimizer",
+            """\
+import torch
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, 100)
+for x, y in loader:
+    optimizer.zero_grad()
+    criterion(model(x), y).backward()
+    optimizer.step()
+    scheduler.step()
+    print(scheduler.get_last_lr())
+""",
+        ),
+        Reject(
+            "the schedule of another optimizer",
+            """\
+import torch
+
+first = torch.optim.SGD(head.parameters(), lr=0.1)
+second = torch.optim.SGD(tail.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.StepLR(first, 30)
+for epoch in range(100):
+    first.step()
+    scheduler.step()
+    second.step()
+""",
+        ),
+        Reject(
+            "stepped by what was measured",
+            """\
+import torch
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+for epoch in range(100):
+    scheduler.step(validate(model))
+    optimizer.step()
+""",
+        ),
+    )
+
+
+def _optimizer(subject: Subject, call: ast.Call) -> str:
+    """The text of the optimizer whose schedule a call steps; empty where it is none, or not known."""
+    made = subject.source.constructor(call.func.value) if isinstance(call.func, ast.Attribute) else None
+    name = subject.source.qualified(made.func) if made is not None else None
+    if made is None or name is None or not name.startswith(SCHEDULERS) or name == BY_METRIC:
+        return ""
+    given = made.args[0] if made.args else next((k.value for k in made.keywords if k.arg == "optimizer"), None)
+    return subject.text(subject.source.site(given)) if isinstance(given, (ast.Name, ast.Attribute)) else ""
+
+
+def _steps(subject: Subject, statement: ast.stmt, optimizer: str) -> bool:
+    """Whether a statement steps the optimizer, itself or in a function of the program that it calls."""
+    for node in ast.walk(statement):
+        if not isinstance(node, ast.Call):
+            continue
+        if _steps_it(subject, node, optimizer):
+            return True
+        definition = subject.source.definition(node.func)
+        if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(
+            isinstance(inner, ast.Call) and _steps_it(subject, inner, optimizer) for inner in ast.walk(definition)
+        ):
+            return True
+    return False
+
+
+def _steps_it(subject: Subject, call: ast.Call, optimizer: str) -> bool:
+    function = call.func
+    if not isinstance(function, ast.Attribute) or function.attr != "step":
+        return False
+    return subject.text(subject.source.site(function.value)) == optimizer
+
+
+def _outside_loops(statement: ast.stmt) -> Iterator[ast.AST]:
+    """The nodes of a statement without those of loops in it, whose `continue` is their own."""
+    if isinstance(statement, (ast.For, ast.While)):
+        return
+    for node in ast.iter_child_nodes(statement):
+        yield node
+        if isinstance(node, ast.stmt):
+            yield from _outside_loops(node)
