@@ -26,6 +26,7 @@ _WORDS = {
     "numpy": ("np", "numpy"),
     "pandas": ("pd", "pandas"),
     "sklearn": ("sklearn",),
+    "torch": ("functorch", "torchtext"),
     "torchvision": ("torchvision",),
 }
 """Identifiers, one of which a program must have for the table of another library to be read."""
@@ -86,7 +87,7 @@ def tables_for(source: Source) -> tuple[Table, ...]:
     """The tables of the built-in files that can concern a program, read only then."""
     names = [name for name, frameworks in _GATES.items() if source.frameworks.intersection(frameworks)]
     names += [name for name, words in _WORDS.items() if not source.words.isdisjoint(words)]
-    paths = (DATA / f"{name}.toml" for name in names)
+    paths = (DATA / f"{name}.toml" for name in dict.fromkeys(names))
     return tuple(table(path) for path in paths if path.is_file())
 
 

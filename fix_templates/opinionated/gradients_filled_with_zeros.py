@@ -1,0 +1,140 @@
+"""`zero_grad(set_to_none=False)`: gradients are written over with zeros where they could be let go."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    Reject,
+    RemoveArgument,
+    Subject,
+    Symptom,
+)
+
+
+class GradientsFilledWithZeros(FixTemplate):
+    """Since PyTorch 2.0 `zero_grad` lets the gradients go; filling them with zeros costs memory and time.
+
+    Off by default: some programs read gradients between steps, and rely on the zeros.
+
+    Fix safety: unsafe. An optimizer passes over a parameter whose gradient is gone, where it would have decayed or moved
+    one with a gradient of zeros; and `parameter.grad` is `None` after the call.
+
+    References: https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html.
+    """
+
+    code = "DNF902"
+    name = "gradients-filled-with-zeros"
+    family = Family.OPINIONATED
+    fix_pattern = FixPattern.API_CONTRACT
+    message = "zero_grad fills the gradients with zeros, where it could let them go"
+    triggers = ("set_to_none",)
+    default = False
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        """One finding for each call that asks for zeros."""
+        source = subject.source
+        if "torch" not in source.frameworks:
+            return
+        for call in source.all_calls:
+            if not isinstance(call.func, ast.Attribute) or call.func.attr != "zero_grad":
+                continue
+            keyword = next((k for k in call.keywords if k.arg == "set_to_none"), None)
+            if keyword is not None and isinstance(keyword.value, ast.Constant) and keyword.value.value is False:
+                yield self.finding(source.site(call), symptom=Symptom.NONE_OBSERVED, confidence=0.5)
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        """The default of today."""
+        yield self.candidate(finding, "let the gradients go", RemoveArgument(finding.site, "set_to_none"), prior=0.5)
+
+    examples = (
+        Example(
+            "in a training loop",
+            """\
+import torch
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad(set_to_none=False)
+    loss(model(x), y).backward()
+    optimizer.step()
+""",
+            """\
+import torch
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    loss(model(x), y).backward()
+    optimizer.step()
+""",
+        ),
+        Example(
+            "of the network",
+            """\
+import torch
+
+net = torch.nn.Linear(2, 1)
+net(torch.ones(1, 2)).sum().backward()
+net.zero_grad(set_to_none=False)
+""",
+            """\
+import torch
+
+net = torch.nn.Linear(2, 1)
+net(torch.ones(1, 2)).sum().backward()
+net.zero_grad()
+""",
+            runs=True,
+        ),
+        Example(
+            "of several optimizers",
+            """\
+import torch
+
+
+def clear(optimizers):
+    for each in optimizers:
+        each.zero_grad(set_to_none=False)  # as before
+""",
+            """\
+import torch
+
+
+def clear(optimizers):
+    for each in optimizers:
+        each.zero_grad()  # as before
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "the default, and the same written out",
+            """\
+import torch
+
+net = torch.nn.Linear(2, 1)
+net.zero_grad()
+net.zero_grad(set_to_none=True)
+""",
+            runs=True,
+        ),
+        Reject(
+            "a choice that is made elsewhere",
+            """\
+import torch
+
+
+def clear(optimizer, keep):
+    optimizer.zero_grad(set_to_none=not keep)
+""",
+        ),
+    )

@@ -1,0 +1,128 @@
+"""`DataLoader(data, batch_size=64)`: the batches are made in the process that trains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    Reject,
+    SetArgument,
+    Subject,
+    Symptom,
+)
+
+LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
+
+WORKERS = 6
+"""The place of `num_workers` among the arguments of a loader, from 1."""
+
+
+class LoadingInOneProcess(FixTemplate):
+    """A loader that is not told how many processes load: the training waits for every batch.
+
+    Off by default: whether processes are worth their start depends on the data, and `num_workers=0`, written out, says
+    that somebody has thought of it.
+
+    Fix safety: unsafe. Where processes are spawned and not forked, a program without `if __name__ == "__main__"` starts
+    itself over; random numbers that a data set draws come from another generator; and small data sets load slower.
+
+    References: https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading.
+    """
+
+    code = "DNF901"
+    name = "loading-in-one-process"
+    family = Family.OPINIONATED
+    fix_pattern = FixPattern.API_CONTRACT
+    message = "the loader is not told num_workers: batches are made in the process that trains"
+    triggers = ("DataLoader",)
+    default = False
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        """One finding for each loader that is not told."""
+        source = subject.source
+        for call in source.calls(*LOADERS):
+            told = any(k.arg in (None, "num_workers") for k in call.keywords)
+            if not told and len(call.args) < WORKERS:
+                yield self.finding(source.site(call), symptom=Symptom.NONE_OBSERVED, confidence=0.5)
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        """Two processes, the least that work side by side."""
+        yield self.candidate(finding, "load in two processes", SetArgument(finding.site, "num_workers", "2"), prior=0.3)
+
+    examples = (
+        Example(
+            "a loader of pictures",
+            """\
+from torch.utils.data import DataLoader
+
+loader = DataLoader(pictures, batch_size=64, shuffle=True)
+""",
+            """\
+from torch.utils.data import DataLoader
+
+loader = DataLoader(pictures, batch_size=64, shuffle=True, num_workers=2)
+""",
+        ),
+        Example(
+            "by the module's name",
+            """\
+import torch
+
+loaders = {part: torch.utils.data.DataLoader(data[part]) for part in ("train", "test")}
+""",
+            """\
+import torch
+
+loaders = {part: torch.utils.data.DataLoader(data[part], num_workers=2) for part in ("train", "test")}
+""",
+        ),
+        Example(
+            "arguments by place",
+            """\
+from torch.utils import data
+
+loader = data.DataLoader(
+    rows,
+    32,
+    True,
+)
+""",
+            """\
+from torch.utils import data
+
+loader = data.DataLoader(
+    rows,
+    32,
+    True,
+    num_workers=2,
+)
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "a loader that is told",
+            """\
+from torch.utils.data import DataLoader
+
+loader = DataLoader(rows, num_workers=0)
+other = DataLoader(rows, 8, False, None, None, 4)
+""",
+        ),
+        Reject(
+            "options from elsewhere",
+            """\
+from torch.utils.data import DataLoader
+
+options = {"num_workers": 4}
+loader = DataLoader(rows, **options)
+""",
+        ),
+    )

@@ -1,0 +1,127 @@
+"""`import torchvision.models as models`: a long way to write `from torchvision import models`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Applicability,
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    Reject,
+    Replace,
+    Subject,
+    Symptom,
+)
+
+
+class SubmoduleImportedUnderAName(FixTemplate):
+    """A part of torchvision is imported under its own last word, which `from` says in half the words.
+
+    Off by default: it is a matter of taste. Imports of several modules in one line are left as they are.
+
+    Fix safety: safe: both ways import the package and bind the same module to the same name.
+
+    References: https://docs.python.org/3/reference/simple_stmts.html#import.
+    """
+
+    code = "DNF903"
+    name = "submodule-imported-under-a-name"
+    family = Family.OPINIONATED
+    fix_pattern = FixPattern.API_CONTRACT
+    message = "{module} is imported as its own last word"
+    triggers = ("torchvision",)
+    default = False
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        """One finding for each import of this form."""
+        source = subject.source
+        for statement in source.nodes(ast.Import):
+            module = statement.names[0]
+            package, _, last = module.name.rpartition(".")
+            if len(statement.names) == 1 and package.partition(".")[0] == "torchvision" and module.asname == last:
+                yield self.finding(
+                    source.site(statement), symptom=Symptom.NONE_OBSERVED, confidence=0.6, module=module.name
+                )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        """The same with `from`."""
+        package, _, last = finding.message.partition(" ")[0].rpartition(".")
+        code = f"from {package} import {last}"
+        edit = Replace(finding.site, code)
+        yield self.candidate(finding, f"write {code}", edit, applicability=Applicability.SAFE, prior=0.9)
+
+    examples = (
+        Example(
+            "the models",
+            """\
+import torchvision.models as models
+
+net = models.resnet18()
+""",
+            """\
+from torchvision import models
+
+net = models.resnet18()
+""",
+        ),
+        Example(
+            "data sets, with a comment",
+            """\
+import torch
+import torchvision.datasets as datasets  # MNIST
+from torchvision import transforms
+
+data = datasets.FakeData(transform=transforms.ToTensor())
+""",
+            """\
+import torch
+from torchvision import datasets  # MNIST
+from torchvision import transforms
+
+data = datasets.FakeData(transform=transforms.ToTensor())
+""",
+        ),
+        Example(
+            "further down",
+            """\
+def build():
+    import torchvision.models.detection as detection
+
+    return detection.maskrcnn_resnet50_fpn()
+""",
+            """\
+def build():
+    from torchvision.models import detection
+
+    return detection.maskrcnn_resnet50_fpn()
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "another name, and no name",
+            """\
+import torchvision.transforms as T
+import torchvision.models
+from torchvision import datasets
+
+net = torchvision.models.resnet18()
+""",
+        ),
+        Reject(
+            "a part of another library",
+            """\
+import torch
+import torch.optim as optim
+
+optimizer = optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+""",
+        ),
+    )
