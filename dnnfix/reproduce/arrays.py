@@ -84,9 +84,12 @@ def role_of(name: str, uses: Sequence[Use]) -> str | None:
         return "targets"
     if counts["inputs"] != counts["targets"]:
         return "inputs" if counts["inputs"] > counts["targets"] else "targets"
-    if TARGET.search(name):
-        return "targets"
-    return "inputs" if INPUT.search(name) else None
+    for called in [name, *(str(use.detail) for use in uses if use.kind == "bound" and use.part == ())]:
+        if TARGET.search(called):
+            return "targets"
+        if INPUT.search(called):
+            return "inputs"
+    return None
 
 
 def look(

@@ -270,6 +270,8 @@ class _Follower:
     def _bind(self, target: ast.expr, value: Value, names: Names) -> None:
         if isinstance(target, ast.Name):
             names[target.id] = value
+            if isinstance(value, View):
+                self._use(value, "bound", target.id, target.lineno)
         elif isinstance(target, (ast.Tuple, ast.List)):
             inner: list[Value] = [None] * len(target.elts)
             if isinstance(value, Pack) and len(value.items) == len(target.elts):
@@ -491,7 +493,9 @@ class _Follower:
             if key.part and key.part[-1][0] == "chosen" and key.datum is owner.datum:
                 return self._column(owner, key.part[-1][1], node.lineno)
             return owner
-        if isinstance(key, Known) and isinstance(key.value, (str, list, tuple)) and key.value is not None:
+        if isinstance(key, Known) and isinstance(key.value, bytes):
+            return self._column(owner, ("one", key.value), node.lineno)
+        if isinstance(key, Known) and isinstance(key.value, (str, list, tuple)):
             named = (key.value,) if isinstance(key.value, str) else tuple(key.value)
             if named and all(isinstance(name, str) for name in named):
                 kind = ("one", named[0]) if isinstance(key.value, str) else ("names", named)
@@ -684,7 +688,7 @@ class _Follower:
             and args
             and isinstance(args[0], Known)
         ):
-            return args[0]
+            return Known(str(args[0].value)) if last == "str" else args[0]
         views = [view for value in values for view in parts(value)]
         if last in ("range", "len") or not views:
             if last in _WRITERS or (last == "save" and args):

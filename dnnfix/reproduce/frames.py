@@ -7,6 +7,7 @@ from typing import Any
 
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import clues
+from dnnfix.reproduce.arrays import INPUT, TARGET
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.flow import Datum, Use
 
@@ -222,6 +223,8 @@ def _set_kinds(table: Table, datum: Datum, order: list[str], ends: clues.Ends, o
 
 
 def _role(use: Use) -> str:
+    if use.kind == "bound":
+        return "targets" if TARGET.search(use.detail) else "inputs" if INPUT.search(use.detail) else ""
     return {"encoded": "word", "one-hot": "label"}.get(use.kind, use.kind)
 
 

@@ -1,0 +1,352 @@
+"""Data of undefined names and missing files: what is planned for a program, and that the program then runs with it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dnnfix.records import EditStep, RunOutcome, Trace
+from dnnfix.reproduce import input_data
+from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.plan import joined
+from dnnfix.run.job import Budget, Job
+from dnnfix.run.runner import Runner
+from dnnfix.source.program import Source
+
+Run = Callable[[str], Trace]
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Runner]:
+    with Runner(Path(sys.executable), framework="torch") as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def keras_runner() -> Iterator[Runner]:
+    with Runner(Path(sys.executable), framework="keras") as one:
+        yield one
+
+
+def plan(code: str, said: str = "", folder: Path | None = None) -> tuple[list[EditStep], list[str]]:
+    """The steps for a program, and what is missing."""
+    case = Case(Source.from_bytes(code.encode(), "program.py"), (), lambda name: True, folder=folder, said=said)
+    found = list(input_data.steps(case))
+    steps = [step for step in found if isinstance(step, EditStep)]
+    return steps, [gap.what for gap in found if isinstance(gap, Gap)]
+
+
+def run(runner: Runner, code: str, said: str = "", steps: int = 12) -> Trace:
+    """The run of a program with its data made."""
+    made, missing = plan(code, said)
+    assert made and not missing, missing
+    job = Job("program.py", code.encode(), 0, Budget(steps, seconds=60), scaffold=joined(made))
+    return runner.run(job)
+
+
+def finished(trace: Trace) -> str:
+    """What a run printed that came to its end."""
+    assert trace.outcome is RunOutcome.FINISHED, (trace.detail, trace.crash)
+    return trace.printed
+
+
+# --- tables
+
+
+def test_a_csv_by_the_names_of_its_columns(runner: Runner) -> None:
+    code = """
+import pandas as pd
+data = pd.read_csv("houses.csv", sep=";")
+X = data[["area", "rooms"]].values
+y = data["price"]
+data["ratio"] = data.area / data.rooms
+print(X.shape, list(data.columns), data.price.dtype)
+"""
+    assert finished(run(runner, code)) == "(400, 2) ['area', 'rooms', 'price', 'ratio'] float64\n"
+
+
+def test_a_csv_by_the_places_of_its_columns(runner: Runner) -> None:
+    code = """
+import pandas
+from sklearn.preprocessing import LabelEncoder
+frame = pandas.read_csv("data/iris.csv", header=None)
+values = frame.values
+X, Y = values[:, 0:4].astype(float), values[:, 4]
+print(X.shape, sorted(set(LabelEncoder().fit_transform(Y))), type(Y[0]).__name__)
+"""
+    assert finished(run(runner, code)) == "(400, 4) [np.int64(0), np.int64(1)] str\n"
+
+
+def test_a_csv_read_by_a_function_and_loaded_without_pandas(runner: Runner) -> None:
+    code = """
+import numpy as np
+def load(name):
+    table = np.loadtxt(name, delimiter=",")
+    return table[:, 0:8], table[:, 8]
+x, y = load("pima.csv")
+print(x.shape, y.shape)
+"""
+    assert finished(run(runner, code)) == "(400, 8) (400,)\n"
+
+
+def test_labels_in_words_are_those_that_the_program_maps(runner: Runner) -> None:
+    code = """
+import pandas as pd
+spam = pd.read_csv("spam.csv")
+y = spam["label"].map({"ham": 0, "spam": 1})
+words = spam["message"].str.lower()
+print(sorted(set(y)), words.str.len().min() > 3)
+"""
+    assert finished(run(runner, code)) == "[0, 1] True\n"
+
+
+def test_a_table_that_nothing_describes_is_a_gap() -> None:
+    steps, missing = plan("import pandas as pd\ndata = pd.read_csv('data.csv')\nmodel.fit(data, 3)\n")
+    assert not [step for step in steps if "data.csv" in step.what]
+    assert any("nothing tells what `data.csv` holds" in gap for gap in missing)
+
+
+def test_a_file_that_exists_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("a,b\n1,2\n")
+    code = "import pandas as pd\ndata = pd.read_csv('data.csv')\nprint(data['a'])\n"
+    assert plan(code, folder=tmp_path) == ([], [])
+    assert plan(code)[0]
+
+
+def test_a_file_that_the_program_writes_first_is_left_alone() -> None:
+    code = "import numpy as np\nnp.save('x.npy', np.zeros((3, 2)))\nx = np.load('x.npy')\nmodel.fit(x, x)\n"
+    assert not [step for step in plan(code)[0] if "x.npy" in step.what]
+
+
+def test_paths_outside_of_the_folder_are_renamed(runner: Runner) -> None:
+    code = """
+import os, pandas as pd
+ROOT = "C:\\\\Users\\\\me\\\\data\\\\"
+print(pd.read_csv(ROOT + "train.csv")["a"].shape, pd.read_csv("../other.csv")["b"].shape)
+print(os.path.exists(ROOT + "train.csv"))
+"""
+    assert finished(run(runner, code)) == "(1000,) (1000,)\nTrue\n"
+
+
+# --- arrays, pickles, text, images
+
+
+def test_arrays_of_files_fit_together(keras_runner: Runner) -> None:
+    code = """
+import numpy as np, keras
+from keras import layers
+x, y = np.load("x.npy"), np.load("y.npy")
+model = keras.Sequential([keras.Input((6,)), layers.Dense(16, "relu"), layers.Dense(3, "softmax")])
+model.compile(keras.optimizers.Adam(0.02), "sparse_categorical_crossentropy")
+model.fit(x, y, epochs=5, verbose=0)
+"""
+    trace = run(keras_runner, code, steps=80)
+    assert trace.steps[-1].skill is not None and trace.steps[-1].skill > 0.7
+
+
+def test_the_keys_of_archives_and_pickles(runner: Runner) -> None:
+    code = """
+import pickle, numpy as np
+with np.load("digits.npz") as f:
+    x_train, y_train = f["x_train"], f["y_train"]
+    x_train = x_train.reshape(300, 64).astype("float32") / 255
+    y_train = np.eye(10)[y_train]
+print(x_train.shape, x_train.max() <= 1, y_train.shape)
+with open("letters.pickle", "rb") as f:
+    save = pickle.load(f)
+    letters = save["train_dataset"].reshape((-1, 784))
+    labels = (np.arange(5) == save["train_labels"][:, None])
+print(letters.shape[1], labels.shape[1])
+"""
+    assert finished(run(runner, code)) == "(300, 64) True (300, 10)\n784 5\n"
+
+
+def test_plain_text_and_lines_of_fields(runner: Runner) -> None:
+    code = """
+text = open("book.txt").read().lower()
+print(len(text) > 5000, len(set(text)) < 60)
+rows = []
+for line in open("pairs.tsv"):
+    first, second = line.strip().split("\\t")
+    rows.append((first, float(second)))
+print(len(rows))
+"""
+    assert finished(run(runner, code)) == "True True\n400\n"
+
+
+def test_folders_of_images(runner: Runner) -> None:
+    pytest.importorskip("PIL")
+    code = """
+import os
+from PIL import Image
+labels = []
+for name in os.listdir("train"):
+    picture = Image.open("train/" + name).resize((32, 32))
+    labels.append("dog" in name)
+    if "cat" in name:
+        size = picture.size
+print(size, 0 < sum(labels) < len(labels))
+"""
+    assert finished(run(runner, code)) == "(32, 32) True\n"
+
+
+def test_a_folder_to_write_into_is_made() -> None:
+    steps, _ = plan("import matplotlib.pyplot as plt\nplt.plot([1])\nplt.savefig('figures/loss.png')\n")
+    assert [step.scaffold.start for step in steps] == ["made_folder('figures')"]
+    assert not steps[0].invented
+
+
+# --- undefined names
+
+TORCH = """
+import torch
+from torch import nn
+net = nn.Sequential(nn.Linear(20, 32), nn.ReLU(), nn.Linear(32, {outputs}))
+criterion = nn.{loss}()
+optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+for epoch in range(60):
+    optimizer.zero_grad()
+    loss = criterion(net(X), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("loss", "outputs"), [("CrossEntropyLoss", 3), ("MSELoss", 1), ("BCEWithLogitsLoss", 1), ("BCEWithLogitsLoss", 4)]
+)
+def test_tensors_for_a_torch_snippet_can_be_learned(runner: Runner, loss: str, outputs: int) -> None:
+    trace = run(runner, TORCH.format(loss=loss, outputs=outputs), steps=60)
+    assert trace.outcome in (RunOutcome.FINISHED, RunOutcome.BUDGET), trace.detail
+    assert trace.steps[-1].skill is not None and trace.steps[-1].skill > 0.6
+
+
+def test_a_loader_for_a_loop_over_batches(runner: Runner) -> None:
+    code = """
+import torch
+from torch import nn
+net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 26 * 26, 10))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+def train(epoch):
+    for i, (images, labels) in enumerate(train_loader):
+        loss = nn.functional.cross_entropy(net(images), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(images.shape[1:], len(train_loader.dataset))
+train(1)
+"""
+    assert finished(run(runner, code, steps=40)) == "torch.Size([1, 28, 28]) 512\n"
+
+
+def test_arrays_for_a_keras_snippet(keras_runner: Runner) -> None:
+    code = """
+from keras.models import Sequential
+from keras.layers import Dense
+model = Sequential([Dense(16, activation="relu", input_dim=9), Dense(1, activation="sigmoid")])
+model.compile("adam", "binary_crossentropy")
+model.fit(X_train, y_train, validation_data=(X_test, y_test), epochs=2, verbose=0)
+print(X_train.shape, y_train.shape, (X_train[:9] != X_test[:9]).any())
+"""
+    assert finished(run(keras_runner, code)) == "(512, 9) (512,) True\n"
+
+
+def test_what_a_report_says_comes_before_the_network(keras_runner: Runner) -> None:
+    code = """
+from keras.models import Sequential
+from keras.layers import Dense
+model = Sequential([Dense(16, input_shape=(10,)), Dense(1)])
+model.compile("sgd", "mse")
+model.fit(x, y, verbose=0)
+"""
+    steps, _ = plan(code, said="Here x.shape is (300, 7).")
+    assert "(7,)" in steps[0].what and "the report" in steps[0].evidence
+    trace = run(keras_runner, code, said="Here x.shape is (300, 7).")
+    assert trace.outcome is RunOutcome.CRASHED and "7" in trace.detail  # the mismatch is still there
+
+
+def test_data_taken_from_the_network_says_so() -> None:
+    steps, _ = plan(TORCH.format(loss="MSELoss", outputs=1))
+    assert all("could not show" in step.evidence for step in steps)
+
+
+def test_labels_that_the_program_makes_one_hot_are_indices(keras_runner: Runner) -> None:
+    code = """
+import keras
+from keras import layers
+model = keras.Sequential([layers.Dense(7, activation="softmax", input_dim=3)])
+model.compile("sgd", "categorical_crossentropy")
+labels = keras.utils.to_categorical(y, 7)
+model.fit(x, labels, verbose=0)
+print(y.shape, labels.shape)
+"""
+    assert finished(run(keras_runner, code)) == "(512,) (512, 7)\n"
+
+
+def test_contradictory_shapes_name_both_places() -> None:
+    code = "import keras\n# x: (60, 28, 28)\nmodel = keras.Sequential()\nmodel.fit(x, y)\n"
+    _, missing = plan(code, said="x.shape = (60, 784)")
+    assert any("contradictory shapes of x" in gap and "line 2" in gap and "the report" in gap for gap in missing)
+
+
+def test_a_name_that_nothing_describes_is_a_gap() -> None:
+    steps, missing = plan("import torch\nprint(train_data.mean())\n")
+    assert steps == [] and any("`train_data`" in gap for gap in missing)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import torch\nmodel = torch.nn.Linear(2, 1)\ninputs = torch.ones(3, 2)\nprint(model(imputs))\n",  # misspelt
+        "import torch\ntrain_x = torch.ones(3, 2)\nprint(torch.nn.Linear(2, 1)(trian_x))\n",
+        "import keras\nmodel = keras.Sequential()\nmodel.add(Dense(3, input_dim=4))\n",  # an import
+        "import torch\nprint(torch.nn.Linear(input_dim, 3))\n",  # a size
+        "import torch\nx = torch.ones(2, 3)\nprint(torch.nn.Linear(3, 1)(x))\n",  # healthy
+    ],
+)
+def test_what_is_no_data_is_not_made(code: str) -> None:
+    assert plan(code)[0] == []
+
+
+def test_files_of_known_data_sets_have_their_documented_form(runner: Runner) -> None:
+    code = """
+import numpy as np, pickle
+def unpickle(file):
+    with open(file, "rb") as opened:
+        return pickle.load(opened, encoding="bytes")
+for number in [1, 2]:
+    data = unpickle("cifar-10-batches-py/data_batch_" + str(number))
+    print(data[b"data"].shape, data[b"data"].dtype, len(data[b"labels"]))
+f = np.load("mnist.npz")
+print(f["x_train"].shape, f["x_test"].dtype, f["y_test"].max())
+"""
+    printed = finished(run(runner, code))
+    assert printed == "(10000, 3072) uint8 10000\n" * 2 + "(60000, 28, 28) uint8 9\n"
+
+
+def test_a_table_for_an_undefined_frame(runner: Runner) -> None:
+    code = """
+import pandas as pd
+import torch
+X = df.drop("target", axis=1).values
+y = df["target"].values
+model = torch.nn.Linear(6, 1)
+loss = torch.nn.functional.binary_cross_entropy_with_logits(model(torch.Tensor(X))[:, 0], torch.Tensor(y))
+print(X.shape[1], sorted(set(y)))
+"""
+    assert finished(run(runner, code)) == "6 [np.int64(0), np.int64(1)]\n"
+
+
+def test_texts_of_a_folder_are_named_after_what_the_program_looks_up(runner: Runner) -> None:
+    code = """
+import glob
+lines = {}
+for name in glob.glob("../data/names/*.txt"):
+    category = name.split("/")[-1].split(".")[0]
+    lines[category] = open(name).read().strip().split("\\n")
+print(len(lines["Italian"]), len(lines))
+"""
+    assert finished(run(runner, code)) == "60 2\n"
