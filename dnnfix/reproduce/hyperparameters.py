@@ -32,7 +32,7 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
 def _defined(case: Case, undefined: Undefined) -> Iterator[EditStep | Gap]:
     """A value for one undefined name, where it is a hyperparameter or an object that holds some."""
     name = undefined.name
-    if name.startswith("__") or misspelt(name, bound_names(case.source)) or _is_called(case.source, name):
+    if name.startswith("__") or misspelt(name, bound_names(case.source) - {name}) or _is_called(case.source, name):
         return
     if SETTINGS.fullmatch(name):
         code = settings_of(case, name, [case.source.tree])

@@ -96,7 +96,7 @@ def _networks(case: Case, left: tuple[Definition, ...]) -> Iterator[Definition]:
     for definition in left:
         if isinstance(definition, ast.ClassDef) and is_model(kind_of(case, definition)):
             runs = method(definition, "forward") or method(definition, "call")
-            if runs or kind_of(case, definition) in CONTAINERS:
+            if runs or (kind_of(case, definition).endswith(".Sequential") and method(definition, "__init__")):
                 yield definition
 
 

@@ -25,7 +25,7 @@ class Known:
     evidence: str
 
 
-_NUMBER = r"-?\d[\d_]*(?:\.\d*)?(?:[eE][+-]?\d+)?"
+_NUMBER = r"-?\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?"
 _VALUE = rf"{_NUMBER}|\.\d+(?:[eE][+-]?\d+)?|True|False|None|\([\d\s,.]+\)|\[[\d\s,.]+\]"
 
 _USUAL: tuple[tuple[str, str], ...] = (
@@ -109,7 +109,7 @@ def usual(name: str) -> Known | None:
 def stated(case: Case, name: str) -> Known | None:
     """The value that the report, a comment, a docstring or another part of the program gives for a name."""
     pattern = re.compile(
-        rf"(?<![\w.]){re.escape(name)}\s*(?:=|:|\bis\b|\bof\b)\s*(?P<value>{_VALUE})(?![\w.])", re.IGNORECASE
+        rf"(?<![\w.]){re.escape(name)}\s*(?:=|:|\bis\b|\bof\b)\s*(?P<value>{_VALUE})(?!\w|\.\d)", re.IGNORECASE
     )
     for line, text in _told(case.source):
         match = pattern.search(text)

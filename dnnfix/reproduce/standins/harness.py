@@ -43,22 +43,30 @@ def _made_steps():
 # the number of different tokens where it takes integers.
 
 
+def _made_own(module, feeds):
+    """What the table says of the class of a module, where that is one of the program's."""
+    for kind in type(module).__mro__:
+        library = kind.__module__.partition(".")[0] in ("torch", "keras", "tensorflow", "builtins")
+        if kind.__name__ in feeds and not library:
+            return feeds[kind.__name__]
+    return None
+
+
 def _made_form(module, feeds, place=0, depth=0):
     """The form of one input of a module, as (sizes, tokens); None where that cannot be told."""
     if depth > 12:
         return None
-    for kind in type(module).__mro__:
-        inputs = feeds.get(kind.__name__)
-        if inputs is not None:
-            if place >= len(inputs):
-                return None
-            _name, operations, layer, inner_place, rank, known, _required = inputs[place]
-            inner = _made_attribute(module, layer) if known and layer else None
-            form = _made_form(inner, feeds, inner_place, depth + 1) if inner is not None else None
-            form = _made_undone(form, operations)
-            if form is not None and rank is not None and not operations and len(form[0]) < rank:
-                form = (form[0][:1] + ["L"] * (rank - len(form[0])) + form[0][1:], form[1])
-            return form
+    inputs = _made_own(module, feeds)
+    if inputs is not None:
+        if place >= len(inputs):
+            return None
+        _name, operations, layer, inner_place, rank, known, _required = inputs[place]
+        inner = _made_attribute(module, layer) if known and layer else None
+        form = _made_form(inner, feeds, inner_place, depth + 1) if inner is not None else None
+        form = _made_undone(form, operations)
+        if form is not None and rank is not None and not operations and len(form[0]) < rank:
+            form = (form[0][:1] + ["L"] * (rank - len(form[0])) + form[0][1:], form[1])
+        return form
     name = type(module).__name__
     children = list(module.children())
     if name in ("Sequential", "ModuleList", "DataParallel"):
@@ -79,7 +87,7 @@ def _made_form_of_chain(layers, feeds, depth):
         form = _made_form(layer, feeds, 0, depth + 1)
         if form is not None:
             return form if not flat or len(form[0]) == 2 else None
-        if list(layer.parameters()) or any(kind.__name__ in feeds for kind in type(layer).__mro__):
+        if list(layer.parameters()) or _made_own(layer, feeds) is not None:
             return None
     return None
 
@@ -243,7 +251,7 @@ def _made_cause(error):
 
 
 def _made_torch_training(model, feeds, shapes, classifier):
-    inputs = next((feeds[kind.__name__] for kind in type(model).__mro__ if kind.__name__ in feeds), None)
+    inputs = _made_own(model, feeds)
     needed = [number for number, one in enumerate(inputs) if one[6]] if inputs is not None else [0]
     forms, parts = [], []  # the parts are what a call takes in order: the number of a form, or what makes a state
     for number in needed:
@@ -449,11 +457,11 @@ def _made_keras_training(model, feeds, shapes):
 
 def _made_keras_unbuilt(model, feeds):
     """The shape of the input of a model that has seen none, after the first layer that takes it."""
-    kind = next((k.__name__ for k in type(model).__mro__ if k.__name__ in feeds), None)
-    if kind is None:
+    inputs = _made_own(model, feeds)
+    if inputs is None:
         layer = model.layers[0] if type(model).__name__ == "Sequential" and model.layers else None
     else:
-        needed = [one for one in feeds[kind] if one[6]]
+        needed = [one for one in inputs if one[6]]
         if len(needed) != 1 or not needed[0][5] or needed[0][1]:
             return None
         layer = model
@@ -572,7 +580,7 @@ def made_loader_for(model, feeds, floats=False):
     """A loader with samples that fit a network and targets that fit what it gives; None where nothing tells what fits."""
     import torch
 
-    inputs = next((feeds[kind.__name__] for kind in type(model).__mro__ if kind.__name__ in feeds), None)
+    inputs = _made_own(model, feeds)
     needed = [number for number, one in enumerate(inputs) if one[6]] if inputs is not None else [0]
     form = _made_form(model, feeds, needed[0]) if len(needed) == 1 else None
     if form is None or form[0][0] != "B":

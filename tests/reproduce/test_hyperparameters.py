@@ -1,0 +1,170 @@
+"""Undefined sizes, settings, arguments, variables, prompts and GPUs: what a program gets, and what it does not."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dnnfix.records import EditStep, RunOutcome, Trace
+from dnnfix.reproduce import hyperparameters
+from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.plan import joined
+from dnnfix.source.program import Source
+
+Run = Callable[..., Trace]
+
+
+def case(text: str, said: str = "", arguments: tuple[str, ...] = (), gpu: bool = False) -> Case:
+    source = Source.from_bytes(text.encode(), "program.py")
+    return Case(source, (), lambda name: True, Path("/nowhere"), said, gpu, arguments)
+
+
+def planned(text: str, **more: str) -> list[EditStep | Gap]:
+    return list(hyperparameters.steps(case(text, **more)))  # type: ignore[arg-type]
+
+
+def steps(text: str, **more: str) -> list[EditStep]:
+    return [step for step in planned(text, **more) if isinstance(step, EditStep)]
+
+
+def defined(text: str, **more: str) -> dict[str, str]:
+    return {name: code for step in steps(text, **more) for name, code in step.scaffold.definitions}
+
+
+def gaps(text: str) -> list[str]:
+    return [one.what for one in planned(text) if isinstance(one, Gap)]
+
+
+def test_undefined_hyperparameters_get_usual_values_that_are_called_guesses() -> None:
+    found = steps("for epoch in range(num_epochs):\n    print(batch_size, learning_rate, hidden_size)\n")
+    values = {step.what for step in found}
+    assert values == {"num_epochs = 2", "batch_size = 32", "learning_rate = 0.001", "hidden_size = 32"}
+    assert all("guess" in step.evidence and step.invented for step in found)
+    assert found[0].line == 1
+
+
+def test_comments_reports_and_other_places_of_the_program_come_first() -> None:
+    assert defined("# hidden_size: 128\nprint(hidden_size)\n")["hidden_size"] == "hidden_size = 128"
+    assert defined("print(batch_size)\n", said="I train with batch_size = 64.")["batch_size"] == "batch_size = 64"
+    text = "class Net:\n    def __init__(self, num_classes=7):\n        self.n = num_classes\nprint(num_classes)\n"
+    found = steps(text)
+    assert found[0].scaffold.definitions == (("num_classes", "num_classes = 7"),)
+    assert "line 2" in found[0].evidence
+    assert not found[0].invented
+
+
+def test_misspelt_names_functions_and_data_are_not_defined() -> None:
+    assert not planned("learning_rate = 0.1\nprint(learning_rat)\n")
+    assert not planned("batch_size = 3\nprint(batchsize)\n")
+    assert not planned("print(momentum(3))\n")
+    assert not planned("print(labels.shape, x, data[0])\n")
+
+
+def test_settings_hold_what_is_read_of_them(run_in: Run) -> None:
+    text = "print(args.lr, args.batch_size, args.cuda)\nprint(config['hidden_size'])\n"
+    trace = run_in(text, joined(steps(text)))
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert trace.printed == "0.001 32 False\n32\n"
+    assert gaps("print(args.flurb)\n") == ["`args` is read and nothing says what is in it: add the settings"]
+
+
+ARGUMENTS = {
+    "argparse": (
+        """
+import argparse
+p = argparse.ArgumentParser()
+p.add_argument('data', type=str)
+p.add_argument('--epochs', type=int, required=True)
+p.add_argument('-m', '--mode', choices=['train', 'test'], required=True)
+p.add_argument('--save-dir', required=True)
+p.add_argument('--lr', type=float, default=0.1)
+p.add_argument('-v', action='store_true')
+a = p.parse_args()
+print(a.epochs, a.mode, a.data, a.save_dir)
+""",
+        "2 train made/data made/save-dir\n",
+    ),
+    "sys.argv": (
+        "import sys\nif len(sys.argv) < 3:\n    sys.exit('usage')\nepochs = int(sys.argv[2])\nprint(sys.argv[1], epochs)\n",
+        "made 2\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["argparse", "sys.argv"])
+def test_what_has_no_default_is_given(name: str, run_in: Run) -> None:
+    text, printed = ARGUMENTS[name]
+    trace = run_in(text, joined(steps(text)))
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert trace.printed == printed
+
+
+def test_arguments_of_the_user_and_optional_ones_are_left_alone() -> None:
+    text = ARGUMENTS["argparse"][0]
+    assert not list(hyperparameters.steps(case(text, arguments=("x",))))
+    assert not planned(
+        "import argparse\np = argparse.ArgumentParser()\np.add_argument('--lr', default=1)\np.parse_args()\n"
+    )
+    assert not planned("import sys\npath = sys.argv[1] if len(sys.argv) > 1 else 'x'\n")
+
+
+def test_click_and_fire_get_what_they_require() -> None:
+    text = "import click\n@click.command()\n@click.argument('csv')\n@click.option('--epochs', required=True, type=int)\ndef main(csv, epochs):\n    pass\nmain()\n"
+    assert [step.scaffold.arguments for step in steps(text)] == [("made/csv.csv",), ("--epochs", "2")]
+    text = "import fire\ndef train(epochs, lr=0.1):\n    pass\nfire.Fire(train)\n"
+    assert [step.scaffold.arguments for step in steps(text)] == [("--epochs=2",)]
+
+
+def test_environment_variables_are_set_and_secrets_are_not(run_in: Run) -> None:
+    text = "import os\nprint(os.path.isdir(os.environ['DATA_DIR']))\n"
+    trace = run_in(text, joined(steps(text)))
+    assert trace.printed == "True\n"
+    assert not steps("import os\nos.environ['X'] = '1'\nprint(os.environ['X'])\n")
+    assert "secret" in gaps("import os\nprint(os.environ['API_KEY'])\n")[0]
+
+
+def test_prompts_are_answered_where_something_tells_how(run_in: Run) -> None:
+    text = "epochs = int(input('How many? '))\nsave = input('Save (y/n)? ')\nprint(epochs, save)\n"
+    trace = run_in(text, joined(steps(text)))
+    assert trace.printed.splitlines()[-1] == "2 y"
+    assert gaps("name = input('Who are you? ')\n") == [
+        "the program asks 'Who are you?', and nothing tells what to answer"
+    ]
+
+
+GPU = """import torch
+net = torch.nn.Linear(3, 2).cuda()
+x = torch.zeros(4, 3).to('cuda').cuda(0)
+y = torch.zeros(4, dtype=torch.long, device='cuda:0')
+torch.cuda.set_device(0)
+mask = torch.ones(2).type(torch.cuda.FloatTensor)
+w = torch.randn(3, requires_grad=True).cuda()
+print(net(x).shape, y.device, w.is_leaf, mask.dtype)
+"""
+
+
+def test_calls_for_a_gpu_run_on_the_cpu(run_in: Run) -> None:
+    found = steps(GPU)
+    assert len(found) == 1
+    assert "cannot show" in found[0].evidence
+    trace = run_in(GPU, joined(found))
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert trace.printed == "torch.Size([4, 2]) cpu False torch.float32\n"
+
+
+def test_programs_that_look_for_a_gpu_and_machines_that_have_one_need_nothing() -> None:
+    text = (
+        "import torch\nd = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\nprint(torch.zeros(2).to(d))\n"
+    )
+    assert not planned(text)
+    assert not list(hyperparameters.steps(case(GPU, gpu=True)))
+
+
+def test_every_usual_value_is_python() -> None:
+    from dnnfix.reproduce.sizes import _USUAL
+
+    for _pattern, value in _USUAL:
+        ast.literal_eval(value)
