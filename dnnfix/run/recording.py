@@ -40,6 +40,8 @@ class Recording:
     outputs: tuple[float, ...] = ()
     shapes: tuple[Shape, ...] = ()
     losses: tuple[float, ...] = ()
+    saturated: tuple[bool, ...] = ()
+    """Whether, before each of the steps, outputs were as near to 0 or 1 as makes a logarithm meaningless."""
     random_outputs: bool = False
     random_training: bool = False
     same_data: bool | None = None
@@ -129,6 +131,7 @@ def _recording(value: Any, trace: Trace) -> Recording:
         outputs=_floats(value.get("outputs", ())),
         shapes=tuple(_shape(shape) for shape in value.get("shapes", ())),
         losses=_floats(value.get("losses", ())),
+        saturated=tuple(bool(each) for each in value.get("saturated", ())),
         random_outputs=bool(value.get("random_outputs")),
         random_training=bool(value.get("random_training")),
         same_data=value.get("same_data"),

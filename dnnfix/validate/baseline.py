@@ -180,7 +180,10 @@ def _other_losses(old: Recording, new: Recording, measured: dict[str, Json]) -> 
         yield Status.FAIL, "the loss of the patched program is random, that of the old one is not"
         return
     off = 0.0
+    logarithm = "crossentropy" in old.loss.lower().replace("_", "")
     for number, (before, after) in enumerate(zip(old.losses, new.losses, strict=False), 1):
+        if logarithm and any((*old.saturated[:number], *new.saturated[:number])):
+            break  # Keras 2 takes the logarithm of what goes into the softmax, Keras 3 of what comes out, clipped
         if not math.isfinite(before):
             break  # what comes after an overflow depends on how it was rounded
         step = abs(before - after) / max(abs(before), abs(after), 1e-6) if math.isfinite(after) else math.inf

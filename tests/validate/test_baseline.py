@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from dnnfix.records import RunOutcome, Status, Trace
+from dnnfix.records import RunOutcome, Status, Trace, Verdict
 from dnnfix.run.recording import NoRecording, RecordedLayer, Recording, read
 from dnnfix.validate.baseline import LOSS_TOLERANCE, OUTPUT_TOLERANCE, compare
+from dnnfix.validate.certificate import Certificate, differences, unrepeated
 
 OLD = Recording(
     layers=(
@@ -76,6 +77,9 @@ EQUAL = {
     "rounding": replace(NEW, outputs=(1.0 + 1e-6, -2.0, 0.5), losses=(0.7 * (1 + LOSS_TOLERANCE / 2), 0.6, 0.5)),
     "another epsilon": replace(NEW, numbers={"beta_1": 0.9, "epsilon": 1e-8}),
     "settings of its own": replace(NEW, numbers={"beta_1": 0.9, "ema_momentum": 0.99}),
+    "a logarithm of nearly nothing": replace(
+        NEW, losses=(0.7, 16.0, 0.5), loss="categorical_crossentropy", saturated=(False, True)
+    ),
     "no dropout layer": replace(NEW, layers=(DENSE, GRU)),
     "another optimizer class": replace(NEW, optimizer="TFOptimizer", rates=(1.0, 1.0)),
     "small weights of another spread": replace(NEW, starts=(*OLD.starts[:3], (0.0, 0.4), OLD.starts[4])),
@@ -107,7 +111,7 @@ def test_what_cannot_be_compared_never_passes(name: str) -> None:
 
 @pytest.mark.parametrize("name", EQUAL)
 def test_what_means_the_same_passes(name: str) -> None:
-    assert compare(OLD, EQUAL[name]).status is Status.PASS
+    assert compare(replace(OLD, loss=EQUAL[name].loss), EQUAL[name]).status is Status.PASS
 
 
 def test_chance_in_both_leaves_the_rest_to_be_compared() -> None:
@@ -143,3 +147,14 @@ def test_a_recording_of_another_form_is_none(value: object) -> None:
 )
 def test_why_there_is_no_recording(outcome: RunOutcome, detail: str, words: str) -> None:
     assert read(Trace(outcome, detail=detail)) == NoRecording(words)
+
+
+def test_a_proof_without_the_old_interpreter_says_what_it_left_out() -> None:
+    certificate = Certificate("a.py", "", "", ("DNF502",), 0, "limits", {"runs": "pass", "same-as-before": "pass"})
+    runs = Verdict("runs", "run", Status.PASS, "still runs")
+    assert differences(certificate, (runs,)) == ()
+    assert unrepeated(certificate, None) == ("same-as-before: was pass; not repeated, which takes --baseline-python",)
+    assert differences(certificate, (runs,), "python3.7") == ("same-as-before: was pass, is not reached any more",)
+    assert unrepeated(certificate, "python3.7") == ()
+    never = replace(certificate, verdicts={"runs": "pass"})
+    assert unrepeated(never, None) == () == differences(never, (runs,))

@@ -34,6 +34,9 @@ Taken = Callable[[Any, Any, str, Dict[str, Any]], None]
 switched_off: List[str] = []
 """Class names of layers that were made and drop nothing now."""
 
+made: Dict[int, Tuple[int, Any]] = {}
+"""The number of each layer in the order in which the program made them, and the layer, by `id`."""
+
 _done: Set[int] = set()
 _busy: List[bool] = []
 
@@ -81,6 +84,7 @@ def _look(keras: Any, taken: Taken) -> bool:
             definer = next((base for base in getattr(owner, "__mro__", ()) if name in vars(base)), None)
             if definer is not None and not hasattr(vars(definer)[name], "_dnnfix"):
                 setattr(definer, name, _stand_in(keras, name, vars(definer)[name], taken))
+    _number(getattr(layers, "Layer", None))
     for name in DROPPING:
         _pass_on(getattr(layers, name, None), name)
     for name in RECURRENT:
@@ -100,6 +104,25 @@ def _stand_in(keras: Any, name: str, original: Any, taken: Taken) -> Any:
 
     method._dnnfix = True  # type: ignore[attr-defined]
     return method
+
+
+def _number(layer: Any) -> None:
+    """Number layers as they are made: where branches are alike, versions list the layers of a model in other orders."""
+    if layer is None:
+        return
+    original = layer.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        made.setdefault(id(self), (len(made), self))
+        original(self, *args, **kwargs)
+
+    _put_init(layer, init, original)
+
+
+def _put_init(layer: Any, init: Any, original: Any) -> None:
+    init.__signature__ = inspect.signature(original)  # Keras 3 reads arguments there
+    layer.__init__ = init
 
 
 def _pass_on(layer: Any, name: str) -> None:
@@ -136,5 +159,4 @@ def _without_rates(layer: Any, name: str) -> None:
                 switched_off.append("%s of %s" % (rate, name))
         original(self, *args, **kwargs)
 
-    init.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]  # Keras 3 reads its arguments there
-    layer.__init__ = init
+    _put_init(layer, init, original)

@@ -2,8 +2,10 @@
 
 from typing import Any, Dict, Iterator, List, Optional
 
+from . import hooks
+
 SHIFT = 0.05
-"""By how much the weights that the program drew are moved at most: a bias of zeros would hide that biases were swapped."""
+"""By how much biases, scales and constant weights are moved at most: zeros would hide that two of them were swapped."""
 RATES_AT = (0, 1000)
 """Numbers of steps after which the learning rate is read: `decay` and a schedule can only be told apart later on."""
 RATE = ("lr", "learning_rate", "decay", "weight_decay")
@@ -11,10 +13,16 @@ RATE = ("lr", "learning_rate", "decay", "weight_decay")
 
 
 def leaves(model: Any) -> List[Any]:
-    """The layers of a model, those of models within it in their place; the model itself where it keeps weights of its own."""
+    """The layers of a model and of models within it, in the order in which they were made.
+
+    The model itself stands for them where it keeps weights of its own.
+    """
     found = list(_walk(model))
     held = sum(len(layer.weights) for layer in found)
-    return found if held == len(model.weights) else [model]
+    last = (len(hooks.made), None)
+    return (
+        sorted(found, key=lambda layer: hooks.made.get(id(layer), last)[0]) if held == len(model.weights) else [model]
+    )
 
 
 def describe(layers: List[Any]) -> List[Dict[str, Any]]:
@@ -47,14 +55,14 @@ def put(layers: List[Any], values: List[Any]) -> None:
 
 
 def moved(values: List[Any]) -> List[Any]:
-    """The weights, each number moved by a little that depends on its place alone."""
+    """The weights; each number of those that say little, by being all alike, is moved by an amount that its place gives."""
     import numpy
 
     changed = []
     for number, value in enumerate(values):
-        draw = numpy.random.RandomState(number).uniform(0.0, SHIFT, value.shape)
-        floats = value.dtype.kind == "f"
-        changed.append((value + draw).astype(value.dtype) if floats else value)
+        draw = numpy.random.RandomState(number).uniform(-SHIFT, SHIFT, value.shape)
+        says_little = value.dtype.kind == "f" and value.size and (value.ndim < 2 or value.std() == 0.0)
+        changed.append((value + draw).astype(value.dtype) if says_little else value)
     return changed
 
 

@@ -11,6 +11,8 @@ from .batches import NotComparable
 
 LARGEST = 72 << 20
 """Bytes of weights and data that can be carried to the other interpreter."""
+SATURATED = 1e-5
+"""How near that is: Keras clips at 1e-7, of which single precision leaves two digits near 1."""
 RATE = 0.01
 """The learning rate of the steps."""
 NUMBERS = 20000
@@ -76,7 +78,11 @@ def _measure(
     record["random_outputs"] = any(not _equal(one, other) for one, other in zip(outputs, again))
     model.optimizer = keras.optimizers.SGD(RATE)
     model.train_function = None
-    losses = [_step(model, batch, record["classes"]) for batch in data]
+    losses: List[float] = []
+    record["saturated"] = []
+    for batch in data:
+        record["saturated"].append(any(_saturated(output) for output in _outputs(model, batch)))
+        losses.append(_step(model, batch, record["classes"]))
     network.put(layers, values)
     repeated = _step(model, data[0], record["classes"])
     record["losses"] = losses
@@ -91,6 +97,11 @@ def _outputs(model: Any, batch: batches.Batch) -> List[Any]:
         found = [found[name] for name in sorted(found)]
     parts = found if isinstance(found, (list, tuple)) else [found]
     return [numpy.asarray(part.detach().cpu() if hasattr(part, "detach") else part) for part in parts]
+
+
+def _saturated(output: Any) -> bool:
+    """Whether a probability is so near 0 or 1 that its logarithm depends on how the framework clips it."""
+    return bool(((abs(output) < SATURATED) | (abs(output - 1.0) < SATURATED)).any())
 
 
 def _step(model: Any, batch: batches.Batch, classes: Optional[Dict[str, float]]) -> float:
