@@ -73,6 +73,8 @@ _TOLD = re.compile(
 )
 _MAGIC = re.compile(rf"%(?P<package>tensorflow)_version\s+{_NUMBER}")
 
+_LONG = 2_000
+"""Characters of a line above which nobody wrote it."""
 _KERNEL = re.compile(r'"language_info"[^[]{0,600}?"version":\s*"(\d+\.\d+)\.')
 
 
@@ -137,7 +139,7 @@ def _stated(subject: Subject) -> Iterator[Proof]:
     if is_notebook and (kernel := _KERNEL.search(text)) is not None:
         yield Proof("python", _next(kernel[1]), f"the notebook was saved with Python {kernel[1]}", 0)
     for number, line in enumerate(text.splitlines(), 1):
-        if "." not in line or not any(c.isdigit() for c in line):
+        if len(line) > _LONG or "." not in line:  # a picture in a notebook is one line
             continue
         for match in (_PINNED.search(line), _TOLD.search(line), _MAGIC.search(line)):
             if match is None:
