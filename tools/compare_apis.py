@@ -37,9 +37,6 @@ DATA = ROOT / "fix_templates" / "data"
 TEMPLATES = ROOT / "fix_templates" / "versioning"
 UNDOCUMENTED = "never documented"
 RENAMED = "given by place"
-BY_TEMPLATE = frozenset(("evaluate_generator", "fit_generator", "predict_classes", "predict_generator"))
-"""Methods of Keras that have a template of their own, and no entry in a table that would speak of them twice."""
-
 TIMEOUT = 900
 """Seconds for one interpreter; importing all of TensorFlow's modules takes about a minute."""
 
@@ -187,7 +184,7 @@ def _argument_known(one: Table, name: str, method: str, keyword: str) -> bool:
 
 def _method_known(one: Table, name: str, method: str) -> bool:
     """Whether a table has a method, of whatever class of the same package: what a class inherits is listed once."""
-    if method in BY_TEMPLATE:
+    if f'"{method}"' in _templates():
         return True
     roots = _roots(name)
     return any(of.partition(".")[0] in roots for change in one.methods(method) for of in change.of)
