@@ -101,6 +101,9 @@ def _argument(case: Case, parameter: ast.arg, depth: int, within: tuple[ast.AST,
     if own is not None and depth < _DEEP:
         return instance(case, own, depth + 1)
     if SETTINGS.fullmatch(name):
+        own_settings = _settings_class(case)
+        if own_settings is not None:
+            return Built(f"{own_settings.name}()", [f"line {own_settings.lineno}: the program's class of settings"])
         code = settings_of(case, name, [case.source.tree])
         return Built(code, [GUESS]) if code is not None else None
     listed = _listed(name, within)
@@ -113,6 +116,16 @@ def _argument(case: Case, parameter: ast.arg, depth: int, within: tuple[ast.AST,
     if known is None and parameter.annotation is not None:
         known = _annotated(parameter.annotation)
     return Built(known.code, [known.evidence]) if known is not None else None
+
+
+def _settings_class(case: Case) -> ast.ClassDef | None:
+    """The class in which the program keeps its settings, where it can be made of nothing."""
+    for node in top_level(case.source):
+        if isinstance(node, ast.ClassDef) and re.search(r"config|param|option|setting|args", node.name, re.IGNORECASE):
+            init = method(node, "__init__")
+            if init is None or not required(init, bound=True):
+                return node
+    return None
 
 
 def _own_class(case: Case, name: str) -> ast.ClassDef | None:

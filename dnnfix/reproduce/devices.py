@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.source.program import Source
 
 ACTION = EditAction.HYPERPARAMETERS
 
@@ -56,11 +57,24 @@ def _missed(case: Case) -> bool:
 
 
 def _names_gpu(case: Case) -> bool:
-    constants = (node.value for node in case.source.nodes(ast.Constant) if isinstance(node.value, str))
-    torch = "torch" in case.source.frameworks
-    if torch and any(_NAMED.match(text) for text in constants):
-        return True
-    return torch and any(node.attr in _METHODS or _is_cuda(node) for node in case.source.nodes(ast.Attribute))
+    """Whether the program puts something on a GPU without a test of a flag around it."""
+    if "torch" not in case.source.frameworks:
+        return False
+    named = [n for n in case.source.nodes(ast.Constant) if isinstance(n.value, str) and _NAMED.match(n.value)]
+    called = [n for n in case.source.nodes(ast.Attribute) if n.attr in _METHODS or _is_cuda(n)]
+    return any(not _is_chosen(case.source, node) for node in (*named, *called))
+
+
+def _is_chosen(source: Source, node: ast.AST) -> bool:
+    """Whether a node is reached only where a flag for the GPU is set."""
+    above: ast.AST | None = node
+    while above is not None:
+        if isinstance(above, (ast.If, ast.IfExp)) and re.search(
+            r"cuda|gpu|device", ast.unparse(above.test), re.IGNORECASE
+        ):
+            return True
+        above = source.parent(above)
+    return False
 
 
 def _is_cuda(node: ast.Attribute) -> bool:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import command_line, devices
+from dnnfix.reproduce import command_line, devices, roles
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.clues import shapes_of
 from dnnfix.reproduce.construct import SETTINGS, settings_of
@@ -32,7 +32,12 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
 def _defined(case: Case, undefined: Undefined) -> Iterator[EditStep | Gap]:
     """A value for one undefined name, where it is a hyperparameter or an object that holds some."""
     name = undefined.name
-    if name.startswith("__") or misspelt(name, bound_names(case.source) - {name}) or _is_called(case.source, name):
+    if (
+        name.startswith("__")
+        or roles.may_be_starred(case, name)
+        or misspelt(name, bound_names(case.source) - {name})
+        or _is_called(case.source, name)
+    ):
         return
     if SETTINGS.fullmatch(name):
         code = settings_of(case, name, [case.source.tree])

@@ -196,7 +196,7 @@ def _built(case: Case, node: Definition) -> tuple[Built, ast.ClassDef | None]:
         if plain and not local & {n.id for n in ast.walk(tried) if isinstance(n, ast.Name)}:
             built = Built(ast.unparse(tried), [f"line {tried.lineno}: the program builds it like that"])
             return built, defined if isinstance(defined, ast.ClassDef) else None
-    return called(case, node.name, required(node)), None
+    return called(case, node.name, required(node), within=[node]), None
 
 
 def _is_fed(case: Case, node: ast.ClassDef) -> bool:

@@ -22,13 +22,14 @@ from dnnfix.reproduce.construct import (
 )
 from dnnfix.reproduce.sizes import GUESS, value_of
 from dnnfix.reproduce.unused import leads_to, top_level
+from dnnfix.source import names
 from dnnfix.source.program import Source
 from dnnfix.source.scope import Definition
 
 ACTION = EditAction.NETWORK
 
 _ROLES = (
-    ("model", r"(?:the_?|my_?)?(?:model|net|network|classifier|cnn|nn)"),
+    ("model", r"(?:the_?|my_?)?(?:model|net|network|classifier|cnn)"),
     (
         "loader",
         r"(?:\w+_)?(?:train|test|val(?:id)?|data)?_?(?:loader|iter|iterator|batches|generator|dl)s?(?:_(?:\w+))?",
@@ -58,7 +59,7 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
     """Definitions of the undefined parts of a training; an undefined network is described by nothing."""
     torch = "torch" in case.source.frameworks
     for undefined in case.undefined:
-        role = role_of(undefined.name)
+        role = role_of(undefined.name) if undefined.name.islower() and not may_be_starred(case, undefined.name) else ""
         code, evidence = "", GUESS
         if role == "device" and torch:
             code, evidence = 'torch.device("cuda" if torch.cuda.is_available() else "cpu")', "the usual line for it"
@@ -66,7 +67,7 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
             code, evidence = _criterion(case.source)
         elif role == "criterion" and undefined.name != "loss":
             code = "keras.losses.SparseCategoricalCrossentropy()"
-        elif role == "optimizer" and undefined.name != "opt":
+        elif role == "optimizer" and _steps(case.source, undefined.name):
             network = _network_name(case)
             if torch and network:
                 code = f"torch.optim.Adam({network}.parameters(), lr=0.001)"
@@ -89,6 +90,23 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
                 f"`{undefined.name}` is used and nothing says what network it is: add the code that builds it",
                 undefined.line,
             )
+
+
+def may_be_starred(case: Case, name: str) -> bool:
+    """Whether a name may come from a module of which the program imports everything, and no run missed it."""
+    stars = [node.module or "" for node in case.source.nodes(ast.ImportFrom) if any(a.name == "*" for a in node.names)]
+    if all(names.knows_star(module) for module in stars):
+        return False
+    crash = case.latest.crash if case.latest is not None else None
+    return crash is None or crash.kind != "NameError" or f"'{name}'" not in crash.message
+
+
+def _steps(source: Source, name: str) -> bool:
+    """Whether a name is used as an optimizer is: the module `torch.optim` goes by the same names."""
+    attributes = {n.attr for n in source.nodes(ast.Attribute) if isinstance(n.value, ast.Name) and n.value.id == name}
+    return bool(attributes & {"step", "zero_grad", "apply_gradients", "minimize", "param_groups", "state_dict"}) or (
+        not attributes and name != "opt"
+    )
 
 
 def _with_import(source: Source, name: str, code: str) -> str:
@@ -170,6 +188,11 @@ def trainer(case: Case, node: Definition, network: Definition | None) -> Iterato
     if isinstance(node, ast.ClassDef):
         return
     parameters = required(node)
+    if not _takes_pairs(case.source, node):
+        yield Gap(
+            f"{node.name} is never called, and the batches that it takes are not told: add a call of it", node.lineno
+        )
+        return
     loss, last, floats = _loss_of(case.source, node)
     evidence: list[str] = []
     lines: list[str] = []
@@ -242,6 +265,39 @@ def _value_for(case: Case, name: str, node: ast.AST, loss: str) -> str | None:
         return plain[role]
     known = value_of(case, name)
     return known.code if known is not None else None
+
+
+def _takes_pairs(source: Source, node: ast.AST) -> bool:
+    """Whether a training function, and those that it calls, read batches as pairs of inputs and targets."""
+    own = {definition.name: definition for definition in top_level(source)}
+    bodies = [node, *(own[name] for name in leads_to(source, node))]
+    loops = [part for body in bodies for part in ast.walk(body) if isinstance(part, ast.For)]
+    over = [loop for loop in loops if any(_is_loader(inner) for inner in ast.walk(loop.iter))]
+    return bool(over) and all(_is_pair(loop) for loop in over)
+
+
+def _is_loader(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and role_of(node.id) in ("loader", "inputs")
+
+
+def _is_pair(loop: ast.For) -> bool:
+    target = loop.target
+    counted = isinstance(loop.iter, ast.Call) and ast.unparse(loop.iter.func) == "enumerate"
+    if counted:
+        target = target.elts[-1] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else ast.Constant(None)
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return len(target.elts) == 2 and all(isinstance(part, ast.Name) for part in target.elts)
+    if not isinstance(target, ast.Name):
+        return False
+    for part in (part for statement in loop.body for part in ast.walk(statement)):
+        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == target.id:
+            return False
+        if isinstance(part, ast.Assign) and isinstance(part.value, ast.Name) and part.value.id == target.id:
+            names_bound = part.targets[0]
+            return isinstance(names_bound, ast.Tuple) and len(names_bound.elts) == 2
+        if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name) and part.value.id == target.id:
+            return isinstance(part.slice, ast.Constant) and part.slice.value in (0, 1)
+    return False
 
 
 def _is_iterated(node: ast.AST, name: str) -> bool:

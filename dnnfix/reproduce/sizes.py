@@ -81,6 +81,8 @@ _USUAL: tuple[tuple[str, str], ...] = (
 
 _PATTERNS = tuple((re.compile(rf"(?:{pattern})\Z", re.IGNORECASE), value) for pattern, value in _USUAL)
 
+_DEVICE = re.compile(r"(?:use_?)?(?:cuda|gpu)\Z", re.IGNORECASE)
+
 _OF_NO_SIZE = re.compile(
     r"(?:data|x|y|train|test|input|inputs|targets?|labels?|output|h|w|k|tags|vocab)\Z", re.IGNORECASE
 )
@@ -93,6 +95,8 @@ def value_of(case: Case, name: str, data: bool = False) -> Known | None:
     `data` tells that a name such as `labels` may as well be an array: then it has no value here.
     """
     bare = name.strip("_")
+    if _DEVICE.match(bare):
+        return Known(str(case.gpu), "whether there is a GPU")
     if data and _OF_NO_SIZE.match(bare):
         return None
     return stated(case, bare) or usual(bare)
