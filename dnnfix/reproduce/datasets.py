@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.guards import looks_for_file
 from dnnfix.source.program import Source, once
 
 ACTION = EditAction.DATASETS
@@ -98,6 +99,30 @@ _OPENML = {"mnist_784", "fashion-mnist", "kuzushiji-mnist", "cifar_10"}
 _OPENML_NUMBERS = {554, 40996, 41982, 40927}
 _SEABORN = {"iris": 150, "tips": 244, "penguins": 344, "titanic": 891, "mpg": 398}
 
+TFDS = {
+    "mnist", "fashion_mnist", "kmnist", "cifar10", "cifar100", "svhn_cropped", "stl10", "cats_vs_dogs", "horses_or_humans",
+    "rock_paper_scissors", "tf_flowers", "beans", "imdb_reviews", "ag_news_subset",
+}  # fmt: skip
+"""The data sets of TensorFlow Datasets that can be made."""
+
+_FILES = {
+    "babi-tasks-v1-2.tar.gz": "babi",
+    "babi_tasks_1-20_v1-2.tar.gz": "babi",
+    "iris_training.csv": "iris",
+    "iris_test.csv": "iris",
+}
+"""Files of tutorials whose contents are known by their names; any other text is running text."""
+
+_FETCHERS = {
+    "keras.utils.get_file": (
+        "keras.src.utils.file_utils.get_file",
+        "keras.utils.get_file",
+        "keras.utils.data_utils.get_file",
+        "tensorflow.keras.utils.get_file",
+    ),
+    "urllib.request.urlretrieve": ("urllib.request.urlretrieve",),
+}
+
 _FOLDERS = {"CIFAR10": "cifar-10-batches-py", "CIFAR100": "cifar-100-python", "STL10": "stl10_binary"}
 """Where below its root torchvision keeps a data set whose folder is not called by its class."""
 
@@ -126,6 +151,9 @@ def _all_known() -> Iterator[tuple[str, _Known]]:
     for name, holds in _SKLEARN_SETS.items():
         place = f"sklearn.datasets.{name}"
         yield place, _Known(holds, f"made_sklearn_set({name!r})", (place,), "sklearn")
+    place = "tensorflow_datasets.load"
+    holds = "as many samples as the data set has, pictures all of one size (400 of them where they have many sizes)"
+    yield place, _Known(holds, "made_tfds", (place,), "tensorflow_datasets")
     place = "seaborn.load_dataset"
     yield place, _Known("a table with the documented columns", "made_seaborn_set", (place,), "seaborn")
 
@@ -153,6 +181,43 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
                 scaffold=Scaffold(start=known.start),
                 standins=("made_in_place_of", known.stand_in),
             )
+    yield from _downloads(case)
+
+
+def _downloads(case: Case) -> Iterator[EditStep | Gap]:
+    """Single files that a program fetches: made where the name tells what is in them."""
+    for name, places in _FETCHERS.items():
+        for call in case.source.calls(name):
+            texts = [
+                part.value
+                for part in (*call.args, *(keyword.value for keyword in call.keywords))
+                if isinstance(part, ast.Constant) and isinstance(part.value, str)
+            ]
+            files = [text.rpartition("/")[2] for text in texts]
+            kinds = {
+                file: kind for file in files if (kind := _FILES.get(file, "text" if file.endswith(".txt") else ""))
+            }
+            if kinds:
+                file = next(iter(kinds))
+                stand_in = "made_fetched_file" if name.startswith("keras") else "made_retrieved"
+                code = [f"made_in_place_of({place!r}, {stand_in}({kinds!r}))" for place in places]
+                yield EditStep(
+                    ACTION,
+                    f"{file} is made in place of a download",
+                    "plain text, a guess" if kinds[file] == "text" else "the documented form of the file",
+                    call.lineno,
+                    scaffold=Scaffold(start="\n".join(code)),
+                    standins=("made_in_place_of", stand_in),
+                )
+            elif (
+                texts and not any(file.endswith((".h5", ".hdf5")) for file in files) and not _at_hand(case, call, files)
+            ):
+                yield Gap(f"{files[0]!r} would be downloaded: put it beside the program and read that", call.lineno)
+
+
+def _at_hand(case: Case, call: ast.Call, files: list[str]) -> bool:
+    """Whether the file is there, or the program looks for it before it fetches it."""
+    return looks_for_file(case.source, call) or any(case.exists(file) for file in files if file)
 
 
 @once
@@ -201,6 +266,10 @@ def _not_that_one(source: Source, name: str, node: ast.expr | ast.alias) -> Gap 
         return None
     if name == "seaborn.load_dataset" and (asked := _constant(node, "name")) is not None and asked not in _SEABORN:
         return Gap(f"seaborn's data set {asked!r} needs the network, and dnnfix has no stand-in for it", node.lineno)
+    if name == "tensorflow_datasets.load" and isinstance(asked := _constant(node, "name"), str):
+        if asked.partition(":")[0].partition("/")[0] not in TFDS:
+            return Gap(f"the data set {asked!r} of TensorFlow Datasets needs the network", node.lineno)
+        return None
     if name == "sklearn.datasets.fetch_openml":
         asked, number = _constant(node, "name"), _constant(node, "data_id", None)
         if (asked is not None and str(asked).lower() not in _OPENML) or (number and number not in _OPENML_NUMBERS):

@@ -15,6 +15,7 @@ from dnnfix.detect.api_names import tables_for
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import conventions
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.datasets import TFDS
 from dnnfix.reproduce.names import Undefined, misspelt
 from dnnfix.source import names
 from dnnfix.source.program import Source, once
@@ -197,10 +198,10 @@ def _beside(case: Case, root: str) -> bool:
 def _stand_in(root: str, wanted: _Wanted, source: Source) -> EditStep | Gap:
     if root in conventions.SILENT:
         return _silent(root, wanted.line)
-    if root in conventions.PACKAGES and not (root == "datasets" and _not_the_hubs(wanted)):
+    made = _made(wanted, source)
+    if made is None and root in conventions.PACKAGES and not (root == "datasets" and _not_the_hubs(wanted)):
         package = conventions.INSTALLED_AS.get(root, root.replace("_", "-"))
         return Gap(f"the package {root!r} is not installed for the interpreter: pip install {package}", wanted.line)
-    made = _made(wanted, source)
     if made is not None:
         members = sorted({name for taken in wanted.parts.values() for name in taken})
         return EditStep(
@@ -337,6 +338,10 @@ def _member(module: str, name: str, uses: list[ast.expr], source: Source) -> str
     """The stand-in for a member of a module that is not there."""
     if name == "read_data_sets" and module.rpartition(".")[2] == "input_data":
         return "made_read_data_sets"
+    if module == "tensorflow_datasets":
+        asked = [part.value for use in uses for part in _arguments(source, use) if isinstance(part, ast.Constant)]
+        known = all(str(text).partition(":")[0].partition("/")[0] in TFDS for text in asked)
+        return {"load": "made_tfds_load" if known else None, "as_numpy": "made_tfds_numpy"}.get(name)
     if name == "AverageMeter":
         return "made_AverageMeter"
     if name.lower() in _FOLDERS and _unused(uses, source):
@@ -355,6 +360,12 @@ def _unused(uses: list[ast.expr], source: Source) -> bool:
         if not (isinstance(call, ast.Call) and call.func is use and isinstance(source.parent(call), ast.Expr)):
             return False
     return True
+
+
+def _arguments(source: Source, use: ast.expr) -> list[ast.expr]:
+    """The first argument of a call of `use`."""
+    call = source.parent(use)
+    return call.args[:1] if isinstance(call, ast.Call) and call.func is use else []
 
 
 def _keyword(source: Source, use: ast.expr, name: str) -> bool:

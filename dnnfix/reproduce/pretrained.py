@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, RunOutcome, Scaffold
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.guards import looks_for_file
 from dnnfix.reproduce.names import misspelt
 from dnnfix.source.program import Source
 
@@ -241,7 +242,7 @@ def _missing_paths(case: Case, call: ast.Call, savers: tuple[str, ...]) -> list[
     A name that is nearly one under which the program saves is a fault of the program.
     """
     source = case.source
-    if _only_if_there(source, call):
+    if looks_for_file(source, call):
         return []
     paths = _texts(source, call.args[0]) if call.args else []
     shown = case.latest is not None and case.latest.outcome is RunOutcome.NEEDS_DATA
@@ -264,17 +265,6 @@ def _missing_paths(case: Case, call: ast.Call, savers: tuple[str, ...]) -> list[
         for path in paths
         if not case.exists(path) and path not in saved and misspelt(path, frozenset(saved)) is None
     ]
-
-
-def _only_if_there(source: Source, call: ast.Call) -> bool:
-    """Whether the program looks for the file before it loads it."""
-    test = source.enclosing(call, ast.If)
-    while test is not None:
-        asked = {node.attr for node in ast.walk(test.test) if isinstance(node, ast.Attribute)}
-        if asked & {"exists", "isfile", "is_file"}:
-            return True
-        test = source.enclosing(test, ast.If)
-    return False
 
 
 def _was_at(case: Case, call: ast.Call) -> bool:

@@ -1,0 +1,78 @@
+"""Files and data sets that a program fetches: made where their names tell what they hold, else told as missing."""
+
+from __future__ import annotations
+
+import importlib.util
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dnnfix.records import EditStep, RunOutcome, Trace
+from dnnfix.reproduce import datasets, imports
+from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.plan import joined
+from dnnfix.source.program import Source
+
+Run = Callable[..., Trace]
+
+
+def steps_of(text: str, folder: Path | None = None) -> list[EditStep | Gap]:
+    source = Source.from_bytes(textwrap.dedent(text).encode(), "program.py")
+    case = Case(source, (), lambda name: name != "tensorflow_datasets", folder)
+    return [*imports.steps(case), *datasets.steps(case)]
+
+
+def ran(run_in: Run, text: str) -> Trace:
+    program = textwrap.dedent(text)
+    return run_in(program, joined([step for step in steps_of(program) if isinstance(step, EditStep)]))
+
+
+def test_files_whose_names_tell_what_they_hold(run_in: Run) -> None:
+    program = """
+        import tarfile
+        from urllib.request import urlretrieve
+        from keras.utils import get_file
+        text = open(get_file("nietzsche.txt", origin="https://s3.amazonaws.com/text-datasets/nietzsche.txt")).read()
+        print(len(text) > 50000, len(set(text)) > 20)
+        path = get_file("babi-tasks-v1-2.tar.gz", origin="https://s3.amazonaws.com/babi_tasks_1-20_v1-2.tar.gz")
+        with tarfile.open(path) as tar:
+            story = tar.extractfile("tasks_1-20_v1-2/en/qa1_single-supporting-fact_train.txt").read().decode()
+        print(story.splitlines()[2].count("\\t"), story.startswith("1 "))
+        urlretrieve("http://download.tensorflow.org/data/iris_training.csv", "iris_training.csv")
+        print(open("iris_training.csv").readline().strip())
+    """
+    trace = ran(run_in, program)
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert trace.printed.splitlines() == ["True True", "2 True", "120,4,setosa,versicolor,virginica"]
+
+
+def test_other_files_are_told_as_missing(tmp_path: Path) -> None:
+    fetch = "from urllib.request import urlretrieve\nurlretrieve('http://example.org/a.csv', 'a.csv')"
+    (gap,) = steps_of(fetch, tmp_path)
+    assert isinstance(gap, Gap) and "'a.csv'" in gap.what and gap.line == 2
+    (tmp_path / "a.csv").write_text("1,2\n")
+    assert steps_of(fetch, tmp_path) == []
+    looked_for = "import os\nfrom urllib.request import urlretrieve\nif not os.path.isfile('a.csv'):\n    "
+    assert steps_of(looked_for + "urlretrieve('http://example.org/a.csv', 'a.csv')") == []
+
+
+def test_a_data_set_of_tensorflow_datasets_that_is_not_known_is_told_as_missing() -> None:
+    (gap,) = steps_of("import tensorflow_datasets as tfds\nd = tfds.load('coco')")
+    assert isinstance(gap, Gap) and "tensorflow-datasets" in gap.what
+
+
+@pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed")
+def test_tensorflow_datasets(run_in: Run) -> None:
+    program = """
+        import tensorflow as tf
+        import tensorflow_datasets as tfds
+        (train, test), info = tfds.load("fashion_mnist", split=["train[:10%]", "test"], as_supervised=True, with_info=True)
+        print(info.features["label"].num_classes, info.splits["train"].num_examples, len(train), len(test))
+        x, y = next(iter(train.batch(4)))
+        print(x.shape, x.dtype.name, y.shape)
+    """
+    trace = ran(run_in, program)
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert trace.printed.splitlines() == ["10 60000 6000 10000", "(4, 28, 28, 1) uint8 (4,)"]
