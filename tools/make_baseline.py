@@ -20,12 +20,13 @@ NO_PYTHON = 3
 
 PINS = (
     "absl-py==2.1.0", "astor==0.8.1", "gast==0.2.2", "google-pasta==0.2.0", "grpcio==1.62.3", "h5py==2.10.0",
-    "importlib-metadata==6.7.0", "Keras==2.3.1", "Keras-Applications==1.0.8", "Keras-Preprocessing==1.1.2",
+    "importlib-metadata==6.7.0", "Keras-Applications==1.0.8", "Keras-Preprocessing==1.1.2",
     "Markdown==3.4.4", "MarkupSafe==2.1.5", "numpy==1.18.5", "opt-einsum==3.3.0", "protobuf==3.20.3", "PyYAML==6.0.1",
     "scipy==1.7.3", "six==1.17.0", "tensorboard==1.15.0", "tensorflow==1.15.5", "tensorflow-estimator==1.15.1",
     "termcolor==2.3.0", "typing_extensions==4.7.1", "Werkzeug==2.2.3", "wrapt==1.16.0", "zipp==3.15.0",
 )  # fmt: skip
 """The last versions that go together. TensorFlow 1.15 ends with Python 3.7; protobuf 3.21, h5py 3 and numpy 1.20 break it."""
+KERAS = "2.3.1"
 BUILDING = ("setuptools==47.1.0", "wheel==0.42.0")
 """gast 0.2.2 is there as source only."""
 USEFUL = ("matplotlib==3.5.3", "pandas==1.3.5", "Pillow==9.5.0", "scikit-learn==1.0.2")
@@ -40,12 +41,18 @@ def main() -> int:
     parser.add_argument(
         "--into", metavar="FOLDER", type=Path, default=ROOT / ".baseline", help="where it goes (.baseline)"
     )
+    parser.add_argument(
+        "--keras", metavar="VERSION", default=KERAS, help="2.2.5 has more of what Keras 1 had (%(default)s)"
+    )
     parser.add_argument("--more", action="store_true", help=f"also install {', '.join(USEFUL)}")
     arguments = parser.parse_args()
     interpreter = arguments.into / "bin" / "python"
     if interpreter.exists() and _works(interpreter):
         print(f"{interpreter} is there already")
         return 0
+    if arguments.into.exists() and not (arguments.into / "pyvenv.cfg").exists():
+        print(f"{arguments.into} is there and no environment of Python; name another folder.", file=sys.stderr)
+        return 2
     old = next((path for path in _candidates(arguments.python) if _version(path) == WANTED), None)
     if old is None:
         asked = (
@@ -58,7 +65,7 @@ def main() -> int:
         [old, "-m", "venv", "--clear", str(arguments.into)],
         [str(interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *BUILDING],
         [str(interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-build-isolation",
-         *PINS, *(USEFUL if arguments.more else ())],
+         f"Keras=={arguments.keras}", *PINS, *(USEFUL if arguments.more else ())],
     ]  # fmt: skip
     for step in steps:
         if subprocess.run(step, check=False).returncode:
