@@ -29,11 +29,8 @@ class Built:
     code: str
     evidence: list[str] = field(default_factory=list)
     lacking: str = ""
-
-    @property
-    def guessed(self) -> bool:
-        """Whether a value in it is a guess."""
-        return GUESS in self.evidence
+    guesses: int = 0
+    """How many of the values are guessed: several of them may not go together."""
 
 
 def kind_of(case: Case, node: ast.expr | ast.ClassDef, depth: int = 0) -> str:
@@ -88,6 +85,7 @@ def called(case: Case, name: str, parameters: list[ast.arg], depth: int = 0, wit
             continue
         made.lacking = made.lacking or one.lacking
         made.evidence += one.evidence
+        made.guesses += one.guesses or (GUESS in one.evidence)
         written.append(f"{parameter.arg}={one.code}")
     made.code = f"{name}({', '.join(written)})"
     made.evidence = list(dict.fromkeys(made.evidence))

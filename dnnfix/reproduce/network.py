@@ -159,17 +159,18 @@ def _trained(case: Case, node: Definition) -> Iterator[EditStep | Gap]:
         f"{built.code} is built, fed with made data and trained for a moment",
         "; ".join([*sizes, told]),
         node.lineno,
-        scaffold=Scaffold(end=training(case, built.code, shape, inner)),
+        scaffold=Scaffold(end=training(case, built.code, shape, built.guesses)),
         standins=("made_network",),
     )
 
 
-def training(case: Case, code: str, shape: tuple[int, ...] | None, node: ast.ClassDef | None) -> str:
+def training(case: Case, code: str, shape: tuple[int, ...] | None, guesses: int = 0) -> str:
     """The call of the harness for what `code` makes."""
     words = {name.id for name in ast.walk(case.source.tree) if isinstance(name, ast.Name)}
     words |= {argument.arg for argument in ast.walk(case.source.tree) if isinstance(argument, ast.arg)}
     speaks = any(re.search(r"class|label|categor", word, re.IGNORECASE) for word in words)
-    return f"made_network({code}, {feeds.as_code(case.source)}, {[shape] if shape else None!r}, {speaks})"
+    table = feeds.as_code(case.source)
+    return f"made_network(lambda: {code}, {table}, {[shape] if shape else None!r}, {speaks}, {guesses})"
 
 
 def _built(case: Case, node: Definition) -> tuple[Built, ast.ClassDef | None]:
@@ -241,7 +242,7 @@ def _alone(case: Case, node: ast.ClassDef) -> Iterator[EditStep | Gap]:
             f"{built.code} is put into a model of its own, which is trained for a moment",
             "; ".join([*built.evidence, where]),
             node.lineno,
-            scaffold=Scaffold(end=training(case, built.code, shape, node)),
+            scaffold=Scaffold(end=training(case, built.code, shape, built.guesses)),
             standins=("made_network",),
         )
     elif kind == "torch.autograd.Function":
@@ -301,7 +302,7 @@ def _instances(case: Case) -> Iterator[EditStep | Gap]:
             f"{name} is fed with made data and trained for a moment",
             where or CANNOT_SHOW,
             statement.lineno,
-            scaffold=Scaffold(end=training(case, name, shape, node)),
+            scaffold=Scaffold(end=training(case, name, shape)),
             standins=("made_network",),
         )
 

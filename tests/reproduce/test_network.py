@@ -241,6 +241,23 @@ def test_a_network_that_no_size_fits_is_not_run(run_in: Run) -> None:
     assert trace.network is None or not trace.network.calls
 
 
+def test_guessed_sizes_that_do_not_go_together_are_no_fault(run_in: Run) -> None:
+    text = IMPORTS + textwrap.dedent(
+        """
+        class Residual(nn.Module):
+            def __init__(self, in_channels, out_channels):
+                super().__init__()
+                self.conv = nn.Conv2d(in_channels, out_channels, 3, padding=1)
+
+            def forward(self, x):
+                return F.relu(self.conv(x) + x)
+        """
+    )
+    trace = run_in(text, joined(steps(text)))
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert "no usual sizes go through Residual" in trace.printed
+
+
 def test_an_update_that_a_training_function_forgets_shows(run_in: Run) -> None:
     text = HEALTHY["a training function alone"].replace("optimizer.zero_grad()", "pass")
     trace = run_in(text, joined(steps(text)))

@@ -7,21 +7,28 @@ comes out. What only the size of the input decides is tried out beforehand, on a
 from dnnfix.reproduce.standins.learnable import made_images, made_sequences, made_table, made_targets, made_tokens
 
 
-def made_network(model, feeds, shapes=None, classifier=False):
-    """Train a model or layer on made data for a moment; says on standard error why where it cannot be fed.
+def made_network(build, feeds, shapes=None, classifier=False, guesses=0):
+    """Train the model or layer that `build` gives on made data for a moment; says on standard error why where it cannot.
 
     `feeds` tells for each class of the program what its `forward` does first with its inputs. `shapes` are the stated
-    shapes of the inputs, without the batch. `classifier` says that the program speaks of classes.
+    shapes of the inputs, without the batch. `classifier` says that the program speaks of classes. Sizes of which some
+    are guessed may not go together, and what fails over that is not the program's fault.
     """
     import sys
 
+    try:
+        model = build()
+    except (ValueError, RuntimeError, AssertionError, IndexError, ZeroDivisionError) as error:
+        if not guesses:
+            raise
+        return _made_says("nothing could be built with guessed sizes: %s" % error)
     torch = sys.modules.get("torch")
     if hasattr(model, "fit") and hasattr(model, "layers"):
-        return _made_keras_training(model, feeds, shapes)
+        return _made_keras_training(model, feeds, shapes, guesses > 1)
     if hasattr(model, "compute_output_shape") and hasattr(model, "weights"):
         return _made_keras_layer(model, shapes)
     if torch is not None and isinstance(model, torch.nn.Module):
-        return _made_torch_training(model, feeds, shapes, classifier)
+        return _made_torch_training(model, feeds, shapes, classifier, guesses > 1)
     return _made_says("what was built is no model: %s" % type(model).__name__)
 
 
@@ -250,7 +257,7 @@ def _made_cause(error):
     return type(error).__name__ + ": " + text
 
 
-def _made_torch_training(model, feeds, shapes, classifier):
+def _made_torch_training(model, feeds, shapes, classifier, guessed):
     inputs = _made_own(model, feeds)
     needed = [number for number, one in enumerate(inputs) if one[6]] if inputs is not None else [0]
     forms, parts = [], []  # the parts are what a call takes in order: the number of a form, or what makes a state
@@ -281,8 +288,8 @@ def _made_torch_training(model, feeds, shapes, classifier):
             break
     if chosen is None:
         alike = {cause for batch, cause in causes if batch == causes[0][0]}
-        if len(alike) > 1:
-            return _made_says("no usual size of input goes through %s; state its shape" % type(model).__name__)
+        if len(alike) > 1 or guessed:
+            return _made_says("no usual sizes go through %s; state the shape of its input" % type(model).__name__)
         chosen = next(_made_choices(model, forms))  # it fails whatever the size: that is the program's own doing
     return _made_trained_torch(model, forms, parts, chosen, output, classifier)
 
@@ -422,7 +429,7 @@ def _made_keras_shapes(model, shapes):
     return found
 
 
-def _made_keras_training(model, feeds, shapes):
+def _made_keras_training(model, feeds, shapes, guessed=False):
     import numpy
 
     tokens = [layer.input_dim for layer in model.layers if type(layer).__name__ == "Embedding"]
@@ -440,7 +447,12 @@ def _made_keras_training(model, feeds, shapes):
     forms = [(["B"] + list(s), min(tokens) if whole else None) for s, whole in zip(wanted, integers)]
     arrays, _axes, _labels = _made_inputs(forms, {}, count, 2)
     if outputs is None:
-        result = model(arrays[0][:8] if len(arrays) == 1 else [array[:8] for array in arrays])
+        try:
+            result = model(arrays[0][:8] if len(arrays) == 1 else [array[:8] for array in arrays])
+        except (ValueError, RuntimeError, AssertionError) as error:
+            if not guessed:
+                raise
+            return _made_says("nothing goes through %s with guessed sizes: %s" % (type(model).__name__, error))
         outputs = [tuple(one.shape) for one in (result if isinstance(result, (list, tuple)) else [result])]
     losses = _made_keras_losses(model, outputs)
     targets = [_made_keras_target(arrays[0], shape, loss) for shape, loss in zip(outputs, losses)]
