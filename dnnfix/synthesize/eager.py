@@ -24,6 +24,7 @@ from dnnfix.source.program import Source
 from dnnfix.source.rewriting import Rewriting
 from dnnfix.source.scan import scan
 from dnnfix.source.tree import first_line, within
+from dnnfix.synthesize.dropped_share import dropped_share
 from dnnfix.synthesize.eager_names import ANY, OPTIMIZERS, SAME
 
 _DROPOUT = "tensorflow.nn.dropout"
@@ -632,8 +633,7 @@ def _dropouts(source: Source) -> tuple[Edit, ...]:
 
 def _dropout(new: Rewriting, call: ast.Call, given: dict[str, ast.expr], kept: ast.expr) -> Callable[[], str]:
     def written() -> str:
-        text = new.text(kept)
-        rate = f"1 - {text}" if isinstance(kept, (ast.Name, ast.Constant, ast.Attribute, ast.Call)) else f"1 - ({text})"
+        rate = dropped_share(kept, new.text(kept))
         others = [f"{key}={new.text(value)}" for key, value in given.items() if key != "x"]
         return f"{new.text(call.func)}({', '.join([new.text(given['x']), f'rate={rate}', *others])})"
 

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, changed_arguments, outside_graph, uses_of
 
+ELSEWHERE = frozenset({"keep_prob"})
+"""Keywords that have a template of their own."""
+
 
 class RemovedArgument(ApiChange):
     """A keyword that was renamed or taken away: the call stops with an unexpected argument.
@@ -25,7 +28,9 @@ class RemovedArgument(ApiChange):
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """What the tables say of the keywords and literals of the program's calls."""
-        yield from outside_graph(subject.source, changed_arguments(uses_of(subject.source)))
+        for hit in outside_graph(subject.source, changed_arguments(uses_of(subject.source))):
+            if hit.evidence.get("old") not in ELSEWHERE:
+                yield hit
 
     examples = (
         Example(

@@ -1,0 +1,219 @@
+"""Programs of TensorFlow 1 that make a graph: what becomes of them, what is left, and what keeps one a graph."""
+
+from __future__ import annotations
+
+import pytest
+
+from dnnfix.api import Candidate, Decline
+from dnnfix.detect.graph_statements import InTheWay
+from dnnfix.detect.versions import migration
+from dnnfix.fix_templates.versioning.graph_and_session import WHAT, GraphAndSession
+from dnnfix.records import Applicability
+from dnnfix.source.edits import apply_edits
+from dnnfix.source.program import Source
+from dnnfix.subject import Subject
+from dnnfix.synthesize.eager import eager_edits
+
+HEAD = "import numpy as np\nimport tensorflow as tf\n\nx = tf.placeholder(tf.float32, [None, 2])\n"
+WEIGHT = "w = tf.Variable(tf.ones([2, 1]))\n"
+TAIL = """\
+loss = tf.reduce_mean(tf.matmul(x, w))
+train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    print(sess.run([train, loss], {x: np.ones((3, 2))})[1:])
+"""
+
+
+def subject(text: str) -> Subject:
+    return Subject(Source.from_bytes(text.encode(), "program.py"))
+
+
+def proposals(text: str) -> list[Candidate | Decline]:
+    of = subject(text)
+    return [
+        each
+        for finding in GraphAndSession().detect(of)
+        if finding.message == WHAT
+        for each in GraphAndSession().propose(finding, of)
+    ]
+
+
+def kept(text: str) -> str:
+    """The program with the graph that it has."""
+    of = subject(text)
+    edits = [edit for hit in migration(of) for edit in hit.edits]
+    return apply_edits(of.source, edits).decode()
+
+
+def functions(text: str) -> str:
+    """The program as functions."""
+    of = subject(text)
+    others = [hit for hit in migration(of) if hit.edits and hit.what != WHAT]
+    return apply_edits(of.source, eager_edits(of.source, others)).decode()
+
+
+def reason(text: str) -> str:
+    with pytest.raises(InTheWay) as caught:
+        functions(text)
+    return caught.value.reason
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("tf.concat(1, [x, x])", "tf.concat([x, x], 1)"),
+        ("tf.concat(concat_dim=0, values=[x, tf.mul(x, x)])", "tf.concat([x, tf.multiply(x, x)], 0)"),
+        ("tf.concat([x, x], 1)", "tf.concat([x, x], 1)"),
+        ("tf.concat(values=[x, x], axis=1)", "tf.concat(values=[x, x], axis=1)"),
+        ("tf.split(1, 2, x)", "tf.split(x, 2, 1)"),
+        ("tf.split(x, 2, 1)", "tf.split(x, 2, 1)"),
+        (
+            "tf.nn.sigmoid_cross_entropy_with_logits(x, targets=x)",
+            "tf.nn.sigmoid_cross_entropy_with_logits(logits=x, labels=x)",
+        ),
+        (
+            "tf.nn.softmax_cross_entropy_with_logits(x, x)",
+            "tf.nn.softmax_cross_entropy_with_logits(logits=x, labels=x)",
+        ),
+        ("tf.train.SummaryWriter('logs')", "tf.summary.FileWriter('logs')"),
+        ("tf.pack([x, x])", "tf.stack([x, x])"),
+        ("tf.layers.dense(x, 3, name='out')", "tf.keras.layers.Dense(3, name='out')(x)"),
+        (
+            "tf.layers.max_pooling2d(tf.layers.conv2d(x, 8, 3, padding='same'), 2, 2)",
+            "tf.keras.layers.MaxPooling2D(2, 2)(tf.keras.layers.Conv2D(8, 3, padding='same')(x))",
+        ),
+        ("tf.contrib.layers.fully_connected(x, 4)", 'tf.keras.layers.Dense(4, activation="relu")(x)'),
+        (
+            "tf.contrib.layers.fully_connected(x, num_outputs=4, activation_fn=None)",
+            "tf.keras.layers.Dense(units=4, activation=None)(x)",
+        ),
+        ("tf.reduce_sum(x, keep_dims=True)", "tf.reduce_sum(x, keep_dims=True)"),
+        ("tf.app.flags.FLAGS", "tf.app.flags.FLAGS"),
+    ],
+)
+def test_a_graph_is_kept_under_the_names_of_version_1(before: str, after: str) -> None:
+    head = HEAD.replace("import tensorflow as tf", "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()")
+    assert kept(f"{HEAD}y = {before}\n") == f"{head}y = {after}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("cell = tf.nn.rnn_cell.BasicLSTMCell(4)", "tensorflow.nn.rnn_cell.BasicLSTMCell"),
+        ("cell = tf.contrib.rnn.GRUCell(4)", "tensorflow.contrib.rnn.GRUCell"),
+        ("y = tf.layers.dense(x, 2, reuse=True)", "tensorflow.layers.dense"),
+        ("y = tf.layers.batch_normalization(x, training=True)", "tensorflow.layers.batch_normalization"),
+        ("y = tf.contrib.layers.batch_norm(x)", "tensorflow.contrib.layers.batch_norm"),
+        ("from tensorflow.contrib import learn\nlearn.run(x)", "tensorflow.contrib.learn"),
+        ("e = tf.estimator.DNNClassifier([2])", "tensorflow.estimator.DNNClassifier"),
+    ],
+)
+def test_what_nothing_replaces_is_named_with_its_place(line: str, name: str) -> None:
+    hits = [hit for hit in migration(subject(f"{HEAD}{line}\n")) if not hit.edits]
+    assert hits and all(hit.decline and hit.site.line >= 5 for hit in hits)
+    assert hits[0].what.startswith(name)
+
+
+def test_a_graph_with_something_left_is_not_called_safe() -> None:
+    whole, broken = (proposals(f"{HEAD}{line}\n")[0] for line in ("y = tf.log(x)", "c = tf.contrib.rnn.GRUCell(2)"))
+    assert isinstance(whole, Candidate) and whole.applicability is Applicability.SAFE
+    assert isinstance(broken, Candidate) and broken.applicability is Applicability.UNSAFE
+
+
+def test_a_program_of_keras_models_is_no_graph() -> None:
+    text = """\
+import tensorflow as tf
+from keras.models import Sequential
+
+tf.Session(config=tf.ConfigProto())
+model = Sequential()
+model.compile("sgd", "mse")
+model.fit(x, y)
+"""
+    assert not proposals(text)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("saver = tf.train.Saver()", "saved and restored"),
+        ("writer = tf.summary.FileWriter('logs')", "FileWriter"),
+        ("g = tf.get_default_graph()", "asks for its graph"),
+        ("for i in range(2):\n    v = tf.Variable(1.0)", "variables are made in a loop"),
+        ("def shift():\n    return x + 1", "takes a tensor"),
+        ("y = tf.nn.in_top_k(x, [1, 2, 3], 1)", "in_top_k"),
+        ("y = tf.layers.dense(x, 2)", "tensorflow.layers.dense"),
+        ("print(x)", "no assignment"),
+    ],
+)
+def test_a_graph_stays_one_where_functions_might_differ(line: str, why: str) -> None:
+    text = f"{HEAD}{WEIGHT}{line}\n{TAIL.replace('[1:]', '')}"
+    assert why in reason(text)
+    said = proposals(text)
+    assert [type(each) for each in said] == [Candidate, Decline]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("print(sess.run([train, loss], {x: np.ones((3, 2))})[1:])", "feed = {x: 1}\n    sess.run(train, feed)", "fed"),
+        ("{x: np.ones((3, 2))}", "{}", "x is not fed"),
+        (
+            "    print(sess.run([train, loss], {x: np.ones((3, 2))})[1:])",
+            "    result = sess.run([train, loss], {x: 1})",
+            "unpacked",
+        ),
+        (
+            "    print(sess.run([train, loss], {x: np.ones((3, 2))})[1:])",
+            "    _, v = sess.run([train, w], {x: 1})",
+            "along with",
+        ),
+        ("tf.train.GradientDescentOptimizer(0.1)", "tf.train.ProximalAdagradOptimizer(0.1)", "not known"),
+        ("with tf.Session() as sess:\n", "def main(sess):\n", "no session"),
+    ],
+)
+def test_runs_and_training_that_cannot_be_calls(old: str, new: str, why: str) -> None:
+    assert old in TAIL
+    assert why in reason(HEAD + WEIGHT + TAIL.replace(old, new))
+
+
+def test_a_name_that_changes_between_runs_is_not_read_by_a_function() -> None:
+    text = HEAD + "scale = 2.0\n" + WEIGHT + TAIL.replace("tf.matmul(x, w)", "tf.matmul(x, w) * scale")
+    text = text.replace("    print(sess.run([train, loss], {x: np.ones((3, 2))})[1:])", "    sess.run(train, {x: 1})")
+    assert "* scale" in functions(text)
+    assert reason(text + "    scale = 3.0\n    sess.run(train, {x: 1})\n") == "scale changes while the graph is run"
+
+
+def test_noise_is_drawn_in_each_call() -> None:
+    text = HEAD + WEIGHT + "noise = tf.random_normal([1])\n"
+    text += TAIL.replace("tf.matmul(x, w)", "tf.matmul(x, w) + noise")
+    text = text.replace("    print(sess.run([train, loss], {x: np.ones((3, 2))})[1:])", "    sess.run(train, {x: 1})")
+    after = functions(text)
+    assert "        noise = tf.random.normal([1])\n" in after and "\nnoise" not in after
+
+
+def test_lines_end_as_they_ended_and_texts_over_several_lines_keep_their_left() -> None:
+    text = (
+        HEAD
+        + WEIGHT
+        + TAIL.replace(
+            "    print(sess.run([train, loss], {x: np.ones((3, 2))})[1:])", "    _, v = sess.run([train, loss], {x: 1})"
+        )
+    )
+    text += '    print("""loss:\n    """, v)\n'
+    after = functions(text)
+    assert after.endswith('print("""loss:\n    """, v)\n')
+    windows = functions(text.replace("\n", "\r\n"))
+    assert windows == after.replace("\n", "\r\n")
+
+
+def test_a_program_of_python_2_comes_out_as_one_of_python_3() -> None:
+    text = (
+        HEAD
+        + WEIGHT
+        + TAIL.replace("print(sess.run([train, loss], {x: np.ones((3, 2))})[1:])", "print sess.run(loss, {x: 1})")
+    )
+    after = functions(text)
+    assert "print(compute_loss(1).numpy())" in after
+    compile(after, "after.py", "exec")
