@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import feeds, roles
+from dnnfix.reproduce import clues, feeds, roles
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.construct import (
     CONTAINERS,
@@ -144,7 +144,7 @@ def _trained(case: Case, node: Definition) -> Iterator[EditStep | Gap]:
             f"{node.name} is never used, and to build it {built.lacking} is missing: add a call of it", node.lineno
         )
         return
-    shape, where = stated_input(case)
+    shape, where = stated_input(case, inner)
     if shape is None and inner is not None and not _is_fed(case, inner):
         yield Gap(
             f"{node.name} is never used, and nothing tells what goes into it: state the shape of its input in a comment "
@@ -211,7 +211,7 @@ def _is_fed(case: Case, node: ast.ClassDef) -> bool:
     )
 
 
-def stated_input(case: Case) -> tuple[tuple[int, ...] | None, str]:
+def stated_input(case: Case, node: ast.ClassDef | None = None) -> tuple[tuple[int, ...] | None, str]:
     """The shape of the network's input without the batch, where comments and example calls agree on one, and where."""
     found: dict[tuple[int, ...], str] = {}
     for number, text in enumerate(case.source.text.split("\n"), 1):
@@ -222,9 +222,29 @@ def stated_input(case: Case) -> tuple[tuple[int, ...] | None, str]:
             group = next(name for name in ("whole", "behind", "summed") if match[name])
             sizes = tuple(int(size) for size in match[group].split(","))
             found.setdefault(sizes[1:] if group == "whole" else sizes, f"line {number}: {' '.join(text.split())[:80]}")
-    if len(found) != 1:
+    if len(found) == 1:
+        return next(iter(found.items()))
+    return _commented(case, node) if node is not None and not found else (None, "")
+
+
+def _commented(case: Case, node: ast.ClassDef) -> tuple[tuple[int, ...] | None, str]:
+    """The shape that the report, or a comment or docstring of a `forward`, gives for its input before anything is done to it."""
+    forward = method(node, "forward") or method(node, "call")
+    inputs = required(forward, bound=True) if forward is not None else []
+    if forward is None or len(inputs) != 1:
         return None, ""
-    return next(iter(found.items()))
+    name = inputs[0].arg
+    stored = (
+        n.lineno for n in ast.walk(forward) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id == name
+    )
+    first = min(stored, default=(forward.end_lineno or forward.lineno) + 1)
+    for clue in (*clues.shapes_of(case, name), *clues.messages(case, clues.INPUTS)):
+        if clue.line is not None and not forward.lineno <= clue.line < first:
+            continue
+        sizes = tuple(size for size in clue.shape[1:] if size is not None)
+        if sizes and len(sizes) == len(clue.shape) - 1 and (clue.shape[0] is None or len(clue.shape) == 4):
+            return sizes, clue.evidence
+    return None, ""
 
 
 def _alone(case: Case, node: ast.ClassDef) -> Iterator[EditStep | Gap]:
@@ -293,7 +313,7 @@ def _instances(case: Case) -> Iterator[EditStep | Gap]:
     for name, statement in list(built.items())[:MOST]:
         defined = source.definition(statement.value.func) if isinstance(statement.value, ast.Call) else None
         node = defined if isinstance(defined, ast.ClassDef) else None
-        shape, where = stated_input(case)
+        shape, where = stated_input(case, node)
         if shape is None and node is not None and not _is_fed(case, node):
             yield Gap(f"{name} is never called, and nothing tells what goes into it: state its shape", statement.lineno)
             continue

@@ -229,6 +229,13 @@ def test_the_stated_shape_is_taken_even_where_it_does_not_fit(run_in: Run) -> No
     assert trace.crash.site is not None and "self.fc1" in text.split("\n")[trace.crash.site.line - 1]
 
 
+def test_a_shape_in_the_docstring_is_taken_and_one_of_a_later_value_is_not(run_in: Run) -> None:
+    text = CNN.replace("(self, x):\n", '(self, x):\n        """x: (batch, 1, 32, 32)"""\n')
+    assert "self.fc1" in text.split("\n")[(run_in(text, joined(steps(text))).crash.site.line) - 1]  # type: ignore[union-attr]
+    later = CNN.replace("self.conv1(x)), 2)", "self.conv1(x)), 2)  # (batch, 6, 12, 12)")
+    assert network.CANNOT_SHOW in steps(later)[0].evidence
+
+
 def test_an_unstated_shape_is_told() -> None:
     assert network.CANNOT_SHOW in steps(CNN)[0].evidence
 
