@@ -1,0 +1,155 @@
+"""`F.log_softmax(x)`: the axis is guessed from the number of axes, which is on its way out."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import ApiChange, Call, Example, Hit, Reject, SetArgument, Site, Subject, uses_of
+
+FUNCTIONS = frozenset(f"torch.nn.functional.{name}" for name in ("softmax", "log_softmax", "softmin"))
+LAYERS = frozenset(f"torch.nn.{name}" for name in ("Softmax", "LogSoftmax", "Softmin"))
+WARNING = "Implicit dimension choice"
+
+FIRST = (0, 1, 3)
+"""The numbers of axes for which torch takes the first axis, and not the second."""
+
+
+class SoftmaxWithoutAxis(ApiChange):
+    """A softmax is not told its axis: torch warns since 0.3, and takes the first axis of 1 or 3, the second of 2 or 4.
+
+    Spoken of where the run warned. The axis that torch took for the tensors of the run is written out. For three axes
+    that is the first, which in most programs is the batch or the time, and hardly what was meant.
+
+    Fix safety: unsafe: the same axis is taken as in the run; tensors with another number of axes would have got another.
+
+    References: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.softmax.html.
+    """
+
+    code = "DNF546"
+    name = "softmax-without-axis"
+    triggers = ("softmax", "log_softmax", "softmin", "Softmax", "LogSoftmax", "Softmin")
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """The calls and layers that are not told."""
+        if subject.source.words.isdisjoint(self.triggers):
+            return
+        trace = subject.trace
+        warned = trace is not None and any(WARNING in warning.message for warning in trace.warnings)
+        for call in uses_of(subject.source).calls():
+            name = subject.source.qualified(call.func) or ""
+            if name not in FUNCTIONS and name not in LAYERS:
+                continue
+            if len(call.args) > (name in FUNCTIONS) or any(k.arg in (None, "dim") for k in call.keywords):
+                continue
+            if not any(isinstance(argument, ast.Starred) for argument in call.args):
+                yield _hit(subject, subject.source.site(call), name, warned)
+
+    examples = (
+        Example(
+            "the output of a classifier",
+            """\
+import torch
+import torch.nn.functional as F
+
+net = torch.nn.Linear(4, 3)
+loss = F.nll_loss(F.log_softmax(net(torch.ones(2, 4))), torch.tensor([0, 1]))
+print(loss.item())
+""",
+            """\
+import torch
+import torch.nn.functional as F
+
+net = torch.nn.Linear(4, 3)
+loss = F.nll_loss(F.log_softmax(net(torch.ones(2, 4)), dim=1), torch.tensor([0, 1]))
+print(loss.item())
+""",
+            runs=True,
+        ),
+        Example(
+            "a layer",
+            """\
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(4, 3), nn.LogSoftmax())
+print(nn.NLLLoss()(net(torch.ones(2, 4)), torch.tensor([0, 1])).item())
+""",
+            """\
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(4, 3), nn.LogSoftmax(dim=1))
+print(nn.NLLLoss()(net(torch.ones(2, 4)), torch.tensor([0, 1])).item())
+""",
+            runs=True,
+        ),
+        Example(
+            "one vector",
+            """\
+import torch
+
+scores = torch.nn.Linear(4, 3)(torch.ones(4))
+weights = torch.nn.functional.softmax(scores)
+print(weights.sum().item())
+""",
+            """\
+import torch
+
+scores = torch.nn.Linear(4, 3)(torch.ones(4))
+weights = torch.nn.functional.softmax(scores, dim=0)
+print(weights.sum().item())
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "the axis is told",
+            """\
+import torch
+import torch.nn.functional as F
+
+net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Softmax(1))
+print(F.softmax(net(torch.ones(2, 4)), -1), F.log_softmax(net(torch.ones(2, 4)), dim=1))
+""",
+            runs=True,
+        ),
+        Reject(
+            "methods, which always had to be told",
+            """\
+import torch
+
+net = torch.nn.Linear(4, 3)
+print(net(torch.ones(2, 4)).softmax(1), torch.softmax(net(torch.ones(2, 4)), 1))
+""",
+            runs=True,
+        ),
+    )
+
+
+def _hit(subject: Subject, site: Site, name: str, warned: bool) -> Hit:
+    axes = {
+        axes
+        for call in subject.network.calls
+        if site in (call.site, call.made_at) and (axes := _axes(call)) is not None
+    }
+    decline = "" if len(axes) == 1 else "how many axes its input has is not known"
+    if len(axes) > 1:
+        decline = "its inputs have different numbers of axes"
+    axis = "0" if axes and axes <= set(FIRST) else "1"
+    return Hit(
+        site,
+        f"{name} is not told its axis, which torch has asked for since 0.3",
+        title=f"write dim={axis} out",
+        edits=() if decline else (SetArgument(site, "dim", axis),),
+        decline=decline,
+        deprecated=not warned,
+        evidence={"axes": ", ".join(map(str, sorted(axes)))},
+    )
+
+
+def _axes(call: Call) -> int | None:
+    """How many axes the input of a call has."""
+    shape = call.inputs[0].shape if call.inputs else None
+    return len(shape) if shape is not None else None
