@@ -132,3 +132,9 @@ OLD_NAMES = words(
     "basestring cmp execfile long raw_input reduce reload unichr unicode xrange file apply buffer coerce intern"
 )
 """Builtins that Python 3 removed: the same."""
+
+TFDS = {
+    "mnist", "fashion_mnist", "kmnist", "cifar10", "cifar100", "svhn_cropped", "stl10", "cats_vs_dogs", "horses_or_humans",
+    "rock_paper_scissors", "tf_flowers", "beans", "imdb_reviews", "ag_news_subset",
+}  # fmt: skip
+"""The data sets of TensorFlow Datasets that can be made."""

@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.records import EditAction, EditStep, Scaffold
+from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.conventions import TFDS
 from dnnfix.reproduce.guards import looks_for_file
 from dnnfix.source.program import Source, once
 
@@ -99,12 +101,6 @@ _OPENML = {"mnist_784", "fashion-mnist", "kuzushiji-mnist", "cifar_10"}
 _OPENML_NUMBERS = {554, 40996, 41982, 40927}
 _SEABORN = {"iris": 150, "tips": 244, "penguins": 344, "titanic": 891, "mpg": 398}
 
-TFDS = {
-    "mnist", "fashion_mnist", "kmnist", "cifar10", "cifar100", "svhn_cropped", "stl10", "cats_vs_dogs", "horses_or_humans",
-    "rock_paper_scissors", "tf_flowers", "beans", "imdb_reviews", "ag_news_subset",
-}  # fmt: skip
-"""The data sets of TensorFlow Datasets that can be made."""
-
 _FILES = {
     "babi-tasks-v1-2.tar.gz": "babi",
     "babi_tasks_1-20_v1-2.tar.gz": "babi",
@@ -164,6 +160,10 @@ KNOWN: dict[str, _Known] = dict(_all_known())
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
     """A stand-in for every data set that the program asks a library for, and what is missing of the others."""
+    yield from everywhere(_steps, case)
+
+
+def _steps(case: Case) -> Iterator[EditStep | Gap]:
     for name, node in sorted(used(case.source).items(), key=lambda item: item[1].lineno):
         known = KNOWN.get(name)
         if known is None:

@@ -15,7 +15,6 @@ from dnnfix.detect.api_names import tables_for
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import conventions
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.datasets import TFDS
 from dnnfix.reproduce.names import Undefined, misspelt
 from dnnfix.source import names
 from dnnfix.source.program import Source, once
@@ -340,7 +339,7 @@ def _member(module: str, name: str, uses: list[ast.expr], source: Source) -> str
         return "made_read_data_sets"
     if module == "tensorflow_datasets":
         asked = [part.value for use in uses for part in _arguments(source, use) if isinstance(part, ast.Constant)]
-        known = all(str(text).partition(":")[0].partition("/")[0] in TFDS for text in asked)
+        known = all(str(text).partition(":")[0].partition("/")[0] in conventions.TFDS for text in asked)
         return {"load": "made_tfds_load" if known else None, "as_numpy": "made_tfds_numpy"}.get(name)
     if name == "AverageMeter":
         return "made_AverageMeter"

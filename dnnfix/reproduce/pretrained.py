@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, RunOutcome, Scaffold
+from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.guards import looks_for_file
 from dnnfix.reproduce.names import misspelt
@@ -34,6 +35,10 @@ _TORCH_STATE = "\n".join(f"made_in_place_of({place!r}, made_state_kept)" for pla
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
     """Random weights for networks that would download theirs or read a file that is not there; and what is missing."""
+    yield from everywhere(_steps, case)
+
+
+def _steps(case: Case) -> Iterator[EditStep | Gap]:
     yield from _applications(case)
     yield from _torchvision(case)
     yield from _timm(case)

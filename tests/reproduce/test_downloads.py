@@ -58,6 +58,18 @@ def test_other_files_are_told_as_missing(tmp_path: Path) -> None:
     assert steps_of(looked_for + "urlretrieve('http://example.org/a.csv', 'a.csv')") == []
 
 
+def test_modules_beside_the_program_count_as_well(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "__init__.py").write_text("")
+    (tmp_path / "lib" / "data.py").write_text(
+        "from keras.datasets import mnist\ndef get():\n    return mnist.load_data()\n"
+    )
+    (tmp_path / "broken.py").write_bytes(b"\xff\x00def (")
+    (step,) = steps_of("import broken\nfrom lib.data import get\nx = get()", tmp_path)
+    assert isinstance(step, EditStep) and step.line is None
+    assert "keras.datasets.mnist.load_data" in step.what and step.what.endswith("(asked for in lib/data.py)")
+
+
 def test_a_data_set_of_tensorflow_datasets_that_is_not_known_is_told_as_missing() -> None:
     (gap,) = steps_of("import tensorflow_datasets as tfds\nd = tfds.load('coco')")
     assert isinstance(gap, Gap) and "tensorflow-datasets" in gap.what
