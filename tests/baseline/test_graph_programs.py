@@ -1,0 +1,21 @@
+"""What TensorFlow 1 computed, TensorFlow 2 computes: with the graph kept, and as functions."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.keras.graph_programs import PROGRAMS, candidates, printed
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow 2 is not installed")
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS.keys())
+def test_both_forms_give_the_losses_of_version_1(text: str, baseline: str, tmp_path: Path) -> None:
+    wanted = printed(baseline, text, tmp_path)
+    assert len(wanted) > 9
+    for form in candidates(text):
+        assert printed(sys.executable, form, tmp_path) == pytest.approx(wanted, rel=2e-4, abs=1e-5)
