@@ -167,6 +167,8 @@ def _inside(
         return
     for method, words in old["own"].items():
         full = f"{name}.{method}"
+        if method in new.get("assigned", ()):
+            continue
         if method not in new["methods"] and full not in there:
             known = any(_method_known(one, name, method) for one in tables)
             yield Difference("method", full, "", known or _name_known(name, tables), "" if words else UNDOCUMENTED)

@@ -97,6 +97,15 @@ def methods(cls):
     return found
 
 
+def assigned(cls):
+    """The public attributes that the methods of a class, or of what it derives from, give to `self`."""
+    found = set()
+    for one in cls.__mro__:
+        with contextlib.suppress(OSError, TypeError):
+            found.update(re.findall(r"\bself\.([A-Za-z]\w*)\s*(?::[^=\n]+)?=[^=]", inspect.getsource(one)))
+    return sorted(found)
+
+
 def described(value):
     """What is kept of a function, class or other value."""
     if inspect.isclass(value):
@@ -106,6 +115,7 @@ def described(value):
             "parameters": parameters(value),
             "documented": bool(documentation(value)),
             "methods": methods(value),
+            "assigned": assigned(value),
             "own": {name: bool(documentation(attribute(value, name))) for name in shown(vars(value))},
         }
     if callable(value):
