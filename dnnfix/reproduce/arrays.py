@@ -15,7 +15,7 @@ INPUT = re.compile(r"(?:^|_|/)(?:x|xs|data|dataset|inputs?|images?|imgs?|feature
 TARGET = re.compile(r"(?:^|_|/)(?:y|ys|labels?|targets?|classes|outputs?|gt|masks?|ytr|yte|annotations?|t)s?"
                     r"(?:$|_|\d|/|(?=tr|te|val))", re.IGNORECASE)  # fmt: skip
 _TEST = re.compile(r"te(?:st)?(?:ing)?(?:$|_|x|y|/|\d|s)|tst", re.IGNORECASE)
-_CHECK = re.compile(r"val(?:id)?|dev(?:$|_)|vld|holdout", re.IGNORECASE)
+_CHECK = re.compile(r"val(?:id(?:ation)?)?(?![a-z])|dev(?:$|_)|vld|holdout", re.IGNORECASE)
 
 SAMPLES = 512
 """Samples where nothing tells: sixteen batches of 32, so that an epoch is over within a trial."""
@@ -69,7 +69,8 @@ _SCALES = {"plain": "numbers around 0", "unit": "values from 0 to 1", "bytes": "
 _FORMS = {
     "classes": "indices of {} classes", "one-hot": "one-hot rows of {} classes", "binary": "0 or 1",
     "labels": "rows of {} zeros and ones", "values": "{} number(s) each", "steps": "one of {} classes for each step",
-    "words": "names of {} classes", "same": "the inputs themselves",
+    "words": "names of {} classes", "same": "the inputs themselves", "mask": "one of {} classes for each place",
+    "mask one-hot": "one of {} classes for each place, one-hot", "mask binary": "0 or 1 for each place",
 }  # fmt: skip
 
 
@@ -107,8 +108,22 @@ def look(
         if x is None:
             return None
         form = (y.form, y.size) if y is not None else _form_at_network(ends)
+        if is_own_target(uses):
+            form = ("same", x.shape)
+            x = replace(x, scale="unit") if x.scale == "plain" and ends.form in ("binary", "labels") else x
         return replace(x, form=form[0], size=form[1], part=part_of(name))
     return _targets(case, name, uses, ends, _inputs(case, partner, beside, ends))
+
+
+def is_own_target(uses: Sequence[Use]) -> bool:
+    """Whether inputs are learned from themselves, as by an autoencoder."""
+    fed = {(use.part, use.line) for use in uses if use.kind == "inputs" and use.exact}
+    return any((use.part, use.line) in fed for use in uses if use.kind == "targets" and use.exact)
+
+
+def scaled_from_bytes(uses: Sequence[Use]) -> list[Use]:
+    """The uses that make numbers from 0 to 1 of bytes."""
+    return [use for use in uses if use.kind == "arithmetic" and use.detail in _BYTES]
 
 
 def part_of(name: str) -> int:
@@ -142,16 +157,17 @@ def _inputs(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends) -> Loo
         evidence = clues.FROM_NETWORK.format(what="input")
         if ends.line is not None:
             evidence = f"line {ends.line}: {evidence}"
+    elif (fed := _fed(uses)) is not None:
+        sizes, evidence = fed
     else:
         return None
     shape = tuple(size if size else _usual(place, sizes) for place, size in enumerate(sizes))
     if any(not size for size in sizes):
         evidence += "; sizes that are open: a guess"
     scale = "plain"
-    divided = next((u for u in uses if u.kind == "arithmetic" and u.detail in _BYTES), None)
-    if divided is not None:
+    if divided := scaled_from_bytes(uses):
         scale = "bytes"
-        evidence += f"; line {divided.line}: scaled from bytes"
+        evidence += f"; line {divided[0].line}: scaled from bytes"
     elif len(shape) >= 3 or (len(shape) == 2 and "Conv2" in ends.first) or (len(shape) == 2 and shape[0] == shape[1]):
         scale = "unit"
     vocabulary = (ends.vocabulary or 0) if len(shape) < 2 else 0
@@ -203,6 +219,15 @@ def _columns(uses: Sequence[Use]) -> tuple[tuple[int, ...], str] | None:
     return ((highest,), f"line {line}: {highest} columns are used") if highest else None
 
 
+def _fed(uses: Sequence[Use]) -> tuple[clues.Shape, str] | None:
+    """The shape of the placeholder that it is fed to."""
+    for use in uses:
+        if use.kind == "fed" and use.detail and len(use.detail) > 1 and all(use.detail[1:]):
+            told = clues.FROM_NETWORK.format(what="placeholder")
+            return use.detail[1:], f"line {use.line}: {told}"
+    return None
+
+
 def _form_at_network(ends: clues.Ends) -> tuple[str, tuple[int, ...]]:
     """The targets that the network's end asks for."""
     outputs = ends.outputs or 2
@@ -217,6 +242,11 @@ def _form_at_network(ends: clues.Ends) -> tuple[str, tuple[int, ...]]:
 def _targets(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends, x: Looks | None) -> Looks | None:
     form, size = _form_at_network(ends)
     evidence = f"{ends.loss.rpartition('.')[2] or 'the loss'}: " + clues.FROM_NETWORK.format(what="loss and output")
+    fed = _fed(uses)
+    if fed is not None and len(fed[0]) == 1 and fed[0][0]:
+        size, evidence = (fed[0][0],), fed[1]
+    if ends.spatial and x is not None and len(x.shape) == 3 and form in ("binary", "labels", "one-hot", "classes"):
+        form, size = _mask(x.shape, ends)
     made = next((use for use in uses if use.kind in ("one-hot", "encoded")), None)
     told = _agreed(case, name, clues.TARGETS)
     if made is not None:
@@ -248,6 +278,19 @@ def _targets(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends, x: Lo
         evidence=evidence,
         suffix=suffix,
     )
+
+
+def _mask(shape: tuple[int, ...], ends: clues.Ends) -> tuple[str, tuple[int, ...]]:
+    """Masks as large as the images, behind a network that ends in a convolution; the last number counts the classes."""
+    outputs = ends.outputs or 1
+    first = min(range(3), key=lambda axis: shape[axis]) == 0
+    places = shape[1:] if first else shape[:2]
+    if ends.form == "classes":
+        return "mask", (*places, max(2, outputs))
+    if ends.form == "one-hot" and outputs > 1:
+        return "mask one-hot", (*places, outputs)
+    whole = (outputs, *places) if first else (*places, outputs)
+    return "mask binary", (*whole, 2)
 
 
 def _as_told(rest: tuple[int | None, ...], form: str, size: tuple[int, ...]) -> tuple[str, tuple[int, ...], str]:

@@ -78,6 +78,7 @@ class Ends:
     line: int | None = None
     first: str = ""
     per_step: bool = False
+    spatial: bool = False
 
 
 def shapes_of(case: Case, name: str) -> list[Clue]:
@@ -247,8 +248,21 @@ def ends(source: Source) -> Ends:
     outputs = _units(network, layers, last) or _written_units(source)
     form = _form(loss, outputs)
     line = first.site.line if first is not None and first.site is not None else None
+    spatial = bool(layers) and layers[-1].name.rpartition(".")[2].startswith(("Conv2", "Conv3", "Convolution2"))
+    flat = any(call.name.endswith(("Flatten", "flatten", ".view", ".reshape", "mean")) or "Global" in call.name
+               or "Adaptive" in call.name for call in network.calls)  # fmt: skip
+    spatial = spatial and not flat and not {"flatten", "Flatten", "view"} & source.words
     return Ends(
-        found[0], found[1], found[2], outputs, form, loss, line, first.name if first else "", _per_step(network, layers)
+        found[0],
+        found[1],
+        found[2],
+        outputs,
+        form,
+        loss,
+        line,
+        first.name if first else "",
+        _per_step(network, layers),
+        spatial,
     )
 
 
@@ -389,7 +403,8 @@ def _units(network: Network, layers: list[Call], last: Component | None) -> int 
     """The number of values that the last layer with units gives."""
     called = [network.component(call.component) for call in layers]
     made = [component for component in network.components if component.kind == "layer"]
-    order = called if network.framework == "torch" else made
+    wrapped = any(c is not None and c.name.endswith(("TimeDistributed", "Bidirectional")) for c in called[-2:])
+    order = called if called and not wrapped else made
     for component in [*reversed(order), last]:
         if component is None:
             continue

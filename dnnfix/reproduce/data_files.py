@@ -12,7 +12,7 @@ from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import arrays, clues, paths
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.flow import Datum, Flow, Use
-from dnnfix.reproduce.frames import ROWS, columns_in_words, table_of
+from dnnfix.reproduce.frames import ROWS, Table, columns_in_words, table_of
 from dnnfix.source.program import Source, once
 
 TEXT = 12_000
@@ -32,6 +32,7 @@ Made = tuple[str, str, str, tuple[str, ...]]
 
 def file_steps(case: Case, flow: Flow) -> Iterator[EditStep | Gap]:
     """The steps for all files that the program reads, and for the folders that it writes into."""
+    _siblings(flow)
     done: set[str] = set()
     written = {path: line for path, line in reversed(flow.written)}
     for datum in flow.data:
@@ -161,6 +162,8 @@ def _table(case: Case, datum: Datum, path: str) -> Made | None:
         if table is None:
             return None
         table.evidence = looks.evidence
+    if "file" in table.kinds:
+        table.rows = 2 * EACH
     header = options.get("header", 0)
     if isinstance(header, int) and not isinstance(header, bool) and header > 0:
         before = ("made for a program that reads it",) * header
@@ -178,7 +181,18 @@ def _table(case: Case, datum: Datum, path: str) -> Made | None:
         return code, f"{table.rows} rows with {columns_in_words(table)}", table.evidence, ("made_excel",)
     names = table.names
     code = f"made_csv({path!r}, {table.kinds!r}, {names!r}, {rest}, separator={separator!r}, before={before!r})"
+    if "file" in table.kinds:
+        return _with_images(case, datum, table, code)
     return code, f"{table.rows} rows with {columns_in_words(table)}", table.evidence, ("made_csv",)
+
+
+def _with_images(case: Case, datum: Datum, table: Table, code: str) -> Made:
+    """The images that a column of a table names, beside the table."""
+    joined = next((use.detail for use in datum.of("joined")), "")
+    (height, width), told = _size(case, datum)
+    table_of_images = f"made_listed_images({joined!r}, {table.rows}, {(height, width, 3)!r}, {table.classes})"
+    what = f"{table.rows} rows with {columns_in_words(table)}, and the images in `{joined}`"
+    return f"{code}\n{table_of_images}", what, f"{table.evidence}; {told}", ("made_csv", "made_listed_images")
 
 
 # --- arrays
@@ -387,7 +401,17 @@ def _fields(datum: Datum) -> tuple[str, list[str], int] | None:
 
 
 def _json(case: Case, datum: Datum, path: str) -> Made | None:
-    return None
+    """A list of records with the keys that the program takes of each, or a dict of such lists."""
+    own = replace(datum, uses=_below(datum, ("element",)))
+    listed = any(use.kind in ("iterated", "item") and use.part == () for use in datum.uses) and own.of("column")
+    table = table_of(case, own if listed else datum, {})
+    if table is None or not table.names:
+        return None
+    rest = (
+        f"{table.names!r}, {table.kinds!r}, {table.rows}, {table.classes}, words={table.words!r}, listed={bool(listed)}"
+    )
+    what = f"{table.rows} records with {columns_in_words(table)}"
+    return f"made_json({path!r}, made_records({rest}))", what, table.evidence, ("made_json", "made_records")
 
 
 # --- images and folders
@@ -447,6 +471,8 @@ def _image_folder(case: Case, datum: Datum, path: str) -> Made | None:
 
 def _folder(case: Case, datum: Datum, path: str) -> Made | None:
     opened = {use.detail[0] for use in datum.of("opened")}
+    if datum.of("sibling"):
+        return _one_class(case, datum, path)
     folder, pattern = (os.path.split(path)) if "*" in path else (path, "")
     ending = os.path.splitext(pattern)[1]
     if "*" in folder:
@@ -471,6 +497,31 @@ def _folder(case: Case, datum: Datum, path: str) -> Made | None:
             ("made_texts_in",),
         )
     return None
+
+
+def _one_class(case: Case, datum: Datum, path: str) -> Made | None:
+    """One of several folders that are listed, each of which is a class."""
+    number = datum.of("sibling")[0].detail
+    (height, width), told = _size(case, datum)
+    name = path.rstrip("/").rpartition("/")[2]
+    code = f"made_images_in({path!r}, [{name!r}], {(height, width, 3)!r}, {EACH}, seed={number})"
+    return (
+        code,
+        f"{EACH} images of {height}x{width}",
+        f"line {datum.line}: the folder is listed; {told}",
+        ("made_images_in",),
+    )
+
+
+def _siblings(flow: Flow) -> None:
+    """Note which folders are listed side by side, as those of classes are."""
+    listed = [
+        d for d in flow.data if d.kind == "folder" and d.path and any(u.detail[0] == "image" for u in d.of("opened"))
+    ]
+    for datum in listed:
+        beside = [d for d in listed if os.path.dirname(d.path or "") == os.path.dirname(datum.path or "")]
+        if len(beside) > 1 and not datum.of("sibling"):
+            datum.uses.append(Use((), "sibling", beside.index(datum), datum.line))
 
 
 @once

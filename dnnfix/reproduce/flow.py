@@ -612,8 +612,8 @@ class _Follower:
                 _last(node.func), kind, node, node.lineno, path, reached=self._reached, options=options
             )
             self._flow.data.append(self._data[key])
-            for view in parts(first):  # a name from a folder's list, a path that nothing tells
-                self._use(view, "opened", (kind, node), node.lineno)
+        for view in parts(first):  # a name from a folder's list, a path that nothing tells
+            self._use(view, "opened", (kind, node), node.lineno)
         return View(self._data[key])
 
     def _writes(self, path: Value, line: int) -> None:
@@ -649,6 +649,8 @@ class _Follower:
                 self._use(owner, "column", ("without", wanted), node.lineno)
                 return owner.at("column", ("without", wanted))
             return owner
+        if last == "filter" and plain and all(isinstance(name, str) for name in plain):
+            return self._column(owner, ("names", plain), node.lineno)
         if last in ("iterrows", "itertuples"):
             return Pack((None, owner))
         if last in _SAME_METHODS:
@@ -672,6 +674,10 @@ class _Follower:
             shape = keywords.get("shape", args[1] if len(args) > 1 else None)
             return Placed(_sizes(shape), line)
         if last == "join" and name in ("os.path.join", "posixpath.join"):
+            before = [value.value for value in args[:-1] if isinstance(value, Known) and isinstance(value.value, str)]
+            if isinstance(args[-1] if args else None, View) and len(before) == len(args) - 1:
+                self._use(args[-1], "joined", "/".join(before), line)  # type: ignore[arg-type]
+                return args[-1]
             known = [value.value for value in args if isinstance(value, Known) and isinstance(value.value, str)]
             if len(known) == len(args):
                 return Known(os.path.join(*known))
@@ -723,6 +729,7 @@ class _Follower:
             for key, role in (("x", "inputs"), ("X", "inputs"), ("y", "targets")):
                 self._role([keywords.get(key)], role, line)
             checked = keywords.get("validation_data")
+            self._role([checked] if isinstance(checked, View) else [], "inputs", line)
             if isinstance(checked, Pack):
                 self._role(checked.items[:1], "inputs", line)
                 self._role(checked.items[1:2], "targets", line)

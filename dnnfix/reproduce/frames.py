@@ -20,6 +20,9 @@ _OF_FRAMES = frozenset(
         "name", "names", "batch_size", "data", "target", "feature_names", "axes", "ndim", "flags", "is_cuda", "class_indices",
     }
 )  # fmt: skip
+_TEXTS = frozenset(
+    {"text", "review", "reviews", "comment", "comment_text", "tweet", "message", "sentence", "content", "body", "title"}
+)
 _LABELS = frozenset(
     {"label", "labels", "class", "target", "y", "species", "category", "diagnosis", "outcome", "sentiment"}
 )
@@ -203,15 +206,21 @@ def _set_kinds(table: Table, datum: Datum, order: list[str], ends: clues.Ends, o
         role = roles.get(place, set())
         if "date" in role or name.lower() in ("date", "datetime", "timestamp"):
             table.kinds[place] = "date"
+        elif "file" in role:
+            table.kinds[place] = "file"
         elif "index" in role:
             table.kinds[place] = "date" if options.get("parse_dates") else "index"
-        elif "text" in role:
+        elif "text" in role or (name.lower() in _TEXTS and not role & {"number", "arithmetic", "scaled", "encoded"}):
             table.kinds[place] = "text"
         elif "word" in role:
             table.kinds[place] = "word"
-        elif "label" in role:
+        elif (
+            "label" in role
+            or form != "values"
+            and ("called label" in role or (role & {"targets"} and name.lower() in _LABELS))
+        ):
             table.kinds[place] = "label"
-        elif "targets" in role and "inputs" not in role:
+        elif role & {"targets", "called label"} and "inputs" not in role:
             table.kinds[place] = "value" if form in ("values", None) else "label"
         elif plain and name.lower() in _LABELS:
             table.kinds[place] = "label" if form != "values" else "value"
@@ -223,7 +232,11 @@ def _set_kinds(table: Table, datum: Datum, order: list[str], ends: clues.Ends, o
 
 
 def _role(use: Use) -> str:
+    if use.kind == "opened":
+        return "file" if use.detail[0] == "image" else ""
     if use.kind == "bound":
+        if any(word in use.detail.lower() for word in ("label", "class", "categor")):
+            return "called label"
         return "targets" if TARGET.search(use.detail) else "inputs" if INPUT.search(use.detail) else ""
     return {"encoded": "word", "one-hot": "label"}.get(use.kind, use.kind)
 

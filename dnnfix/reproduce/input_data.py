@@ -10,7 +10,7 @@ from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import arrays, clues
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data_files import file_steps
-from dnnfix.reproduce.flow import Datum, Flow, follow
+from dnnfix.reproduce.flow import Datum, Flow, Use, follow
 from dnnfix.reproduce.frames import frame_of
 from dnnfix.reproduce.names import misspelt
 from dnnfix.source.program import Source, once
@@ -38,10 +38,14 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
     flow = flow_of(case.source, tuple(name.name for name in case.undefined))
     bound = _bound(case.source)
     partners = _partners(flow)
+    scaled = [use for datum in flow.data if datum.kind == "name" for use in arrays.scaled_from_bytes(datum.uses)]
     for datum in flow.data:
         if datum.kind != "name" or _NO_DATA.search(datum.name):
             continue
-        if misspelt(datum.name, bound) is None and (found := _made(case, datum, partners.get(datum.name))) is not None:
+        if (
+            misspelt(datum.name, bound - {datum.name}) is None
+            and (found := _made(case, datum, partners.get(datum.name), scaled)) is not None
+        ):
             yield found
     yield from file_steps(case, flow)
 
@@ -83,7 +87,7 @@ def _bound(source: Source) -> frozenset[str]:
 
 def _partners(flow: Flow) -> dict[str, Datum]:
     """For each undefined name: the one that is used beside it, as `x_train` is with `y_train`."""
-    names = [datum for datum in flow.data if datum.kind == "name"]
+    names = [datum for datum in flow.data if datum.kind == "name" and not arrays.is_own_target(datum.uses)]
     pairs = [(x, y) for y in names for x in names if x is not y]
     beside = [(x, y) for x, y in pairs if {u.line for u in y.of("targets")} & {u.line for u in x.of("inputs")}]
     alike = [
@@ -100,7 +104,7 @@ def _partners(flow: Flow) -> dict[str, Datum]:
     return found
 
 
-def _made(case: Case, datum: Datum, partner: Datum | None) -> EditStep | Gap | None:
+def _made(case: Case, datum: Datum, partner: Datum | None, scaled: list[Use]) -> EditStep | Gap | None:
     """The step that defines an undefined name; None where the name is not data."""
     if _is_frame(datum):
         return frame_of(case, datum)
@@ -109,8 +113,9 @@ def _made(case: Case, datum: Datum, partner: Datum | None) -> EditStep | Gap | N
     if role is None:
         return None
     try:
-        other = (partner.name, partner.uses) if partner is not None else ("", [])
-        looks = arrays.look(case, datum.name, datum.uses, role, *other)
+        name, uses = (partner.name, partner.uses) if partner is not None else ("", [])
+        # What is scaled from bytes in one part of the data is bytes in all of them.
+        looks = arrays.look(case, datum.name, [*datum.uses, *scaled], role, name, [*uses, *scaled])
     except arrays.Contradictory as clash:
         return Gap(str(clash), datum.line)
     if looks is None:

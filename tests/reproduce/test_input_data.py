@@ -350,3 +350,111 @@ for name in glob.glob("../data/names/*.txt"):
 print(len(lines["Italian"]), len(lines))
 """
     assert finished(run(runner, code)) == "60 2\n"
+
+
+def test_an_autoencoder_learns_its_inputs_in_the_range_of_its_loss(keras_runner: Runner) -> None:
+    code = """
+from keras.layers import Dense, Input
+from keras.models import Model
+inputs = Input(shape=(64,))
+outputs = Dense(64, activation="sigmoid")(Dense(16, activation="relu")(inputs))
+model = Model(inputs, outputs)
+model.compile("adam", "binary_crossentropy")
+model.fit(x_train, x_train, validation_data=(x_test, x_test), verbose=0)
+print(x_train.shape, x_train.min() >= 0, x_test.max() <= 1)
+"""
+    assert finished(run(keras_runner, code, steps=20)) == "(512, 64) True True\n"
+
+
+def test_masks_for_a_network_that_ends_in_a_convolution(keras_runner: Runner) -> None:
+    code = """
+from keras.layers import Conv2D, Input
+from keras.models import Model
+image = Input((32, 32, 3))
+model = Model(image, Conv2D(1, 1, activation="sigmoid")(Conv2D(4, 3, padding="same", activation="relu")(image)))
+model.compile("adam", "binary_crossentropy")
+model.fit(X_train, Y_train, verbose=0)
+print(Y_train.shape, sorted(set(Y_train.ravel())))
+"""
+    assert finished(run(keras_runner, code, steps=4)).startswith("(512, 32, 32, 1)")
+
+
+def test_generators_for_fit(keras_runner: Runner) -> None:
+    code = """
+from keras.models import Sequential
+from keras.layers import Dense
+model = Sequential([Dense(4, activation="softmax", input_shape=(6,))])
+model.compile("adam", "categorical_crossentropy")
+model.fit(train_generator, steps_per_epoch=3, validation_data=validation_generator, validation_steps=2, verbose=0)
+print(next(train_generator)[1].shape)
+"""
+    assert finished(run(keras_runner, code)) == "(32, 4)\n"
+
+
+def test_what_one_part_scales_from_bytes_is_bytes_in_all_parts() -> None:
+    code = """
+import keras
+train_images = train_images / 255.0
+model = keras.Sequential([keras.layers.Flatten(input_shape=(28, 28)), keras.layers.Dense(10)])
+model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+model.fit(train_images, train_labels)
+model.evaluate(test_images, test_labels)
+"""
+    made = {step.scaffold.definitions[0][0]: step.scaffold.definitions[0][1] for step in plan(code)[0]}
+    assert set(made) == {"train_images", "train_labels", "test_images", "test_labels"}
+    assert all("'bytes'" in text for text in made.values())
+    assert all("part=1" in made[name] for name in ("test_images", "test_labels"))
+
+
+def test_records_of_json_and_columns_that_are_filtered(runner: Runner) -> None:
+    code = """
+import json
+import pandas as pd
+with open("data.json") as f:
+    data = json.load(f)
+texts = [record["text"] for record in data]
+labels = [record["label"] for record in data]
+print(len(texts[0].split()) > 3, sorted(set(labels)))
+prices = pd.read_csv("prices.csv", index_col="Date", parse_dates=True).filter(["Close"])
+print(prices.shape, prices.index.year.min())
+"""
+    assert finished(run(runner, code)) == "True [0, 1]\n(1000, 1) 2015\n"
+
+
+def test_images_that_a_table_names_and_folders_of_classes() -> None:
+    code = """
+import os, cv2, pandas as pd
+from PIL import Image
+class Faces:
+    def __init__(self, table, root):
+        self.frame = pd.read_csv(table)
+        self.root = root
+    def __getitem__(self, index):
+        image = Image.open(os.path.join(self.root, self.frame.iloc[index, 0]))
+        label = self.frame.iloc[index, 1]
+        return image, label
+faces = Faces("faces.csv", "faces/")
+for category in ["Dog", "Cat"]:
+    path = os.path.join("C:/pets", category)
+    for name in os.listdir(path):
+        cv2.resize(cv2.imread(os.path.join(path, name)), (50, 50))
+"""
+    steps, missing = plan(code)
+    text = "\n".join(step.scaffold.start for step in steps)
+    assert not missing
+    assert "made_csv('faces.csv', ['file', 'label']" in text and "made_listed_images('faces/'" in text
+    assert "made_images_in('made/pets/Dog', ['Dog'], (50, 50, 3)" in text and "seed=1" in text
+
+
+def test_data_that_is_fed_to_placeholders() -> None:
+    code = """
+import tensorflow as tf
+x = tf.placeholder(tf.float32, [None, 784])
+y_ = tf.placeholder(tf.float32, [None, 10])
+logits = tf.matmul(x, tf.Variable(tf.zeros([784, 10])))
+loss = tf.nn.softmax_cross_entropy_with_logits(labels=y_, logits=logits)
+with tf.Session() as sess:
+    sess.run(loss, feed_dict={x: train_x, y_: train_y})
+"""
+    words = [step.what for step in plan(code)[0]]
+    assert "(784,)" in words[0] and "10 classes" in words[1]

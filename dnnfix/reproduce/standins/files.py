@@ -91,6 +91,21 @@ def made_cifar_batch(part):
     return images.reshape(10000, 3072), labels.tolist()
 
 
+def made_records(names, kinds, rows=400, classes=2, seed=0, words=(), listed=True):
+    """A list of dicts with these keys (see `made_columns`), or a dict of lists."""
+    columns = made_columns(rows, kinds, classes, seed, words)
+    if listed:
+        return [dict(zip(names, row)) for row in zip(*columns)]
+    return dict(zip(names, columns))
+
+
+def made_listed_images(folder, rows, shape, classes=2, seed=0):
+    """The images that a column of the kind "file" names."""
+    images = made_images(rows, shape, classes, seed)[0]
+    for row, image in enumerate(images):
+        made_image_file("%s/image_%d.jpg" % (folder.rstrip("/") or ".", row), image)
+
+
 def made_json(path, value):
     """A value as JSON."""
     import json

@@ -3,6 +3,7 @@
 from dnnfix.reproduce.standins.learnable import (
     made_images,
     made_labels,
+    made_masks,
     made_multilabel,
     made_one_hot,
     made_regression,
@@ -20,7 +21,7 @@ def made_pair(samples, shape, form="classes", size=2, vocabulary=0, scale="plain
     """Inputs of `shape` and their targets.
 
     `form` says what the targets are: "classes" (indices), "one-hot", "binary" (0. or 1.), "labels" (rows of 0. and 1.),
-    "values" (numbers), "steps" (one-hot for each step), "words" or "same" (the inputs); `size` is how many, or the shape
+    "values" (numbers), "steps" (one-hot for each step), "words", "same" (the inputs), "mask", "mask one-hot" or "mask binary" (for each place); `size` is how many, or the shape
     of a value. `vocabulary` makes token ids. `scale` is "plain" (around 0), "unit" (0..1) or "bytes" (0..255).
     """
     import numpy
@@ -28,6 +29,12 @@ def made_pair(samples, shape, form="classes", size=2, vocabulary=0, scale="plain
     shape = tuple(shape)
     sizes = tuple(size) if isinstance(size, (tuple, list)) else (size,)
     classes = sizes[-1] if form in ("classes", "one-hot", "words", "steps") else 2
+    if form.startswith("mask"):
+        x, masks = made_masks(
+            samples, shape, sizes[:-1], sizes[-1], 0, "uint8" if scale == "bytes" else "float32", part
+        )
+        forms = {"mask one-hot": lambda: made_one_hot(masks, sizes[-1]), "mask binary": lambda: masks.astype("float32")}
+        return x, forms.get(form, lambda: masks)()
     if vocabulary:
         x, y = made_tokens(
             samples, int(numpy.prod(shape)), vocabulary, classes, seed, part, first=min(1, vocabulary - 1)
@@ -149,6 +156,8 @@ def made_columns(rows, kinds, classes=2, seed=0, words=()):
             columns.append([str(line) for line in lines])
         elif kind == "date":
             columns.append([(first + datetime.timedelta(days=day)).isoformat() for day in range(rows)])
+        elif kind == "file":
+            columns.append(["image_%d.jpg" % row for row in range(rows)])
         elif kind == "word":
             columns.append([words[label] if label < len(words) else made_word(int(label)) for label in labels])
         elif kind == "label":
