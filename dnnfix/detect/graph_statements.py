@@ -35,7 +35,6 @@ _IN_THE_WAY = {
     "add_to_collection": "the graph's collections are used",
     "Graph": "the program makes graphs of its own",
     "get_default_graph": "the program asks for its graph",
-    "reset_default_graph": "the program makes more than one graph",
     "Saver": "the variables are saved and restored with the session",
     "FileWriter": "summaries are written",
     "SummaryWriter": "summaries are written",
@@ -54,6 +53,12 @@ _IN_THE_WAY = {
     "py_func": "Python is called by the graph",
 }
 """By word, why a program is left as a graph."""
+
+
+_REPEATABLE = frozenset(
+    {"get_shape", "as_list", "format", "items", "keys", "values", "astype", "reshape", "with_suffix", "join", "index"}
+)
+"""Methods that give the same whenever they are called, so that functions may call them again."""
 
 
 class InTheWay(Exception):
@@ -132,6 +137,7 @@ class _Reader:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.found = Statements(source)
+        self.opened = 0
         self.functions = {n.name: n for n in source.tree.body if isinstance(n, ast.FunctionDef)}
 
     def read(self) -> Statements:
@@ -144,12 +150,38 @@ class _Reader:
             self._session(statement)
         if not found.sessions:
             raise InTheWay("no session is opened at the top of the program")
+        if self.opened > 1:
+            raise InTheWay("more than one session is opened, each with variables of its own")
         for statement in found.straight:
             if statement not in found.dropped:
                 self._statement(statement)
         if not found.placeholders or not found.runs:
             raise InTheWay("no placeholder is fed by a run at the top of the program")
+        self._in_order()
         return found
+
+    def _in_order(self) -> None:
+        """The variables begin once, before all runs; and definitions take nothing of the graph from outside."""
+        found = self.found
+        first = min(self.source.site(run.call).line for run in found.runs)
+        for statement in found.dropped:
+            if statement.lineno > first and not self._closes(statement):
+                raise InTheWay("variables are initialized again between runs", self.source.site(statement))
+        graph = found.sessions | found.trainings.keys() | found.placeholders.keys() | found.inits
+        graph |= {name for tensor in found.tensors for name in tensor.binds}
+        for statement in found.straight:
+            if (
+                isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+                and _free(statement) & graph
+            ):
+                raise InTheWay("a function takes a tensor or the session from outside", self.source.site(statement))
+        shared = [t.optimizer.id for t in found.trainings.values() if isinstance(t.optimizer, ast.Name)]
+        if len(shared) > len(set(shared)):
+            raise InTheWay("one optimizer trains two losses")
+
+    def _closes(self, statement: ast.stmt) -> bool:
+        value = statement.value if isinstance(statement, ast.Expr) else None
+        return isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "close"
 
     def _names(self, word: str) -> list[Site]:
         """Where a word is an attribute, or a name that was imported."""
@@ -180,6 +212,7 @@ class _Reader:
                     raise InTheWay("the session's block opens something else too", self.source.site(statement))
                 self.found.sessions.add(item.optional_vars.id)
                 self.found.blocks.append(statement)
+                self.opened += 1
                 self._open(statement.body)
             else:
                 self.found.straight.append(statement)
@@ -192,10 +225,18 @@ class _Reader:
         if isinstance(target, ast.Name) and self.calls(value, _SESSIONS):
             found.sessions.add(target.id)
             found.dropped.append(statement)
+            self.opened += 1
         elif isinstance(target, ast.Name) and self.calls(value, _INITIALIZERS):
             found.inits.add(target.id)
             found.dropped.append(statement)
         elif isinstance(statement, ast.Expr) and isinstance(value, ast.Call) and self._about_session(value):
+            found.dropped.append(statement)
+        elif isinstance(statement, ast.Expr) and self.calls(value, frozenset({"reset_default_graph"})):
+            if any(
+                self.calls(c, _VARIABLES | {_PLACEHOLDER}) and c.lineno < statement.lineno
+                for c in self.source.all_calls
+            ):
+                raise InTheWay("the program makes more than one graph", self.source.site(statement))
             found.dropped.append(statement)
 
     def _about_session(self, call: ast.Call) -> bool:
@@ -250,6 +291,7 @@ class _Reader:
             raise InTheWay("a tensor is used by a statement that is no assignment", self.source.site(statement))
         if self._makes_variables(statement):
             raise InTheWay("variables are made along with tensors", self.source.site(statement))
+        self._repeatable(statement)
         names = binds if binds is not None else tuple(sorted(stores(statement)))
         found.tensors.append(Tensor(statement, frozenset(reads), names))
         found.tainted.update(names)
@@ -285,6 +327,8 @@ class _Reader:
         """A statement beside the graph; it may make variables or hold them."""
         found = self.found
         names = stores(statement)
+        if reads & (found.sessions | found.trainings.keys()):
+            raise InTheWay("the session or the training is used outside of a run", self.source.site(statement))
         if names & found.tainted:
             raise InTheWay("a name holds a tensor first and something else later", self.source.site(statement))
         if self._makes_variables(statement):
@@ -323,6 +367,35 @@ class _Reader:
             if inner is not None and inner.name not in seen and self._makes_variables(inner, seen | {inner.name}):
                 return True
         return False
+
+    def _repeatable(self, node: ast.AST, seen: frozenset[str] = frozenset()) -> None:
+        """What a statement of the graph calls, once until now, has to give the same in each function that calls it."""
+        for call in within(node, ast.Call):
+            function = call.func
+            name = self.source.written(function) or ""
+            if name.startswith("tensorflow.") or name.partition(".")[0] == "math":
+                continue
+            if name.startswith("builtins.") and name not in ("builtins.next", "builtins.input", "builtins.open"):
+                continue
+            if name.startswith("numpy.") and not name.startswith("numpy.random."):
+                continue
+            inner = self.functions.get(function.id) if isinstance(function, ast.Name) else None
+            if inner is not None:
+                if inner.name not in seen:
+                    self._repeatable(inner, seen | {inner.name})
+                continue
+            method = not name and isinstance(function, ast.Attribute) and function.attr in _REPEATABLE
+            if not method and not self._is_parameter(function):
+                raise InTheWay("a tensor is made by a call that may give another one next time", self.source.site(call))
+
+    def _is_parameter(self, function: ast.expr) -> bool:
+        """Whether what is called was handed to the function around it: an activation."""
+        around = self.source.enclosing(function, ast.FunctionDef)
+        return (
+            isinstance(function, ast.Name)
+            and around is not None
+            and function.id in {argument.arg for argument in ast.walk(around.args) if isinstance(argument, ast.arg)}
+        )
 
     # --- runs
 

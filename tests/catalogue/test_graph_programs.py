@@ -145,6 +145,10 @@ model.fit(x, y)
         ("y = tf.nn.in_top_k(x, [1, 2, 3], 1)", "in_top_k"),
         ("y = tf.layers.dense(x, 2)", "tensorflow.layers.dense"),
         ("print(x)", "no assignment"),
+        ("y = x + np.random.rand()", "may give another"),
+        ("def late():\n    return loss + 1", "takes a tensor"),
+        ("other = tf.Session()", "more than one session"),
+        ("tf.reset_default_graph()", "more than one graph"),
     ],
 )
 def test_a_graph_stays_one_where_functions_might_differ(line: str, why: str) -> None:
@@ -183,6 +187,17 @@ def test_a_name_that_changes_between_runs_is_not_read_by_a_function() -> None:
     text = text.replace("    print(sess.run([train, loss], {x: np.ones((3, 2))})[1:])", "    sess.run(train, {x: 1})")
     assert "* scale" in functions(text)
     assert reason(text + "    scale = 3.0\n    sess.run(train, {x: 1})\n") == "scale changes while the graph is run"
+
+
+def test_variables_that_begin_anew_between_runs_keep_the_graph() -> None:
+    text = (
+        HEAD
+        + WEIGHT
+        + TAIL.replace("    print(sess.run([train, loss], {x: np.ones((3, 2))})[1:])", "    sess.run(train, {x: 1})")
+    )
+    again = "    sess.run(tf.global_variables_initializer())\n    sess.run(train, {x: 1})\n"
+    assert reason(text + again) == "variables are initialized again between runs"
+    assert "GradientTape" in functions("import tensorflow as tf\ntf.reset_default_graph()\n" + text)
 
 
 def test_noise_is_drawn_in_each_call() -> None:
