@@ -227,12 +227,15 @@ def trainer(case: Case, node: Definition, network: Definition | None) -> Iterato
             return
         values.append(f"{parameter.arg}={value}")
     standins = (
-        ("made_listener", "made_loader_for")
+        ("made_listener", "made_is_over", "made_loader_for")
         if network is not None
-        else ("made_listener", "made_training_loader", "made_classifier")
+        else ("made_listener", "made_is_over", "made_training_loader", "made_classifier")
     )
     lines.append("if _made_batches is not None:")
-    lines.append(f"    {node.name}({', '.join(values)})")
+    lines.append(f"    _made_given = dict({', '.join(values)})")
+    lines.append("    for _made_epoch in range(10):")
+    lines.append("        if not made_is_over():")
+    lines.append(f"            {node.name}(**_made_given)")
     yield EditStep(
         ACTION,
         f"{node.name} is called with a network, made data and an optimizer",

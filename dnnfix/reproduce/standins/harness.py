@@ -46,6 +46,11 @@ def _made_steps():
     return (60, lambda: False) if over is None else (400, over)
 
 
+def made_is_over():
+    """Whether a run has trained as much as it was asked to."""
+    return _made_steps()[1]()
+
+
 # What goes into a torch module: a list of sizes, with "B" for the batch, "S" and "L" for free sizes and lengths, and
 # the number of different tokens where it takes integers.
 
