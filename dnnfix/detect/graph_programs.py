@@ -232,6 +232,8 @@ class _Keeping:
         if not contrib and not rest.startswith("layers."):
             return False
         name = rest.rpartition(".")[2]
+        if name == "dropout" and not contrib:
+            return self._dropout(call)
         if contrib:
             name = {"fully_connected": "dense", "max_pool2d": "max_pooling2d"}.get(name, name)
             if name == "dropout":
@@ -259,6 +261,35 @@ class _Keeping:
             given += self._contrib_arguments(name, call, kept) if contrib else self._arguments(kept)
             return f"{alias}.keras.layers.{keras}({', '.join(given)})({self._new.text(inputs)})"
 
+        self._new.write(call, written)
+        return True
+
+    def _dropout(self, call: ast.Call) -> bool:
+        """`tf.layers.dropout(x, rate, training=on)`, which does nothing unless it is told that it is training."""
+        given = dict(zip(("inputs", "rate", "noise_shape", "seed", "training"), call.args, strict=False))
+        given.update({k.arg: k.value for k in call.keywords if k.arg and k.arg != "name"})
+        inputs, training = given.pop("inputs", None), given.pop("training", None)
+        if inputs is None or any(isinstance(argument, ast.Starred) for argument in call.args):
+            return False
+        alias = self._alias(call.func)
+        on = training.value if isinstance(training, ast.Constant) else None
+        fed = self.uses.source.constructor(training) if training is not None else None
+        asked = fed is not None and (self.uses.source.written(fed.func) or "").startswith("tensorflow.placeholder")
+        if on is None and training is not None and not (asked and isinstance(inputs, (ast.Name, ast.Attribute))):
+            return False
+
+        def written() -> str:
+            given.setdefault("rate", ast.Constant(0.5))
+            parts = [
+                f"{key}={self._new.text(value) if hasattr(value, 'lineno') else ast.unparse(value)}"
+                for key, value in given.items()
+            ]
+            dropped = f"{alias}.nn.dropout({self._new.text(inputs)}, {', '.join(parts)})"
+            if on is not None or training is None:
+                return dropped if on else f"{alias}.identity({self._new.text(inputs)})"
+            return f"{alias}.cond({self._new.text(training)}, lambda: {dropped}, lambda: {self._new.text(inputs)})"
+
+        self.exact = False
         self._new.write(call, written)
         return True
 

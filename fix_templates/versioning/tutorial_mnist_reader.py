@@ -84,11 +84,14 @@ class TutorialMnistReader(ApiChange):
         uses = uses_of(source)
         if "input_data" not in source.words or "tutorials" not in source.words:
             return
-        imports = [
-            statement
-            for statement in uses.imports()
-            if (getattr(statement, "module", None) or statement.names[0].name).startswith(MODULE)
-        ]
+        imports = sorted(
+            (
+                statement
+                for statement in uses.imports()
+                if (getattr(statement, "module", None) or statement.names[0].name).startswith(MODULE)
+            ),
+            key=lambda statement: statement.lineno,
+        )
         calls = [call for call in source.all_calls if source.written(call.func) == READ]
         if not imports:
             return

@@ -83,6 +83,12 @@ def reason(text: str) -> str:
             "tf.layers.max_pooling2d(tf.layers.conv2d(x, 8, 3, padding='same'), 2, 2)",
             "tf.keras.layers.MaxPooling2D(2, 2)(tf.keras.layers.Conv2D(8, 3, padding='same')(x))",
         ),
+        ("tf.layers.dropout(x, 0.4, training=True)", "tf.nn.dropout(x, rate=0.4)"),
+        ("tf.layers.dropout(x, rate=0.4)", "tf.identity(x)"),
+        (
+            "tf.layers.dropout(x, training=tf.placeholder(tf.bool))",
+            "tf.cond(tf.placeholder(tf.bool), lambda: tf.nn.dropout(x, rate=0.5), lambda: x)",
+        ),
         ("tf.contrib.layers.fully_connected(x, 4)", 'tf.keras.layers.Dense(4, activation="relu")(x)'),
         (
             "tf.contrib.layers.fully_connected(x, num_outputs=4, activation_fn=None)",
