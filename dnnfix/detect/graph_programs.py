@@ -42,6 +42,9 @@ _MAKES_GRAPH = frozenset(
 _OF_MODELS = frozenset({"fit", "fit_generator", "fit_on_batch", "train_on_batch", "compile"})
 """Methods of Keras models that train."""
 
+_LONG = 80
+"""Characters from which the arguments of a call that stood on several lines go on lines of their own."""
+
 _LAYERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "dense": ("Dense", ("units", "activation", "use_bias", "kernel_initializer", "bias_initializer")),
     "conv1d": ("Conv1D", ("filters", "kernel_size", "strides", "padding", "data_format", "dilation_rate")),
@@ -259,7 +262,11 @@ class _Keeping:
         def written() -> str:
             given = [self._new.text(argument) for argument in call.args[1:]]
             given += self._contrib_arguments(name, call, kept) if contrib else self._arguments(kept)
-            return f"{alias}.keras.layers.{keras}({', '.join(given)})({self._new.text(inputs)})"
+            made = f"{alias}.keras.layers.{keras}("
+            between = ", "
+            if call.lineno != call.end_lineno and len(made) + sum(map(len, given)) > _LONG:
+                between = ",\n" + " " * (self.uses.source.site(call).column - 1 + len(made))
+            return f"{made}{between.join(given)})({self._new.text(inputs)})"
 
         self._new.write(call, written)
         return True

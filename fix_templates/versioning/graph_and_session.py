@@ -310,7 +310,9 @@ tf.disable_v2_behavior()
 class Agent:
     def __init__(self):
         self.x = tf.placeholder(tf.float32, [None, 8])
-        hidden = tf.keras.layers.Dense(units=16, activation=tf.nn.relu, kernel_initializer=tf.glorot_uniform_initializer())(self.x)
+        hidden = tf.keras.layers.Dense(units=16,
+                                       activation=tf.nn.relu,
+                                       kernel_initializer=tf.glorot_uniform_initializer())(self.x)
         self.out = tf.keras.layers.Dense(2)(tf.keras.layers.Flatten()(hidden))
         self.sess = tf.Session()
         self.sess.run(tf.global_variables_initializer())
