@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.keras.graph_programs import PROGRAMS, candidates, printed
+from tests.keras.graph_programs import LAYERS, PROGRAMS, candidates, printed
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow 2 is not installed")
 
@@ -19,3 +19,11 @@ def test_both_forms_give_the_losses_of_version_1(text: str, baseline: str, tmp_p
     assert len(wanted) > 9
     for form in candidates(text):
         assert printed(sys.executable, form, tmp_path) == pytest.approx(wanted, rel=2e-4, abs=1e-5)
+
+
+def test_a_kept_graph_with_layers_of_keras_gives_the_losses_of_version_1(baseline: str, tmp_path: Path) -> None:
+    (graph,) = candidates(LAYERS)
+    assert "keras.layers.Conv2D" in graph and "contrib" not in graph
+    wanted = printed(baseline, LAYERS, tmp_path)
+    assert len(wanted) == 14
+    assert printed(sys.executable, graph, tmp_path) == pytest.approx(wanted, rel=2e-4, abs=1e-5)

@@ -135,6 +135,53 @@ for it in range(6):
 print(sess.run(made, feed_dict={noise: np.ones((1, 2))}))
 """
 
+LAYERS = """\
+import numpy as np
+import tensorflow as tf
+from tensorflow.contrib import layers
+
+tf.app.flags.DEFINE_float("rate", 0.05, "learning rate")
+FLAGS = tf.app.flags.FLAGS
+draw = np.random.RandomState(2)
+images, targets = draw.rand(20, 8, 8, 1), np.eye(2)[draw.randint(0, 2, 20)]
+
+
+def main(_):
+    x = tf.placeholder(tf.float32, [None, 8, 8, 1])
+    t = tf.placeholder(tf.float32, [None, 2])
+    training = tf.placeholder(tf.bool)
+    begin = tf.constant_initializer(0.05)
+    maps = tf.layers.conv2d(x, 4, 3, padding="same", activation=tf.nn.relu, kernel_initializer=begin)
+    maps = tf.layers.max_pooling2d(maps, 2, 2)
+    flat = layers.flatten(maps)
+    hidden = tf.layers.dropout(layers.fully_connected(flat, 6, weights_initializer=tf.constant_initializer(0.02)), 0.5)
+    hidden = tf.layers.dropout(hidden, rate=0.5, training=training)
+    logits = tf.layers.dense(hidden, 2, kernel_initializer=tf.constant_initializer(draw.randn(6, 2) * 0.3))
+    with tf.variable_scope("shared"):
+        scale = tf.get_variable("scale", [], initializer=tf.ones_initializer())
+    loss = tf.losses.softmax_cross_entropy(onehot_labels=t, logits=scale * logits)
+    step = tf.train.get_or_create_global_step()
+    rate = tf.train.exponential_decay(FLAGS.rate, step, 2, 0.9)
+    train = tf.train.RMSPropOptimizer(rate).minimize(loss, global_step=step)
+    saver = tf.train.Saver()
+    tf.summary.scalar("loss", loss)
+    merged = tf.summary.merge_all()
+    with tf.Session() as sess:
+        writer = tf.summary.FileWriter("logs", sess.graph)
+        sess.run(tf.global_variables_initializer())
+        for _ in range(6):
+            _, now, count, summary = sess.run([train, loss, step, merged], {x: images, t: targets, training: False})
+            writer.add_summary(summary, count)
+            print(count, now)
+        saver.save(sess, "./model")
+        print(sess.run(scale), len(tf.trainable_variables()))
+
+
+if __name__ == "__main__":
+    tf.app.run()
+"""
+"""Only the kept graph: it is made inside of a function, saved and summed up."""
+
 OPTIMIZERS = (
     "GradientDescentOptimizer(0.5)",
     "MomentumOptimizer(0.1, momentum=0.8)",
@@ -153,13 +200,12 @@ PROGRAMS = {
 }
 
 
-def candidates(text: str) -> tuple[str, str]:
-    """The program as functions and with its graph kept."""
+def candidates(text: str) -> tuple[str, ...]:
+    """The program as functions, where that is certain, and with its graph kept."""
     subject = Subject(Source.from_bytes(text.encode(), "program.py"))
     finding = next(each for each in GraphAndSession().detect(subject) if each.message == WHAT)
     found = [each for each in GraphAndSession().propose(finding, subject) if isinstance(each, Candidate)]
-    functions, graph = (apply_edits(subject.source, each.edits).decode() for each in found)
-    return functions, graph
+    return tuple(apply_edits(subject.source, each.edits).decode() for each in found)
 
 
 def printed(interpreter: str, text: str, folder: Path) -> list[float]:
