@@ -42,7 +42,7 @@ def main() -> int:
         "--into", metavar="FOLDER", type=Path, default=ROOT / ".baseline", help="where it goes (.baseline)"
     )
     parser.add_argument(
-        "--keras", metavar="VERSION", default=KERAS, help="2.2.5 has more of what Keras 1 had (%(default)s)"
+        "--keras", metavar="VERSION", default=KERAS, help="2.2.4 has more of what Keras 1 had (%(default)s)"
     )
     parser.add_argument("--more", action="store_true", help=f"also install {', '.join(USEFUL)}")
     arguments = parser.parse_args()

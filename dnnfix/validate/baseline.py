@@ -165,6 +165,8 @@ def _other_outputs(old: Recording, new: Recording, measured: dict[str, Json]) ->
             yield Status.FAIL, "two runs of the patched network on the same data differ, those of the old one do not"
         return
     off = _furthest(old.outputs, new.outputs)
+    if off is not None and not any((*old.outputs, *new.outputs)):
+        yield Status.INCONCLUSIVE, "all outputs are 0, with which every network agrees: there is nothing to compare"
     if off is None:
         yield Status.INCONCLUSIVE, "the outputs are not finite: there is nothing to compare"
         return

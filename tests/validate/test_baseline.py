@@ -128,6 +128,11 @@ def test_an_optimizer_of_tensorflow_1_in_its_wrapper_tells_nothing() -> None:
     assert compare(old, replace(NEW, rates=(1.0, 1.0))).status is Status.PASS
 
 
+def test_outputs_that_are_all_zero_prove_nothing() -> None:
+    verdict = compare(replace(OLD, outputs=(0.0, 0.0, 0.0)), replace(NEW, outputs=(0.0, 0.0, 0.0)))
+    assert verdict.status is Status.INCONCLUSIVE and "all outputs are 0" in verdict.reason
+
+
 def test_nothing_to_compare_with_is_no_verdict() -> None:
     verdict = compare(NoRecording("trains no Keras model there"), NEW)
     assert verdict.status is Status.NOT_APPLICABLE
