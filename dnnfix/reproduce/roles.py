@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import feeds
+from dnnfix.reproduce import feeds, summaries
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.construct import (
     CONTAINERS,
@@ -20,7 +20,7 @@ from dnnfix.reproduce.construct import (
     returns_model,
     settings_of,
 )
-from dnnfix.reproduce.sizes import GUESS, value_of
+from dnnfix.reproduce.sizes import GUESS, told, value_of
 from dnnfix.reproduce.unused import leads_to, top_level
 from dnnfix.source import names
 from dnnfix.source.program import Source
@@ -85,11 +85,26 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
                 undefined.line,
                 scaffold=Scaffold(definitions=((undefined.name, _with_import(case.source, undefined.name, code)),)),
             )
+        elif role == "model" and torch and (printed := _printed(case)):
+            code, evidence = printed
+            definition = _with_import(case.source, undefined.name, code)
+            yield EditStep(
+                ACTION,
+                f"{undefined.name} is built as it was printed",
+                evidence,
+                undefined.line,
+                scaffold=Scaffold(definitions=((undefined.name, definition),)),
+            )
         elif role == "model":
             yield Gap(
                 f"`{undefined.name}` is used and nothing says what network it is: add the code that builds it",
                 undefined.line,
             )
+
+
+def _printed(case: Case) -> tuple[str, str] | None:
+    """The network that the report, or a comment or docstring of the program, prints."""
+    return summaries.rebuilt(case.said) or summaries.rebuilt("\n".join(text for _line, text in told(case.source)))
 
 
 def may_be_starred(case: Case, name: str) -> bool:

@@ -115,7 +115,7 @@ def stated(case: Case, name: str) -> Known | None:
     pattern = re.compile(
         rf"(?<![\w.]){re.escape(name)}\s*(?:=|:|\bis\b|\bof\b)\s*(?P<value>{_VALUE})(?!\w|\.\d)", re.IGNORECASE
     )
-    for line, text in _told(case.source):
+    for line, text in told(case.source):
         match = pattern.search(text)
         if match:
             return Known(match["value"], f"line {line}: {_short(text)}")
@@ -129,7 +129,7 @@ def stated(case: Case, name: str) -> Known | None:
 
 
 @once
-def _told(source: Source) -> tuple[tuple[int, str], ...]:
+def told(source: Source) -> tuple[tuple[int, str], ...]:
     """The lines of comments and docstrings, with their numbers."""
     found: list[tuple[int, str]] = []
     for number, line in enumerate(source.text.split("\n"), 1):

@@ -354,3 +354,22 @@ def test_an_undefined_network_is_not_made_up() -> None:
         "`model` is used and nothing says what network it is: add the code that builds it"
     ]
     assert not [one for one in found if isinstance(one, EditStep)]
+
+
+PRINTED = """
+# Sequential(
+#   (0): Conv2d(1, 4, kernel_size=(3, 3), stride=(1, 1))
+#   (1): ReLU()
+#   (2): Flatten(start_dim=1, end_dim=-1)
+#   (3): Linear(in_features=2704, out_features=10, bias=True)
+# )
+"""
+
+
+def test_a_network_that_was_printed_is_built_as_it_was(run_in: Run) -> None:
+    text = IMPORTS + PRINTED + "print(net(torch.zeros(2, 1, 28, 28)).shape)\n"
+    trace = run_in(text, joined(steps(text)))
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert trace.printed == "torch.Size([2, 10])\n"
+    unclear = text.replace("(1): ReLU()", "(1): Mystery()")
+    assert not [one for one in planned(unclear) if isinstance(one, EditStep)]

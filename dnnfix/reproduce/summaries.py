@@ -1,0 +1,49 @@
+"""A network from what was printed of it: `print(model)` of a sequence of PyTorch's layers.
+
+Only what such a text tells in full is rebuilt. A class's own `forward` is in no print, and the summary of a Keras model does
+not have its activations, so neither is.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from dnnfix.source.known import words
+
+_TORCH_ROOT = re.compile(r"^\W*Sequential\(\s*$")
+_TORCH_LAYER = re.compile(r"^\W*\((?P<name>\w+)\):\s*(?P<kind>[A-Z]\w*)\((?P<args>.*)\)\s*$")
+_OF_ONE_OUTPUT = words(
+    """Linear Conv1d Conv2d Conv3d ConvTranspose2d BatchNorm1d BatchNorm2d BatchNorm3d LayerNorm GroupNorm Dropout Dropout2d ReLU
+    LeakyReLU ELU SELU GELU Sigmoid Tanh Softmax LogSoftmax Flatten MaxPool1d MaxPool2d AvgPool2d AdaptiveAvgPool2d Embedding
+    Identity Softplus PReLU ReLU6 SiLU Hardtanh Upsample"""
+)
+
+
+def rebuilt(text: str) -> tuple[str, str] | None:
+    """Code that builds the network that a text prints, and what is said of it; `None` where there is none in full."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if not _TORCH_ROOT.match(line):
+            continue
+        layers: list[str] = []
+        for other in lines[number + 1 :]:
+            if re.match(r"^\W*\)\s*$", other):
+                break
+            match = _TORCH_LAYER.match(other)
+            if match is None or match["kind"] not in _OF_ONE_OUTPUT or not _is_call(match["args"]):
+                return None
+            layers.append(f"torch.nn.{match['kind']}({match['args']})")
+        if layers:
+            return f"torch.nn.Sequential({', '.join(layers)})", "the text prints the network, layer by layer"
+    return None
+
+
+def _is_call(arguments: str) -> bool:
+    """Whether arguments as they are printed are those of a call: plain values only."""
+    try:
+        call = ast.parse(f"f({arguments})", mode="eval").body
+    except SyntaxError:
+        return False
+    allowed = (ast.Call, ast.Name, ast.Constant, ast.Tuple, ast.keyword, ast.UnaryOp, ast.USub, ast.Load)
+    return all(isinstance(node, allowed) for node in ast.walk(call))
