@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dnnfix.records import Trace, Verdict
-from dnnfix.run.interpreter import describe
+from dnnfix.run.interpreter import describe, describe_baseline
 from dnnfix.run.job import Job, Recorder
 from dnnfix.run.recording import NoRecording, Recording, read
 from dnnfix.run.runner import Runner
@@ -29,10 +30,11 @@ class OldEra:
 
     def compare(self, before: Job, after: Job) -> Verdict:
         """The verdict on the program of `after` as a migration of the program of `before`, which is recorded once."""
-        old = self._record(before, Recorder(self.baseline), "the program in the old environment")
+        oldest = describe_baseline(Path(os.path.abspath(self.baseline))).executable
+        old = self._record(before, Recorder(oldest), "the program in the old environment")
         if isinstance(old, NoRecording):
             return compare(old, old)
-        new = Recorder(describe(Path(self.python)).executable, old.given)
+        new = Recorder(describe(Path(os.path.abspath(self.python))).executable, old.given)
         return compare(old, self._record(after, new, "the patched program under the old one's weights and data"))
 
     def _record(self, job: Job, recorder: Recorder, what: str) -> Recording | NoRecording:
