@@ -138,3 +138,6 @@ TFDS = {
     "rock_paper_scissors", "tf_flowers", "beans", "imdb_reviews", "ag_news_subset",
 }  # fmt: skip
 """The data sets of TensorFlow Datasets that can be made."""
+
+HUB_SETS = words("imdb rotten_tomatoes ag_news emotion sst2 yelp_polarity tweet_eval mnist fashion_mnist cifar10")
+"""The data sets of the Hugging Face hub that can be made."""

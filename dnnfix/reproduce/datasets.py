@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.conventions import TFDS
+from dnnfix.reproduce.conventions import HUB_SETS, TFDS
 from dnnfix.reproduce.guards import looks_for_file
 from dnnfix.source.program import Source, once
 
@@ -29,6 +29,14 @@ class _Known:
     code: str
     places: tuple[str, ...]
     package: str = ""
+    is_data: bool = True
+
+    def told(self, name: str) -> tuple[str, str]:
+        """What is said of the stand-in, and why it has its form."""
+        if self.is_data:
+            said = f"{name} gives made-up data: {self.holds}"
+            return said, "the documented form of the data set; what it shows is made up and can be learned"
+        return f"{name}: {self.holds}", "what it needs would be downloaded"
 
     @property
     def start(self) -> str:
@@ -101,6 +109,9 @@ _OPENML = {"mnist_784", "fashion-mnist", "kuzushiji-mnist", "cifar_10"}
 _OPENML_NUMBERS = {554, 40996, 41982, 40927}
 _SEABORN = {"iris": 150, "tips": 244, "penguins": 344, "titanic": 891, "mpg": 398}
 
+_READERS = {"csv", "json", "text", "parquet", "imagefolder", "audiofolder", "pandas"}
+"""What `load_dataset` reads from files."""
+
 _FILES = {
     "babi-tasks-v1-2.tar.gz": "babi",
     "babi_tasks_1-20_v1-2.tar.gz": "babi",
@@ -134,6 +145,19 @@ def _keras(name: str, holds: str) -> Iterator[tuple[str, _Known]]:
         yield f"keras.datasets.{name}.get_word_index", _Known(words, f"made_word_index({name!r})", places)
 
 
+def _nltk() -> Iterator[tuple[str, _Known]]:
+    """What programs ask of NLTK that it would read from its downloads."""
+    places: tuple[str, ...] = ("nltk.download",)
+    yield "nltk.download", _Known("nothing is downloaded", "made_nltk_download", places, "nltk", is_data=False)
+    for name, holds in (("word_tokenize", "words and signs"), ("sent_tokenize", "sentences")):
+        places = (f"nltk.tokenize.{name}", f"nltk.{name}")
+        for place in places:
+            yield place, _Known(f"{holds}, split by a rule", f"made_{name}", places, "nltk", is_data=False)
+    for name in ("stopwords", "gutenberg", "brown", "webtext", "words"):
+        place = f"nltk.corpus.{name}"
+        yield place, _Known("made-up words or text", f"made_corpus({name!r})", (place,), "nltk")
+
+
 def _all_known() -> Iterator[tuple[str, _Known]]:
     for name, holds in _KERAS_SETS.items():
         yield from _keras(name, holds)
@@ -150,6 +174,10 @@ def _all_known() -> Iterator[tuple[str, _Known]]:
     place = "tensorflow_datasets.load"
     holds = "as many samples as the data set has, pictures all of one size (400 of them where they have many sizes)"
     yield place, _Known(holds, "made_tfds", (place,), "tensorflow_datasets")
+    place = "datasets.load_dataset"
+    holds = "as many texts as the data set has, of which 2000 differ, or 2000 pictures, with their classes"
+    yield place, _Known(holds, "made_hub_dataset", (place,), "datasets")
+    yield from _nltk()
     place = "seaborn.load_dataset"
     yield place, _Known("a table with the documented columns", "made_seaborn_set", (place,), "seaborn")
 
@@ -175,8 +203,7 @@ def _steps(case: Case) -> Iterator[EditStep | Gap]:
                 continue
             yield EditStep(
                 ACTION,
-                f"{name} gives made-up data: {known.holds}",
-                "the documented form of the data set; what it shows is made up and can be learned",
+                *known.told(name),
                 node.lineno,
                 scaffold=Scaffold(start=known.start),
                 standins=("made_in_place_of", known.stand_in),
@@ -270,6 +297,11 @@ def _not_that_one(source: Source, name: str, node: ast.expr | ast.alias) -> Gap 
         if asked.partition(":")[0].partition("/")[0] not in TFDS:
             return Gap(f"the data set {asked!r} of TensorFlow Datasets needs the network", node.lineno)
         return None
+    if name == "datasets.load_dataset" and isinstance(asked := _constant(node, "path"), str):
+        last = _constant(node, "name", 1) if asked == "glue" else asked.rpartition("/")[2]
+        if last not in HUB_SETS and asked not in _READERS:
+            return Gap(f"the data set {asked!r} needs the network; save it beside the program", node.lineno)
+        return None
     if name == "sklearn.datasets.fetch_openml":
         asked, number = _constant(node, "name"), _constant(node, "data_id", None)
         if (asked is not None and str(asked).lower() not in _OPENML) or (number and number not in _OPENML_NUMBERS):
@@ -293,8 +325,10 @@ def _installed(case: Case, known: _Known) -> bool:
 
 
 def _there(case: Case, name: str, node: ast.expr | ast.alias) -> bool:
-    """Whether the files of a data set of torchvision are in the program's folder already."""
+    """Whether the data is read from files, which for torchvision are in the program's folder already."""
     last = name.rpartition(".")[2]
+    if name == "datasets.load_dataset" and isinstance(node, ast.Call) and _constant(node, "path") in _READERS:
+        return True
     if not isinstance(node, ast.Call) or not name.startswith("torchvision."):
         return False
     root = _constant(node, "root")

@@ -63,6 +63,8 @@ def made_keras_images(name):
     def stand_in(original):
         @made_wraps(original)
         def load_data(*args, **kwargs):
+            import inspect
+
             given = made_arguments(original, args, kwargs)
             if given is None or given.get("label_mode", "fine") not in ("fine", "coarse"):
                 return original(*args, **kwargs)
@@ -71,7 +73,7 @@ def made_keras_images(name):
                 parts = [(x, y // 5) for x, y in parts]
             (x_train, y_train), (x_test, y_test) = parts
             if x_train.ndim == 4:
-                names = original.__globals__
+                names = inspect.unwrap(original).__globals__
                 backend = names.get("backend") or names.get("K")
                 if backend is not None and backend.image_data_format() == "channels_first":
                     x_train, x_test = x_train.transpose(0, 3, 1, 2), x_test.transpose(0, 3, 1, 2)

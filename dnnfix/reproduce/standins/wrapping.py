@@ -57,7 +57,7 @@ def _made_put(module, name, stand_in):
             original = getattr(module, name)
         except (AttributeError, ImportError):
             return
-    if getattr(original, "made_for", None) is stand_in:
+    if getattr(original, "__dict__", {}).get("made_for") is stand_in:
         return
     new = stand_in(original)
     if new is original:
