@@ -156,7 +156,7 @@ from dnnfix.subject import Subject
 from dnnfix.synthesize.chains import carry_out, told
 from dnnfix.synthesize.data import change_data, with_numpy, wrapped
 from dnnfix.synthesize.dropped_share import dropped_share
-from dnnfix.synthesize.eager import eager_edits
+from dnnfix.synthesize.eager_program import eager_edits
 from dnnfix.synthesize.ends import EndChange, both_ends, short
 from dnnfix.synthesize.fault_template import Faults, FaultTemplate, Repairs
 from dnnfix.synthesize.integer_template import IntegerTemplate

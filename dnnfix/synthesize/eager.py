@@ -7,27 +7,15 @@ Placeholders become the specifications of a function's inputs, the statements be
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 
-from dnnfix.detect.api_calls import changed_arguments
-from dnnfix.detect.api_imports import GRAPHS, Renames
-from dnnfix.detect.api_names import uses_of
-from dnnfix.detect.graph_programs import in_later_order
 from dnnfix.detect.graph_statements import InTheWay, Run, Statements, Tensor, Training, loads, read_statements, stores
-from dnnfix.detect.versions import Hit
-from dnnfix.errors import EditError
-from dnnfix.records import Edit, ReplaceLines, Site
-from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.source.rewriting import Rewriting
 from dnnfix.source.scan import scan
 from dnnfix.source.tree import first_line, within
-from dnnfix.synthesize.dropped_share import dropped_share
 from dnnfix.synthesize.eager_names import ANY, OPTIMIZERS, SAME
 
-_DROPOUT = "tensorflow.nn.dropout"
 _GLOROT = "initializers.GlorotUniform"
 
 
@@ -51,6 +39,12 @@ class Eager:
     new: Rewriting = field(init=False)
     functions: dict[tuple[str, ...], _Function] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
+    alias: str | None = None
+    """The name that TensorFlow has in the program."""
+    _made: dict[str, str] = field(default_factory=dict)
+    """By training, the name of the optimizer that was made in its line."""
+    _commented: set[int] = field(default_factory=set)
+    """Lines of statements whose comments are written already."""
 
     def text(self) -> str:
         """The program of TensorFlow 2. Raises `InTheWay`."""
@@ -59,10 +53,7 @@ class Eager:
         freed = {*self.known.trainings, *self.known.sessions}
         self.taken = {n.id for n in self.source.nodes(ast.Name)} - freed | {local for local, _ in self._imported()}
         self.taken |= {n.name for n in self.source.nodes(ast.FunctionDef)} | {n.arg for n in self.source.nodes(ast.arg)}
-        self.alias = next(
-            (local for local, name in self._imported() if name == "tensorflow"),
-            None,
-        )
+        self.alias = next((local for local, name in self._imported() if name == "tensorflow"), None)
         if self.alias is None:
             raise InTheWay("TensorFlow is not imported as a whole")
         self._check_names()
@@ -400,14 +391,14 @@ class Eager:
             written = [core, *(function for function in written if function is not core)]
         places = self._places(written)
         out: list[str] = []
-        at = 1
+        at, seam = 1, False
         for statement in known.straight:
             first, last = starts[id(statement)], statement.end_lineno or statement.lineno
             if first < at:
                 raise InTheWay("two statements share a line", self.source.site(statement))
             between = self._between(range(at, first), lines)
             comments = self._comments(between) if id(statement) in gone else 0
-            out += between[: len(between) - comments]
+            self._add(out, between[: len(between) - comments], seam)
             indent = statement.col_offset if statement.col_offset else 0
             if id(statement) not in gone:
                 text = self.new.text(statement)
@@ -417,15 +408,21 @@ class Eager:
                 out += self._dedented([*decorators, *(head + text + tail).split("\n")], indent)
             if any(statement is training.statement for training in known.trainings.values()):
                 out += self._optimizer_line(statement)
-            at = last + 1
+            at, seam = last + 1, id(statement) in gone
             here = [f for f in written if places[f.name] is statement]
             if here:
                 out = self._without_blank_end(out)
                 out += ["", "", *self._definitions(here, core), "", ""]
                 while at <= len(lines) and not lines[at - 1].strip():
                     at += 1
-        out += lines[at - 1 :]
-        return "\n".join(self._tidy(out))
+        self._add(out, lines[at - 1 :], seam)
+        return "\n".join(out)
+
+    def _add(self, out: list[str], lines: list[str], seam: bool) -> None:
+        """Put lines behind `out`; at a seam, where a statement went, no more than two empty ones are in a row."""
+        while seam and lines and not lines[0].strip() and len(out) > 1 and not out[-1].strip() and not out[-2].strip():
+            lines = lines[1:]
+        out += lines
 
     def _places(self, functions: list[_Function]) -> dict[str, ast.stmt]:
         """By function, the statement after which it is written: the end of the graph, or the last one that it needs."""
@@ -554,104 +551,3 @@ class Eager:
         while lines and not lines[-1].strip():
             lines.pop()
         return lines
-
-    def _tidy(self, lines: list[str]) -> list[str]:
-        """No more than two empty lines in a row where statements went away."""
-        kept: list[str] = []
-        for line in lines:
-            if not line.strip() and len(kept) > 1 and not kept[-1].strip() and not kept[-2].strip():
-                continue
-            kept.append(line)
-        return kept
-
-    _made: dict[str, str] = field(default_factory=dict)
-    _commented: set[int] = field(default_factory=set)
-    alias: str | None = None
-
-
-def eager_edits(source: Source, others: Iterable[Hit]) -> tuple[Edit, ...]:
-    """The edits that make the program one of functions, the names of TensorFlow 2 and the edits of `others` included.
-
-    Raises `InTheWay` where it cannot be said for certain that the functions compute what the graph did.
-    """
-    if not source.document.is_plain:
-        raise InTheWay("a notebook is left as a graph")
-    today = _brought(source, [*others, *_renames(source)])
-    today = _edited(today, in_later_order(today))
-    today = _edited(today, _dropouts(today))
-    text = Eager(today).text()
-    return tuple(_by_lines(source, text))
-
-
-def _renames(source: Source) -> Iterator[Hit]:
-    """The names and keywords of TensorFlow as version 2 has them; optimizers are made anew by `Eager`."""
-    uses = uses_of(source)
-    optimizers = {
-        source.site(call)
-        for call in source.all_calls
-        if (source.written(call.func) or "").rpartition(".")[2] in OPTIMIZERS
-    }
-    for hit in (*Renames(uses).found(), *changed_arguments(uses)):
-        if hit.edits and not hit.deprecated and "tensorflow" in hit.removed and hit.within not in optimizers:
-            if not str(hit.evidence.get("old", "")).endswith("Optimizer"):
-                yield hit
-        elif hit.decline and hit.decline != GRAPHS and "tensorflow" in hit.removed and not _elsewhere(hit):
-            raise InTheWay(f"{hit.evidence.get('old', 'a name')} has no successor", hit.site)
-
-
-def _elsewhere(hit: Hit) -> bool:
-    """Whether something else in this file, or a template of its own, takes care of it."""
-    return hit.evidence.get("old") in ("keep_prob", "tensorflow.examples.tutorials.mnist")
-
-
-def _brought(source: Source, hits: list[Hit]) -> Source:
-    """The program with the edits of all hits, as far as they can be carried out together."""
-    edits = dict.fromkeys(edit for hit in hits for edit in hit.edits)
-    try:
-        return _edited(source, tuple(edits))
-    except EditError as error:
-        raise InTheWay(f"its other changes cannot be carried out along with it ({error})") from None
-
-
-def _edited(source: Source, edits: tuple[Edit, ...]) -> Source:
-    return Source.from_bytes(apply_edits(source, edits), source.path) if edits else source
-
-
-def _dropouts(source: Source) -> tuple[Edit, ...]:
-    """`keep_prob` as the rate of what is dropped."""
-    new = Rewriting(source)
-    for call in source.all_calls:
-        if source.written(call.func) != _DROPOUT:
-            continue
-        given = dict(zip(("x", "keep_prob", "noise_shape", "seed", "name"), call.args, strict=False))
-        given.update({k.arg: k.value for k in call.keywords if k.arg})
-        kept = given.pop("keep_prob", None)
-        if kept is not None:
-            new.write(call, _dropout(new, call, given, kept))
-    return new.edits()
-
-
-def _dropout(new: Rewriting, call: ast.Call, given: dict[str, ast.expr], kept: ast.expr) -> Callable[[], str]:
-    def written() -> str:
-        rate = dropped_share(kept, new.text(kept))
-        others = [f"{key}={new.text(value)}" for key, value in given.items() if key != "x"]
-        return f"{new.text(call.func)}({', '.join([new.text(given['x']), f'rate={rate}', *others])})"
-
-    return written
-
-
-def _by_lines(source: Source, text: str) -> Iterator[Edit]:
-    """The edits from the file's own lines to those of the new text."""
-    old, new = list(source.document.own_lines), text.split("\n")
-    same = 0  # at the end, where the matcher may take an empty line for another one
-    while same < min(len(old), len(new)) and old[-1 - same] == new[-1 - same]:
-        same += 1
-    matcher = SequenceMatcher(None, old[: len(old) - same], new[: len(new) - same], autojunk=False)
-    for tag, first, last, begin, end in matcher.get_opcodes():
-        if tag == "equal":
-            continue
-        if first == last:  # lines that only come in are put there with a line before or after them
-            first, begin = (first - 1, begin - 1) if first else (first, begin)
-            last, end = (last, end) if first < last else (last + 1, end + 1)
-        site = Site(first + 1, 1, last, len(source.places.lines[last - 1]) + 1)
-        yield ReplaceLines(site, "\n".join(new[begin:end]))

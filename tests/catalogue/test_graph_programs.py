@@ -12,7 +12,7 @@ from dnnfix.records import Applicability
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
-from dnnfix.synthesize.eager import eager_edits
+from dnnfix.synthesize.eager_program import eager_edits
 
 HEAD = "import numpy as np\nimport tensorflow as tf\n\nx = tf.placeholder(tf.float32, [None, 2])\n"
 WEIGHT = "w = tf.Variable(tf.ones([2, 1]))\n"
@@ -223,6 +223,8 @@ def test_lines_end_as_they_ended_and_texts_over_several_lines_keep_their_left() 
         )
     )
     text += '    print("""loss:\n    """, v)\n'
+    note = 'NOTE = """one\n\n\n\nfar below"""\n\n\n\n\n'
+    assert note in functions(text.replace("x = tf.placeholder", f"{note}x = tf.placeholder"))
     after = functions(text)
     assert after.endswith('print("""loss:\n    """, v)\n')
     windows = functions(text.replace("\n", "\r\n"))
