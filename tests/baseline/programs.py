@@ -135,3 +135,28 @@ NEW_GENERATED = (
     .replace("lr=0.01, decay=1e-3", "schedules.InverseTimeDecay(0.01, 1, 1e-3)")
     .replace("fit_generator", "fit")
 )
+
+BRANCHED = """
+import numpy as np
+from keras.models import Model, Sequential
+from keras.layers import Input, Dense, add, concatenate
+
+np.random.seed(0)
+left, right, target = np.random.rand(64, 8), np.random.rand(64, 8), np.random.rand(64)
+
+def tower():
+    model = Sequential()
+    model.add(Dense(8, activation="relu", input_shape=(8,)))
+    model.add(Dense(8, activation="tanh"))
+    return model
+
+b, a = Input((8,)), Input((8,))
+head = Dense(1)
+middle = [Dense(8, activation=name) for name in ("relu", "tanh", "sigmoid", "linear")]
+one, two = tower(), tower()
+parts = [middle[3](one(a)), middle[1](two(b)), middle[0](middle[2](a))]
+model = Model([a, b], head(concatenate([add([parts[0], parts[1]]), parts[2]])))
+model.compile("sgd", "mse")
+model.fit([left, right], target, batch_size=8, verbose=0)
+"""
+"""Runs in every version; its layers are of one shape and made in another order than they are called in."""

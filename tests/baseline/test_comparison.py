@@ -10,7 +10,7 @@ from dnnfix.records import RunOutcome, Status, Trace
 from dnnfix.run.job import Budget, Job, Recorder
 from dnnfix.run.runner import Runner
 from tests.baseline.conftest import Compare
-from tests.baseline.programs import GENERATED, NEW_GENERATED, NEW_RECURRENT, RECURRENT
+from tests.baseline.programs import BRANCHED, GENERATED, NEW_GENERATED, NEW_RECURRENT, RECURRENT
 
 NOT_THE_SAME = {
     "another activation of the gates": (
@@ -55,7 +55,9 @@ NOT_THE_SAME = {
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [(RECURRENT, NEW_RECURRENT), (GENERATED, NEW_GENERATED)], ids=["recurrent", "generator"]
+    ("old", "new"),
+    [(RECURRENT, NEW_RECURRENT), (GENERATED, NEW_GENERATED), (BRANCHED, BRANCHED)],
+    ids=["recurrent", "generator", "branched"],
 )
 def test_a_right_migration_shows_the_same_numbers(compare: Compare, old: str, new: str) -> None:
     verdict = compare(old, new)
