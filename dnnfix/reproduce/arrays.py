@@ -103,7 +103,7 @@ def look(
     """
     ends = clues.ends(case.source)
     if role == "inputs":
-        x = _inputs(case, name, uses, ends)
+        x = _inputs(case, name, uses, ends, _count(case, partner))
         y = _targets(case, partner, beside, ends, x)
         if x is None:
             return None
@@ -112,7 +112,13 @@ def look(
             form = ("same", x.shape)
             x = replace(x, scale="unit") if x.scale == "plain" and ends.form in ("binary", "labels") else x
         return replace(x, form=form[0], size=form[1], part=part_of(name))
-    return _targets(case, name, uses, ends, _inputs(case, partner, beside, ends))
+    return _targets(case, name, uses, ends, _inputs(case, partner, beside, ends, _count(case, name)))
+
+
+def _count(case: Case, targets: str) -> int | None:
+    """How many samples there are by what is said of the targets."""
+    told = _agreed(case, targets, clues.TARGETS) if targets else None
+    return told.shape[0] if told is not None else None
 
 
 def is_own_target(uses: Sequence[Use]) -> bool:
@@ -141,7 +147,7 @@ def _agreed(case: Case, name: str, role: str) -> clues.Clue | None:
     return min(told, key=lambda clue: clue.strength, default=None)
 
 
-def _inputs(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends) -> Looks | None:
+def _inputs(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends, count: int | None) -> Looks | None:
     told = _agreed(case, name, clues.INPUTS)
     reshaped = _reshaped(uses)
     columns = _columns(uses)
@@ -152,6 +158,8 @@ def _inputs(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends) -> Loo
         samples, sizes, evidence = reshaped
     elif columns is not None:
         sizes, evidence = columns
+    elif (place := _place(uses)) is not None and place < len(ends.several):
+        sizes, evidence = ends.several[place], clues.FROM_NETWORK.format(what=f"input {place + 1}")
     elif ends.inputs is not None:
         sizes = ends.inputs
         evidence = clues.FROM_NETWORK.format(what="input")
@@ -171,7 +179,7 @@ def _inputs(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends) -> Loo
     elif len(shape) >= 3 or (len(shape) == 2 and "Conv2" in ends.first) or (len(shape) == 2 and shape[0] == shape[1]):
         scale = "unit"
     vocabulary = (ends.vocabulary or 0) if len(shape) < 2 else 0
-    made = _samples(samples, shape, ends)
+    made = _samples(samples or count, shape, ends)
     return Looks("inputs", shape, made, "classes", (2,), scale, vocabulary, 0, evidence)
 
 
@@ -219,6 +227,12 @@ def _columns(uses: Sequence[Use]) -> tuple[tuple[int, ...], str] | None:
     return ((highest,), f"line {line}: {highest} columns are used") if highest else None
 
 
+def _place(uses: Sequence[Use]) -> int | None:
+    """Which of several inputs of a network it is."""
+    places = [use.detail[1] for use in uses if use.kind == "inputs" and isinstance(use.detail, tuple)]
+    return places[0] if places else None
+
+
 def _fed(uses: Sequence[Use]) -> tuple[clues.Shape, str] | None:
     """The shape of the placeholder that it is fed to."""
     for use in uses:
@@ -261,7 +275,7 @@ def _targets(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends, x: Lo
     samples = x.samples if x is not None else SAMPLES
     if told is not None:
         samples = told.shape[0] or samples
-        form, size, suffix = _as_told(told.shape[1:], form, size)
+        form, size, suffix = _as_told(told.shape[1:], form, size, ends.outputs)
         evidence = told.evidence
     binary = form == "binary" and not told and case.source.frameworks == {"torch"}
     shape = x.shape if x is not None else (4,)
@@ -293,7 +307,9 @@ def _mask(shape: tuple[int, ...], ends: clues.Ends) -> tuple[str, tuple[int, ...
     return "mask binary", (*whole, 2)
 
 
-def _as_told(rest: tuple[int | None, ...], form: str, size: tuple[int, ...]) -> tuple[str, tuple[int, ...], str]:
+def _as_told(
+    rest: tuple[int | None, ...], form: str, size: tuple[int, ...], outputs: int | None
+) -> tuple[str, tuple[int, ...], str]:
     """The form of targets whose shape is told, whatever the network asks for."""
     known = tuple(length or 1 for length in rest)
     if form == "values":
@@ -302,5 +318,6 @@ def _as_told(rest: tuple[int | None, ...], form: str, size: tuple[int, ...]) -> 
         indices = "classes" if form in ("one-hot", "steps", "labels") else form
         return indices, size if indices != "binary" else (1,), ".reshape(-1, 1)" if known else ""
     if len(known) == 1:
-        return ("labels" if form in ("labels", "binary") else "one-hot"), known, ""
+        several = form in ("labels", "binary") and outputs == known[0]
+        return ("labels" if several else "one-hot"), known, ""
     return "values", known, ""

@@ -79,6 +79,7 @@ class Ends:
     first: str = ""
     per_step: bool = False
     spatial: bool = False
+    several: tuple[Shape, ...] = ()
 
 
 def shapes_of(case: Case, name: str) -> list[Clue]:
@@ -263,6 +264,7 @@ def ends(source: Source) -> Ends:
         first.name if first else "",
         _per_step(network, layers),
         spatial,
+        _several(source),
     )
 
 
@@ -282,6 +284,18 @@ def _written_input(source: Source) -> Shape | None:
         if (size := _evaluated(given.get("input_dim"), constants)) and _last(call.func) != "Embedding":
             return (size,)
     return None
+
+
+def _several(source: Source) -> tuple[Shape, ...]:
+    """The shapes of all inputs of a network that has more than one, in their order."""
+    constants = _constants(source)
+    found: list[Shape] = []
+    for call in source.all_calls:
+        if _last(call.func) == "Input":
+            given = [keyword.value for keyword in call.keywords if keyword.arg == "shape"] or call.args[:1]
+            if given and isinstance(given[0], ast.Tuple):
+                found.append(tuple(_evaluated(part, constants) for part in given[0].elts))
+    return tuple(found) if len(found) > 1 else ()
 
 
 def _written_units(source: Source) -> int | None:

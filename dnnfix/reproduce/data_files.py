@@ -12,7 +12,7 @@ from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import arrays, clues, paths
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.flow import Datum, Flow, Use
-from dnnfix.reproduce.frames import ROWS, Table, columns_in_words, table_of
+from dnnfix.reproduce.frames import ROWS, Table, columns_in_words, listed, table_of
 from dnnfix.source.program import Source, once
 
 TEXT = 12_000
@@ -86,7 +86,7 @@ def _folders(case: Case, flow: Flow, done: set[str]) -> Iterator[EditStep]:
     seen: set[str] = set()
     for path, line in flow.written:
         place = paths.inside(case.source, path)
-        if place is None or "://" in path:
+        if place is None or "://" in path or path.startswith("/tmp/"):
             continue
         folder = os.path.dirname(place[0])
         if (not folder or folder in seen or case.exists(folder)) and not place[1]:
@@ -177,10 +177,10 @@ def _table(case: Case, datum: Datum, path: str) -> Made | None:
         separator = "\t" if last == "read_table" else " " if last in ("read_fwf", "loadtxt", "genfromtxt") else ","
     rest = f"{table.rows}, {table.classes}, words={table.words!r}"
     if datum.name == "read_excel":
-        code = f"made_excel({path!r}, {table.kinds!r}, {table.names!r}, {rest})"
+        code = f"made_excel({path!r}, {listed(table.kinds)}, {listed(table.names)}, {rest})"
         return code, f"{table.rows} rows with {columns_in_words(table)}", table.evidence, ("made_excel",)
     names = table.names
-    code = f"made_csv({path!r}, {table.kinds!r}, {names!r}, {rest}, separator={separator!r}, before={before!r})"
+    code = f"made_csv({path!r}, {listed(table.kinds)}, {listed(names)}, {rest}, separator={separator!r}, before={before!r})"
     if "file" in table.kinds:
         return _with_images(case, datum, table, code)
     return code, f"{table.rows} rows with {columns_in_words(table)}", table.evidence, ("made_csv",)
@@ -319,7 +319,7 @@ def _array(case: Case, datum: Datum, path: str) -> Made | None:
 
 def _pickle(case: Case, datum: Datum, path: str) -> Made | None:
     if datum.name == "read_pickle" and (table := table_of(case, datum, {})) is not None and table.names:
-        code = f"made_pickle({path!r}, made_frame({table.names!r}, {table.kinds!r}, {table.rows}, {table.classes}, words={table.words!r}))"
+        code = f"made_pickle({path!r}, made_frame({listed(table.names)}, {listed(table.kinds)}, {table.rows}, {table.classes}, words={table.words!r}))"
         return code, f"a table with {columns_in_words(table)}", table.evidence, ("made_pickle", "made_frame")
     found = _structure(case, datum)
     if found is None:
@@ -342,12 +342,16 @@ def _mat(case: Case, datum: Datum, path: str) -> Made | None:
 
 
 def _text(case: Case, datum: Datum, path: str) -> Made | None:
-    fields = _fields(datum)
+    fields = _fields(datum, clues.ends(case.source))
+    if fields is not None and not fields[1]:
+        return None
     if fields is not None:
         separator, kinds, line = fields
         ends = clues.ends(case.source)
         classes = ends.outputs if ends.outputs and ends.form in ("classes", "one-hot") else 2
-        made = f"made_lines({ROWS}, {kinds!r}, {separator!r}, {max(2, classes)})"
+        made = f"made_lines({ROWS}, {listed(kinds)}, {separator!r}, {max(2, classes)})"
+        if any(step == ("split", "\n") for use in datum.uses for step in use.part):
+            made += ".rstrip()"  # split at newlines, a last one would make a line without fields
         what = f"{ROWS} lines of {len(kinds)} fields ({', '.join(kinds)})"
         return (
             f"made_text_file({path!r}, {made})",
@@ -367,9 +371,10 @@ def _text(case: Case, datum: Datum, path: str) -> Made | None:
     )
 
 
-def _fields(datum: Datum) -> tuple[str, list[str], int] | None:
+def _fields(datum: Datum, ends: clues.Ends) -> tuple[str, list[str], int] | None:
     """The fields of a line: what they are split at, and the kind of each."""
     count, separator, line = 0, "", 0
+    last = numbers = False
     kinds: dict[int, str] = {}
     for use in datum.uses:
         splits = [place for place, step in enumerate(use.part) if step[0] == "split" and step[1] not in ("\n", "\r\n")]
@@ -386,12 +391,22 @@ def _fields(datum: Datum) -> tuple[str, list[str], int] | None:
                 count = max(count, len(use.detail))
             if use.kind == "item" and isinstance(use.detail, int) and use.detail >= 0:
                 count = max(count, use.detail + 1)
+            if use.kind == "item" and use.detail == -1:
+                last = True
+            if use.kind == "slice" and isinstance(use.detail[0], int) and use.detail[1] is None:
+                count = max(count, use.detail[0] + 1)
+            numbers = numbers or use.kind in ("number", "iterated")
+        elif after[0][0] == "element":
+            numbers = numbers or use.kind == "number"
         elif after[0][0] == "item" and isinstance(after[0][1], int) and after[0][1] >= 0:
             kind = {"number": "number", "encoded": "word", "one-hot": "label", "targets": "label", "text": "text"}.get(
                 use.kind
             )
             if kind and kinds.get(after[0][1], "text") == "text":
                 kinds[after[0][1]] = kind
+    if last and numbers and not count:
+        wanted = ends.inputs[0] if ends.inputs and len(ends.inputs) == 1 else None
+        return separator or " ", [*["number"] * wanted, "label"] if wanted else [], line
     if not count or not isinstance(separator, (str, type(None))):
         return None
     found = [kinds.get(place, "text") for place in range(count)]
@@ -403,13 +418,11 @@ def _fields(datum: Datum) -> tuple[str, list[str], int] | None:
 def _json(case: Case, datum: Datum, path: str) -> Made | None:
     """A list of records with the keys that the program takes of each, or a dict of such lists."""
     own = replace(datum, uses=_below(datum, ("element",)))
-    listed = any(use.kind in ("iterated", "item") and use.part == () for use in datum.uses) and own.of("column")
-    table = table_of(case, own if listed else datum, {})
+    of_each = any(use.kind in ("iterated", "item") and use.part == () for use in datum.uses) and own.of("column")
+    table = table_of(case, own if of_each else datum, {})
     if table is None or not table.names:
         return None
-    rest = (
-        f"{table.names!r}, {table.kinds!r}, {table.rows}, {table.classes}, words={table.words!r}, listed={bool(listed)}"
-    )
+    rest = f"{listed(table.names)}, {listed(table.kinds)}, {table.rows}, {table.classes}, words={table.words!r}, listed={bool(of_each)}"
     what = f"{table.rows} records with {columns_in_words(table)}"
     return f"made_json({path!r}, made_records({rest}))", what, table.evidence, ("made_json", "made_records")
 
@@ -487,6 +500,14 @@ def _folder(case: Case, datum: Datum, path: str) -> Made | None:
         code = f"made_images_in({folder!r}, {names!r}, {(height, width, 3)!r}, {each}, {ending or '.jpg'!r})"
         what = f"{each} images of {height}x{width} for each of {', '.join(names[:6])}, named after them"
         return code, what, f"{classes_told}; {size_told}", ("made_images_in",)
+    if "audio" in opened:
+        code = f"[made_wav({folder + '/%d.wav'!r} % number, seed=number) for number in range(12)]"
+        return (
+            code,
+            "12 sounds of a second, each of another tone",
+            f"line {datum.line}: listed and heard",
+            ("made_wav",),
+        )
     if "handle" in opened or ending in (".txt", ".text"):
         names = list(_keys(case.source)) or names
         code = f"made_texts_in({folder!r}, {names!r}, {ending or '.txt'!r})"

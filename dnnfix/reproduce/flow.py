@@ -325,6 +325,8 @@ class _Follower:
             return Known("".join(map(str, known))) if len(known) == len(texts) else None
         if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
             return self._comprehension(node, names)
+        if isinstance(node, ast.DictComp):
+            return self._dict_comprehension(node, names)
         if isinstance(node, ast.UnaryOp):
             value = self._value(node.operand, names)
             if isinstance(value, Known) and isinstance(node.op, ast.USub) and isinstance(value.value, (int, float)):
@@ -421,6 +423,17 @@ class _Follower:
             return replace(made[0], exact=False)
         return _packed(made, True) if len(made) > 1 else None
 
+    def _dict_comprehension(self, node: ast.DictComp, names: Names) -> Value:
+        inner = dict(names)
+        first = node.generators[0]
+        made: dict[Any, Any] = {}
+        for element in self._elements(self._value(first.iter, inner), node):
+            self._bind(first.target, element, inner)
+            key, value = self._value(node.key, inner), self._value(node.value, inner)
+            if isinstance(key, Known) and value is not None and not isinstance(key.value, (list, dict)):
+                made[key.value] = value.value if isinstance(value, Known) else value
+        return Known(made) if made else None
+
     def _binary(self, node: ast.BinOp, names: Names) -> Value:
         left, right = self._value(node.left, names), self._value(node.right, names)
         if isinstance(left, Known) and isinstance(right, Known):
@@ -448,7 +461,7 @@ class _Follower:
                 found = owner.value[key.value] if isinstance(key, Known) else None
             except (KeyError, IndexError, TypeError):
                 return None
-            return found if isinstance(found, View) else Known(found) if found is not None else None
+            return found if isinstance(found, (View, Pack, Thing)) else Known(found) if found is not None else None
         if isinstance(owner, Pack):
             key = self._value(index, names)
             if (
@@ -475,6 +488,7 @@ class _Follower:
             return None
         if located and located[0] == "located":
             owner = replace(owner, part=owner.part[:-1])
+            self._use(owner, "located", located[1], node.lineno)
             if not isinstance(index, ast.Tuple):
                 return owner
         if isinstance(index, ast.Tuple) and len(index.elts) >= 2:
@@ -487,6 +501,9 @@ class _Follower:
                 return owner
             return self._column(owner, part, node.lineno)
         if isinstance(index, ast.Slice):
+            rows = _selection(index, lambda e: self._value(e, names))
+            if rows is not None:
+                self._use(owner, "slice", rows[1:], node.lineno)
             return owner
         key = self._value(index, names)
         if isinstance(key, View):
@@ -801,8 +818,10 @@ class _Follower:
 
     def _role(self, values: Iterable[Value], role: str, line: int) -> None:
         for place, value in enumerate(values):
-            for view in parts(value):
-                self._use(view, role, place, line)
+            several = value.items if isinstance(value, Pack) and len(value.items) > 1 else (value,)
+            for number, item in enumerate(several):
+                for view in parts(item):
+                    self._use(view, role, ("of", number) if len(several) > 1 else place, line)
 
     def _use(self, view: View, kind: str, detail: Any, line: int) -> None:
         use = Use(view.part, kind, detail, line, view.exact)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import clues
-from dnnfix.reproduce.arrays import INPUT, TARGET
+from dnnfix.reproduce.arrays import INPUT, TARGET, scaled_from_bytes
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.flow import Datum, Use
 
@@ -47,9 +50,7 @@ def frame_of(case: Case, datum: Datum) -> EditStep | Gap:
     if table is None:
         return Gap(f"nothing tells what the columns of `{datum.name}` are", datum.line)
     names: list[str] | list[int] = table.names or list(range(len(table.kinds)))
-    code = (
-        f"{datum.name} = made_frame({names!r}, {table.kinds!r}, {table.rows}, {table.classes}, words={table.words!r})"
-    )
+    code = f"{datum.name} = made_frame({listed(names)}, {listed(table.kinds)}, {table.rows}, {table.classes}, words={table.words!r})"
     what = f"`{datum.name}`: a table of {table.rows} rows with {columns_in_words(table)}"
     return EditStep(
         EditAction.INPUT_DATA,
@@ -60,6 +61,43 @@ def frame_of(case: Case, datum: Datum) -> EditStep | Gap:
         Scaffold(definitions=((datum.name, code),)),
         ("made_frame",),
     )
+
+
+def listed(values: Sequence[str | int] | None) -> str:
+    """A list as code, runs of equal or numbered items in short: `['number'] * 8 + ['label']`."""
+    if values is None:
+        return "None"
+    groups: list[list[str | int]] = []
+    for value in values:
+        before = groups[-1] if groups else []
+        if before and (value == before[0] == before[-1] or _follows(before, value)):
+            before.append(value)
+        else:
+            groups.append([value])
+    joined: list[list[str | int]] = []
+    short = False
+    for group in groups:
+        if short and len(group) < 4:
+            joined[-1] = [*joined[-1], *group]
+        else:
+            joined.append(group)
+        short = len(group) < 4
+    return " + ".join(_group(group) for group in joined) or "[]"
+
+
+def _follows(before: list[str | int], value: str | int) -> bool:
+    """Whether a name goes on with the numbers of those before it: column_0, column_1."""
+    match = re.fullmatch(r"(\w+_)(\d+)", str(value))
+    return match is not None and before[-1] == f"{match[1]}{int(match[2]) - 1}" and str(before[0]).startswith(match[1])
+
+
+def _group(group: list[str | int]) -> str:
+    if len(group) > 3 and len(set(group)) == 1:
+        return f"[{group[0]!r}] * {len(group)}"
+    stem, _, first = str(group[0]).rpartition("_")
+    if len(group) > 3 and group == [f"{stem}_{int(first) + n}" for n in range(len(group)) if first.isdigit()]:
+        return f"['{stem}_%d' % n for n in range({first}, {int(first) + len(group)})]"
+    return repr(group)
 
 
 def columns_in_words(table: Table) -> str:
@@ -81,7 +119,7 @@ def table_of(case: Case, datum: Datum, options: dict[str, Any]) -> Table | None:
     without_header = options.get("header", 0) is None or "names" in options
     given = options.get("names")
     given = list(given) if isinstance(given, (list, tuple)) else None
-    width, evidence = _width(datum, ends, without_header)
+    width, evidence = _width(datum, ends, without_header, options)
     if given:
         names: list[str] | None = [str(name) for name in given]
         evidence = f"line {datum.line}: the names of the columns are given"
@@ -130,9 +168,15 @@ def _first_line(datum: Datum) -> int:
     return min((use.line for use in datum.uses if use.kind in ("column", "attribute", "columns")), default=datum.line)
 
 
-def _width(datum: Datum, ends: clues.Ends, without_header: bool) -> tuple[int, str]:
+def _width(datum: Datum, ends: clues.Ends, without_header: bool, options: dict[str, Any]) -> tuple[int, str]:
     """How many columns the program takes by their places, and where it does."""
     highest, line, last = 0, 0, None
+    taken = options.get("usecols")
+    if isinstance(taken, (list, tuple)) and taken and all(isinstance(place, int) for place in taken):
+        return max(taken) + 1, f"line {datum.line}: usecols={list(taken)}"
+    whole = _values(datum, apart=False)
+    if whole is not None:
+        return whole
     for use in datum.uses:
         if any(step[0] == "column" for step in use.part):
             continue
@@ -158,7 +202,25 @@ def _width(datum: Datum, ends: clues.Ends, without_header: bool) -> tuple[int, s
             return wanted, f"line {last}: the last column is apart; the others: " + clues.FROM_NETWORK.format(
                 what="input"
             )
+    if last is not None:
+        return 0, ""
     return highest, f"line {line}: {highest} columns are used"
+
+
+def _values(datum: Datum, apart: bool) -> tuple[int, str] | None:
+    """How many values a row has, where rows are reshaped: of the whole table, or of what is left without some columns."""
+    for use in datum.of("reshape"):
+        left = any(step[0] == "column" and step[1][0] == "without" for step in use.part)
+        sizes = use.detail[1:]
+        if (
+            use.exact
+            and left == apart
+            and (apart or not use.part)
+            and sizes
+            and all(isinstance(s, int) and s > 0 for s in sizes)
+        ):
+            return math.prod(sizes), f"line {use.line}: rows are reshaped to {sizes}"
+    return None
 
 
 def _filled(case: Case, datum: Datum, names: list[str], ends: clues.Ends) -> tuple[list[str], str]:
@@ -168,15 +230,16 @@ def _filled(case: Case, datum: Datum, names: list[str], ends: clues.Ends) -> tup
         for use in datum.uses
     ) or any(use.kind == "column" and use.detail[0] == "without" for use in datum.uses)
     wanted = ends.inputs[0] if ends.inputs and len(ends.inputs) == 1 else None
+    told = clues.FROM_NETWORK.format(what="input")
+    if (values := _values(datum, apart=True)) is not None:
+        wanted, told = values
     if not taken or wanted is None:
         return names, ""
     apart = {name for use in datum.of("column") if use.detail[0] == "without" for name in use.detail[1]}
     missing = wanted - len([name for name in names if name not in apart])
     if missing <= 0 or any(use.kind == "text" for use in datum.uses):
         return names, ""
-    return [*names, *(f"feature_{place}" for place in range(missing))], "; the others: " + clues.FROM_NETWORK.format(
-        what="input"
-    )
+    return [*names, *(f"feature_{place}" for place in range(missing))], f"; the others: {told}"
 
 
 def _set_kinds(table: Table, datum: Datum, order: list[str], ends: clues.Ends, options: dict[str, Any]) -> None:
@@ -199,6 +262,8 @@ def _set_kinds(table: Table, datum: Datum, order: list[str], ends: clues.Ends, o
             if isinstance(spot, int) and not isinstance(spot, bool) and spot < len(order):
                 roles.setdefault(spot, set()).add("date" if key == "parse_dates" else "index")
     form = ends.form
+    if scaled_from_bytes(datum.uses):
+        table.kinds = ["byte"] * len(table.kinds)
     if not table.words and ends.outputs and ends.outputs > 1 and form in ("classes", "one-hot"):
         table.classes = max(table.classes, ends.outputs)
     plain = not any(roles.get(place, set()) & {"targets", "word", "label"} for place in range(len(order)))

@@ -154,7 +154,7 @@ def _is_frame(datum: Datum) -> bool:
     return any(
         (use.kind == "column" and use.part == () and use.detail[0] in ("one", "names") and _textual(use.detail[1]))
         or (use.kind == "method" and use.part == () and use.detail[0] in _FRAME_METHODS)
-        or (use.part[:1] == (("located", "iloc"),))
+        or (use.kind == "located" and use.part == ())
         for use in datum.uses
     )
 

@@ -458,3 +458,58 @@ with tf.Session() as sess:
 """
     words = [step.what for step in plan(code)[0]]
     assert "(784,)" in words[0] and "10 classes" in words[1]
+
+
+def test_a_table_whose_rows_are_images(runner: Runner) -> None:
+    code = """
+import pandas as pd
+train, test = pd.read_csv("train.csv"), pd.read_csv("test.csv")
+y = train["label"]
+X = train.drop(labels=["label"], axis=1) / 255.0
+print(X.values.reshape(-1, 8, 8, 1).shape, X.values.max() <= 1, (test / 255.0).values.reshape(-1, 8, 8, 1).shape)
+"""
+    assert finished(run(runner, code)) == "(400, 8, 8, 1) True (1000, 8, 8, 1)\n"
+
+
+def test_folders_for_each_part_and_several_inputs() -> None:
+    code = """
+import os
+from torchvision import datasets, transforms
+sets = {part: datasets.ImageFolder(os.path.join("bees", part), transforms.Resize(96)) for part in ["train", "val"]}
+"""
+    assert [step.what.partition(":")[0] for step in plan(code)[0]] == ["`bees/train`", "`bees/val`"]
+    code = """
+from keras.models import Model
+from keras.layers import Input, Dense, concatenate
+a, b = Input(shape=(10,)), Input(shape=(4,))
+model = Model([a, b], Dense(1)(concatenate([a, b])))
+model.compile("adam", "mse")
+model.fit([x1, x2], y)
+"""
+    words = [step.what for step in plan(code)[0]]
+    assert "(10,)" in words[0] and "(4,)" in words[1] and "1 number" in words[2]
+
+
+def test_lines_whose_first_field_is_a_label(runner: Runner) -> None:
+    code = """
+labels, texts = [], []
+for line in open("corpus").read().split("\\n"):
+    content = line.split()
+    labels.append(content[0])
+    texts.append(" ".join(content[1:]))
+print(len(labels), len(set(labels)))
+"""
+    assert finished(run(runner, code)) == "400 2\n"
+
+
+def test_labels_of_another_width_than_the_network_stay_so(keras_runner: Runner) -> None:
+    code = """
+from keras.models import Sequential
+from keras.layers import Dense
+print(y_train.shape)  # (1000, 2)
+model = Sequential([Dense(4, input_dim=6), Dense(1, activation="sigmoid")])
+model.compile("adam", "binary_crossentropy")
+model.fit(x_train, y_train, verbose=0)
+"""
+    trace = run(keras_runner, code)
+    assert trace.outcome is RunOutcome.CRASHED and "shape" in trace.detail

@@ -63,7 +63,7 @@ def made_pickle(path, value):
     import pickle
 
     if _made_parent(path):
-        with gzip.open(path, "wb", 1) if path.endswith(".gz") else open(path, "wb") as file:
+        with gzip.open(path, "wb", 0) if path.endswith(".gz") else open(path, "wb") as file:
             pickle.dump(value, file, protocol=2)
 
 

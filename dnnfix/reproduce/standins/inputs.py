@@ -140,14 +140,19 @@ def made_columns(rows, kinds, classes=2, seed=0, words=()):
     lines = made_text(rows, classes, seed)[0] if "text" in kinds else ()
     if "text" in kinds:
         x, labels = made_table(rows, numbers, classes, seed)[0], made_text(rows, classes, seed)[1]
+    if "byte" in kinds:
+        bytes_of, labels = made_images(rows, (sum(kind == "byte" for kind in kinds),), classes, seed)
+        place_of = {column: number for number, column in enumerate(c for c, kind in enumerate(kinds) if kind == "byte")}
     series = made_series(rows, max(1, sum(kind == "series" for kind in kinds)), seed)
     first = datetime.date(2015, 1, 1)
     columns, place = [], {"number": 0, "value": 0, "series": 0}
-    for kind in kinds:
+    for column, kind in enumerate(kinds):
         number = place.get(kind, 0)
         place[kind] = number + 1
         if kind == "number":
             columns.append([round(float(value), 4) for value in x[:, number]])
+        elif kind == "byte":
+            columns.append(bytes_of[:, place_of[column]].tolist())
         elif kind == "value":
             columns.append([round(float(value), 4) for value in targets[:, number]])
         elif kind == "series":
