@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from dnnfix import registry
+from dnnfix.detect.catalogue import detect
 from dnnfix.records import EditStep, RunOutcome, Trace
 from dnnfix.reproduce import hyperparameters
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.plan import joined
 from dnnfix.source.program import Source
+from dnnfix.subject import Subject
 
 Run = Callable[..., Trace]
 
@@ -168,3 +171,24 @@ def test_every_usual_value_is_python() -> None:
 
     for _pattern, value in _USUAL:
         ast.literal_eval(value)
+
+
+UNMOVED = """import torch
+from torch import nn
+net = nn.Linear(4, 3).cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+rows = torch.utils.data.TensorDataset(torch.randn(64, 4), torch.randint(0, 3, (64,)))
+for x, y in torch.utils.data.DataLoader(rows, batch_size=8):
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(net(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_batches_that_are_never_moved_are_still_found_without_a_gpu(run_in: Run) -> None:
+    trace = run_in(UNMOVED, joined(steps(UNMOVED)))
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    source = Source.from_bytes(UNMOVED.encode(), "program.py")
+    found = detect(Subject(source, trace), [template for template in registry.templates(()) if template.default])
+    assert "DNF607" in {finding.code for finding in found.findings}
