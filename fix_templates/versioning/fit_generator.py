@@ -256,13 +256,14 @@ def _edits(subject: Subject, call: ast.Call, function: ast.Attribute) -> tuple[l
     keywords = {k.arg: k.value for k in call.keywords if k.arg}
     generator = call.args[0] if call.args else keywords.get("generator")
     counts: list[tuple[str, str, int | None, ast.expr]] = []
+    whole = False
     old = not KERAS_1.isdisjoint(keywords) or any(_own_count(a, generator) == "nb_sample" for a in call.args[1:2])
     for position, argument in enumerate(call.args[1:], 1):
         if old and position == 1:
             counts.append(("", positions[1], 1, argument))
             continue
         edits.append(RemoveArgument(site, "", position))
-        edits.append(SetArgument(site, positions[position], source.segment(source.site(argument))))
+        edits.append(SetArgument(site, positions[position], _whole(subject, positions[position], argument)))
     for name, value in keywords.items():
         if name in DROPPED:
             edits.append(RemoveArgument(site, name))
@@ -270,6 +271,9 @@ def _edits(subject: Subject, call: ast.Call, function: ast.Attribute) -> tuple[l
             edits.append(RenameArgument(site, name, "x"))
         elif name == "nb_epoch":
             edits.append(RenameArgument(site, name, "epochs"))
+        elif name in positions and _whole(subject, name, value) != source.segment(source.site(value)):
+            edits.append(SetArgument(site, name, _whole(subject, name, value)))
+            whole = True
         elif name in SAMPLES:
             counts.append((name, SAMPLES[name], None, value))
     for name, new, place, value in counts:
@@ -283,7 +287,16 @@ def _edits(subject: Subject, call: ast.Call, function: ast.Attribute) -> tuple[l
             edits.append(SetArgument(site, new, made))
         elif made:
             edits += [SetArgument(site, name, made), RenameArgument(site, name, new)]
-    return edits, "", not counts
+    return edits, "", not counts and not whole
+
+
+def _whole(subject: Subject, name: str, value: ast.expr) -> str:
+    """The text of an argument; a quotient that counts batches is rounded, as today's methods take whole numbers only."""
+    source = subject.source
+    if "steps" not in name or not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Div):
+        return source.segment(source.site(value))
+    left, right = source.segment(source.site(value.left)), source.segment(source.site(value.right))
+    return f"{left} // {right}"
 
 
 def _steps(subject: Subject, data: ast.expr | None, name: str, count: ast.expr) -> tuple[str, str]:
