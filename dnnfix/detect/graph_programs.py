@@ -70,6 +70,12 @@ _NOT_OF_KERAS = {
     "_scope": "the layers of Keras do not find their weights by scope",
 }
 
+_PENALTIES = {
+    "contrib.layers.l2_regularizer": "{tf}.nn.l2_loss(weights)",
+    "contrib.layers.l1_regularizer": "{tf}.reduce_sum({tf}.abs(weights))",
+}
+"""Regularizers of tf.contrib: what they multiplied with their scale."""
+
 _CONTRIB_KEYWORDS = {
     "num_outputs": "units",
     "activation_fn": "activation",
@@ -193,6 +199,10 @@ class _Keeping:
         above = self.uses.source.parent(node)
         call = above if isinstance(above, ast.Call) and above.func is node else None
         if call is not None and self._layer(call, rest):
+            return
+        if call is not None and rest in _PENALTIES and len(call.args) == 1 and not call.keywords:
+            penalty = _PENALTIES[rest].format(tf=self._alias(node))
+            self._new.write(call, lambda: f"lambda weights: {self._new.text(call.args[0])} * {penalty}")
             return
         target = self.uses.target(f"{_V1}.{rest}")
         if target is None:

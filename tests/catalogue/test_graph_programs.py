@@ -83,6 +83,10 @@ def reason(text: str) -> str:
             "tf.layers.max_pooling2d(tf.layers.conv2d(x, 8, 3, padding='same'), 2, 2)",
             "tf.keras.layers.MaxPooling2D(2, 2)(tf.keras.layers.Conv2D(8, 3, padding='same')(x))",
         ),
+        (
+            "tf.get_variable('v', [2], regularizer=tf.contrib.layers.l2_regularizer(0.1))",
+            "tf.get_variable('v', [2], regularizer=lambda weights: 0.1 * tf.nn.l2_loss(weights))",
+        ),
         ("tf.layers.dropout(x, 0.4, training=True)", "tf.nn.dropout(x, rate=0.4)"),
         ("tf.layers.dropout(x, rate=0.4)", "tf.identity(x)"),
         (
