@@ -195,6 +195,8 @@ class _Keeping:
         """One use of a name of TensorFlow."""
         rest = written.removeprefix("tensorflow.")
         if rest.partition(".")[0] in ("compat", "python", "keras", "core", "examples", "models"):
+            if rest.startswith("keras.") and not rest.startswith(("keras.datasets.", "keras.utils.")):
+                self.exact = False  # Keras 3 stands where version 1 had a Keras of its own
             return
         above = self.uses.source.parent(node)
         call = above if isinstance(above, ast.Call) and above.func is node else None
@@ -498,7 +500,8 @@ def graph_of(source: Source) -> Graph | None:
         return None
     keeping = _Keeping(uses)
     edits = keeping.edits()
-    return Graph(tuple(sorted(places)), edits, tuple(sorted(keeping.left, key=lambda left: left.site)), keeping.exact)
+    exact = keeping.exact and not any(name.partition(".")[0] == "keras" for name in uses.imported.values())
+    return Graph(tuple(sorted(places)), edits, tuple(sorted(keeping.left, key=lambda left: left.site)), exact)
 
 
 def outside_graph(source: Source, hits: Iterable[Hit]) -> Iterator[Hit]:

@@ -131,6 +131,21 @@ def test_a_graph_with_something_left_is_not_called_safe() -> None:
     assert isinstance(broken, Candidate) and broken.applicability is Applicability.UNSAFE
 
 
+@pytest.mark.parametrize(
+    ("line", "safe"),
+    [
+        ("y = tf.nn.relu(x)", True),
+        ("(a, b), (c, d) = tf.keras.datasets.mnist.load_data()", True),
+        ("y = tf.keras.layers.Dense(3)(x)", False),
+        ("y = tf.layers.dense(x, 3)", False),
+        ("from keras.layers import Dense\ny = Dense(3)(x)", False),
+    ],
+)
+def test_a_graph_with_another_keras_is_not_called_safe(line: str, safe: bool) -> None:
+    graph = proposals(f"{HEAD}{line}\n")[0]
+    assert isinstance(graph, Candidate) and (graph.applicability is Applicability.SAFE) is safe
+
+
 def test_a_program_of_keras_models_is_no_graph() -> None:
     text = """\
 import tensorflow as tf
