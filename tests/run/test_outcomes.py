@@ -41,6 +41,7 @@ Run = Callable[..., Trace]
         ("name = input('your name? ')", RunOutcome.NEEDS_INPUT, "your name?"),
         ("import urllib.request; urllib.request.urlopen('http://example.com/data.zip')", RunOutcome.NEEDS_NETWORK, ""),
         ("import socket; socket.create_connection(('192.0.2.7', 80), 2)", RunOutcome.NEEDS_NETWORK, ""),
+        ("raise RuntimeError('Error downloading x.gz:\\ngot: <urlopen error [Errno -3]>')", RunOutcome.NEEDS_NETWORK, ""),
         ("import subprocess; subprocess.run(['no-such-command', 'x'])", RunOutcome.ENVIRONMENT, "no-such-command"),
         ("raise MemoryError()", RunOutcome.OUT_OF_MEMORY, ""),
         ("bytearray(10**13)", RunOutcome.OUT_OF_MEMORY, ""),

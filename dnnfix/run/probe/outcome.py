@@ -147,6 +147,11 @@ _NO_FILE = re.compile(
 )
 
 
+_NO_NETWORK = re.compile(
+    r"URL fetch failure|We couldn't connect to|<urlopen error|Temporary failure in name resolution|Network is unreachable"
+)
+
+
 def _is_network(error: BaseException) -> bool:
     if isinstance(error, (socket.gaierror, socket.timeout, ConnectionError)) and not isinstance(error, BrokenPipeError):
         return True
@@ -158,7 +163,7 @@ def _is_network(error: BaseException) -> bool:
         words = ("Connect", "Timeout", "Proxy", "SSL", "LocalEntryNotFound", "Disconnected", "URLError", "Offline")
         return any(word in named for word in words)
     message = _message(error)
-    return "URL fetch failure" in message or "We couldn't connect to" in message
+    return bool(_NO_NETWORK.search(message))
 
 
 def _raw_frames(error: BaseException) -> Iterator[Dict[str, str]]:
