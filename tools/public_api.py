@@ -10,6 +10,7 @@ may have names that it shows nowhere.
 
 import ast
 import contextlib
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -99,11 +100,15 @@ def methods(cls):
 
 def assigned(cls):
     """The public attributes that the methods of a class, or of what it derives from, give to `self`."""
-    found = set()
-    for one in cls.__mro__:
-        with contextlib.suppress(OSError, TypeError):
-            found.update(re.findall(r"\bself\.([A-Za-z]\w*)\s*(?::[^=\n]+)?=[^=]", inspect.getsource(one)))
-    return sorted(found)
+    return sorted(frozenset().union(*map(assigned_by, cls.__mro__)))
+
+
+@functools.lru_cache(maxsize=None)  # a base class is one of many, and reading its text parses the whole file
+def assigned_by(cls):
+    """Those that the class's own text gives."""
+    with contextlib.suppress(OSError, TypeError):
+        return frozenset(re.findall(r"\bself\.([A-Za-z]\w*)\s*(?::[^=\n]+)?=[^=]", inspect.getsource(cls)))
+    return frozenset()
 
 
 def described(value):
