@@ -136,7 +136,7 @@ _FOLDERS = {"CIFAR10": "cifar-10-batches-py", "CIFAR100": "cifar-100-python", "S
 
 def _keras(name: str, holds: str) -> Iterator[tuple[str, _Known]]:
     kind = "images" if "images" in holds else "texts" if "lists" in holds else "table"
-    modules = ("keras.src.datasets", "keras.datasets", "tensorflow.python.keras.datasets", "tensorflow.keras.datasets")
+    modules = ("keras.src.datasets", "keras.datasets", "tf_keras.src.datasets", "tensorflow.python.keras.datasets")
     places = tuple(f"{module}.{name}.load_data" for module in modules)
     yield f"keras.datasets.{name}.load_data", _Known(holds, f"made_keras_{kind}({name!r})", places)
     if kind == "texts":
