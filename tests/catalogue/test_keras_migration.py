@@ -122,3 +122,23 @@ def test_a_reason_that_holds_for_several_lines_names_them() -> None:
     text = "from keras import backend as K\n\na = K.placeholder((1,))\nb = 2\nc = K.placeholder((2,))\n"
     said = [hit.what for hit in migration(Subject(Source.from_bytes(text.encode(), "program.py")))]
     assert said == ["keras.backend.placeholder: this name is gone since Keras 3.0 (as in line 5)"]
+
+
+def test_a_rate_that_the_program_sets_gets_no_schedule() -> None:
+    head = "from keras.callbacks import ReduceLROnPlateau\nfrom keras.optimizers import SGD\n\n"
+    text = head + "sgd = SGD(0.1, decay=0.01)\nplateau = ReduceLROnPlateau()\n"
+    assert migrated(text) == text
+    assert ["sets the rate itself" in said for said in left(text)] == [True]
+
+
+def test_an_argument_that_goes_leaves_the_next_one_on_its_line() -> None:
+    old = "from keras.layers import Convolution2D\n\nlayer = Convolution2D(\n    64, 5, 5,\n    border_mode='same')\n"
+    new = "from keras.layers import Convolution2D\n\nlayer = Convolution2D(\n    64, (5, 5),\n    padding='same')\n"
+    assert migrated(old) == new
+
+
+def test_an_import_whose_last_use_goes_is_replaced_by_what_is_imported_anew() -> None:
+    old = "import numpy\nimport keras.backend as K\n\nx = K.sum(numpy.ones(3))\n"
+    assert migrated(old) == "import numpy\nfrom keras import ops\n\nx = ops.sum(numpy.ones(3))\n"
+    kept = "from keras import backend as K\n\nx = K.sum(K.epsilon())\n"
+    assert migrated(kept) == "from keras import backend as K\nfrom keras import ops\n\nx = ops.sum(K.epsilon())\n"
