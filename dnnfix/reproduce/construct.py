@@ -121,9 +121,15 @@ def _settings_class(case: Case) -> ast.ClassDef | None:
     for node in top_level(case.source):
         if isinstance(node, ast.ClassDef) and re.search(r"config|param|option|setting|args", node.name, re.IGNORECASE):
             init = method(node, "__init__")
-            if init is None or not required(init, bound=True):
+            empty = any(isinstance(part, (ast.Assign, ast.AnnAssign)) and _is_none(part.value) for part in node.body)
+            if not empty and (init is None or not required(init, bound=True)):
                 return node
     return None
+
+
+def _is_none(value: ast.expr | None) -> bool:
+    """Whether a setting is still to be given."""
+    return value is None or (isinstance(value, ast.Constant) and value.value is None)
 
 
 def _own_class(case: Case, name: str) -> ast.ClassDef | None:

@@ -59,7 +59,7 @@ _USUAL: tuple[tuple[str, str], ...] = (
     (r"out_?(?:channels?|ch|chans)|(?:out_?)?planes|outplanes|(?:n|nb|num)_?(?:filters?|maps|kernels|fmaps|features_out)|filters?|ngf|ndf|base_channels|growth_rate|width_mult", "16"),
     (r"(?:\w+_)?hid(?:den)?_?(?:\w+_)?(?:size|dims?|units?|nodes|layer_size|features|channels|d)?(?:_?\d)?|n_?hid(?:den)?|h_dim|rnn_size|lstm_(?:size|units)|units|num_units|n_units|cell_size|dim_feedforward|d_ff|d_inner|ff_dim|mlp_dim|d_hid|num_hiddens?|hiddens?", "32"),
     (r"(?:vocab(?:ulary)?|voc|dict|dictionary|word|token|src_vocab|trg_vocab|tgt_vocab|input_vocab|output_vocab)_?(?:sz|size|len|length|num)|(?:n|num)_?(?:words|tokens?|embeddings|vocab|users|items|movies|chars)|n_?tokens?|ntok(?:en)?|max_(?:features|words|num_words)|vocab|user_num|item_num", "100"),
-    (r"(?:\w+_)?emb(?:ed(?:ding)?)?s?_?(?:sz|size|dims?|dimension|len|length|features)?|emb_?dim|n_?emb(?:d|ed)?|n_?inp|ninp|d_?model|model_?dim|hidden_emb|word_vec_size|d_word_vec|dim|dims", "32"),
+    (r"(?:\w+_)?emb(?:ed(?:ding)?)?s?_?(?:sz|size|dims?|dimension|len|length|features)?|emb_?dim|n_?emb(?:d|ed)?\d?|n_?inp|ninp|d_?model|model_?dim|hidden_emb|word_vec_size|d_word_vec|dim|dims", "32"),
     (r"(?:max_?)?(?:seq(?:uence)?|sent(?:ence)?|text|doc(?:ument)?|input_seq|src|trg|tgt)?_?(?:len(?:gth)?)(?:_?max)?|maxlen|max_?len(?:gth)?|seq_?size|time_?steps?|n_steps|lookback|look_back|window(?:_size)?|bptt|num_steps|past_history|block_size|max_position\w*", "20"),
     (r"(?:latent|noise|z|code|bottleneck|encoding|nz)_?(?:dims?|size|features|d)?|nz|n_z", "16"),
     (r"(?:n|nb|num|number_of)_?(?:\w+_)?(?:layers?|blocks?|stacks?)|n_?layers|layers|depth|layer_dim|layer_num", "2"),

@@ -373,3 +373,10 @@ def test_a_network_that_was_printed_is_built_as_it_was(run_in: Run) -> None:
     assert trace.printed == "torch.Size([2, 10])\n"
     unclear = text.replace("(1): ReLU()", "(1): Mystery()")
     assert not [one for one in planned(unclear) if isinstance(one, EditStep)]
+
+
+def test_the_class_of_settings_of_a_program_is_used_where_it_is_complete() -> None:
+    net = "class Net(nn.Module):\n    def __init__(self, config):\n        super().__init__()\n"
+    net += "        self.fc = nn.Linear(config.n_embd, 3)\n    def forward(self, x):\n        return self.fc(x)\n"
+    assert "Net(config=ModelConfig())" in steps(IMPORTS + "class ModelConfig:\n    n_embd = 8\n\n" + net)[0].what
+    assert "n_embd=32" in steps(IMPORTS + "class ModelConfig:\n    n_embd: int = None\n\n" + net)[0].what
