@@ -130,7 +130,7 @@ from keras.models import Sequential
 from keras.layers import Activation, Convolution2D
 
 model = Sequential()
-model.add(Convolution2D(32, 3, 5, 5, border_mode="full"))
+model.add(Convolution2D(32, 3, 5, 5, border_mode="same"))
 model.add(Convolution2D(64, 32, 3, 3))
 """,
             """\
@@ -138,7 +138,7 @@ from keras.models import Sequential
 from keras.layers import Activation, Convolution2D
 
 model = Sequential()
-model.add(Convolution2D(32, (5, 5), border_mode="full"))
+model.add(Convolution2D(32, (5, 5), padding="same"))
 model.add(Convolution2D(64, (3, 3)))
 """,
         ),
