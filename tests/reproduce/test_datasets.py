@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from dnnfix.records import EditStep, RunOutcome, Trace
+from dnnfix.records import EditStep, RunOutcome, Scaffold, Trace
 from dnnfix.reproduce import datasets, standin
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.plan import joined
@@ -118,7 +118,9 @@ def test_the_documented_forms(keras_runner: Runner) -> None:
         "cifar10 (50000, 32, 32, 3) uint8 (50000, 1) (10000, 32, 32, 3) (10000, 1) True True 10",
         "cifar100 (50000, 32, 32, 3) uint8 (50000, 1) (10000, 32, 32, 3) (10000, 1) True True 100",
     ]
-    assert trace.printed.splitlines()[3].startswith("boston_housing (404, 13) float64 (404,) (102, 13) (102,) True True")
+    assert trace.printed.splitlines()[3].startswith(
+        "boston_housing (404, 13) float64 (404,) (102, 13) (102,) True True"
+    )
     assert trace.printed.splitlines()[4] == "(25000,) (25000,) True 1 [np.int64(0), np.int64(1)]"
     assert trace.printed.splitlines()[5] == "True True 45"
 
@@ -198,3 +200,60 @@ def test_a_library_is_changed_when_it_is_imported_and_only_there() -> None:
     assert colorsys.hsv_to_rgb(0, 1, 1) == (1, 0, 0)
     sys.modules.pop("colorsys", None)
     sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "_MadeWatch"]
+
+
+LEARNED = """
+    import torch, numpy
+    from torch import nn
+    torch.manual_seed(0)
+    x, y, test, wanted, net, loss = given()
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.005)
+    for step in range(150):
+        batch = torch.randint(0, len(x), (64,))
+        optimizer.zero_grad()
+        loss(net(x[batch]), y[batch]).backward()
+        optimizer.step()
+    print(measure(net(test), wanted))
+"""
+IMAGES = """
+    def given():
+        (x, y), (test, wanted) = made_image_set("cifar100", True), made_image_set("cifar100", False)
+        flat = lambda images: torch.from_numpy(images[:4000].reshape(-1, 3072)).float() / 255
+        net = nn.Sequential(nn.Linear(3072, 128), nn.ReLU(), nn.Linear(128, 100))
+        return flat(x), torch.from_numpy(y[:4000]), flat(test), wanted[:4000], net, nn.functional.cross_entropy
+    def measure(output, wanted):
+        return (output.argmax(1).numpy() == wanted).mean() > 0.8
+"""
+TEXTS = """
+    def given():
+        parts = [_made_reviews("reuters", part, 5000, 4, 1) for part in (0, 1)]
+        padded = lambda texts: torch.tensor([(list(text) + [0] * 80)[:80] for text in texts[:2000]])
+        net = nn.Sequential(nn.EmbeddingBag(5000, 32), nn.Linear(32, 46))
+        (x, y), (test, wanted) = parts
+        return padded(x), torch.from_numpy(y[:2000]), padded(test), wanted[:2000], net, nn.functional.cross_entropy
+    def measure(output, wanted):
+        return (output.argmax(1).numpy() == wanted).mean() > 0.8
+"""
+PRICES = """
+    def given():
+        x, y = made_housing("california_housing")
+        x, y = (torch.tensor((v - v.mean(0)) / v.std(0)).float() for v in (x, y.reshape(-1, 1)))
+        net = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 1))
+        return x[:16000], y[:16000], x[16000:], y[16000:], net, nn.functional.mse_loss
+    def measure(output, wanted):
+        return 1 - float(((output - wanted) ** 2).mean() / wanted.var()) > 0.6
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "standins"),
+    [(IMAGES, ["made_image_set"]), (TEXTS, ["_made_reviews"]), (PRICES, ["made_housing"])],
+    ids=["images", "texts", "prices"],
+)
+def test_a_small_network_learns_the_sets(run_in: Callable[..., Trace], given: str, standins: list[str]) -> None:
+    program = textwrap.dedent(LEARNED).replace(
+        "from torch import nn\n", "from torch import nn\n" + textwrap.dedent(given)
+    )
+    trace = run_in(program, Scaffold(start=standin.text(standins)), steps=160)
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert trace.printed == "True\n"
