@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from dnnfix.detect.api_loaders import SAMPLERS, outdated_next, outdated_sampler
 from dnnfix.detect.api_names import Uses
 from dnnfix.detect.api_tensors import changed_tensor_calls
 from dnnfix.detect.versions import Hit
@@ -25,10 +26,6 @@ _AMP = {
 _SCALING = ("autocast", "GradScaler")
 
 _CHECKPOINTS = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
-
-_SAMPLERS = ("Sampler", "sampler")
-
-_SAMPLER_BASES = ("torch.utils.data.Sampler", "torch.utils.data.sampler.Sampler")
 
 _COUNTING = frozenset(
     f"torch.optim.lr_scheduler.{name}"
@@ -60,8 +57,8 @@ def changed_forms(uses: Uses) -> Iterator[Hit]:
     if not words.isdisjoint(_SCALING):
         yield from _scaling(uses)
     calls = {"chain_matmul": _product, "ToTensor": _to_tensor, "load": _load, "stft": _spectrum, "meshgrid": _grid}
-    calls |= {"checkpoint": _checkpoint, "checkpoint_sequential": _checkpoint, "next": _next, "step": _step}
-    calls |= {"__init__": _sampler} if not words.isdisjoint(_SAMPLERS) else {}
+    calls |= {"checkpoint": _checkpoint, "checkpoint_sequential": _checkpoint, "next": outdated_next, "step": _step}
+    calls |= {"__init__": outdated_sampler} if not words.isdisjoint(SAMPLERS) else {}
     yield from changed_tensor_calls(uses)
     if "torchvision" in words:
         yield from _pretrained(uses)
@@ -241,62 +238,6 @@ def _counts_on(source: Source, call: ast.Call, given: ast.expr) -> bool:
     return (
         source.qualified(loop.iter.func) in ("range", "builtins.range")
         and ast.unparse(given) == f"{loop.target.id} + 1"
-    )
-
-
-def _next(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
-    """`iter(loader).next()`: iterators of Python 3 have no such method, and those of loaders kept it up to torch 1.12."""
-    source, function = uses.source, call.func
-    if written or not isinstance(function, ast.Attribute) or call.args or call.keywords:
-        return
-    if "next" in uses.defined or "next" in uses.bound:
-        return
-    values = (function.value,) if isinstance(function.value, ast.Call) else source.bindings(function.value)
-    if not values or not all(_makes_iterator(source, value) for value in values):
-        return
-    holder = source.segment(source.site(function.value))
-    yield Hit(
-        source.site(call),
-        "an iterator has no method next since torch 1.13, which Python 3 took away",
-        title="write next(...)",
-        edits=(Replace(source.site(call), f"next({holder})"),),
-        safe=True,
-        removed={"torch": "1.13"},
-    )
-
-
-def _makes_iterator(source: Source, value: ast.expr) -> bool:
-    if not isinstance(value, ast.Call):
-        return False
-    named = isinstance(value.func, ast.Attribute) and value.func.attr == "__iter__" and not value.args
-    return named or source.qualified(value.func) in ("iter", "builtins.iter")
-
-
-def _sampler(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
-    """`super().__init__(data_source)` of a sampler: the base class has no constructor of its own any more."""
-    source, function = uses.source, call.func
-    owner = source.enclosing(call, ast.ClassDef)
-    if not isinstance(function, ast.Attribute) or not isinstance(owner, ast.ClassDef) or len(owner.bases) != 1:
-        return
-    base = owner.bases[0].value if isinstance(owner.bases[0], ast.Subscript) else owner.bases[0]
-    if source.qualified(base) not in _SAMPLER_BASES:
-        return
-    above, given = function.value, list(call.args)
-    upward = isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id == "super"
-    if not upward:
-        if source.qualified(above) not in _SAMPLER_BASES or not given:
-            return
-        given = given[1:]  # the object itself comes first
-    if len(given) + len(call.keywords) != 1 or any(k.arg != "data_source" for k in call.keywords):
-        return
-    site = source.site(call)
-    yield Hit(
-        site,
-        "Sampler takes no data_source since torch 2.10; it never used it",
-        title="give Sampler no data_source",
-        edits=(RemoveArgument(site, "data_source", len(call.args) - 1 if call.args else None),),
-        safe=True,
-        removed={"torch": "2.10"},
     )
 
 
