@@ -115,6 +115,18 @@ def test_steps_of_sessions_and_tapes_are_seen_and_held_to_the_budget(program: st
     }
 
 
+def test_a_function_that_states_its_types_converts_to_them() -> None:
+    stated = (
+        "@tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32), tf.TensorSpec([None, 1], tf.float32)])"
+    )
+    program = TAPE.replace("@tf.function", stated).replace(', dtype="float32"', "")
+    assert stated in program and 'dtype="float32"' not in program
+    with Runner(Path(sys.executable)) as runner:
+        trace = runner.run(Job("program.py", program.encode(), budget=Budget(steps=6, seconds=60)))
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert len(trace.steps) == 6
+
+
 def test_a_graph_and_its_migration_take_the_same_steps() -> None:
     losses = []
     with Runner(Path(sys.executable)) as runner:

@@ -43,6 +43,7 @@ class TensorFlowSteps:
                 patches.put(owner, "run", self._wrap_run)
         patches.put(tensorflow.GradientTape, "gradient", self._wrap_gradient)
         if tensorflow.executing_eagerly():
+            patches.put(type(tensorflow.function(lambda: None)), "__call__", self._wrap_function)
             tensorflow.config.run_functions_eagerly(True)
 
     # Sessions
@@ -121,7 +122,32 @@ class TensorFlowSteps:
         scalar = loss if loss is not None and getattr(loss, "size", 1) == 1 else getattr(loss, "mean", lambda: None)()
         self._steps.stepped_elsewhere(scalar, update)
 
-    # Tapes
+    # Functions and tapes
+
+    def _wrap_function(self, original: Any) -> Any:
+        """A function that states the types of its inputs converts to them; run eagerly it would not."""
+        watcher = self
+
+        def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+            converted = watcher._converted(function, args)
+            return original(function, *(args if converted is None else converted), **kwargs)
+
+        return functools.update_wrapper(call, original)
+
+    @guarded
+    def _converted(self, function: Any, args: Any) -> Any:
+        import numpy
+        import tensorflow
+
+        specified = getattr(function, "input_signature", None) or ()
+        if not specified or not tensorflow.executing_eagerly():
+            return None
+        return [
+            tensorflow.convert_to_tensor(numpy.asarray(value).astype(spec.dtype.as_numpy_dtype))
+            if isinstance(spec, tensorflow.TensorSpec) and not tensorflow.is_tensor(value)
+            else value
+            for value, spec in zip(args, specified)
+        ] + list(args[len(specified) :])
 
     def _wrap_gradient(self, original: Any) -> Any:
         watcher = self
