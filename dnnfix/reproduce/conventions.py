@@ -75,7 +75,7 @@ TORCH_ONLY = words("datasets save_image make_grid")
 
 SILENT = words("""IPython aim clearml colorama colored coloredlogs comet_ml crayon dashboard dvclive emoji graphviz
     hiddenlayer hyperdash ipdb ipywidgets livelossplot loguru matplotlib mlflow neptune netron nvidia_smi
-    prettytable progressbar progress pudb pushbullet pydot pydot_ng pydotplus pygments pylab_sdk seaborn setproctitle slack
+    prettytable progressbar progress pudb pushbullet pydot pydot_ng pydotplus pygments seaborn setproctitle slack
     swanlab tabulate telegram tensorboardX tensorboard_logger termcolor torchinfo torchsummary torchviz tqdm trackio
     unidecode visdom wandb yagmail""")
 """Packages that only show, log, time or send messages: values pass through them."""
@@ -96,6 +96,7 @@ INSTALLED_AS = {
     "fitz": "PyMuPDF",
     "git": "GitPython",
     "ignite": "pytorch-ignite",
+    "pylab": "matplotlib",
     "pywt": "PyWavelets",
     "serial": "pyserial",
     "skimage": "scikit-image",

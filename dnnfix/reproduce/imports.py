@@ -231,7 +231,7 @@ def _silent(package: str, line: int) -> EditStep:
     return EditStep(
         ACTION,
         f"{package} does nothing",
-        "it is not installed, and it only shows, logs or sends something; values pass through it",
+        "it is not installed, and it only shows, logs or dresses something up; values pass through it as they are",
         line,
         scaffold=Scaffold(start=f"made_silent({package!r})"),
         standins=("made_silent",),
