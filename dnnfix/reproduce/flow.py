@@ -790,7 +790,7 @@ class _Follower:
         if last in ("float", "int", "float32"):
             self._use(views[0], "number", None, line)
         if self._is_loss(name, of or self._constructor(node.func)) and len(args) > 1:
-            self._role(args[:1], "inputs", line)
+            self._role(args[:1], "prediction", line)
             self._role(args[1:2], "targets", line)
             return None
         owner = self._value(node.func, names) if isinstance(node.func, ast.Name) else None

@@ -106,6 +106,8 @@ def _partners(flow: Flow) -> dict[str, Datum]:
 
 def _made(case: Case, datum: Datum, partner: Datum | None, scaled: list[Use]) -> EditStep | Gap | None:
     """The step that defines an undefined name; None where the name is not data."""
+    if _is_a_result(datum):
+        return None
     if _is_frame(datum):
         return frame_of(case, datum)
     loader = _is_loader(datum)
@@ -147,6 +149,18 @@ def _used_outside(source: Source, name: str) -> bool:
     return any(
         source.enclosing(node, ast.FunctionDef) is None and source.enclosing(node, ast.Lambda) is None for node in uses
     )
+
+
+def _is_a_result(datum: Datum) -> bool:
+    """Whether a name stands for what the program should have worked out: a prediction, a recurrent state.
+
+    That nothing binds it is then a fault of the program.
+    """
+    if any(use.kind == "prediction" and use.part == () and use.exact for use in datum.uses):
+        return True
+    places = [use.detail for use in datum.of("inputs")]
+    named = arrays.INPUT.search(datum.name) or arrays.TARGET.search(datum.name)
+    return bool(places) and all(isinstance(place, int) and place > 0 for place in places) and not named
 
 
 def _is_frame(datum: Datum) -> bool:

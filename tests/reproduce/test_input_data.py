@@ -304,6 +304,8 @@ def test_a_name_that_nothing_describes_is_a_gap() -> None:
         "import torch\ntrain_x = torch.ones(3, 2)\nprint(torch.nn.Linear(2, 1)(trian_x))\n",
         "import keras\nmodel = keras.Sequential()\nmodel.add(Dense(3, input_dim=4))\n",  # an import
         "import torch\nprint(torch.nn.Linear(input_dim, 3))\n",  # a size
+        "import torch\nx, y = torch.ones(3, 2), torch.ones(3, 1)\nprint(torch.nn.MSELoss()(preds, y))\n",  # a prediction
+        "import torch\nnet = torch.nn.LSTM(2, 3)\nfor i in range(3):\n    out, hidden = net(torch.ones(1, 1, 2), hidden)\n",
         "import torch\nx = torch.ones(2, 3)\nprint(torch.nn.Linear(3, 1)(x))\n",  # healthy
     ],
 )
