@@ -36,7 +36,7 @@ class LoadingInOneProcess(FixTemplate):
     References: https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading.
     """
 
-    code = "DNF901"
+    code = "DNF904"
     name = "loading-in-one-process"
     family = Family.OPINIONATED
     fix_pattern = FixPattern.API_CONTRACT

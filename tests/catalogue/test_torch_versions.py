@@ -45,7 +45,7 @@ RULES = {
     "TOR201 pretrained": ("DNF550", "import torchvision\nnet = torchvision.models.resnet18(pretrained=True)\n"),
     "TOR202 v2.ToTensor": ("DNF550", "import torch\nfrom torchvision.transforms import v2\nt = v2.ToTensor()\n"),
     "TOR203 import of torchvision's modules": ("DNF903", "import torchvision.models as models\nnet = models.vgg16()\n"),
-    "TOR401 num_workers": ("DNF901", "from torch.utils.data import DataLoader\nloader = DataLoader(rows)\n"),
+    "TOR401 num_workers": ("DNF904", "from torch.utils.data import DataLoader\nloader = DataLoader(rows)\n"),
     "TOR402 set_to_none": ("DNF902", "import torch\nnet = torch.nn.Linear(2, 1)\nnet.zero_grad(set_to_none=False)\n"),
 }
 """Both leave out 401 and 402 by default. Weights alone are what `torch.load` reads today, so that 102 is left of what it
