@@ -43,7 +43,7 @@ def test_a_report_is_reproduced(call: Call, folder: Path) -> None:
     assert said.code == 0, said.out + said.err
     assert "bug.md: tensor bug" in said.out
     assert "outcome    reproduced: RuntimeError: mat1 and mat2" in said.out
-    assert "+++ b/bug.py" in said.out and "+import torch" in said.out
+    assert "+++ b/bug.py" in said.out and "+    import torch" in said.out
 
 
 def test_a_symptom_that_does_not_appear_is_said(call: Call, folder: Path) -> None:

@@ -61,6 +61,7 @@ def test_its_own_test_passes_and_can_fail(place: Path) -> None:
     ("old", "new", "words"),
     [
         ('code = "LAB001"', 'code = "DNF301"', "both claim DNF301"),
+        ('code = "LAB001"', 'code = "DNF901"', "is what dnnfix itself reports"),
         ('    message = "', '    massage = "', "lacks message"),
         ("import ast", "import no_such_module", "cannot be imported"),
         ("class Learning", "class Learning(", "cannot be imported"),
