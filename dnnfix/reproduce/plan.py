@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from dnnfix.records import EditStep, Reproduction, Scaffold
 from dnnfix.reproduce import (
@@ -49,7 +49,7 @@ def plan(case: Case) -> Reproduction:
     return Reproduction(tuple(steps), joined(steps), tuple(dict.fromkeys(gaps)))
 
 
-def joined(steps: Iterable[EditStep]) -> Scaffold:
+def joined(steps: Sequence[EditStep]) -> Scaffold:
     """One scaffold for all steps, with the text of the stand-ins that they use."""
     parts = [step.scaffold for step in steps]
     used = dict.fromkeys(name for step in steps for name in step.standins)
