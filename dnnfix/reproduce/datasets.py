@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.beside import everywhere
@@ -201,14 +201,34 @@ def _steps(case: Case) -> Iterator[EditStep | Gap]:
             if gap is not None:
                 yield gap
                 continue
+            called = node.func if isinstance(node, ast.Call) else node
+            written = case.source.qualified(called) if isinstance(called, ast.expr) else None
+            places = known.places if written in (None, name) else (*known.places, written)
             yield EditStep(
                 ACTION,
                 *known.told(name),
                 node.lineno,
+                scaffold=Scaffold(start=replace(known, places=places).start),
+                standins=("made_in_place_of", known.stand_in),
+            )
+    yield from _for_the_tutorials(case)
+    yield from _downloads(case)
+
+
+def _for_the_tutorials(case: Case) -> Iterator[EditStep]:
+    """The reader of MNIST that TensorFlow's tutorials had is gone, and not brought back; what replaces it finds data."""
+    known = KNOWN["keras.datasets.mnist.load_data"]
+    for imported in case.source.nodes(ast.ImportFrom):
+        if (imported.module or "").startswith("tensorflow.examples.tutorials") and _installed(case, known):
+            yield EditStep(
+                ACTION,
+                f"keras.datasets.mnist.load_data gives made-up data: {known.holds}",
+                "for a repair of the program: where the tutorials' reader was, its data set is in keras.datasets today",
+                imported.lineno,
                 scaffold=Scaffold(start=known.start),
                 standins=("made_in_place_of", known.stand_in),
             )
-    yield from _downloads(case)
+            return
 
 
 def _downloads(case: Case) -> Iterator[EditStep | Gap]:
@@ -253,7 +273,7 @@ def used(source: Source) -> dict[str, ast.expr | ast.alias]:
     found: dict[str, ast.expr | ast.alias] = {}
     named: list[ast.Attribute | ast.Name] = [*source.nodes(ast.Attribute), *source.nodes(ast.Name)]
     for node in sorted(named, key=lambda n: (n.lineno, n.col_offset)):
-        name = source.qualified(node)
+        name = _public(source.qualified(node))
         if name is None or not isinstance(node.ctx, ast.Load):
             continue
         if name == "torchvision.datasets" and _by_name(source, node):
@@ -262,6 +282,14 @@ def used(source: Source) -> dict[str, ast.expr | ast.alias]:
             call = source.parent(node)
             found.setdefault(name, call if isinstance(call, ast.Call) and call.func is node else node)
     return found
+
+
+def _public(name: str | None) -> str | None:
+    """A class of torchvision.datasets by its public name, where it was taken from the module that defines it."""
+    parts = (name or "").split(".")
+    if parts[:2] == ["torchvision", "datasets"] and len(parts) == 4 and parts[2].islower():
+        return f"torchvision.datasets.{parts[3]}"
+    return name
 
 
 def _by_name(source: Source, node: ast.expr) -> bool:

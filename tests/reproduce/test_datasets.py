@@ -257,3 +257,19 @@ def test_a_small_network_learns_the_sets(run_in: Callable[..., Trace], given: st
     trace = run_in(program, Scaffold(start=standin.text(standins)), steps=160)
     assert trace.outcome is RunOutcome.FINISHED, trace.detail
     assert trace.printed == "True\n"
+
+
+def test_the_replacement_of_the_tutorials_reader_finds_its_data() -> None:
+    """The module is gone and stays gone; a repair that reads keras.datasets is run with a stand-in for that."""
+    program = "from tensorflow.examples.tutorials.mnist import input_data\nmnist = input_data.read_data_sets('x')\n"
+    made = [step for step in steps_of(program) if isinstance(step, EditStep)]
+    assert [step.line for step in made] == [1]
+    assert "keras.datasets.mnist.load_data" in made[0].scaffold.start
+    assert "tensorflow.examples" not in made[0].scaffold.start
+
+
+def test_a_class_of_torchvision_is_known_where_it_is_defined() -> None:
+    program = "from torchvision.datasets import mnist\ntrain = mnist.MNIST('data', download=True)\n"
+    made = [step for step in steps_of(program) if isinstance(step, EditStep)]
+    assert len(made) == 1
+    assert "'torchvision.datasets.mnist.MNIST'" in made[0].scaffold.start

@@ -30,6 +30,11 @@ class _MadeNothing:
     def __bool__(self):
         return True
 
+    def __lt__(self, other):
+        return False
+
+    __le__ = __gt__ = __ge__ = __lt__
+
     def __enter__(self):
         return self
 
