@@ -179,6 +179,10 @@ def _inputs(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends, count:
     elif len(shape) >= 3 or (len(shape) == 2 and "Conv2" in ends.first) or (len(shape) == 2 and shape[0] == shape[1]):
         scale = "unit"
     vocabulary = (ends.vocabulary or 0) if len(shape) < 2 else 0
+    if vocabulary and told is not None:
+        evidence += f"; that they are ids: {clues.FROM_NETWORK.format(what='embedding')}"
+    elif not vocabulary and not divided:
+        evidence += "; numbers of single precision: a guess"
     made = _samples(samples or count, shape, ends)
     return Looks("inputs", shape, made, "classes", (2,), scale, vocabulary, 0, evidence)
 
@@ -276,7 +280,7 @@ def _targets(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends, x: Lo
     if told is not None:
         samples = told.shape[0] or samples
         form, size, suffix = _as_told(told.shape[1:], form, size, ends.outputs)
-        evidence = told.evidence
+        evidence = f"{told.evidence}; what the values are: {evidence}"
     binary = form == "binary" and not told and case.source.frameworks == {"torch"}
     shape = x.shape if x is not None else (4,)
     if binary:

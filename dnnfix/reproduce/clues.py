@@ -222,9 +222,9 @@ def _printed(source: Source) -> dict[int, tuple[str, ...]]:
 
 @once
 def _rebound(source: Source, name: str) -> int | None:
-    """The first line that gives a name a value."""
-    lines = [node.lineno for node in source.nodes(ast.Name) if node.id == name and isinstance(node.ctx, ast.Store)]
-    return min(lines, default=None)
+    """The first line outside of functions that gives a name a value; a function's own variable is another one."""
+    stored = (node for node in source.nodes(ast.Name) if node.id == name and isinstance(node.ctx, ast.Store))
+    return min((node.lineno for node in stored if source.enclosing(node, ast.FunctionDef) is None), default=None)
 
 
 # --- the ends of the network
