@@ -448,7 +448,8 @@ def _made_keras_training(model, feeds, shapes, guessed=False):
         if wanted is None:
             return _made_says("%s is built, but what goes into it is not told by anything" % type(model).__name__)
     integers = [bool(tokens) and (len(shape) == 1 or outputs is None) for shape in wanted]
-    count = 64 if max(numpy.prod(shape) for shape in wanted) > 10000 else 256
+    size = max(numpy.prod(shape) for shape in wanted)
+    count, batch = (256, 32) if size <= 10000 else (64, 8) if size <= 30000 else (12, 1)
     forms = [(["B"] + list(s), min(tokens) if whole else None) for s, whole in zip(wanted, integers)]
     arrays, _axes, _labels = _made_inputs(forms, {}, count, 2)
     if outputs is None:
@@ -465,11 +466,29 @@ def _made_keras_training(model, feeds, shapes, guessed=False):
     model.fit(
         arrays if len(arrays) > 1 else arrays[0],
         targets if len(targets) > 1 else targets[0],
-        batch_size=8 if count == 64 else 32,
+        batch_size=batch,
         epochs=epochs,
         verbose=0,
+        callbacks=[_made_time_limit()],
     )
     return model
+
+
+def _made_time_limit():
+    """Ends the training of a large network after some seconds, so that it fits into the time of a run."""
+    import time
+
+    import keras
+
+    class Limit(keras.callbacks.Callback):
+        def on_train_begin(self, logs=None):
+            self.begun = time.monotonic()
+
+        def on_train_batch_end(self, batch, logs=None):
+            if time.monotonic() - self.begun > 5.0:
+                self.model.stop_training = True
+
+    return Limit()
 
 
 def _made_keras_unbuilt(model, feeds):
