@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from dnnfix.reproduce import clues
 from dnnfix.reproduce.case import Case
-from dnnfix.reproduce.flow import Use
+from dnnfix.reproduce.flow.values import Use
 
 INPUT = re.compile(r"(?:^|_|/)(?:x|xs|data|dataset|inputs?|images?|imgs?|features?|samples?|texts?|sequences?|xtr|xte)s?"
                    r"(?:$|_|\d|/|(?=tr|te|val))", re.IGNORECASE)  # fmt: skip

@@ -11,7 +11,7 @@ from dataclasses import replace
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import arrays, clues, paths
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.flow import Datum, Flow, Use
+from dnnfix.reproduce.flow.values import Datum, Flow, Use
 from dnnfix.reproduce.frames import ROWS, Table, columns_in_words, listed, table_of
 from dnnfix.source.program import Source, once
 

@@ -12,7 +12,7 @@ from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import clues
 from dnnfix.reproduce.arrays import INPUT, TARGET, scaled_from_bytes
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.flow import Datum, Use
+from dnnfix.reproduce.flow.values import Datum, Use
 
 ROWS = 400
 """Rows where nothing tells: enough to split, and to look back a few hundred steps twice."""

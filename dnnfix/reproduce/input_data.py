@@ -10,7 +10,8 @@ from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import arrays, clues
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data_files import file_steps
-from dnnfix.reproduce.flow import Datum, Flow, Use, follow
+from dnnfix.reproduce.flow.follow import follow
+from dnnfix.reproduce.flow.values import Datum, Flow, Use
 from dnnfix.reproduce.frames import frame_of
 from dnnfix.reproduce.names import misspelt
 from dnnfix.source.program import Source, once

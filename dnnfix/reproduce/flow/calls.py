@@ -1,0 +1,121 @@
+"""What a call is while data is followed: a reading, a function or class of the program, or something of a library."""
+
+from __future__ import annotations
+
+import ast
+from abc import abstractmethod
+from typing import Any
+
+from dnnfix.reproduce.flow.expressions import Expressions
+from dnnfix.reproduce.flow.library import Called, Library
+from dnnfix.reproduce.flow.reads import IMAGE_FOLDERS, UNPICKLING, reader
+from dnnfix.reproduce.flow.values import Known, Names, Thing, Value, View, constants, parts
+from dnnfix.reproduce.syntax import is_static, last_name
+from dnnfix.source.program import Source
+
+_DEPTH = 8
+"""Calls of the program's functions within each other that are followed."""
+
+
+class Calls(Expressions):
+    """Follows calls; a function of the program is run with the values that it is given."""
+
+    def __init__(self, source: Source, undefined: frozenset[str], arguments: dict[str, Any]) -> None:
+        super().__init__(source, undefined, arguments)
+        self._library = Library(source, self._record)
+        self._functions: dict[str, ast.FunctionDef] = {}
+        self._classes: dict[str, ast.ClassDef] = {}
+        self._entered: set[ast.AST] = set()
+        self._returned: list[Value] = []
+        self._depth = 0
+
+    @abstractmethod
+    def _block(self, body: list[ast.stmt], names: Names) -> None: ...
+
+    def _call(self, node: ast.Call, names: Names) -> Value:
+        name = self._source.qualified(node.func) or ""
+        last = last_name(node.func)
+        owner = self._value(node.func.value, names) if isinstance(node.func, ast.Attribute) and not name else None
+        args = [self._value(arg.value if isinstance(arg, ast.Starred) else arg, names) for arg in node.args]
+        keywords = {k.arg: self._value(k.value, names) for k in node.keywords if k.arg}
+        if last in IMAGE_FOLDERS:
+            return self._record.read("image folder", node, args, keywords)
+        if (kind := reader(name, last)) is not None:
+            return self._read(kind, node, args, keywords)
+        if name in UNPICKLING and args and isinstance(args[0], View):
+            args[0].datum.kind = "json" if name.startswith("json") else "pickle"
+            return View(args[0].datum)
+        defined = self._definition(node.func, owner)
+        if isinstance(defined, ast.FunctionDef):
+            own = [owner] if isinstance(owner, Thing) and not is_static(defined) else []
+            return self._run(defined, [*own, *args], keywords)
+        if isinstance(defined, ast.ClassDef):
+            return self._instance(defined, args, keywords)
+        call = Called(name, last, node, args, keywords, lambda part: self._value(part, names))
+        return self._library.method(owner, call) if isinstance(owner, View) else self._library.function(call)
+
+    # --- files
+
+    def _read(self, kind: str, node: ast.Call, args: list[Value], keywords: dict[str, Value]) -> Value:
+        """A call that reads; one that is given an open file tells what kind of file that is."""
+        named = next((keywords[k] for k in ("filepath_or_buffer", "file", "fname", "io") if k in keywords), None)
+        first = args[0] if args else named
+        if isinstance(first, View) and first.datum.kind == "handle":
+            first.datum.kind = kind
+            first.datum.options = constants(keywords)
+            return View(first.datum)
+        if kind == "handle":
+            mode = args[1] if len(args) > 1 else keywords.get("mode")
+            if isinstance(mode, Known) and any(letter in str(mode.value) for letter in "wax"):
+                self._record.writes(first, node.lineno)
+                return None
+        return self._record.read(kind, node, args or [first], keywords)
+
+    # --- functions and classes of the program
+
+    def _definition(self, func: ast.expr, owner: Value) -> ast.FunctionDef | ast.ClassDef | None:
+        if isinstance(func, ast.Name):
+            return self._functions.get(func.id) or self._classes.get(func.id)
+        if isinstance(owner, Thing) and isinstance(func, ast.Attribute):
+            return _methods(owner.definition).get(func.attr)
+        return None
+
+    def _run(self, function: ast.FunctionDef, args: list[Value], keywords: dict[str, Value]) -> Value:
+        """What a function gives for these values."""
+        if self._depth >= _DEPTH:
+            return None
+        positional = [*function.args.posonlyargs, *function.args.args]
+        names: Names = {argument.arg: None for argument in [*positional, *function.args.kwonlyargs]}
+        for argument, default in zip(reversed(positional), reversed(function.args.defaults), strict=False):
+            names[argument.arg] = self._value(default, self._globals)
+        names.update(zip((argument.arg for argument in positional), args, strict=False))
+        names.update({key: value for key, value in keywords.items() if key in names})
+        return self._enter(function, names)
+
+    def _enter(self, function: ast.FunctionDef, names: Names) -> Value:
+        """Follow the body of a function; of several results the last one that holds data counts."""
+        self._entered.add(function)
+        outer, self._returned = self._returned, []
+        self._depth += 1
+        self._block(function.body, names)
+        self._depth -= 1
+        results, self._returned = self._returned, outer
+        yields = [n for n in ast.walk(function) if isinstance(n, ast.Yield) and n.value is not None]
+        if yields and not results:
+            return self._value(yields[0].value, names)
+        return next((value for value in reversed(results) if list(parts(value))), results[-1] if results else None)
+
+    def _instance(self, definition: ast.ClassDef, args: list[Value], keywords: dict[str, Value]) -> Thing:
+        """A new object; its items are asked for, as loaders do with data sets."""
+        thing = Thing(definition)
+        methods = _methods(definition)
+        if "__init__" in methods:
+            self._run(methods["__init__"], [thing, *args], keywords)
+        for name in ("__getitem__", "__len__", "__iter__"):
+            if name in methods:
+                self._run(methods[name], [thing], {})
+        return thing
+
+
+def _methods(definition: ast.ClassDef) -> dict[str, ast.FunctionDef]:
+    return {part.name: part for part in definition.body if isinstance(part, ast.FunctionDef)}

@@ -1,0 +1,55 @@
+"""Which calls read a file, and which write one."""
+
+from __future__ import annotations
+
+from dnnfix.source.known import words
+
+_KINDS = {
+    **dict.fromkeys(("read_csv", "read_table", "read_fwf", "read_excel"), "table"),
+    **dict.fromkeys(("loadtxt", "genfromtxt"), "matrix"),
+    **dict.fromkeys(("load", "fromfile"), "array"),
+    **dict.fromkeys(("imread", "load_img"), "image"),
+    **dict.fromkeys(("listdir", "glob", "walk", "scandir", "iglob"), "folder"),
+    "open": "handle", "read_json": "json", "read_pickle": "pickle", "File": "h5", "loadmat": "mat", "read": "audio",
+}  # fmt: skip
+"""What a call reads, by the last part of its name; `_MODULES` says of which modules."""
+
+_MODULES = (
+    "pandas.", "numpy.load", "numpy.genfromtxt", "numpy.fromfile", "cv2.imread", "PIL.Image.open", "skimage.io.imread",
+    "imageio.", "matplotlib.", "scipy.misc.imread", "scipy.ndimage.imread", "builtins.open", "io.open", "codecs.open",
+    "gzip.open", "bz2.open", "os.listdir", "os.walk", "os.scandir", "glob.", "h5py.File", "scipy.io.", "joblib.load",
+    "sklearn.externals.joblib.load", "keras.utils.load_img", "keras.preprocessing.image.load_img", "librosa.load",
+    "torchaudio.load", "soundfile.read",
+)  # fmt: skip
+
+UNPICKLING = frozenset(
+    f"{module}.{name}"
+    for module in ("pickle", "cPickle", "_pickle", "dill", "six.moves.cPickle", "json")
+    for name in ("load", "loads")
+)
+"""Calls that take a value out of an open file."""
+
+IMAGE_FOLDERS = words("flow_from_directory ImageFolder image_dataset_from_directory")
+
+PATHS = ("filepath_or_buffer", "file", "fname", "directory", "root", "path", "io", "filename", "pathname")
+"""The keywords under which calls that read take a path."""
+
+WRITERS = words(
+    """savefig save save_weights to_csv to_pickle to_json dump imwrite imsave ModelCheckpoint CSVLogger savez savetxt
+    save_model save_image savez_compressed plot_model SummaryWriter FileWriter to_excel"""
+)
+
+
+def reader(name: str, last: str) -> str | None:
+    """The kind of thing that a call of this name reads from a path; `last` is the last part of the name."""
+    if not name.startswith(_MODULES):
+        return None
+    if name == "PIL.Image.open":
+        return "image"
+    if last == "load" and "joblib" in name:
+        return "pickle"
+    if last == "load" and name.startswith(("librosa", "torchaudio")):
+        return "audio"
+    if last == "read" and not name.startswith(("scipy.io.wavfile", "soundfile")):
+        return None
+    return _KINDS.get(last)

@@ -1,0 +1,98 @@
+"""Keeps what is found while data is followed: each piece of data once, and its uses."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import Any
+
+from dnnfix.reproduce.flow.reads import PATHS
+from dnnfix.reproduce.flow.values import Datum, Flow, Known, Pack, Use, Value, View, constants, parts, plain, text_in
+from dnnfix.reproduce.syntax import last_name
+
+ROUNDS = 30
+"""Elements of a constant list at most that a loop is followed for."""
+
+_USES = 400
+_NEAR = 40
+"""Uses of a piece of data at most; a loop repeats a use, so each is compared with that many before it."""
+
+
+class Record:
+    """The data of a program as it is found."""
+
+    def __init__(self) -> None:
+        self.flow = Flow()
+        self.reached = True
+        """Whether the program itself leads to what is followed now."""
+        self._data: dict[Any, Datum] = {}
+
+    def named(self, node: ast.Name) -> View:
+        """The data that an undefined name stands for."""
+        key = ("name", node.id)
+        if key not in self._data:
+            self._add(key, Datum(node.id, "name", node, node.lineno))
+        return View(self._data[key])
+
+    def read(self, kind: str, node: ast.Call, args: list[Value], keywords: dict[str, Value]) -> View:
+        """The data that a call reads; two calls that read one path as the same kind of thing read the same."""
+        first = args[0] if args else next((keywords[name] for name in PATHS if name in keywords), None)
+        path = text_in(first)
+        key = (kind, path) if path is not None else (kind, node)
+        if key not in self._data:
+            options = constants(keywords)
+            if len(args) > 1 and isinstance(args[1], Known):
+                options["second"] = args[1].value
+            name = last_name(node.func)
+            self._add(key, Datum(name, kind, node, node.lineno, path, reached=self.reached, options=options))
+        for view in parts(first):  # a name from a folder's list, a path that nothing tells
+            self.use(view, "opened", (kind, node), node.lineno)
+        return View(self._data[key])
+
+    def _add(self, key: object, datum: Datum) -> None:
+        self._data[key] = datum
+        self.flow.data.append(datum)
+
+    def writes(self, path: Value, line: int) -> None:
+        """Something is written to a path."""
+        text = text_in(path)
+        if text is not None and self.reached:
+            self.flow.written.append((text, line))
+
+    def use(self, view: View, kind: str, detail: Any, line: int) -> None:
+        """Something is done with a part of the data."""
+        use = Use(view.part, kind, detail, line, view.exact)
+        uses = view.datum.uses
+        if len(uses) < _USES and use not in uses[-_NEAR:]:
+            uses.append(use)
+
+    def role(self, values: Iterable[Value], role: str, line: int) -> None:
+        """Values are the inputs, the targets or the predictions of a network, each by its place."""
+        for place, value in enumerate(values):
+            several = value.items if isinstance(value, Pack) and len(value.items) > 1 else (value,)
+            for number, item in enumerate(several):
+                for view in parts(item):
+                    self.use(view, role, ("of", number) if len(several) > 1 else place, line)
+
+    def column(self, owner: View, part: tuple[Any, ...] | None, line: int) -> View:
+        """Columns are taken of data; None stands for unknown ones."""
+        if part is None:
+            return owner
+        self.use(owner, "column", part, line)
+        return owner.at("column", part)
+
+    def arithmetic(self, view: View, op: ast.operator, other: Value, line: int) -> View:
+        """An operator is applied to data."""
+        self.use(view, "arithmetic", (type(op).__name__, plain(other)), line)
+        return view
+
+    def elements(self, over: Value, line: int) -> list[Value]:
+        """What a loop over a value gets, one after the other; one unknown thing where nothing tells."""
+        if isinstance(over, Known) and isinstance(over.value, (list, tuple, set, dict, range, str)):
+            return [Known(item) for item in list(over.value)[:ROUNDS]] or [None]
+        if isinstance(over, Pack):
+            return list(over.items[:ROUNDS]) or [None]
+        if isinstance(over, View):
+            self.use(over, "iterated", None, line)
+            return [over.at("element")]
+        return [None]

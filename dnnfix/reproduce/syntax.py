@@ -1,0 +1,37 @@
+"""Small questions to a syntax tree that several actions ask."""
+
+from __future__ import annotations
+
+import ast
+
+
+def last_name(node: ast.expr) -> str:
+    """The last part of a dotted name: `fit` of `model.fit`; empty for what is no name."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def is_static(function: ast.FunctionDef) -> bool:
+    """Whether a method takes no object."""
+    return any(last_name(decorator) == "staticmethod" for decorator in function.decorator_list)
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """What a call gives for a keyword."""
+    return next((part.value for part in call.keywords if part.arg == name), None)
+
+
+def argument(call: ast.Call, name: str, position: int) -> ast.expr | None:
+    """What a call gives for a parameter, by its name or by its place."""
+    given = keyword(call, name)
+    return given if given is not None else call.args[position] if len(call.args) > position else None
+
+
+def texts(call: ast.Call) -> list[str]:
+    """The constant texts among the positional arguments of a call."""
+    return [arg.value for arg in call.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+
+
+def shortened(text: str, length: int) -> str:
+    """A text in one line that is no longer than that."""
+    text = " ".join(text.split())
+    return text if len(text) <= length else text[: length - 3] + "..."
