@@ -100,9 +100,12 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
         outcome = repair(source, trace, laboratory, templates, settings, progress)
         patches = tuple(_certified(patch, outcome, runner.tier, settings, reproduction) for patch in outcome.patches)
         crash = tuple(_unexplained(trace, outcome))
-        heard = tuple(result for result in crash if _wanted(result.finding, source, settings))
+        doubted = crash if any(step.invented for step in reproduction.steps) else ()
+        heard = tuple(r for r in crash if not doubted and _wanted(r.finding, source, settings))
         silenced = tuple(
-            f"{result.finding.message}, which the settings or a comment silence" for result in crash[len(heard) :]
+            f"{result.finding.message}, which the settings or a comment silence"
+            for result in crash[len(heard) :]
+            if not doubted
         )
         return FileReport(
             path,
@@ -112,13 +115,14 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
             unchecked=(
                 *_misread(source),
                 *silenced,
+                *(_doubt(result.finding, source) for result in doubted),
                 *laboratory.uncompared,
                 *_unchecked(source, trace, outcome, failures),
             ),
             sandbox=runner.tier.value,
             notes=trace.notes,
             reproduction=reproduction,
-            unrun=_unrun(trace),
+            unrun=bool(doubted) or _unrun(trace),
         )
 
 
@@ -317,6 +321,12 @@ def _unexplained(trace: Trace, outcome: Repair) -> Iterator[FindingResult]:
         cause="crash",
     )
     yield FindingResult(finding, FindingOutcome.DECLINED, "no template explains this crash")
+
+
+def _doubt(finding: Finding, source: Source) -> str:
+    """What to say of a crash that no rule explains, in a program that ran on made-up things only."""
+    said = finding.message.removeprefix("the program crashes: ")
+    return f"the program beyond {_line(source, finding.site)}: on what was made up it crashes there, with {said}"
 
 
 def _wanted(finding: Finding, source: Source, settings: Settings) -> bool:

@@ -102,7 +102,7 @@ def _environment(case: Case) -> Iterator[EditStep | Gap]:
     """Variables that the program reads with `os.environ["X"]` and that it does not set itself."""
     source = case.source
     own = {node.slice.value for node in _variables(source) if isinstance(node.ctx, ast.Store) and _is_text(node.slice)}  # type: ignore[attr-defined]
-    done: set[str] = set()
+    done = set(_asked_for(source))
     for node in _variables(source):
         if not isinstance(node.ctx, ast.Load) or not _is_text(node.slice):
             continue
@@ -133,6 +133,15 @@ def _variables(source: Source) -> Iterator[ast.Subscript]:
     for node in source.nodes(ast.Subscript):
         if source.qualified(node.value) == "os.environ":
             yield node
+
+
+def _asked_for(source: Source) -> Iterator[str]:
+    """Variables that the program itself does without where they are not set: it asks for them first."""
+    for call in source.calls("os.environ.get", "os.getenv"):
+        yield from (str(part.value) for part in call.args[:1] if isinstance(part, ast.Constant))
+    for node in source.nodes(ast.Compare):
+        if any(source.qualified(other) == "os.environ" for other in node.comparators) and _is_text(node.left):
+            yield str(node.left.value)  # type: ignore[attr-defined]
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -192,3 +192,11 @@ def test_batches_that_are_never_moved_are_still_found_without_a_gpu(run_in: Run)
     source = Source.from_bytes(UNMOVED.encode(), "program.py")
     found = detect(Subject(source, trace), [template for template in registry.templates(()) if template.default])
     assert "DNF607" in {finding.code for finding in found.findings}
+
+
+def test_a_variable_that_the_program_asks_for_first_is_left_alone() -> None:
+    asked = "import os\nparallel = int(os.environ.get('RANK', -1)) != -1\nif parallel:\n    rank = int(os.environ['RANK'])\n"
+    assert not planned(asked)
+    looked = "import os\nif 'RANK' in os.environ:\n    rank = int(os.environ['RANK'])\n"
+    assert not planned(looked)
+    assert planned("import os\nrank = int(os.environ['RANK'])\n")

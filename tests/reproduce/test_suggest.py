@@ -1,0 +1,96 @@
+"""`suggest` on programs that do not run as they stand: patches are proven in a scaffold, and hold nothing of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dnnfix import pipeline
+from dnnfix.config import load
+from dnnfix.records import FileReport, PatchVerdict
+
+SNIPPET = """\
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden = nn.Linear(784, 64)
+        self.scores = nn.Linear(32, 10)
+
+    def forward(self, x):
+        return self.scores(F.relu(self.hidden(x.view(-1, 784))))
+
+model = Net()
+criterion = nn.CrossEntropyLoss()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in train_loader:  # x: (64, 1, 28, 28)
+    loss = criterion(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+OLD = """\
+from keras.datasets import mnist
+from keras.layers import Dense
+from keras.models import Sequential
+from keras.utils import np_utils
+
+(x, y), (u, v) = mnist.load_data()
+x = x.reshape(60000, 784).astype("float32") / 255
+y = np_utils.to_categorical(y, 10)
+model = Sequential()
+model.add(Dense(output_dim=32, input_dim=784, init="uniform", activation="relu"))
+model.add(Dense(output_dim=10, activation="softmax"))
+model.compile(loss="categorical_crossentropy", optimizer="adam", metrics=["accuracy"])
+model.fit(x, y, nb_epoch=2, batch_size=64)
+"""
+
+UNKNOWN = """\
+import os
+import torch
+size = int(os.environ["SIZE_OF_ALL"])
+table = torch.zeros(3, 2)
+print(table[size + 7])
+"""
+
+
+def suggested(program: str, folder: Path) -> FileReport:
+    path = folder / "program.py"
+    path.write_text(program)
+    settings = load(folder, {"budget": 90.0, "cache-dir": str(folder / "cache")}, isolated=True)
+    return pipeline.suggest_file(path.read_bytes(), str(path), settings, lambda words: None)
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "line"),
+    [(SNIPPET, "DNF201", "-        self.scores = nn.Linear(32, 10)"), (OLD, "DNF501", "-model.fit(x, y, nb_epoch=2, batch_size=64)")],
+    ids=["snippet", "old"],
+)  # fmt: skip
+def test_a_fault_is_repaired_and_the_scaffold_is_no_part_of_the_patch(
+    program: str, code: str, line: str, tmp_path: Path
+) -> None:
+    report = suggested(program, tmp_path)
+    accepted = [patch for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED]
+    assert accepted, [(r.finding.code, r.reason) for r in report.findings]
+    assert code in {finding.code for patch in accepted for finding in patch.candidate.findings}
+    assert line in accepted[0].diff and "made_" not in accepted[0].diff
+    assert report.reproduction.steps and not report.runs[0].reproduction and report.runs[1].reproduction
+    assert (tmp_path / "program.py").read_text() == program
+
+
+def test_the_certificate_holds_the_scaffold_and_the_proof_holds_again(tmp_path: Path) -> None:
+    report = suggested(SNIPPET, tmp_path)
+    (certificate, *_) = [patch.certificate for patch in report.patches if patch.certificate]
+    assert certificate is not None
+    written = json.loads(Path(certificate).read_text())
+    assert written["program"]["reproduction"]["steps"] and written["program"]["reproduction"]["scaffold"]["definitions"]
+    settings = load(tmp_path, {"budget": 90.0, "cache-dir": str(tmp_path / "cache")}, isolated=True)
+    assert pipeline.verify_certificate(certificate, settings) == (True, ())
+
+
+def test_a_crash_on_made_up_things_that_no_rule_explains_is_no_finding(tmp_path: Path) -> None:
+    report = suggested(UNKNOWN, tmp_path)
+    assert not report.findings and report.unrun
+    assert any("on what was made up it crashes there, with IndexError" in said for said in report.unchecked)
