@@ -8,7 +8,9 @@ from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.paths import MADE
 from dnnfix.reproduce.sizes import GUESS, Known, value_of
+from dnnfix.reproduce.syntax import keyword, last_name, texts
 from dnnfix.source.program import Source
 
 ACTION = EditAction.HYPERPARAMETERS
@@ -34,24 +36,16 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
     yield from _flags(case)
 
 
-def _keyword(call: ast.Call, name: str) -> ast.expr | None:
-    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
-
-
-def _texts(call: ast.Call) -> list[str]:
-    return [arg.value for arg in call.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
-
-
 def _is_true(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is True
 
 
 def _value(case: Case, name: str, call: ast.Call | None) -> tuple[Known, str]:
     """The word for an argument, and code that makes what it names."""
-    choices = _keyword(call, "choices") if call is not None else None
+    choices = keyword(call, "choices") if call is not None else None
     if isinstance(choices, (ast.List, ast.Tuple)) and choices.elts and isinstance(choices.elts[0], ast.Constant):
         return Known(str(choices.elts[0].value), f"line {choices.lineno}: the first of its choices"), ""
-    kind = _keyword(call, "type") if call is not None else None
+    kind = keyword(call, "type") if call is not None else None
     numeric = _NUMBERS.get(case.source.qualified(kind) or "") if kind is not None else None
     known = value_of(case, name.replace("-", "_"))
     if numeric is not None:
@@ -59,13 +53,13 @@ def _value(case: Case, name: str, call: ast.Call | None) -> tuple[Known, str]:
             numeric, f"a guess: nothing tells it but that it is a number (line {kind.lineno if kind else 1})"
         ), ""
     if _FOLDER.search(name):
-        return Known(f"made/{name}", "a folder that is made for it"), _folder(f"made/{name}")
+        return Known(f"{MADE}/{name}", "a folder that is made for it"), _folder(f"{MADE}/{name}")
     if _FILE.search(name) and not (known and re.search(r"size|num|rate|epoch|batch", name)):
         suffix = _suffix(case.source, name)
-        return Known(f"made/{name}{suffix}", "a path, as its name says"), _folder("made")
+        return Known(f"{MADE}/{name}{suffix}", "a path, as its name says"), _folder(MADE)
     if known is not None:
         return Known(known.code.strip("\"'"), known.evidence), ""
-    return Known("made", GUESS), ""
+    return Known(MADE, GUESS), ""
 
 
 def _folder(path: str) -> str:
@@ -99,15 +93,15 @@ def _parsed(case: Case) -> Iterator[EditStep | Gap]:
     for call in source.all_calls:
         if not (isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument"):
             continue
-        names = _texts(call)
+        names = texts(call)
         if not names:
             continue
         positional = not names[0].startswith("-")
-        action = _keyword(call, "action")
+        action = keyword(call, "action")
         bare = isinstance(action, ast.Constant) and action.value in _WITHOUT_VALUE
-        nargs = _keyword(call, "nargs")
+        nargs = keyword(call, "nargs")
         optional = isinstance(nargs, ast.Constant) and nargs.value in ("?", "*")
-        if bare or (positional and optional) or not (positional or _is_true(_keyword(call, "required"))):
+        if bare or (positional and optional) or not (positional or _is_true(keyword(call, "required"))):
             continue
         name = max(names, key=len).lstrip("-")
         value, code = _value(case, name, call)
@@ -175,11 +169,7 @@ def _meaning(source: Source, node: ast.Subscript | None) -> tuple[str, str]:
     statement = source.statement_of(node)
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
         return statement.targets[0].id, numeric
-    opened = isinstance(parent, ast.Call) and ast.unparse(parent.func).rpartition(".")[2] in (
-        "open",
-        "read_csv",
-        "load",
-    )
+    opened = isinstance(parent, ast.Call) and last_name(parent.func) in ("open", "read_csv", "load")
     return ("file" if opened else ""), numeric
 
 
@@ -190,10 +180,10 @@ def _commands(case: Case) -> Iterator[EditStep | Gap]:
     """Required options and arguments of `click`, and what a function that `fire` calls requires."""
     source = case.source
     for call in source.calls("click.argument", "click.option"):
-        names = _texts(call)
+        names = texts(call)
         positional = source.qualified(call.func) == "click.argument"
-        required = positional and not isinstance(_keyword(call, "required"), ast.Constant)
-        if not names or not (required or _is_true(_keyword(call, "required"))):
+        required = positional and not isinstance(keyword(call, "required"), ast.Constant)
+        if not names or not (required or _is_true(keyword(call, "required"))):
             continue
         name = max(names, key=len).lstrip("-")
         value, code = _value(case, name, call)
@@ -216,7 +206,7 @@ def _flags(case: Case) -> Iterator[EditStep | Gap]:
             "mark_flags_as_required",
         ):
             continue
-        names = _texts(call)
+        names = texts(call)
         for arg in call.args:
             if isinstance(arg, (ast.List, ast.Tuple)):
                 names += [e.value for e in arg.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]

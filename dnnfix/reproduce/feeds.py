@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from dnnfix.reproduce.syntax import is_static, last_name
 from dnnfix.reproduce.unused import top_level
+from dnnfix.source.arithmetic import number
 from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
 
@@ -83,16 +85,16 @@ class _Reader:
         self._ranks: dict[str, int] = {}
 
     def inputs(self, method: ast.FunctionDef) -> list[Input]:
-        positional = method.args.args[1:] if method.args.args and not _is_static(method) else method.args.args
+        positional = method.args.args[1:] if method.args.args and not is_static(method) else method.args.args
         needed = len(positional) - len(method.args.defaults)
         self._tracked = {argument.arg: _Tracked(argument.arg) for argument in positional}
         self._block(method.body)
         made = []
-        for number, argument in enumerate(positional):
+        for place, argument in enumerate(positional):
             name = argument.arg
             one = self._found.get(name) or Input(name, known=False)
             rank = self._ranks.get(name)
-            made.append(Input(name, one.operations, one.layer, one.place, rank, one.known, number < needed))
+            made.append(Input(name, one.operations, one.layer, one.place, rank, one.known, place < needed))
         return made
 
     def _block(self, body: list[ast.stmt]) -> None:
@@ -124,7 +126,7 @@ class _Reader:
     def _loop(self, loop: ast.For) -> None:
         over = loop.iter
         target: ast.expr = loop.target
-        if isinstance(over, ast.Call) and _last(over.func) == "enumerate" and over.args:
+        if isinstance(over, ast.Call) and last_name(over.func) == "enumerate" and over.args:
             over = over.args[0]
             target = target.elts[-1] if isinstance(target, ast.Tuple) else target
         path = _path(over)
@@ -173,7 +175,7 @@ class _Reader:
         return None
 
     def _call(self, call: ast.Call) -> _Tracked | None:
-        name = _last(call.func)
+        name = last_name(call.func)
         path = _path(call.func) or (self._layers.get(call.func.id, "") if isinstance(call.func, ast.Name) else "")
         arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
         if path:
@@ -250,7 +252,7 @@ def _reshaped(args: list[ast.expr]) -> Operation | None:
     """`view(-1, 784)`, `view(x.size(0), 1, 28, 28)`, `view(batch, -1)`: the sizes behind the batch."""
     if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)):
         args = args[0].elts
-    sizes = [_number(arg) for arg in args[1:]]
+    sizes = [number(arg) for arg in args[1:]]
     if len(args) == 2 and sizes == [-1]:
         return "flatten", ()
     if len(args) < 2 or any(size is None or size < 1 for size in sizes):
@@ -261,21 +263,8 @@ def _reshaped(args: list[ast.expr]) -> Operation | None:
 def _numbers(args: list[ast.expr]) -> tuple[int, ...] | None:
     if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)):
         args = args[0].elts
-    values = [_number(arg) for arg in args]
+    values = [number(arg) for arg in args]
     return None if any(value is None for value in values) else tuple(value for value in values if value is not None)
-
-
-def _number(node: ast.expr) -> int | None:
-    """The value of an expression of plain integers: `28 * 28`."""
-    if not all(
-        isinstance(n, (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)) for n in ast.walk(node)
-    ):
-        return None
-    try:
-        value = eval(compile(ast.Expression(node), "<sizes>", "eval"), {"__builtins__": {}})  # constants only
-    except (ArithmeticError, TypeError, ValueError):
-        return None
-    return value if isinstance(value, int) and abs(value) < 10**7 else None
 
 
 def _path(node: ast.expr) -> str:
@@ -286,16 +275,12 @@ def _path(node: ast.expr) -> str:
             parts.append(node.attr)
             node = node.value
         elif isinstance(node, ast.Subscript):
-            index = _number(node.slice)
+            index = number(node.slice)
             parts.append(str(index) if index is not None else "0")
             node = node.value
         else:
             return ""
     return ".".join(reversed(parts)) if node.id == "self" else ""
-
-
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _shape_of(node: ast.expr) -> str | None:
@@ -305,7 +290,3 @@ def _shape_of(node: ast.expr) -> str | None:
     if isinstance(node, ast.Attribute) and node.attr in ("shape", "size") and isinstance(node.value, ast.Name):
         return node.value.id
     return None
-
-
-def _is_static(method: ast.FunctionDef) -> bool:
-    return any(_last(decorator) == "staticmethod" for decorator in method.decorator_list)

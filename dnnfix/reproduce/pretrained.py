@@ -14,6 +14,7 @@ from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.guards import looks_for_file
 from dnnfix.reproduce.names import misspelt
+from dnnfix.reproduce.syntax import argument, last_name
 from dnnfix.source.program import Source
 
 ACTION = EditAction.MODELS
@@ -83,12 +84,12 @@ def _builds_application(source: Source, call: ast.Call) -> bool:
     name = source.qualified(call.func) or ""
     if not name.startswith("keras.applications.") or not name.rpartition(".")[2][:1].isupper():
         return False
-    given = _argument(call, "weights", 1)
+    given = argument(call, "weights", 1)
     return not (isinstance(given, ast.Constant) and given.value is None)
 
 
 def _fetches_weights(source: Source, call: ast.Call) -> bool:
-    texts = [text for argument in (*call.args, *(k.value for k in call.keywords)) for text in _texts(source, argument)]
+    texts = [text for part in (*call.args, *(k.value for k in call.keywords)) for text in _texts(source, part)]
     return any(text.endswith((".h5", ".hdf5")) for text in texts)
 
 
@@ -131,7 +132,7 @@ def _timm(case: Case) -> Iterator[EditStep]:
     call = next(case.source.calls("timm.create_model"), None)
     if call is None or not case.installed("timm"):
         return
-    given = _argument(call, "pretrained", 1)
+    given = argument(call, "pretrained", 1)
     if given is None or (isinstance(given, ast.Constant) and not given.value):
         return
     yield EditStep(
@@ -256,8 +257,7 @@ def _missing_paths(case: Case, call: ast.Call, savers: tuple[str, ...]) -> list[
     saved: set[str] = set()
     anywhere = False
     for other in source.all_calls:
-        name = other.func.attr if isinstance(other.func, ast.Attribute) else getattr(other.func, "id", "")
-        if name in savers:
+        if last_name(other.func) in savers:
             written = [
                 text for part in (*other.args, *(k.value for k in other.keywords)) for text in _texts(source, part)
             ]
@@ -311,8 +311,3 @@ def _elsewhere(case: Case) -> Iterator[Gap]:
                 f"{name}: {_ELSEWHERE[hub]} need the network; save {what} in a folder beside the program and load that",
                 call.lineno,
             )
-
-
-def _argument(call: ast.Call, keyword: str, position: int) -> ast.expr | None:
-    given = next((part.value for part in call.keywords if part.arg == keyword), None)
-    return given if given is not None else call.args[position] if len(call.args) > position else None

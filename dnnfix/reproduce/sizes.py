@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.syntax import shortened
 from dnnfix.source.program import Source, once
 
 GUESS = "a guess: nothing tells it, and the value is a usual one"
@@ -118,10 +119,10 @@ def stated(case: Case, name: str) -> Known | None:
     for line, text in told(case.source):
         match = pattern.search(text)
         if match:
-            return Known(match["value"], f"line {line}: {_short(text)}")
+            return Known(match["value"], f"line {line}: {shortened(text, 80)}")
     match = pattern.search(case.said)
     if match:
-        return Known(match["value"], f"the report says `{_short(match.group())}`")
+        return Known(match["value"], f"the report says `{shortened(match.group(), 80)}`")
     for other, (line, code) in _set_elsewhere(case.source).items():
         if other == name.lower():
             return Known(code, f"line {line}: the program sets {name} to {code} there")
@@ -163,8 +164,3 @@ def _settings(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
             yield node.arg, node.value
         elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             yield node.targets[0].id, node.value
-
-
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 80 else text[:77] + "..."
