@@ -38,9 +38,9 @@ class Scaffold:
     arguments: tuple[str, ...] = ()
 
     @property
-    def code(self) -> str:
-        """All code of the scaffold: what a run of it imports can be read from that."""
-        return "\n".join([self.start, *(code for _, code in self.definitions), self.end])
+    def defining(self) -> str:
+        """The code of the definitions: what a program lacks that names no framework can be read from their imports."""
+        return "\n".join(code for _, code in self.definitions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ class Runner:
 
     def _kind(self, job: Job, project: Project) -> Kind:
         """The kind of warm process that a job needs."""
-        read = b"\n".join([job.program, job.scaffold.code.encode()]) if job.scaffold else job.program
+        read = b"\n".join([job.program, job.scaffold.defining.encode()]) if job.scaffold else job.program
         imported = set(_imported(read))
         wants_tensorflow = "tensorflow" in imported and "tensorflow" in self._interpreter.installed
         framework = self._framework or next((name for name in ("keras", "torch") if name in imported), None)

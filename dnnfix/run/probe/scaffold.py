@@ -57,10 +57,12 @@ def failed(error: BaseException, in_call: bool) -> Optional[str]:
 
 
 def text_of(job: Dict[str, Any]) -> str:
-    """The code of a job's scaffold, for what it imports."""
+    """The code of a job's scaffold that stands for the program's own: what its definitions import.
+
+    Stand-ins import what they need when they are called, for programs of every framework; that says nothing.
+    """
     scaffold = job.get("scaffold") or {}
-    codes = [code for _name, code in scaffold.get("definitions", ())]
-    return "\n".join([scaffold.get("start", ""), *codes, scaffold.get("end", "")])
+    return "\n".join(code for _name, code in scaffold.get("definitions", ()))
 
 
 def change(tree: ast.Module, scaffold: Dict[str, Any], namespace: Dict[str, Any]) -> ast.Module:
