@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.hyperparameters import bound_names
 
 ACTION = EditAction.COMPILER_ERRORS
 
@@ -45,8 +46,6 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
 
 def _is_free(case: Case, name: str) -> bool:
     """Whether the program uses a name of the notebook and does not bind it."""
-    from dnnfix.reproduce.hyperparameters import bound_names
-
     return name not in bound_names(case.source)
 
 

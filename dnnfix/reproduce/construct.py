@@ -16,9 +16,10 @@ from dnnfix.reproduce.sizes import GUESS, Known, value_of
 from dnnfix.reproduce.unused import top_level
 from dnnfix.source.scope import Definition
 
-MODELS = ("torch.nn.Module", "keras.Model", "keras.models.Model", "keras.Sequential", "keras.models.Sequential")
+CONTAINERS = ("torch.nn.Sequential", "keras.Model", "keras.models.Model", "keras.Sequential", "keras.models.Sequential")
+"""The classes of the frameworks that are networks without a class of the program's."""
+
 LAYERS = ("keras.layers.Layer", "keras.Layer")
-CONTAINERS = ("torch.nn.Sequential", *MODELS[1:])
 _DEEP = 4
 
 
@@ -49,7 +50,7 @@ def kind_of(case: Case, node: ast.expr | ast.ClassDef, depth: int = 0) -> str:
 
 def is_model(name: str) -> bool:
     """Whether a canonical name is that of a class of networks."""
-    return name in MODELS or name in CONTAINERS or name.startswith("torch.nn.")
+    return name in CONTAINERS or name.startswith("torch.nn.")
 
 
 def method(node: ast.ClassDef, name: str) -> ast.FunctionDef | None:
@@ -110,7 +111,7 @@ def _argument(case: Case, parameter: ast.arg, depth: int, within: tuple[ast.AST,
     block = _block(case, name)
     if block is not None:
         return Built(block.name, [f"line {block.lineno}: the program's class of blocks"])
-    known = value_of(case, name) or _of_its_kind(case, name)
+    known = value_of(case, name) or _of_its_kind(name)
     if known is None and parameter.annotation is not None:
         known = _annotated(parameter.annotation)
     return Built(known.code, [known.evidence]) if known is not None else None
@@ -178,7 +179,7 @@ _BY_NAME = {
 }
 
 
-def _of_its_kind(case: Case, name: str) -> Known | None:
+def _of_its_kind(name: str) -> Known | None:
     found = _BY_NAME.get(name.lower())
     return Known(*found) if found else None
 
@@ -218,13 +219,17 @@ def _is_built(case: Case, value: ast.expr, depth: int) -> bool:
     call = value if isinstance(value, ast.Call) else case.source.constructor(value)
     if call is None:
         return any(_is_built(case, one, depth + 1) for one in case.source.bindings(value)) if depth <= _DEEP else False
-    name = case.source.qualified(call.func) or ""
-    if name in MODELS or name in CONTAINERS:
+    return makes_network(case, call, depth + 1)
+
+
+def makes_network(case: Case, call: ast.Call, depth: int = 0) -> bool:
+    """Whether a call gives a network: of a container, of a class of the program, of a function that builds one."""
+    if (case.source.qualified(call.func) or "") in CONTAINERS:
         return True
     defined = case.source.definition(call.func)
     if isinstance(defined, ast.ClassDef):
         return is_model(kind_of(case, defined))
-    return defined is not None and returns_model(case, defined, depth + 1)
+    return defined is not None and returns_model(case, defined, depth)
 
 
 SETTINGS = re.compile(
@@ -251,7 +256,7 @@ def settings_of(case: Case, name: str, nodes: Iterable[ast.AST]) -> str | None:
         return None
     values: dict[str, str] = {}
     for one in sorted(names):
-        known = value_of(case, one) or _of_its_kind(case, one)
+        known = value_of(case, one) or _of_its_kind(one)
         if known is None:
             return None
         values[one] = known.code

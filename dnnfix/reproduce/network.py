@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import clues, feeds, roles
+from dnnfix.reproduce import callers, clues, feeds, roles
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.construct import (
     CONTAINERS,
@@ -17,11 +17,13 @@ from dnnfix.reproduce.construct import (
     instance,
     is_model,
     kind_of,
+    makes_network,
     method,
     required,
     returns_model,
 )
-from dnnfix.reproduce.unused import is_active, leads_to, roots, unreached
+from dnnfix.reproduce.unused import FRAMEWORKS, is_active, leads_to, roots, unreached
+from dnnfix.source.known import words
 from dnnfix.source.program import Source
 from dnnfix.source.scope import Definition
 
@@ -32,14 +34,15 @@ MOST = 4
 
 CANNOT_SHOW = "nothing states the input, so it was made to fit the first layer: a mismatch between the data and the network cannot show"
 
+_TRAINING = words("fit fit_generator backward train_on_batch apply_gradients minimize")
+"""Methods that train a network."""
+
 _SMALL = re.compile(r"cifar|mnist|small|tiny|test|18|11|simple|base", re.IGNORECASE)
 _STATED = re.compile(
     r"(?:torch\.(?:randn|rand|zeros|ones)|np\.random\.(?:randn|rand)|np\.(?:zeros|ones))\(\(?\s*(?P<whole>\d+(?:\s*,\s*\d+)+)\s*\)?\s*[,)]"
     r"|(?:input_shape|batch_input_shape|input_size|shape)\s*=\s*\(\s*(?P<behind>\d+(?:\s*,\s*\d+)*)\s*,?\s*\)"
     r"|summary\(\s*\w+\s*,\s*(?:input_size\s*=\s*)?\(\s*(?P<summed>\d+(?:\s*,\s*\d+)*)\s*,?\s*\)"
 )
-
-
 _SPEAKS_OF_INPUT = re.compile(r"input|summary|\bx\s*=|\b(?:data|images?|img)\s*=|torch\.rand", re.IGNORECASE)
 _OF_SOMETHING_ELSE = re.compile(r"noise|hidden|Parameter|weight|target|label|self\.|\bh0|\bc0|Variable\(torch\.zeros")
 
@@ -69,19 +72,19 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
 def _harness(case: Case, left: tuple[Definition, ...]) -> Iterator[EditStep | Gap]:
     """Steps for the roots: networks first, then what trains them, then what stands alone."""
     networks = list(_networks(case, left))
-    trainers = [node for node in left if not isinstance(node, ast.ClassDef) and roles.is_trainer(case.source, node)]
+    trainers = [node for node in left if not isinstance(node, ast.ClassDef) and callers.is_trainer(case.source, node)]
     for node in networks[:MOST]:
         if not trainers:
             yield from _trained(case, node)
     for node in trainers[:2]:
-        yield from roles.trainer(case, node, networks[0] if networks else None)
+        yield from callers.trainer(case, node, networks[0] if networks else None)
     if networks or trainers:
         return
     for node in left[:MOST]:
         if isinstance(node, ast.ClassDef):
             yield from _alone(case, node)
-        elif roles.is_loss(node):
-            yield from roles.loss(case, node)
+        elif callers.is_loss(node):
+            yield from callers.loss(case, node)
 
 
 def _networks(case: Case, left: tuple[Definition, ...]) -> Iterator[Definition]:
@@ -122,18 +125,11 @@ def _is_whole(case: Case, node: Definition) -> bool:
     """Whether a function that takes nothing trains a network by itself."""
     if isinstance(node, ast.ClassDef) or required(node):
         return False
-    attributes = {
-        part.func.attr for part in ast.walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)
-    }
     inner = leads_to(case.source, node)
-    deeper = [d for d in unreached(case.source) if d.name in inner and d is not node]
-    attributes |= {
-        part.func.attr
-        for other in deeper
-        for part in ast.walk(other)
-        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)
-    }
-    return bool(attributes & {"fit", "fit_generator", "backward", "train_on_batch", "apply_gradients", "minimize"})
+    bodies = [node, *(other for other in unreached(case.source) if other.name in inner)]
+    calls = (part for body in bodies for part in ast.walk(body) if isinstance(part, ast.Call))
+    attributes = {call.func.attr for call in calls if isinstance(call.func, ast.Attribute)}
+    return bool(attributes & _TRAINING)
 
 
 def _trained(case: Case, node: Definition) -> Iterator[EditStep | Gap]:
@@ -153,11 +149,10 @@ def _trained(case: Case, node: Definition) -> Iterator[EditStep | Gap]:
         )
         return
     told = where if shape is not None else CANNOT_SHOW
-    sizes = [text for text in built.evidence]
     yield EditStep(
         ACTION,
         f"{built.code} is built, fed with made data and trained for a moment",
-        "; ".join([*sizes, told]),
+        "; ".join([*built.evidence, told]),
         node.lineno,
         scaffold=Scaffold(end=training(case, built.code, shape, built.guesses)),
         standins=("made_network",),
@@ -166,9 +161,8 @@ def _trained(case: Case, node: Definition) -> Iterator[EditStep | Gap]:
 
 def training(case: Case, code: str, shape: tuple[int, ...] | None, guesses: int = 0) -> str:
     """The call of the harness for what `code` makes."""
-    words = {name.id for name in ast.walk(case.source.tree) if isinstance(name, ast.Name)}
-    words |= {argument.arg for argument in ast.walk(case.source.tree) if isinstance(argument, ast.arg)}
-    speaks = any(re.search(r"class|label|categor", word, re.IGNORECASE) for word in words)
+    called = [node.id for node in case.source.nodes(ast.Name)] + [node.arg for node in case.source.nodes(ast.arg)]
+    speaks = any(re.search(r"class|label|categor", name, re.IGNORECASE) for name in called)
     table = feeds.as_code(case.source)
     return f"made_network(lambda: {code}, {table}, {[shape] if shape else None!r}, {speaks}, {guesses})"
 
@@ -266,9 +260,9 @@ def _alone(case: Case, node: ast.ClassDef) -> Iterator[EditStep | Gap]:
             standins=("made_network",),
         )
     elif kind == "torch.autograd.Function":
-        yield from roles.function_of_autograd(case, node)
+        yield from callers.function_of_autograd(case, node)
     elif kind.startswith("torch.utils.data.") and kind.endswith("Dataset"):
-        yield from roles.data_set(case, node)
+        yield from callers.data_set(case, node)
     elif (init := method(node, "__init__")) is not None and _uses_framework(case.source, init):
         built = instance(case, node)
         if built.lacking:
@@ -287,7 +281,7 @@ def _alone(case: Case, node: ast.ClassDef) -> Iterator[EditStep | Gap]:
 
 def _uses_framework(source: Source, node: ast.AST) -> bool:
     names = (source.qualified(part.func) or "" for part in ast.walk(node) if isinstance(part, ast.Call))
-    return any(name.startswith(("torch.", "keras.", "tensorflow.")) for name in names)
+    return any(name.startswith(FRAMEWORKS) for name in names)
 
 
 def _instances(case: Case) -> Iterator[EditStep | Gap]:
@@ -304,11 +298,12 @@ def _instances(case: Case) -> Iterator[EditStep | Gap]:
             and isinstance(statement.targets[0], ast.Name)
         ):
             value = statement.value
-            if isinstance(value, ast.Call) and _makes_network(case, value):
+            if isinstance(value, ast.Call) and makes_network(case, value):
                 built[statement.targets[0].id] = statement
     for name in [name for name in built if _is_used(source, name)]:
         del built[name]
-    if any(isinstance(call.func, ast.Attribute) and call.func.attr in _TRAINING for call in source.all_calls):
+    trains = _TRAINING | {"train_step"}
+    if any(isinstance(call.func, ast.Attribute) and call.func.attr in trains for call in source.all_calls):
         return
     for name, statement in list(built.items())[:MOST]:
         defined = source.definition(statement.value.func) if isinstance(statement.value, ast.Call) else None
@@ -325,20 +320,6 @@ def _instances(case: Case) -> Iterator[EditStep | Gap]:
             scaffold=Scaffold(end=training(case, name, shape)),
             standins=("made_network",),
         )
-
-
-_TRAINING = frozenset(
-    {"fit", "fit_generator", "backward", "train_on_batch", "apply_gradients", "minimize", "train_step"}
-)
-
-
-def _makes_network(case: Case, call: ast.Call) -> bool:
-    if (case.source.qualified(call.func) or "") in CONTAINERS:
-        return True
-    defined = case.source.definition(call.func)
-    if isinstance(defined, ast.ClassDef):
-        return is_model(kind_of(case, defined))
-    return defined is not None and returns_model(case, defined)
 
 
 def _is_used(source: Source, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The parts of a training by their usual names: what `criterion` is, what `train(model, loader, optimizer, epoch)` takes."""
+"""The parts of a training by their usual names: what an undefined `criterion`, `optimizer` or `device` is."""
 
 from __future__ import annotations
 
@@ -7,24 +7,12 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import feeds, summaries
+from dnnfix.reproduce import summaries
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.construct import (
-    CONTAINERS,
-    called,
-    instance,
-    is_model,
-    kind_of,
-    method,
-    required,
-    returns_model,
-    settings_of,
-)
-from dnnfix.reproduce.sizes import GUESS, told, value_of
-from dnnfix.reproduce.unused import leads_to, top_level
+from dnnfix.reproduce.construct import makes_network
+from dnnfix.reproduce.sizes import GUESS, told
 from dnnfix.source import names
 from dnnfix.source.program import Source
-from dnnfix.source.scope import Definition
 
 ACTION = EditAction.NETWORK
 
@@ -52,9 +40,6 @@ def role_of(name: str) -> str:
     return next((role for role, pattern in _PATTERNS if pattern.match(name)), "")
 
 
-# --- names that a program uses and nobody defines
-
-
 def steps(case: Case) -> Iterator[EditStep | Gap]:
     """Definitions of the undefined parts of a training; an undefined network is described by nothing."""
     torch = "torch" in case.source.frameworks
@@ -77,23 +62,14 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
             optimizer = _bound_to(case, "torch.optim.")
             if optimizer:
                 code = f"torch.optim.lr_scheduler.StepLR({optimizer}, step_size=10)"
-        if code:
-            yield EditStep(
-                ACTION,
-                f"{undefined.name} = {code}",
-                evidence,
-                undefined.line,
-                scaffold=Scaffold(definitions=((undefined.name, _with_import(case.source, undefined.name, code)),)),
-            )
-        elif role == "model" and torch and (printed := _printed(case)):
+        what = f"{undefined.name} = {code}"
+        if role == "model" and torch and (printed := _printed(case)):
             code, evidence = printed
+            what = f"{undefined.name} is built as it was printed"
+        if code:
             definition = _with_import(case.source, undefined.name, code)
             yield EditStep(
-                ACTION,
-                f"{undefined.name} is built as it was printed",
-                evidence,
-                undefined.line,
-                scaffold=Scaffold(definitions=((undefined.name, definition),)),
+                ACTION, what, evidence, undefined.line, scaffold=Scaffold(definitions=((undefined.name, definition),))
             )
         elif role == "model":
             yield Gap(
@@ -162,14 +138,8 @@ def _network_name(case: Case) -> str:
     """The name at module level that holds the network."""
     for statement in ast.walk(case.source.tree):
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            value = statement.value
-            call = value if isinstance(value, ast.Call) else None
-            if call is None or case.source.enclosing(statement, ast.FunctionDef, ast.ClassDef) is not None:
-                continue
-            defined = case.source.definition(call.func)
-            own = isinstance(defined, ast.ClassDef) and is_model(kind_of(case, defined))
-            made = defined is not None and returns_model(case, defined)
-            if own or made or (case.source.qualified(call.func) or "") in CONTAINERS:
+            inside = case.source.enclosing(statement, ast.FunctionDef, ast.ClassDef) is not None
+            if not inside and isinstance(statement.value, ast.Call) and makes_network(case, statement.value):
                 return statement.targets[0].id
     return ""
 
@@ -182,252 +152,3 @@ def _bound_to(case: Case, prefix: str) -> str:
             if isinstance(value, ast.Call) and (case.source.qualified(value.func) or "").startswith(prefix):
                 return statement.targets[0].id
     return next((one.name for one in case.undefined if role_of(one.name) == "optimizer"), "")
-
-
-# --- functions that nobody calls
-
-
-def is_trainer(source: Source, node: Definition) -> bool:
-    """Whether a function trains what it is given: it takes a network, and steps or fits in it."""
-    if isinstance(node, ast.ClassDef):
-        return False
-    found = {role_of(parameter.arg) for parameter in required(node)}
-    own = {definition.name: definition for definition in top_level(source)}
-    inner = [node, *(own[name] for name in leads_to(source, node))]
-    attributes = {part.attr for one in inner for part in ast.walk(one) if isinstance(part, ast.Attribute)}
-    return "model" in found and "torch" in source.frameworks and "backward" in attributes
-
-
-def trainer(case: Case, node: Definition, network: Definition | None) -> Iterator[EditStep | Gap]:
-    """Calls a training function with the network of the program, or a small one, and made data."""
-    if isinstance(node, ast.ClassDef):
-        return
-    parameters = required(node)
-    if not _takes_pairs(case.source, node):
-        yield Gap(
-            f"{node.name} is never called, and the batches that it takes are not told: add a call of it", node.lineno
-        )
-        return
-    loss, last, floats = _loss_of(case.source, node)
-    evidence: list[str] = []
-    lines: list[str] = []
-    if network is not None:
-        built = (
-            instance(case, network)
-            if isinstance(network, ast.ClassDef)
-            else called(case, network.name, required(network))
-        )
-        if built.lacking:
-            yield Gap(
-                f"{node.name} is never called, and to build {network.name} {built.lacking} is missing", network.lineno
-            )
-            return
-        evidence += built.evidence
-        lines.append(f"_made_model = {built.code}")
-        lines.append(f"_made_batches = made_loader_for(_made_model, {feeds.as_code(case.source)}, {floats})")
-    else:
-        width = 1 if last == "sigmoid" else 10
-        shape = _viewed(node)
-        evidence.append("the network and the data are made up: nothing says what they were")
-        lines.append(f"_made_model = made_classifier({shape}, {width}, {last!r})")
-        lines.append(f"_made_batches = made_training_loader({shape}, {2 if floats else width}, floats={floats})")
-    values: list[str] = []
-    for parameter in parameters:
-        value = _value_for(case, parameter.arg, node, loss)
-        if value is None:
-            yield Gap(
-                f"{node.name} is never called, and what its `{parameter.arg}` is is not told: add a call of it",
-                node.lineno,
-            )
-            return
-        values.append(f"{parameter.arg}={value}")
-    standins = (
-        ("made_listener", "made_is_over", "made_loader_for")
-        if network is not None
-        else ("made_listener", "made_is_over", "made_training_loader", "made_classifier")
-    )
-    lines.append("if _made_batches is not None:")
-    lines.append(f"    _made_given = dict({', '.join(values)})")
-    lines.append("    for _made_epoch in range(10):")
-    lines.append("        if not made_is_over():")
-    lines.append(f"            {node.name}(**_made_given)")
-    yield EditStep(
-        ACTION,
-        f"{node.name} is called with a network, made data and an optimizer",
-        "; ".join([*dict.fromkeys(evidence), "the program defines it and never calls it"]),
-        node.lineno,
-        scaffold=Scaffold(end="import torch as _made_torch\n" + "\n".join(lines)),
-        standins=standins,
-    )
-
-
-def _value_for(case: Case, name: str, node: ast.AST, loss: str) -> str | None:
-    role = role_of(name)
-    if role == "settings":
-        return settings_of(case, name, [node])
-    plain = {
-        "model": "_made_model",
-        "loader": "_made_batches",
-        "optimizer": "_made_torch.optim.Adam(_made_model.parameters(), lr=0.001)",
-        "criterion": loss,
-        "scheduler": "_made_torch.optim.lr_scheduler.StepLR(_made_torch.optim.SGD(_made_model.parameters(), lr=0.1), 10)",
-        "device": '_made_torch.device("cpu")',
-        "epoch": "1",
-        "writer": "made_listener()",
-        "inputs": "next(iter(_made_batches))[0]",
-        "targets": "next(iter(_made_batches))[1]",
-    }
-    if role == "inputs" and _is_iterated(node, name):
-        return plain["loader"]
-    if role in plain:
-        return plain[role]
-    known = value_of(case, name)
-    return known.code if known is not None else None
-
-
-def _takes_pairs(source: Source, node: ast.AST) -> bool:
-    """Whether a training function, and those that it calls, read batches as pairs of inputs and targets."""
-    own = {definition.name: definition for definition in top_level(source)}
-    bodies = [node, *(own[name] for name in leads_to(source, node))]
-    loops = [part for body in bodies for part in ast.walk(body) if isinstance(part, ast.For)]
-    over = [loop for loop in loops if any(_is_loader(inner) for inner in ast.walk(loop.iter))]
-    return bool(over) and all(_is_pair(loop) for loop in over)
-
-
-def _is_loader(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and role_of(node.id) in ("loader", "inputs")
-
-
-def _is_pair(loop: ast.For) -> bool:
-    target = loop.target
-    counted = isinstance(loop.iter, ast.Call) and ast.unparse(loop.iter.func) == "enumerate"
-    if counted:
-        target = target.elts[-1] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else ast.Constant(None)
-    if isinstance(target, (ast.Tuple, ast.List)):
-        return len(target.elts) == 2 and all(isinstance(part, ast.Name) for part in target.elts)
-    if not isinstance(target, ast.Name):
-        return False
-    for part in (part for statement in loop.body for part in ast.walk(statement)):
-        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == target.id:
-            return False
-        if isinstance(part, ast.Assign) and isinstance(part.value, ast.Name) and part.value.id == target.id:
-            names_bound = part.targets[0]
-            return isinstance(names_bound, ast.Tuple) and len(names_bound.elts) == 2
-        if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name) and part.value.id == target.id:
-            return isinstance(part.slice, ast.Constant) and part.slice.value in (0, 1)
-    return False
-
-
-def _is_iterated(node: ast.AST, name: str) -> bool:
-    """Whether a function loops over one of its parameters."""
-    loops = (part.iter for part in ast.walk(node) if isinstance(part, ast.For))
-    return any(isinstance(inner, ast.Name) and inner.id == name for over in loops for inner in ast.walk(over))
-
-
-def _loss_of(source: Source, node: ast.AST) -> tuple[str, str, bool]:
-    """For a training function: a loss for its `criterion`, what a network for it ends in, and whether targets are floats."""
-    names = {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
-    if names & {"nll_loss", "NLLLoss"} or source.words & {"log_softmax", "LogSoftmax"}:
-        return "_made_torch.nn.NLLLoss()", "log_softmax", False
-    if names & {"binary_cross_entropy", "BCELoss"}:
-        return "_made_torch.nn.BCELoss()", "sigmoid", True
-    if names & {"mse_loss", "MSELoss", "l1_loss", "smooth_l1_loss", "L1Loss"}:
-        return "_made_torch.nn.MSELoss()", "", True
-    return "_made_torch.nn.CrossEntropyLoss()", "", False
-
-
-def _viewed(node: ast.AST) -> str:
-    """The shape of a sample that a training function makes known: `data.view(-1, 784)`, else that of a small image."""
-    for part in ast.walk(node):
-        if (
-            isinstance(part, ast.Call)
-            and isinstance(part.func, ast.Attribute)
-            and part.func.attr in ("view", "reshape")
-        ):
-            sizes = [one.value for one in part.args[1:] if isinstance(one, ast.Constant) and isinstance(one.value, int)]
-            if len(sizes) == len(part.args) - 1 and sizes and all(size > 0 for size in sizes):
-                return repr(tuple(sizes))
-    return "(1, 28, 28)"
-
-
-_PREDICTIONS = re.compile(
-    r"(?:y_?)?(?:pred\w*|outputs?|logits?|inputs?|y_hat|scores?|probs?|x1?|recon\w*|out)\Z", re.IGNORECASE
-)
-_TARGETS = re.compile(r"(?:y_?)?(?:true|targets?|labels?|y|gt\w*|truth|x2|mask)\Z|y_true", re.IGNORECASE)
-
-
-def is_loss(node: Definition) -> bool:
-    """Whether a function computes a loss: it takes a prediction and a target, and its name says so."""
-    if isinstance(node, ast.ClassDef):
-        return False
-    names = [parameter.arg for parameter in required(node)]
-    pair = len(names) == 2 and any(_PREDICTIONS.match(n) for n in names) and any(_TARGETS.match(n) for n in names)
-    return pair and bool(re.search(r"loss|dice|focal|entropy|iou|error|coef|metric", node.name, re.IGNORECASE))
-
-
-def loss(case: Case, node: Definition) -> Iterator[EditStep | Gap]:
-    """Calls a loss function with predictions and targets between 0 and 1."""
-    if isinstance(node, ast.ClassDef) or "torch" not in case.source.frameworks:
-        return
-    names = [parameter.arg for parameter in required(node)]
-    first = next(n for n in names if _PREDICTIONS.match(n))
-    values = ", ".join(f"{n}={'_made_torch.sigmoid(_made_scores)' if n == first else '_made_wanted'}" for n in names)
-    code = (
-        "import torch as _made_torch\n"
-        "_made_scores = _made_torch.linspace(-2, 2, 64).view(4, 1, 4, 4).requires_grad_()\n"
-        "_made_wanted = (_made_torch.arange(64).view(4, 1, 4, 4) % 3 == 0).float()\n"
-        f"_made_value = {node.name}({values})\n"
-        "if isinstance(_made_value, _made_torch.Tensor) and _made_value.requires_grad:\n"
-        "    _made_value.sum().backward()"
-    )
-    what = f"{node.name} is called with predictions between 0 and 1 and targets of 0 and 1, and differentiated"
-    yield EditStep(ACTION, what, "a guess: the program never calls it", node.lineno, scaffold=Scaffold(end=code))
-
-
-def function_of_autograd(case: Case, node: ast.ClassDef) -> Iterator[EditStep | Gap]:
-    """Applies a function of autograd to a tensor and goes back through it."""
-    forward = method(node, "forward")
-    if forward is None or len(required(forward, bound=True)) != 1:
-        yield Gap(
-            f"{node.name} is never applied, and the shapes of its inputs are not told: add a call of it", node.lineno
-        )
-        return
-    code = (
-        "import torch as _made_torch\n"
-        "_made_input = _made_torch.linspace(-2, 2, 32).view(8, 4).requires_grad_()\n"
-        f"_made_output = {node.name}.apply(_made_input)\n"
-        "if _made_output.requires_grad:\n"
-        "    _made_output.sum().backward()"
-    )
-    what = f"{node.name} is applied to a tensor of shape (8, 4), forwards and backwards"
-    yield EditStep(ACTION, what, "a guess: the program never applies it", node.lineno, scaffold=Scaffold(end=code))
-
-
-def data_set(case: Case, node: ast.ClassDef) -> Iterator[EditStep | Gap]:
-    """Builds a data set of arrays and reads a batch of it."""
-    init = method(node, "__init__")
-    values = []
-    for parameter in required(init, bound=True) if init is not None else []:
-        role = role_of(parameter.arg)
-        if role not in ("inputs", "targets"):
-            yield Gap(
-                f"{node.name} is never built, and what its `{parameter.arg}` is is not told: add a call of it",
-                node.lineno,
-            )
-            return
-        values.append(f"{parameter.arg}={'_made_x' if role == 'inputs' else '_made_y'}")
-    code = (
-        "import torch as _made_torch\n"
-        "_made_x, _made_y = made_table(64, 16)\n"
-        f"for _made_batch in _made_torch.utils.data.DataLoader({node.name}({', '.join(values)}), batch_size=8):\n"
-        "    pass"
-    )
-    what = f"{node.name} is built of made rows and labels, and read in batches"
-    yield EditStep(
-        ACTION,
-        what,
-        "a guess: the program never builds it",
-        node.lineno,
-        scaffold=Scaffold(end=code),
-        standins=("made_table",),
-    )
