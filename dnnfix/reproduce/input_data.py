@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import arrays, clues
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.data_files import file_steps
+from dnnfix.reproduce.data_files.files import file_steps
 from dnnfix.reproduce.flow.follow import follow
 from dnnfix.reproduce.flow.values import Datum, Flow, Use
 from dnnfix.reproduce.frames import frame_of

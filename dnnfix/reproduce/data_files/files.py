@@ -1,0 +1,111 @@
+"""The step for each file that a program reads and nobody has, and the folders that it writes into."""
+
+from __future__ import annotations
+
+import os.path
+import re
+from collections.abc import Callable, Iterator
+
+from dnnfix.records import EditAction, EditStep, Scaffold
+from dnnfix.reproduce import arrays, paths
+from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.data_files import images, tables, texts, values
+from dnnfix.reproduce.data_files.known import known
+from dnnfix.reproduce.data_files.made import Made
+from dnnfix.reproduce.flow.values import Datum, Flow
+
+_MISSING = re.compile(r"(?:No such file or directory|not found|does not exist)[^'\"]*['\"](?P<path>[^'\"]+)['\"]")
+
+_WEIGHTS = re.compile(r"\.(?:h5|hdf5|pth?|ckpt|pb|weights|caffemodel|keras|onnx|tar)$")
+"""Files of weights belong to the action that makes models."""
+
+
+def file_steps(case: Case, flow: Flow) -> Iterator[EditStep | Gap]:
+    """The steps for all files that the program reads, and for the folders that it writes into."""
+    images.note_siblings(flow)
+    done: set[str] = set()
+    written = {path: line for path, line in reversed(flow.written)}
+    for datum in flow.data:
+        if datum.kind == "name" or not datum.reached:
+            continue
+        path = datum.path if datum.path is not None else _path_of_crash(case, datum)
+        if path and _WEIGHTS.search(path) and datum.kind in ("folder", "handle", "array"):
+            continue
+        if not path or path in done or case.exists(path) or written.get(path, 10**9) < datum.line:
+            continue
+        if "://" in path:
+            continue
+        done.add(path)
+        yield _step(case, datum, path)
+    yield from _folders(case, flow, done)
+
+
+def _step(case: Case, datum: Datum, path: str) -> EditStep | Gap:
+    place = paths.inside(case.source, path)
+    if place is None:
+        return Gap(f"the program reads `{path}`, which is outside of its folder; give it a file inside", datum.line)
+    new, literals = place
+    maker = _MAKERS.get(datum.kind)
+    try:
+        made = known(datum, new) or (maker(case, datum, new) if maker is not None else None)
+    except arrays.Contradictory as clash:
+        return Gap(str(clash), datum.line)
+    if made is None:
+        return Gap(
+            f"nothing tells what `{path}` holds; the program needs that file, or a line of it as an example", datum.line
+        )
+    code, what, evidence, standins = made
+    named = f"`{path}`" if not literals else f"`{path}` (as `{new}`)"
+    scaffold = Scaffold(start=code, literals=literals)
+    return EditStep(EditAction.INPUT_DATA, f"{named}: {what}", evidence, datum.line, True, scaffold, standins)
+
+
+def _path_of_crash(case: Case, datum: Datum) -> str | None:
+    """The path that the latest run missed, where this is the call that missed it."""
+    crash = case.latest.crash if case.latest is not None else None
+    if crash is None or not any(frame.site.line == datum.line for frame in crash.frames):
+        return None
+    match = _MISSING.search(crash.message)
+    return match["path"] if match else None
+
+
+def _folders(case: Case, flow: Flow, done: set[str]) -> Iterator[EditStep]:
+    """The folders that the program writes into and does not make itself."""
+    if {"mkdir", "makedirs"} & case.source.words:
+        return
+    seen: set[str] = set()
+    for path, line in flow.written:
+        place = paths.inside(case.source, path)
+        if place is None or "://" in path or path.startswith("/tmp/"):
+            continue
+        folder = os.path.dirname(place[0])
+        if (not folder or folder in seen or case.exists(folder)) and not place[1]:
+            continue
+        seen.add(folder)
+        scaffold = Scaffold(start=f"made_folder({folder!r})", literals=place[1])
+        yield EditStep(
+            EditAction.INPUT_DATA,
+            f"the folder `{folder}`, empty",
+            f"line {line}: written into",
+            line,
+            False,
+            scaffold,
+            ("made_folder",),
+        )
+
+
+_MAKERS: dict[str, Callable[[Case, Datum, str], Made | None]] = {
+    "table": tables.table_file,
+    "matrix": tables.table_file,
+    "json": tables.json_file,
+    "array": values.array_file,
+    "pickle": values.pickle_file,
+    "h5": values.h5_file,
+    "mat": values.mat_file,
+    "handle": texts.text_file,
+    "image folder": images.image_folder,
+    "folder": images.listed_folder,
+    "image": images.image_file,
+    "audio": images.audio_file,
+}
+"""What tells the contents of a file, by the kind of thing that the program reads (`flow.reads`)."""

@@ -1,0 +1,44 @@
+"""Files of data sets that everybody knows: the batches of CIFAR-10, MNIST as `mnist.npz` and `mnist.pkl.gz`."""
+
+from __future__ import annotations
+
+import re
+
+from dnnfix.reproduce.data_files.made import Made
+from dnnfix.reproduce.flow.values import Datum
+
+_MNIST = "made_pair({samples}, {shape}, 'classes', 10, scale={scale!r}, part={part})"
+
+
+def known(datum: Datum, path: str) -> Made | None:
+    """A file of a data set whose form is documented: the batches of CIFAR-10, MNIST as `mnist.npz` and `mnist.pkl.gz`."""
+    name = path.rpartition("/")[2]
+    if datum.kind == "pickle" and re.fullmatch(r"data_batch_[1-5]|test_batch", name):
+        taken = {use.detail[1] for use in datum.of("column") if use.detail[0] == "one" and use.part == ()}
+        keys = ("data", "labels") if taken & {"data", "labels"} else (b"data", b"labels")
+        part = 1 if name == "test_batch" else int(name[-1]) + 1
+        code = f"made_pickle({path!r}, dict(zip({keys!r}, made_cifar_batch({part}))))"
+        words = "10000 rows of 3072 bytes and their labels of 10 classes"
+        return code, words, "the documented form of CIFAR-10", ("made_pickle", "made_cifar_batch")
+    if datum.kind == "array" and name == "mnist.npz":
+        pairs = [
+            _MNIST.format(samples=n, shape=(28, 28), scale="bytes", part=part) for part, n in ((0, 60000), (1, 10000))
+        ]
+        named = [(f"'{axis}_{which}'", f"{pairs[part]}[{place}]") for part, which in ((0, "train"), (1, "test"))
+                for place, axis in ((0, "x"), (1, "y"))]  # fmt: skip
+        code = f"made_npy({path!r}, {{{', '.join(f'{key}: {value}' for key, value in named)}}})"
+        return (
+            code,
+            "60000 and 10000 images of 28x28 bytes, 10 classes",
+            "the documented form of MNIST",
+            ("made_npy", "made_pair"),
+        )
+    if datum.kind == "pickle" and re.fullmatch(r"mnist(?:_py3k)?\.pkl(?:\.gz)?", name):
+        sets = [
+            _MNIST.format(samples=n, shape=(784,), scale="unit", part=p)
+            for p, n in ((0, 50000), (2, 10000), (1, 10000))
+        ]
+        code = f"made_pickle({path!r}, ({', '.join(sets)}))"
+        words = "pairs of 50000, 10000 and 10000 rows of 784 values from 0 to 1 and labels"
+        return code, words, "the documented form of MNIST", ("made_pickle", "made_pair")
+    return None

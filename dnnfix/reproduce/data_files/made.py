@@ -1,0 +1,6 @@
+"""What makes a file, as the modules beside this one tell it."""
+
+from __future__ import annotations
+
+Made = tuple[str, str, str, tuple[str, ...]]
+"""The code that makes a file, what it makes in words, the evidence, and the stand-ins of the code."""

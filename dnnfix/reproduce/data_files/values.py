@@ -1,0 +1,153 @@
+"""Files that hold values: an array, a tuple or a dict of them, as NumPy, pickle, HDF5 and MATLAB write them."""
+
+from __future__ import annotations
+
+import ast
+import os.path
+from dataclasses import replace
+
+from dnnfix.reproduce import arrays, clues
+from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.data_files.made import Made
+from dnnfix.reproduce.flow.values import Datum, Use
+from dnnfix.reproduce.frames import columns_in_words, listed, table_of
+from dnnfix.source.program import Source
+
+
+def whole(case: Case, datum: Datum) -> arrays.Looks | None:
+    """How the data looks where a file holds one array."""
+    name = _variable(case.source, datum) or os.path.splitext(os.path.basename(datum.path or ""))[0]
+    role = arrays.role_of(name, datum.uses)
+    return arrays.look(case, name, datum.uses, role) if role is not None else None
+
+
+def _variable(source: Source, datum: Datum) -> str | None:
+    """The name that the call's value is given."""
+    statement = source.statement_of(datum.node)
+    if (
+        isinstance(statement, ast.Assign)
+        and statement.value is datum.node
+        and isinstance(statement.targets[0], ast.Name)
+    ):
+        return statement.targets[0].id
+    if (
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Tuple)
+        and isinstance(statement.targets[0], ast.Tuple)
+    ):
+        for value, target in zip(statement.value.elts, statement.targets[0].elts, strict=False):
+            if value is datum.node and isinstance(target, ast.Name):
+                return target.id
+    return None
+
+
+def _keyed(case: Case, datum: Datum) -> tuple[str, str, str] | None:
+    """A dict of arrays for the keys that the program takes: code, words, evidence; None where it takes none."""
+    keys = {
+        use.detail[1]: use.line
+        for use in datum.uses
+        if use.kind == "column" and use.part == () and use.detail[0] == "one" and isinstance(use.detail[1], str)
+    }
+    entries: dict[str, arrays.Looks] = {}
+    for key in keys:
+        own = below(datum, ("column", ("one", key)))
+        role = arrays.role_of(key, own)
+        wanted = "targets" if role == "inputs" else "inputs"
+        alike = [k for k in keys if arrays.part_of(k) == arrays.part_of(key) and k != key]
+        roles = {k: arrays.role_of(k, below(datum, ("column", ("one", k)))) for k in alike}
+        partner = next((k for k in alike if roles[k] == wanted), "")
+        looks = arrays.look(case, key, own, role, partner, below(datum, ("column", ("one", partner)))) if role else None
+        if looks is None:
+            return None
+        entries[key] = looks
+    if not entries:
+        return None
+    inside = ", ".join(f"{key!r}: {looks.code}" for key, looks in entries.items())
+    words = "; ".join(f"{key}: {looks.words}" for key, looks in entries.items())
+    first = next(iter(entries.values()))
+    return f"{{{inside}}}", words, f"line {min(keys.values())}: these keys are taken; {first.evidence}"
+
+
+def below(datum: Datum, step: tuple[object, ...]) -> list[Use]:
+    """The uses of a part of the data, as if the part were all."""
+    return [replace(use, part=use.part[1:]) for use in datum.uses if use.part[:1] == (step,)]
+
+
+def _items(case: Case, datum: Datum) -> tuple[str, str, str] | None:
+    """A tuple of arrays, or of pairs of them, for a value that is unpacked."""
+    unpacked = next((use for use in datum.uses if use.kind == "unpacked" and use.part == ()), None)
+    if unpacked is None:
+        return None
+    texts: list[str] = []
+    words: list[str] = []
+    evidence = ""
+    names = unpacked.detail
+    for place, name in enumerate(names):
+        own = below(datum, ("item", place))
+        inner = next((use for use in own if use.kind == "unpacked" and use.part == ()), None)
+        pairs = inner is not None or any(use.kind == "item" and use.part == () for use in own)
+        if pairs and len(names) in (2, 3):
+            looks = arrays.look(case, name, own, "inputs")
+            if looks is None:
+                return None
+            # The targets of pairs in old data files are class indices; how many classes is the network's word.
+            classes = clues.ends(case.source).outputs or 10
+            part = arrays.part_of(name) or place
+            looks = replace(looks, form="classes", size=(classes,), part=part)
+            texts.append(looks.pair)
+            words.append(f"{name}: {looks.words} with their targets")
+        else:
+            role = arrays.role_of(name, own)
+            found = arrays.look(case, name, own, role) if role else None
+            if found is None:
+                return None
+            looks = found
+            texts.append(looks.code)
+            words.append(f"{name}: {looks.words}")
+        evidence = evidence or looks.evidence
+    return (
+        f"({', '.join(texts)},)",
+        "; ".join(words),
+        f"line {unpacked.line}: unpacked as {', '.join(names)}; {evidence}",
+    )
+
+
+def _structure(case: Case, datum: Datum) -> tuple[str, str, str] | None:
+    """The value that a file holds: a dict of arrays, a tuple of them, or one array."""
+    found = _keyed(case, datum) or _items(case, datum)
+    if found is not None:
+        return found
+    looks = whole(case, datum)
+    return (looks.code, looks.words, looks.evidence) if looks is not None else None
+
+
+def array_file(case: Case, datum: Datum, path: str) -> Made | None:
+    """An array, or several, as NumPy writes them."""
+    found = _structure(case, datum)
+    if found is None:
+        return None
+    return f"made_npy({path!r}, {found[0]})", found[1], found[2], ("made_npy", "made_pair")
+
+
+def pickle_file(case: Case, datum: Datum, path: str) -> Made | None:
+    """A pickled table, array, tuple or dict."""
+    if datum.name == "read_pickle" and (table := table_of(case, datum, {})) is not None and table.names:
+        code = f"made_pickle({path!r}, made_frame({listed(table.names)}, {listed(table.kinds)}, {table.rows}, {table.classes}, words={table.words!r}))"
+        return code, f"a table with {columns_in_words(table)}", table.evidence, ("made_pickle", "made_frame")
+    found = _structure(case, datum)
+    if found is None:
+        return None
+    return f"made_pickle({path!r}, {found[0]})", found[1], found[2], ("made_pickle", "made_pair")
+
+
+def h5_file(case: Case, datum: Datum, path: str) -> Made | None:
+    """A file of HDF5 with the keys that the program takes."""
+    found = _keyed(case, datum)
+    return (f"made_h5({path!r}, {found[0]})", found[1], found[2], ("made_h5", "made_pair")) if found else None
+
+
+def mat_file(case: Case, datum: Datum, path: str) -> Made | None:
+    """A file of MATLAB with the keys that the program takes."""
+    found = _keyed(case, datum)
+    path = path if path.endswith(".mat") else path + ".mat"
+    return (f"made_mat({path!r}, {found[0]})", found[1], found[2], ("made_mat", "made_pair")) if found else None
