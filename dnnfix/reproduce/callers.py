@@ -223,7 +223,7 @@ def loss(case: Case, node: Definition) -> Iterator[EditStep | Gap]:
     yield EditStep(ACTION, what, "a guess: the program never calls it", node.lineno, scaffold=Scaffold(end=code))
 
 
-def function_of_autograd(case: Case, node: ast.ClassDef) -> Iterator[EditStep | Gap]:
+def function_of_autograd(node: ast.ClassDef) -> Iterator[EditStep | Gap]:
     """Applies a function of autograd to a tensor and goes back through it."""
     forward = method(node, "forward")
     if forward is None or len(required(forward, bound=True)) != 1:
@@ -242,7 +242,7 @@ def function_of_autograd(case: Case, node: ast.ClassDef) -> Iterator[EditStep | 
     yield EditStep(ACTION, what, "a guess: the program never applies it", node.lineno, scaffold=Scaffold(end=code))
 
 
-def data_set(case: Case, node: ast.ClassDef) -> Iterator[EditStep | Gap]:
+def data_set(node: ast.ClassDef) -> Iterator[EditStep | Gap]:
     """Builds a data set of arrays and reads a batch of it."""
     init = method(node, "__init__")
     values = []

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from dnnfix.records import EditAction, EditStep, Trace
+from dnnfix.records import Crash, EditAction, EditStep, Trace
 from dnnfix.reproduce.names import Undefined, undefined_names
 from dnnfix.source.program import Source
 
@@ -44,6 +44,11 @@ class Case:
     def latest(self) -> Trace | None:
         """The last run."""
         return self.traces[-1] if self.traces else None
+
+    @property
+    def crash(self) -> Crash | None:
+        """The exception that ended the last run."""
+        return self.latest.crash if self.latest is not None else None
 
     @cached_property
     def undefined(self) -> tuple[Undefined, ...]:

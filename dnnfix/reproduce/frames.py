@@ -126,7 +126,7 @@ def table_of(case: Case, datum: Datum, options: dict[str, Any]) -> Table | None:
     elif named:
         names = named + [f"column_{place}" for place in range(max(0, width - len(named)))]
         evidence = f"the columns that the program names from line {_first_line(datum)} on"
-        names, more = _filled(case, datum, names, ends)
+        names, more = _filled(datum, names, ends)
         evidence += more
     elif width:
         names = None
@@ -223,7 +223,7 @@ def _values(datum: Datum, apart: bool) -> tuple[int, str] | None:
     return None
 
 
-def _filled(case: Case, datum: Datum, names: list[str], ends: clues.Ends) -> tuple[list[str], str]:
+def _filled(datum: Datum, names: list[str], ends: clues.Ends) -> tuple[list[str], str]:
     """More columns where the program takes all but some for the network's input."""
     taken = any(
         use.kind == "inputs" and use.part and use.part[-1][0] == "column" and use.part[-1][1][0] == "without"

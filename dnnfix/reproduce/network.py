@@ -260,9 +260,9 @@ def _alone(case: Case, node: ast.ClassDef) -> Iterator[EditStep | Gap]:
             standins=("made_network",),
         )
     elif kind == "torch.autograd.Function":
-        yield from callers.function_of_autograd(case, node)
+        yield from callers.function_of_autograd(node)
     elif kind.startswith("torch.utils.data.") and kind.endswith("Dataset"):
-        yield from callers.data_set(case, node)
+        yield from callers.data_set(node)
     elif (init := method(node, "__init__")) is not None and _uses_framework(case.source, init):
         built = instance(case, node)
         if built.lacking:

@@ -274,12 +274,8 @@ def _missing_paths(case: Case, call: ast.Call, savers: tuple[str, ...]) -> list[
 
 def _was_at(case: Case, call: ast.Call) -> bool:
     """Whether the last run ended in this call."""
-    crash = case.latest.crash if case.latest is not None else None
-    return (
-        any(call.lineno <= frame.site.line <= (call.end_lineno or call.lineno) for frame in crash.frames)
-        if crash
-        else False
-    )
+    frames = case.crash.frames if case.crash is not None else ()
+    return any(call.lineno <= frame.site.line <= (call.end_lineno or call.lineno) for frame in frames)
 
 
 def _texts(source: Source, expr: ast.expr) -> list[str]:

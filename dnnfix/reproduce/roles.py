@@ -88,7 +88,7 @@ def may_be_starred(case: Case, name: str) -> bool:
     stars = [node.module or "" for node in case.source.nodes(ast.ImportFrom) if any(a.name == "*" for a in node.names)]
     if all(names.knows_star(module) for module in stars):
         return False
-    crash = case.latest.crash if case.latest is not None else None
+    crash = case.crash
     return crash is None or crash.kind != "NameError" or f"'{name}'" not in crash.message
 
 

@@ -37,7 +37,7 @@ def file_steps(case: Case, flow: Flow) -> Iterator[EditStep | Gap]:
             continue
         done.add(path)
         yield _step(case, datum, path)
-    yield from _folders(case, flow, done)
+    yield from _folders(case, flow)
 
 
 def _step(case: Case, datum: Datum, path: str) -> EditStep | Gap:
@@ -62,14 +62,13 @@ def _step(case: Case, datum: Datum, path: str) -> EditStep | Gap:
 
 def _path_of_crash(case: Case, datum: Datum) -> str | None:
     """The path that the latest run missed, where this is the call that missed it."""
-    crash = case.latest.crash if case.latest is not None else None
-    if crash is None or not any(frame.site.line == datum.line for frame in crash.frames):
+    if case.crash is None or not any(frame.site.line == datum.line for frame in case.crash.frames):
         return None
-    match = _MISSING.search(crash.message)
+    match = _MISSING.search(case.crash.message)
     return match["path"] if match else None
 
 
-def _folders(case: Case, flow: Flow, done: set[str]) -> Iterator[EditStep]:
+def _folders(case: Case, flow: Flow) -> Iterator[EditStep]:
     """The folders that the program writes into and does not make itself."""
     if {"mkdir", "makedirs"} & case.source.words:
         return
