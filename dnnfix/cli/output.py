@@ -54,7 +54,8 @@ class Output:
         """The report of one program, whose bytes are `raw`; `named` by the user, or found in a folder."""
         self._files.append(report)
         self._missed |= report.unrun and named
-        if not report.findings and not report.notes and not report.patches:
+        made = report.reproduction.steps or report.reproduction.missing
+        if not (report.findings or report.notes or report.patches or made):
             return
         seen = view(raw, report.path) if report.findings and self.format != "diff" else View()
         if self.format in ("json", "sarif"):

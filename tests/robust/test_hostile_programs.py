@@ -42,7 +42,7 @@ PROGRAMS: dict[str, tuple[str, Ending]] = {
     "exits_at_once": ("import os; os._exit(5)", Ending("exited", "at once, with exit code 5")),
     "needs_arguments": (
         "import argparse\np = argparse.ArgumentParser()\np.add_argument('--data', required=True)\np.parse_args()",
-        Ending("exited", "give them with --arguments"),
+        Ending("exited"),
     ),
     "forks": ("import os, time\nfor i in range(4):\n    if os.fork() == 0:\n        time.sleep(900)", FINISHED),
     "forks_without_end": ("import os\nwhile True:\n    os.fork()", Ending("", "processes")),
@@ -86,7 +86,7 @@ PROGRAMS: dict[str, tuple[str, Ending]] = {
     ),
     "imports_beside_itself": ("import helper; from package.deep import f; print(helper.double(f()))", FINISHED),
     "imports_relatively": ("from . import helper", Ending("environment", "module of a package")),
-    "reads_argv": ("import sys; print(sys.argv[1])", Ending("crashed", "IndexError: list index out of range")),
+    "reads_argv": ("import sys; print(sys.argv[1])", Ending("crashed")),
     "interrupts_itself": ("raise KeyboardInterrupt", Ending("crashed", "KeyboardInterrupt")),
     "raises_a_base_exception": (
         "class Stop(BaseException): pass\nraise Stop('enough')",
@@ -179,8 +179,9 @@ def test_each_has_its_outcome(document: dict[str, Any], name: str) -> None:
     assert expected.outcome in ("", runs[0]["outcome"]), told
     assert all(run["seconds"] < SECONDS + 3 for run in runs)
     assert not expected.words or any(expected.words in text for text in found + told), (found, told)
-    assert bool(found) == (runs[0]["outcome"] == "crashed")
-    assert found or told or runs[0]["outcome"] == "finished"
+    made = [run for run in runs if run["reproduction"]]
+    assert bool(found) == ((made or runs)[0]["outcome"] == "crashed")
+    assert found or told or made or runs[0]["outcome"] == "finished"
 
 
 def test_control_characters_do_not_reach_the_terminal(folder: Path) -> None:

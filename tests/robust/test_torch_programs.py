@@ -32,7 +32,7 @@ PROGRAMS: dict[str, tuple[str, str, str]] = {
         "finished",
         "",
     ),
-    "needs_a_gpu": (TRAINING.replace("(4, 3))", "(4, 3)).cuda()"), "needs-gpu", "torch.cuda.is_available()"),
+    "needs_a_gpu": (TRAINING.replace("(4, 3))", "(4, 3)).cuda()"), "needs-gpu", ""),
     "is_huge": ("import torch\n\nmodel = torch.nn.Linear(200_000, 200_000)\n", "out-of-memory", "smaller network"),
     "starts_late": ("import time\n" + TRAINING.replace("for step", "time.sleep(60)\nfor step"), "timeout", "at line 9"),
     "is_made_by_exec": (CRASH.replace(LINE, f"eval('{LINE}')"), "crashed", "Linear"),

@@ -12,6 +12,10 @@ TEXT = 12_000
 """Characters of plain text: some 500 lines, small enough for programs that make a sample of every character."""
 
 
+STRUCTURED = (".csv", ".tsv", ".json", ".xml", ".html", ".yaml", ".yml")
+"""Endings of files that hold more than sentences: what their parts are has to be told by something."""
+
+
 def text_file(case: Case, datum: Datum, path: str) -> Made | None:
     """Lines of fields where they are split, else running text."""
     fields = _fields(datum, clues.ends(case.source))
@@ -31,7 +35,8 @@ def text_file(case: Case, datum: Datum, path: str) -> Made | None:
             f"line {line}: split at {separator!r}",
             ("made_text_file", "made_lines"),
         )
-    if not any(use.kind in ("iterated", "text", "method", "passed") for use in datum.uses):
+    read = any(use.kind in ("iterated", "text", "method", "passed") for use in datum.uses)
+    if not read or path.lower().endswith(STRUCTURED):
         return None
     return (
         f"made_text_file({path!r}, made_running_text({TEXT}))",
