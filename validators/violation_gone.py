@@ -1,14 +1,15 @@
 """What the finding says of the program is no longer so, and the patch brought no other fault in.
 
 The detectors look at the patched program as they looked at the original, with the trace of its own run. That the
-pattern is gone from the text is not enough: the observed violation has to be gone.
+pattern is gone from the text is not enough: the observed violation has to be gone. A patch that changes what is trained
+is not proven by a run that never came to any training: nothing of it was observed there, before or after.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 
-from dnnfix.api import Evidence, Status, Verdict
+from dnnfix.api import Evidence, Family, Status, Trace, Verdict
 
 NAME = "violation-gone"
 RUNG = "property"
@@ -30,4 +31,16 @@ def judge(evidence: Evidence) -> Verdict:
         new = [f for f in evidence.remaining if f.code not in meant and after[f.code] > before[f.code]]
         if new:
             return Verdict(NAME, RUNG, Status.FAIL, f"a new finding, {new[0].code}: {new[0].message}")
+    unseen = [
+        f for f in evidence.findings if f.family is Family.LOSS_ACTIVATION and not _computes_a_loss(evidence.after)
+    ]
+    if unseen:
+        reason = f"{unseen[0].code} is gone from the text, and no run computed a loss that could show it"
+        return Verdict(NAME, RUNG, Status.INCONCLUSIVE, reason)
     return Verdict(NAME, RUNG, Status.PASS, "no longer observed", {"left": sum(after.values())})
+
+
+def _computes_a_loss(trace: Trace) -> bool:
+    """Whether a run took a step, or called a loss or layers on real tensors, where a finding about a loss is seen."""
+    calls = trace.network.calls if trace.network is not None else ()
+    return bool(trace.steps) or any(call.phase != "symbolic" for call in calls)

@@ -140,20 +140,28 @@ def test_after_a_crash_the_patch_must_not_write_the_batch_size(new: str, status:
 
 
 def test_a_finding_that_is_still_there_is_refused() -> None:
-    given = evidence()
+    given = evidence(after=training(0.1))
     assert judge("violation-gone", replace(given, remaining=(finding(),))) is Status.FAIL
     assert judge("violation-gone", given) is Status.PASS
 
 
 def test_one_of_two_equal_findings_may_stay() -> None:
-    given = replace(evidence(), original=(finding(), finding(line=7)), remaining=(finding(line=7),))
+    given = replace(evidence(after=training(0.1)), original=(finding(), finding(line=7)), remaining=(finding(line=7),))
     assert judge("violation-gone", given) is Status.PASS
 
 
 def test_a_finding_of_another_kind_is_refused_unless_a_crash_hid_it() -> None:
-    given = replace(evidence(), remaining=(finding("DNF401"),))
+    given = replace(evidence(after=training(0.1)), remaining=(finding("DNF401"),))
     assert judge("violation-gone", given) is Status.FAIL
     assert judge("violation-gone", replace(given, before=CRASHED)) is Status.PASS
+
+
+@pytest.mark.parametrize(("phase", "status"), [("symbolic", Status.INCONCLUSIVE), ("train", Status.PASS)])
+def test_a_loss_that_no_run_computed_proves_nothing(phase: str, status: Status) -> None:
+    called = Call(1, "keras.layers.Dense", None, inputs=(Value(1, (4, 5)),), phase=phase)
+    after = replace(FINISHED, network=Network("keras", "trace", calls=(called,)))
+    assert judge("violation-gone", evidence(CRASHED, after)) is status
+    assert judge("violation-gone", evidence(CRASHED, FINISHED)) is Status.INCONCLUSIVE
 
 
 def pairs(before: float, after: float, count: int) -> tuple[Pair, ...]:
