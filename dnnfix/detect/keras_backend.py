@@ -14,6 +14,7 @@ from dnnfix.detect.api_imports import Renames, facts, removed_in
 from dnnfix.detect.api_names import Uses
 from dnnfix.detect.versions import Hit
 from dnnfix.records import Edit, InsertElement, RemoveArgument, RenameArgument, Replace, SetArgument, Wrap
+from dnnfix.source.program import Source
 
 _ROOT = "keras.backend."
 
@@ -323,3 +324,27 @@ def backend_calls(uses: Uses) -> Iterator[Hit]:
     """The hits of a program about functions of `keras.backend` that take other arguments today."""
     if "backend" in uses.source.words:
         yield from BackendCalls(uses).found()
+
+
+ORDERINGS = {"th": "channels_first", "tf": "channels_last"}
+"""What `image_dim_ordering` gave, and what `image_data_format` gives in its place."""
+
+
+def compared_orderings(source: Source) -> Iterator[Hit]:
+    """Texts that `K.image_dim_ordering()` is compared with: its successor gives other ones, and would never be equal."""
+    if "image_dim_ordering" not in source.words:
+        return
+    for compare in source.nodes(ast.Compare):
+        sides = (compare.left, *compare.comparators)
+        asked = any(isinstance(s, ast.Call) and source.qualified(s.func) == _ROOT + "image_dim_ordering" for s in sides)
+        for side in sides if asked else ():
+            new = ORDERINGS.get(side.value) if isinstance(side, ast.Constant) and isinstance(side.value, str) else None
+            if new is not None:
+                yield Hit(
+                    source.site(side),
+                    f"the backend says {new!r} since Keras 2.0 where it said {side.value!r}",  # type: ignore[attr-defined]
+                    title=f"compare with {new}",
+                    edits=(Replace(source.site(side), repr(new).replace("'", source.segment(source.site(side))[0])),),
+                    safe=True,
+                    removed={"keras": "2.0"},
+                )

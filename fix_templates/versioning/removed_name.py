@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import BACKEND_CALLS, ApiChange, Example, Hit, Reject, Subject, outside_graph, renamed_names, uses_of
+from dnnfix.api import (
+    BACKEND_CALLS,
+    ApiChange,
+    Example,
+    Hit,
+    Reject,
+    Subject,
+    compared_orderings,
+    outside_graph,
+    renamed_names,
+    uses_of,
+)
 
 ELSEWHERE = (
     frozenset({"keras.layers.Merge", "keras.layers.merge", "tensorflow.examples.tutorials.mnist"}) | BACKEND_CALLS
@@ -33,8 +44,28 @@ class RemovedName(ApiChange):
         for hit in outside_graph(subject.source, renamed_names(uses_of(subject.source))):
             if not hit.decline or hit.evidence.get("old") not in ELSEWHERE:
                 yield hit
+        yield from compared_orderings(subject.source)
 
     examples = (
+        Example(
+            "the ordering of axes is compared",
+            """\
+from keras import backend as K
+
+if K.image_dim_ordering() == 'th':
+    shape = (1, 28, 28)
+else:
+    shape = (28, 28, 1)
+""",
+            """\
+from keras import backend as K
+
+if K.image_data_format() == 'channels_first':
+    shape = (1, 28, 28)
+else:
+    shape = (28, 28, 1)
+""",
+        ),
         Example(
             "modules of Keras 2 in from-imports",
             """\
