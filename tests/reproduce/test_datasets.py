@@ -186,6 +186,7 @@ def test_sklearn_sets(keras_runner: Runner) -> None:
 
 
 def test_a_library_is_changed_when_it_is_imported_and_only_there() -> None:
+    sys.modules.pop("colorsys", None)
     namespace: dict[str, object] = {}
     exec(standin.text(["made_in_place_of", "made_wraps"]), namespace)  # noqa: S102
     exec(  # noqa: S102
@@ -193,7 +194,6 @@ def test_a_library_is_changed_when_it_is_imported_and_only_there() -> None:
         "made_in_place_of('no_such_package.thing', lambda original: None)\n",
         namespace,
     )
-    sys.modules.pop("colorsys", None)
     import colorsys
 
     assert colorsys.rgb_to_hsv(1, 0, 0) == "made"  # type: ignore[comparison-overlap]
