@@ -43,6 +43,7 @@ from dnnfix.suppress import split
 from dnnfix.template import FixTemplate
 
 if TYPE_CHECKING:
+    from dnnfix.reproduce.attempt import Run
     from dnnfix.reproduce.case import Case
     from dnnfix.reproduce.result import Reproduced
     from dnnfix.run.job import Tier
@@ -158,15 +159,11 @@ def _reproduce(source: Source, settings: Settings, progress: Progress, said: str
         progress("running the program as it stands")
         first = laboratory.observe(source, settings.seed)
 
-        def run(reproduction: Reproduction) -> Trace:
-            progress(f"making it runnable: {len(reproduction.steps)} steps")
-            laboratory.reproduced(reproduction)
-            return laboratory.observe(program, settings.seed)
-
         reproduction = Reproduction()
         traces: tuple[Trace, ...] = (first,)
         if needed(first) and not (reported and shown(reported, first)[0]):
             program, moved = migrated(source, said) if said else (source, ())
+            run = _within(laboratory, program, settings, progress)
             reproduction, more = attempt(case_of(program, traces, settings, said), run)
             if moved and not more:
                 more = (run(reproduction),)
@@ -191,14 +188,21 @@ def _reproduced(
     if not needed(trace):
         return Reproduction()
 
+    case = case_of(source, (trace,), settings)
+    reproduction, _ = attempt(case, _within(laboratory, source, settings, progress))
+    laboratory.reproduced(reproduction)
+    return reproduction
+
+
+def _within(laboratory: TrialLaboratory, program: Source, settings: Settings, progress: Progress) -> Run:
+    """Runs a program inside the scaffold of a reproduction, in which the laboratory stays from then on."""
+
     def run(reproduction: Reproduction) -> Trace:
         progress(f"making it runnable: {len(reproduction.steps)} steps")
         laboratory.reproduced(reproduction)
-        return laboratory.observe(source, settings.seed)
+        return laboratory.observe(program, settings.seed)
 
-    reproduction, _ = attempt(case_of(source, (trace,), settings), run)
-    laboratory.reproduced(reproduction)
-    return reproduction
+    return run
 
 
 def case_of(source: Source, traces: tuple[Trace, ...], settings: Settings, said: str = "") -> Case:

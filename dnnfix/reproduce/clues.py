@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from dnnfix.network.from_source import network_from_source
 from dnnfix.records import Call, Component, Network
 from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.syntax import last_name, shortened
 from dnnfix.source.program import Source, once
 
 Shape = tuple[int | None, ...]
@@ -158,12 +159,12 @@ def _reported(said: str) -> Iterator[tuple[str, Clue]]:
         for match in pattern.finditer(said):
             shape = _shape(match[1], {})
             if shape is not None:
-                yield role, Clue(shape, f"the report: {_short(match.group())}", None, 0)
+                yield role, Clue(shape, f"the report: {shortened(match.group(), 90)}", None, 0)
     for pattern in (_SHAPE_OF, _NAMED):
         for match in pattern.finditer(said):
             shape = _shape(match[2], {})
             if shape is not None:
-                yield match["name"], Clue(shape, f"the report: {_short(match.group())}", None, 0)
+                yield match["name"], Clue(shape, f"the report: {shortened(match.group(), 90)}", None, 0)
 
 
 def _shape(text: str, constants: dict[str, int]) -> Shape | None:
@@ -273,7 +274,7 @@ def _written_input(source: Source) -> Shape | None:
     constants = _constants(source)
     for call in source.all_calls:
         given = {keyword.arg: keyword.value for keyword in call.keywords}
-        if _last(call.func) in ("Input", "InputLayer"):
+        if last_name(call.func) in ("Input", "InputLayer"):
             given.setdefault("input_shape", given.get("shape") or (call.args[0] if call.args else None))  # type: ignore[arg-type]
             given.setdefault("batch_input_shape", given.get("batch_shape"))  # type: ignore[arg-type]
         for key in ("input_shape", "batch_input_shape"):
@@ -281,7 +282,7 @@ def _written_input(source: Source) -> Shape | None:
             if isinstance(node, (ast.Tuple, ast.List)) and node.elts:
                 shape = tuple(_evaluated(part, constants) for part in node.elts)
                 return shape if key == "input_shape" else shape[1:]
-        if (size := _evaluated(given.get("input_dim"), constants)) and _last(call.func) != "Embedding":
+        if (size := _evaluated(given.get("input_dim"), constants)) and last_name(call.func) != "Embedding":
             return (size,)
     return None
 
@@ -291,7 +292,7 @@ def _several(source: Source) -> tuple[Shape, ...]:
     constants = _constants(source)
     found: list[Shape] = []
     for call in source.all_calls:
-        if _last(call.func) == "Input":
+        if last_name(call.func) == "Input":
             given = [keyword.value for keyword in call.keywords if keyword.arg == "shape"] or call.args[:1]
             if given and isinstance(given[0], ast.Tuple):
                 found.append(tuple(_evaluated(part, constants) for part in given[0].elts))
@@ -302,9 +303,9 @@ def _written_units(source: Source) -> int | None:
     """The units of the last layer that is written with some, where the network was not understood."""
     constants = _constants(source)
     for call in reversed(source.all_calls):
-        if _last(call.func) in ("Dense", "LSTM", "GRU", "SimpleRNN", "Linear"):
+        if last_name(call.func) in ("Dense", "LSTM", "GRU", "SimpleRNN", "Linear"):
             given = [k.value for k in call.keywords if k.arg in ("units", "output_dim", "out_features")]
-            place = 1 if _last(call.func) == "Linear" else 0
+            place = 1 if last_name(call.func) == "Linear" else 0
             given += call.args[place : place + 1]
             return _evaluated(given[0], constants) if given else None
     return None
@@ -320,7 +321,9 @@ def _written_loss(source: Source) -> str:
                 and isinstance(keyword.value.value, str)
             ):
                 return keyword.value.value
-        if (name := _last(call.func)).endswith(("cross_entropy_with_logits", "mean_squared_error", "CrossEntropyLoss")):
+        if (name := last_name(call.func)).endswith(
+            ("cross_entropy_with_logits", "mean_squared_error", "CrossEntropyLoss")
+        ):
             return name.removesuffix("_v2")
     return ""
 
@@ -334,10 +337,6 @@ def _evaluated(node: ast.AST | None, constants: dict[str, int]) -> int | None:
         sides = _evaluated(node.left, constants), _evaluated(node.right, constants)
         return sides[0] * sides[1] if sides[0] and sides[1] else None
     return None
-
-
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_layer(network: Network, call: Call) -> bool:
@@ -461,8 +460,3 @@ def _form(loss: str, outputs: int | None) -> str | None:
     if last:
         return "values"
     return None
-
-
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 90 else text[:87] + "..."
