@@ -169,7 +169,7 @@ def _inputs(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends, count:
         sizes, evidence = fed
     else:
         return None
-    shape = tuple(size if size else _usual(place, sizes) for place, size in enumerate(sizes))
+    shape = tuple(size if size else _usual(sizes) for size in sizes)
     if any(not size for size in sizes):
         evidence += "; sizes that are open: a guess"
     scale = "plain"
@@ -190,7 +190,7 @@ def _inputs(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends, count:
 _BYTES = tuple((op, number) for op in ("Div", "Sub") for number in (255, 255.0, 256, 256.0, 127.5, 128, 128.0, 127))
 
 
-def _usual(place: int, sizes: tuple[int | None, ...]) -> int:
+def _usual(sizes: tuple[int | None, ...]) -> int:
     return STEPS if len(sizes) <= 2 else SIDE
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dnnfix.records import Crash, EditAction, EditStep, Trace
-from dnnfix.reproduce.names import Undefined, undefined_names
+from dnnfix.reproduce.names import Undefined, starred, undefined_names
 from dnnfix.source.program import Source
 
 
@@ -54,6 +54,11 @@ class Case:
     def undefined(self) -> tuple[Undefined, ...]:
         """The names that the program uses and nothing defines, each with its first use; not those that are taken."""
         return tuple(name for name in undefined_names(self.source) if name.name not in self.taken)
+
+    def may_be_starred(self, name: str) -> bool:
+        """Whether a name may come from a module of which everything is imported and little known, and no run missed it."""
+        missed = self.crash is not None and self.crash.kind == "NameError" and f"'{name}'" in self.crash.message
+        return starred(self.source) is None and not missed
 
     def exists(self, path: str) -> bool:
         """Whether a file or folder that the program names is there, as seen from the program's own folder."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dnnfix.records import EditAction, EditStep, Scaffold
+from dnnfix.reproduce import syntax
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.conventions import HUB_SETS, TFDS
@@ -197,7 +198,7 @@ def _steps(case: Case) -> Iterator[EditStep | Gap]:
         if known is None:
             yield from _unknown(case, name, node)
         elif _installed(case, known) and not _there(case, name, node):
-            gap = _not_that_one(case.source, name, node)
+            gap = _not_that_one(name, node)
             if gap is not None:
                 yield gap
                 continue
@@ -315,7 +316,7 @@ def _unknown(case: Case, name: str, node: ast.expr | ast.alias) -> Iterator[Gap]
         )
 
 
-def _not_that_one(source: Source, name: str, node: ast.expr | ast.alias) -> Gap | None:
+def _not_that_one(name: str, node: ast.expr | ast.alias) -> Gap | None:
     """What is missing where a function gives many data sets, and not the one that the program asks for."""
     if not isinstance(node, ast.Call):
         return None
@@ -340,9 +341,7 @@ def _not_that_one(source: Source, name: str, node: ast.expr | ast.alias) -> Gap 
 
 
 def _constant(call: ast.Call, keyword: str, position: int | None = 0) -> object:
-    given = next((part.value for part in call.keywords if part.arg == keyword), None)
-    if given is None and position is not None and len(call.args) > position:
-        given = call.args[position]
+    given = syntax.keyword(call, keyword) if position is None else syntax.argument(call, keyword, position)
     return given.value if isinstance(given, ast.Constant) else None
 
 

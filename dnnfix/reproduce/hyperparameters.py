@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import command_line, devices, roles
+from dnnfix.reproduce import command_line, devices
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.clues import shapes_of
 from dnnfix.reproduce.construct import SETTINGS, settings_of
@@ -34,7 +34,7 @@ def _defined(case: Case, undefined: Undefined) -> Iterator[EditStep | Gap]:
     name = undefined.name
     if (
         name.startswith("__")
-        or roles.may_be_starred(case, name)
+        or case.may_be_starred(name)
         or misspelt(name, bound_names(case.source) - {name})
         or _is_called(case.source, name)
     ):

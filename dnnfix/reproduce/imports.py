@@ -15,7 +15,7 @@ from dnnfix.detect.api_names import tables_for
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import conventions
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.names import Undefined, misspelt
+from dnnfix.reproduce.names import Undefined, misspelt, starred
 from dnnfix.source import names
 from dnnfix.source.program import Source, once
 
@@ -33,10 +33,10 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
 
 
 def _undefined(case: Case) -> Iterator[EditStep | Gap]:
-    stars = _stars(case.source)
+    stars = starred(case.source)
     for name in case.undefined:
-        if stars is None and _crashed_on(case) != name.name:
-            continue  # an import of everything from a module nobody here knows may bring it
+        if case.may_be_starred(name.name):
+            continue
         if any(names.star_export(module, name.name) for module in stars or ()):
             continue
         target = _meaning(case, name)
@@ -147,22 +147,6 @@ def _statement(name: str, target: str) -> str:
 def _guarded(statement: str) -> str:
     """The import, or nothing where the installed release does not have it: then the program ends as it did before."""
     return f"try:\n    {statement}\nexcept ImportError:\n    pass"
-
-
-def _stars(source: Source) -> tuple[str, ...] | None:
-    """The modules of which the program imports everything; `None` where it is not known what one of them brings."""
-    found = [
-        node.module or "" for node in source.nodes(ast.ImportFrom) if any(alias.name == "*" for alias in node.names)
-    ]
-    return tuple(found) if all(names.knows_star(module) for module in found) else None
-
-
-def _crashed_on(case: Case) -> str | None:
-    """The name of the `NameError` that ended the last run."""
-    crash = case.latest.crash if case.latest is not None else None
-    if crash is None or crash.kind != "NameError":
-        return None
-    return crash.message.split("'")[1] if "'" in crash.message else None
 
 
 # --- packages and modules that are not there

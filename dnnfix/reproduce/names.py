@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 from dataclasses import dataclass
 
+from dnnfix.source.names import knows_star
 from dnnfix.source.program import Source, once
 
 NEAR = 0.8
@@ -34,6 +36,14 @@ def undefined_names(source: Source) -> tuple[Undefined, ...]:
             name = str(message.message_args[0])
             found[name] = min(message.lineno, found.get(name, message.lineno))
     return tuple(Undefined(name, line) for name, line in sorted(found.items(), key=lambda item: item[1]))
+
+
+@once
+def starred(source: Source) -> tuple[str, ...] | None:
+    """The modules of which the program imports everything; `None` where it is not known what one of them brings."""
+    imports = source.nodes(ast.ImportFrom)
+    found = tuple(node.module or "" for node in imports if any(alias.name == "*" for alias in node.names))
+    return found if all(knows_star(module) for module in found) else None
 
 
 def misspelt(name: str, known: frozenset[str]) -> str | None:

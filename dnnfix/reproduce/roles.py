@@ -11,7 +11,6 @@ from dnnfix.reproduce import summaries
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.construct import makes_network
 from dnnfix.reproduce.sizes import GUESS, told
-from dnnfix.source import names
 from dnnfix.source.program import Source
 
 ACTION = EditAction.NETWORK
@@ -44,7 +43,7 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
     """Definitions of the undefined parts of a training; an undefined network is described by nothing."""
     torch = "torch" in case.source.frameworks
     for undefined in case.undefined:
-        role = role_of(undefined.name) if undefined.name.islower() and not may_be_starred(case, undefined.name) else ""
+        role = role_of(undefined.name) if undefined.name.islower() and not case.may_be_starred(undefined.name) else ""
         code, evidence = "", GUESS
         if role == "device" and torch:
             code, evidence = 'torch.device("cuda" if torch.cuda.is_available() else "cpu")', "the usual line for it"
@@ -81,15 +80,6 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
 def _printed(case: Case) -> tuple[str, str] | None:
     """The network that the report, or a comment or docstring of the program, prints."""
     return summaries.rebuilt(case.said) or summaries.rebuilt("\n".join(text for _line, text in told(case.source)))
-
-
-def may_be_starred(case: Case, name: str) -> bool:
-    """Whether a name may come from a module of which the program imports everything, and no run missed it."""
-    stars = [node.module or "" for node in case.source.nodes(ast.ImportFrom) if any(a.name == "*" for a in node.names)]
-    if all(names.knows_star(module) for module in stars):
-        return False
-    crash = case.crash
-    return crash is None or crash.kind != "NameError" or f"'{name}'" not in crash.message
 
 
 def _steps(source: Source, name: str) -> bool:
