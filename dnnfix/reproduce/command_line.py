@@ -7,10 +7,13 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
+from dnnfix.reproduce import choices
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.choices import says_train
 from dnnfix.reproduce.paths import MADE
 from dnnfix.reproduce.sizes import GUESS, Known, value_of
-from dnnfix.reproduce.syntax import keyword, last_name, texts
+from dnnfix.reproduce.syntax import argument, keyword, last_name, texts
+from dnnfix.reproduce.unused import top_level
 from dnnfix.source.program import Source
 
 ACTION = EditAction.HYPERPARAMETERS
@@ -32,6 +35,7 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
         return
     yield from _parsed(case)
     yield from _counted(case)
+    yield from _looked_for(case)
     yield from _commands(case)
     yield from _flags(case)
 
@@ -42,9 +46,12 @@ def _is_true(node: ast.expr | None) -> bool:
 
 def _value(case: Case, name: str, call: ast.Call | None) -> tuple[Known, str]:
     """The word for an argument, and code that makes what it names."""
-    choices = keyword(call, "choices") if call is not None else None
-    if isinstance(choices, (ast.List, ast.Tuple)) and choices.elts and isinstance(choices.elts[0], ast.Constant):
-        return Known(str(choices.elts[0].value), f"line {choices.lineno}: the first of its choices"), ""
+    compared = choices.chosen(case.source, _is_called(name))
+    if compared is not None:
+        return _compared(compared), ""
+    listed = keyword(call, "choices") if call is not None else None
+    if isinstance(listed, (ast.List, ast.Tuple)) and listed.elts and isinstance(listed.elts[0], ast.Constant):
+        return Known(str(listed.elts[0].value), f"line {listed.lineno}: the first of its choices"), ""
     kind = keyword(call, "type") if call is not None else None
     numeric = _NUMBERS.get(case.source.qualified(kind) or "") if kind is not None else None
     known = value_of(case, name.replace("-", "_"))
@@ -60,6 +67,24 @@ def _value(case: Case, name: str, call: ast.Call | None) -> tuple[Known, str]:
     if known is not None:
         return Known(known.code.strip("\"'"), known.evidence), ""
     return Known(MADE, GUESS), ""
+
+
+def _compared(choice: choices.Choice) -> Known:
+    """A word that the program compares the argument with."""
+    why = "which leads to a training" if choice.trains else "the program compares it with that"
+    return Known(choice.word, f"line {choice.line}: {why}")
+
+
+def _is_called(name: str) -> choices.Is:
+    """Whether an expression is what the program keeps an argument of that name in: `args.mode`, `mode`, `args["mode"]`."""
+    plain = name.replace("-", "_")
+
+    def is_argument(node: ast.expr) -> bool:
+        if isinstance(node, ast.Subscript):
+            return isinstance(node.slice, ast.Constant) and node.slice.value == plain
+        return last_name(node) == plain
+
+    return is_argument
 
 
 def _folder(path: str) -> str:
@@ -88,27 +113,81 @@ def _suffix(source: Source, name: str) -> str:
 
 
 def _parsed(case: Case) -> Iterator[EditStep | Gap]:
-    """Positional and required arguments of `argparse`, in their order."""
+    """Positional and required arguments of `argparse`, in their order, and the optional ones that a training waits for."""
     source = case.source
-    for call in source.all_calls:
-        if not (isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument"):
-            continue
+    commands = {id(call): texts(call)[0] for call in _method_calls(source, "add_parser") if texts(call)}
+    command = _command(case, list(commands.values()))
+    late: list[EditStep] = []
+    for call in _method_calls(source, "add_argument"):
         names = texts(call)
-        if not names:
+        parser = source.constructor(call.func.value) if isinstance(call.func, ast.Attribute) else None
+        of_command = commands.get(id(parser), "")
+        if not names or (of_command and command is not None and of_command != command.code):
             continue
-        positional = not names[0].startswith("-")
-        action = keyword(call, "action")
-        bare = isinstance(action, ast.Constant) and action.value in _WITHOUT_VALUE
-        nargs = keyword(call, "nargs")
-        optional = isinstance(nargs, ast.Constant) and nargs.value in ("?", "*")
-        if bare or (positional and optional) or not (positional or _is_true(keyword(call, "required"))):
-            continue
-        name = max(names, key=len).lstrip("-")
+        step = _argument(case, call, names)
+        if step is not None and of_command:
+            late.append(step)
+        elif step is not None:
+            yield step
+    if command is not None:
+        line = min(call.lineno for call in _method_calls(source, "add_parser"))
+        yield _given((command.code,), command, line)
+    yield from late
+
+
+def _method_calls(source: Source, name: str) -> list[ast.Call]:
+    return [call for call in source.all_calls if isinstance(call.func, ast.Attribute) and call.func.attr == name]
+
+
+def _command(case: Case, names: list[str]) -> Known | None:
+    """Which of several commands the program is called with: one that trains, else the first."""
+    if not names:
+        return None
+    for call in _method_calls(case.source, "add_subparsers"):
+        kept = keyword(call, "dest")
+        if isinstance(kept, ast.Constant):
+            compared = choices.chosen(case.source, _is_called(str(kept.value)))
+            if compared is not None and compared.word in names:
+                return _compared(compared)
+    return Known(next((name for name in names if says_train(name)), names[0]), "one of the commands of the program")
+
+
+def _argument(case: Case, call: ast.Call, names: list[str]) -> EditStep | None:
+    """What one argument of `argparse` is given, where it is given anything."""
+    positional = not names[0].startswith("-")
+    action = keyword(call, "action")
+    longest = max(names, key=len)
+    kept = keyword(call, "dest")
+    name = str(kept.value) if isinstance(kept, ast.Constant) else longest.lstrip("-")
+    if isinstance(action, ast.Constant) and action.value in _WITHOUT_VALUE:
+        switch = choices.switched(case.source, _is_called(name), name) if action.value == "store_true" else None
+        return _given((longest,), _compared(switch), call.lineno) if switch is not None else None
+    nargs = keyword(call, "nargs")
+    optional = isinstance(nargs, ast.Constant) and nargs.value in ("?", "*")
+    if (positional and optional) or not (positional or _is_true(keyword(call, "required"))):
+        choice = _wanted(case, name, keyword(call, "default"))
+        if choice is None:
+            return None
+        value, code = _compared(choice), ""
+    else:
         value, code = _value(case, name, call)
-        words: tuple[str, ...] = (value.code,) if positional else (max(names, key=len), value.code)
-        if isinstance(nargs, ast.Constant) and isinstance(nargs.value, int):
-            words = (*words, *(value.code for _ in range(nargs.value - 1)))
-        yield _given(words, value, call.lineno, code)
+    given: tuple[str, ...] = (value.code,) if positional else (longest, value.code)
+    if isinstance(nargs, ast.Constant) and isinstance(nargs.value, int):
+        given = (*given, *(value.code for _ in range(nargs.value - 1)))
+    return _given(given, value, call.lineno, code)
+
+
+def _wanted(case: Case, name: str, default: ast.expr | None) -> choices.Choice | None:
+    """The word for an argument that may be left out, where a training depends on it."""
+    value = default.value if isinstance(default, ast.Constant) else None
+    if value is not None and default is not None and not isinstance(value, (str, bool)):
+        return None
+    if value is False:
+        switch = choices.switched(case.source, _is_called(name), name)
+        return None if switch is None else choices.Choice("True", switch.line, switch.rank)
+    if value is True or (default is not None and not isinstance(default, ast.Constant)):
+        return None
+    return choices.chosen(case.source, _is_called(name), str(value or ""), optional=True)
 
 
 def _given(words: tuple[str, ...], value: Known, line: int, code: str = "") -> EditStep:
@@ -139,7 +218,13 @@ def _counted(case: Case) -> Iterator[EditStep | Gap]:
     for number in range(1, max(read, default=0) + 1):
         node_or_none = read.get(number)
         name, numeric = _meaning(source, node_or_none)
-        if numeric:
+        optional = node_or_none is not None and _asks_first(source, node_or_none)
+        compared = choices.chosen(source, _is_word(source, number, name), optional=optional)
+        if compared is not None:
+            value, code = _compared(compared), ""
+        elif optional:
+            return
+        elif numeric:
             value, code = (
                 value_of(case, name) or Known(numeric, "a guess: nothing tells it but that it is a number"),
                 "",
@@ -147,6 +232,31 @@ def _counted(case: Case) -> Iterator[EditStep | Gap]:
         else:
             value, code = _value(case, name or "argument", None)
         yield _given((value.code,), value, node_or_none.lineno if node_or_none else 1, code)
+
+
+def _is_word(source: Source, number: int, name: str) -> choices.Is:
+    """Whether an expression is a word of `sys.argv`, or the name that it is kept under."""
+
+    def is_argument(node: ast.expr) -> bool:
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            return node.slice.value == number and source.qualified(node.value) == "sys.argv"
+        return bool(name) and isinstance(node, ast.Name) and node.id == name
+
+    return is_argument
+
+
+def _asks_first(source: Source, node: ast.AST) -> bool:
+    """Whether the test that reads a word asks in the same breath how many there are: `len(sys.argv) > 1 and …`."""
+    above = source.enclosing(node, ast.BoolOp)
+    return above is not None and "len(sys.argv)" in ast.unparse(above.values[0])
+
+
+def _looked_for(case: Case) -> Iterator[EditStep | Gap]:
+    """A word that the program looks for among those it is called with: `"--train" in sys.argv`."""
+    source = case.source
+    choice = choices.chosen(source, lambda node: source.qualified(node) == "sys.argv", optional=True)
+    if choice is not None:
+        yield _given((choice.word,), _compared(choice), choice.line)
 
 
 def _is_guarded(source: Source, node: ast.AST) -> bool:
@@ -183,13 +293,25 @@ def _commands(case: Case) -> Iterator[EditStep | Gap]:
         names = texts(call)
         positional = source.qualified(call.func) == "click.argument"
         required = positional and not isinstance(keyword(call, "required"), ast.Constant)
-        if not names or not (required or _is_true(keyword(call, "required"))):
+        if not names:
             continue
         name = max(names, key=len).lstrip("-")
+        if not (required or _is_true(keyword(call, "required"))):
+            choice = None if positional else _wanted(case, name, keyword(call, "default"))
+            if choice is not None:
+                switch = _is_true(keyword(call, "is_flag"))
+                words = (f"--{name}",) if switch else (f"--{name}", choice.word)
+                yield _given(words, _compared(choice), call.lineno)
+            continue
         value, code = _value(case, name, call)
         yield _given((value.code,) if positional else (max(names, key=len), value.code), value, call.lineno, code)
     for call in source.calls("fire.Fire"):
         function = source.definition(call.args[0]) if call.args else None
+        if not call.args:
+            function = next((node for node in top_level(source) if says_train(node.name)), None)
+            if function is not None:
+                why = Known(function.name, "the program's functions are its commands, and that one trains")
+                yield _given((function.name,), why, call.lineno)
         if isinstance(function, ast.FunctionDef):
             needed = function.args.args[: len(function.args.args) - len(function.args.defaults)]
             for parameter in needed:
@@ -198,8 +320,15 @@ def _commands(case: Case) -> Iterator[EditStep | Gap]:
 
 
 def _flags(case: Case) -> Iterator[EditStep | Gap]:
-    """Flags of absl that are marked as required."""
+    """Flags of absl and TensorFlow that are marked as required, and those that a training waits for."""
     source = case.source
+    for call in source.all_calls:
+        names = texts(call)
+        if not last_name(call.func).startswith("DEFINE_") or not names:
+            continue
+        choice = _wanted(case, names[0], argument(call, "default", 1) or keyword(call, "default_value"))
+        if choice is not None:
+            yield _given((f"--{names[0]}={choice.word}",), _compared(choice), call.lineno)
     for call in source.all_calls:
         if (source.qualified(call.func) or "").rpartition(".")[2] not in (
             "mark_flag_as_required",

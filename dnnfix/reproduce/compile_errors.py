@@ -6,6 +6,7 @@ notebook has are given to programs outside of one. An error of syntax that a rep
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -46,7 +47,7 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
 
 def _is_free(case: Case, name: str) -> bool:
     """Whether the program uses a name of the notebook and does not bind it."""
-    return name not in bound_names(case.source)
+    return name not in bound_names(case.source) and any(node.id == name for node in case.source.nodes(ast.Name))
 
 
 def _line(note: str) -> int | None:

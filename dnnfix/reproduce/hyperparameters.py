@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import command_line, devices
+from dnnfix.reproduce import choices, command_line, devices
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.clues import shapes_of
 from dnnfix.reproduce.construct import SETTINGS, settings_of
@@ -185,11 +185,16 @@ def _prompts(case: Case) -> Iterator[EditStep | Gap]:
 
 
 def _answer(case: Case, call: ast.Call, prompt: str) -> tuple[str | None, str]:
-    choices = _CHOICES.search(prompt)
-    if choices:
-        return choices["first"], "the prompt names it first"
     target = case.source.statement_of(call)
     names = [t.id for t in target.targets if isinstance(t, ast.Name)] if isinstance(target, ast.Assign) else []
+    compared = choices.chosen(
+        case.source, lambda node: node is call or (isinstance(node, ast.Name) and node.id in names)
+    )
+    if compared is not None:
+        return compared.word, f"line {compared.line}: the program compares the answer with that"
+    offered = _CHOICES.search(prompt)
+    if offered:
+        return offered["first"], "the prompt names it first"
     names += ["_".join(re.findall(r"[a-z]+", prompt.lower()))]
     for name in names:
         known = value_of(case, name) if name else None

@@ -1,0 +1,176 @@
+"""What a program does by a word that it is given: `if args.mode == "train":`, `if "--train" in sys.argv:`, `if FLAGS.train:`.
+
+Of the words that the program compares an argument with, the one that leads to a training shows most of it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from dnnfix.reproduce.syntax import last_name
+from dnnfix.reproduce.unused import top_level
+from dnnfix.source.known import words
+from dnnfix.source.program import Source
+
+_SAYS_TRAIN = re.compile(r"(?:\A|[_\W])(?:train|training|fit|learn|dotrain|istrain)(?:\Z|[_\W])", re.IGNORECASE)
+_SAYS_NOT = re.compile(r"(?:\A|[_\W])(?:no|not|dont|skip|without|disable|un)[_\W]|(?:test|eval|valid)", re.IGNORECASE)
+
+_TRAINS = words("fit fit_generator train_on_batch backward apply_gradients minimize train train_step learn")
+_RUNS = words("predict predict_generator evaluate evaluate_generator run call forward load_weights load_model restore")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A word that the program compares an argument with, where it does, and how much of a training that leads to."""
+
+    word: str
+    line: int
+    rank: int
+
+    @property
+    def trains(self) -> bool:
+        """Whether the word leads to a training, or says so."""
+        return self.rank >= _BODY_TRAINS
+
+
+_BODY_RUNS, _BODY_TRAINS, _WORD_TRAINS = 1, 2, 4
+
+Is = Callable[[ast.expr], bool]
+"""Whether an expression is the argument that is compared."""
+
+
+def says_train(word: str) -> bool:
+    """Whether a word of a command line asks for a training."""
+    return bool(_SAYS_TRAIN.search(word)) and not _SAYS_NOT.search(word)
+
+
+def chosen(source: Source, is_argument: Is, default: str | None = None, optional: bool = False) -> Choice | None:
+    """The word for an argument: one that trains before one that runs the network, and these before others.
+
+    `default` is the word that counts where the program is not given another one. An argument that is `optional` gets none
+    where the program trains without it, or where no word makes it do more.
+    """
+    compared = list(_compared(source, is_argument))
+    choices = [
+        Choice(word, test.lineno, _rank(source, word, body)) for test, told, body, _other in compared for word in told
+    ]
+    if not choices:
+        return None
+    best = max(choices, key=lambda choice: choice.rank)
+    if optional:
+        usual = max((choice.rank for choice in choices if choice.word == default), default=0)
+        more = best.rank > usual and (usual == 0 or best.trains > (usual >= _BODY_TRAINS))
+        return best if more and not _trains_without(source, compared, default) else None
+    if not best.trains and any(_reaches(source, other, _TRAINS) for _test, _told, _body, other in compared):
+        return Choice("train", best.line, _BODY_TRAINS)
+    return best
+
+
+def switched(source: Source, is_argument: Is, word: str) -> Choice | None:
+    """The word of a switch that turns the training on, where the program has one and does not train without it."""
+    tested = list(_tested(source, is_argument))
+    if not tested or not says_train(word) or _trains_without(source, tested, None):
+        return None
+    choices = [Choice(word, test.lineno, _rank(source, word, body)) for test, _told, body, _other in tested]
+    return max(choices, key=lambda choice: choice.rank)
+
+
+_Branch = tuple[ast.expr | ast.stmt, tuple[str, ...], Sequence[ast.AST], Sequence[ast.AST]]
+"""A test, the words that it compares with, what runs where it holds and what runs where it does not."""
+
+
+def _trains_without(source: Source, branches: list[_Branch], default: str | None) -> bool:
+    """Whether the program trains where none of these tests holds but those that the default word meets."""
+    held = {id(part) for _test, told, body, _other in branches if default not in told for part in body}
+    return _reaches(source, source.tree.body, _TRAINS, held)
+
+
+def _rank(source: Source, word: str, body: Sequence[ast.AST]) -> int:
+    """How much of a training a word leads to."""
+    rank = _WORD_TRAINS if says_train(word) else 0
+    if _reaches(source, body, _TRAINS):
+        return rank + _BODY_TRAINS
+    return rank + (_BODY_RUNS if _reaches(source, body, _RUNS) else 0)
+
+
+def _reaches(
+    source: Source, nodes: Sequence[ast.AST], methods: frozenset[str], without: set[int] | None = None
+) -> bool:
+    """Whether statements, and the definitions that they lead to, call one of these methods or functions."""
+    own = {node.name: node for node in top_level(source)}
+    left = (without or set()) | {id(node) for node in own.values()}
+    pending: list[ast.AST] = [node for node in nodes if id(node) not in left]
+    seen: set[str] = set()
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Call) and last_name(node.func) in methods:
+            return True
+        if isinstance(node, ast.Name) and node.id in own and node.id not in seen:
+            seen.add(node.id)
+            pending.extend(child for child in ast.iter_child_nodes(own[node.id]) if id(child) not in left)
+        pending.extend(child for child in ast.iter_child_nodes(node) if id(child) not in left)
+    return False
+
+
+def _compared(source: Source, is_argument: Is) -> Iterator[_Branch]:
+    """The comparisons of an argument with constant texts."""
+    for compare in source.nodes(ast.Compare):
+        if len(compare.ops) != 1:
+            continue
+        left, right = compare.left, compare.comparators[0]
+        told = _texts(right) if is_argument(_plain(left)) else _texts(left) if is_argument(_plain(right)) else ()
+        if told:
+            body, other = _branches(source, compare)
+            negated = isinstance(compare.ops[0], (ast.NotEq, ast.NotIn, ast.IsNot))
+            yield (compare, told, other, body) if negated else (compare, told, body, other)
+    for match in source.nodes(ast.Match):
+        if is_argument(_plain(match.subject)):
+            for case in match.cases:
+                values = [part.value for part in ast.walk(case.pattern) if isinstance(part, ast.MatchValue)]
+                told = tuple(word for value in values for word in _texts(value))
+                if told:
+                    yield case.body[0], told, case.body, []
+
+
+def _tested(source: Source, is_argument: Is) -> Iterator[_Branch]:
+    """The tests of an argument for being given at all."""
+    tests: list[ast.If | ast.IfExp] = [*source.nodes(ast.If), *source.nodes(ast.IfExp)]
+    for branch in tests:
+        for part in ast.walk(branch.test):
+            if isinstance(part, (ast.Attribute, ast.Name, ast.Subscript)) and is_argument(part):
+                body, other = _branches(source, part)
+                above = source.parent(part)
+                negated = isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not)
+                yield (branch, (), other, body) if negated else (branch, (), body, other)
+
+
+def _branches(source: Source, test: ast.AST) -> tuple[Sequence[ast.AST], Sequence[ast.AST]]:
+    """What runs where a test holds, and where it does not."""
+    branch = source.enclosing(test, ast.If)
+    if branch is not None and any(part is test for part in ast.walk(branch.test)):
+        return branch.body, branch.orelse
+    shorter = source.enclosing(test, ast.IfExp)
+    if shorter is not None and any(part is test for part in ast.walk(shorter.test)):
+        return [shorter.body], [shorter.orelse]
+    return [], []
+
+
+def _plain(node: ast.expr) -> ast.expr:
+    """What a comparison is about: `args.mode` of `args.mode.lower()`, `str(args.mode)`, `sys.argv[1:]`."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args:
+        return _plain(node.func.value)
+    if isinstance(node, ast.Call) and last_name(node.func) in ("str", "set", "list") and len(node.args) == 1:
+        return _plain(node.args[0])
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        return _plain(node.value)
+    return node
+
+
+def _texts(node: ast.expr) -> tuple[str, ...]:
+    """The constants that an argument is compared with, as words of a command line."""
+    parts = node.elts if isinstance(node, (ast.List, ast.Tuple, ast.Set)) else [node]
+    values = [part.value for part in parts if isinstance(part, ast.Constant)]
+    return tuple(str(value) for value in values if isinstance(value, (str, int)) and value not in ("", True, False))
