@@ -15,6 +15,7 @@ from dnnfix.api import (
     RenameArgument,
     SetArgument,
     Subject,
+    is_multi_backend,
     uses_of,
 )
 
@@ -31,12 +32,19 @@ OLD_LEAVES = ("Convolution", "AtrousConvolution", "Deconvolution", "SeparableCon
 KERAS_1 = frozenset({"border_mode", "subsample", "init", "dim_ordering", "bias", "W_regularizer", "nb_filter"})
 """Keywords that only Keras 1 had."""
 
+KERAS_2 = frozenset({"strides", "padding", "data_format"})
+"""Keywords beside which no version took the sizes one by one."""
+
+BEHIND = ("kernel_initializer", "activation")
+"""What Keras 1 took by place behind the sizes, as it is called today."""
+
 
 class SeparateKernelSizes(ApiChange):
     """Keras 1 took the sides of a kernel one by one; Keras 2 and 3 take `(3, 3)`, and the next number as the stride.
 
     `Convolution2D(32, 3, 3)` is therefore no error today: it strides by 3 and the network shrinks far too fast. Calls
-    by the old name of the layer, or with another keyword of Keras 1, get one tuple.
+    by the old name of the layer, or with another keyword of Keras 1, get one tuple. `Conv2D(32, 3, 3)` gets one in
+    programs that something else shows to be older than Keras 2.4: until then the two numbers were the sides.
 
     Fix safety: unsafe: the strides that the program runs with today change.
 
@@ -59,7 +67,7 @@ class SeparateKernelSizes(ApiChange):
             layer = ((target.today if target is not None else written) or "").rpartition(".")[2]
             if layer not in SIZES or not (written or "").startswith(("keras.", "tensorflow.keras.")):
                 continue
-            edits, said = _edits(subject, call, SIZES[layer], (written or "").rpartition(".")[2])
+            edits, said = _edits(subject, call, SIZES[layer], written or "")
             if edits:
                 yield Hit(
                     source.site(call),
@@ -124,8 +132,59 @@ model = keras.Sequential()
 model.add(keras.layers.Convolution3D(8, (3, 3, 3), activation="relu"))
 """,
         ),
+        Example(
+            "today's name of the layer in a program of Keras 1",
+            """\
+from keras.models import Sequential
+from keras.layers import Conv2D, Dense, Flatten, MaxPooling2D
+
+model = Sequential()
+model.add(Conv2D(16, 5, 5, activation="relu", input_shape=(28, 28, 1)))
+model.add(MaxPooling2D(pool_size=(2, 2)))
+model.add(Flatten())
+model.add(Dense(10, activation="softmax"))
+model.compile(loss="categorical_crossentropy", optimizer="sgd")
+model.fit(x, y, nb_epoch=2)
+""",
+            """\
+from keras.models import Sequential
+from keras.layers import Conv2D, Dense, Flatten, MaxPooling2D
+
+model = Sequential()
+model.add(Conv2D(16, (5, 5), activation="relu", input_shape=(28, 28, 1)))
+model.add(MaxPooling2D(pool_size=(2, 2)))
+model.add(Flatten())
+model.add(Dense(10, activation="softmax"))
+model.compile(loss="categorical_crossentropy", optimizer="sgd")
+model.fit(x, y, epochs=2)
+""",
+        ),
+        Example(
+            "initializer and activation behind the sizes",
+            """\
+from keras.layers import Convolution2D
+
+layer = Convolution2D(32, 3, 3, "he_normal", "relu", border_mode="same")
+""",
+            """\
+from keras.layers import Convolution2D
+
+layer = Convolution2D(32, (3, 3), padding="same", kernel_initializer="he_normal", activation="relu")
+""",
+        ),
     )
     rejects = (
+        Reject(
+            "a stride in a program that is not as old",
+            """\
+from keras.layers import Conv2D
+from keras.layers.core import Dense
+from keras.optimizers import Adam
+
+layers = [Conv2D(32, 3, 2), Conv2D(32, 3, 2, padding="same"), Dense(4)]
+optimizer = Adam(lr=0.1)
+""",
+        ),
         Reject(
             "a stride of three is meant",
             """\
@@ -147,7 +206,7 @@ square = Convolution2D(32, 3, activation="relu")
     )
 
 
-def _edits(subject: Subject, call: ast.Call, names: tuple[str, ...], leaf: str) -> tuple[list[Edit], str]:
+def _edits(subject: Subject, call: ast.Call, names: tuple[str, ...], written: str) -> tuple[list[Edit], str]:
     """The edits that make one tuple of the sizes, and the text of the second size; none where nothing is in pieces."""
     source = subject.source
     site = source.site(call)
@@ -160,15 +219,33 @@ def _edits(subject: Subject, call: ast.Call, names: tuple[str, ...], leaf: str) 
         return [SetArgument(site, names[0], f"({', '.join(sizes)})"), *edits, _renamed(subject, call, names[0])], sizes[
             1
         ]
-    given = call.args[1 : 1 + len(names)]
-    if len(given) < len(names) or len(call.args) > 1 + len(names):
+    given, behind = call.args[1 : 1 + len(names)], call.args[1 + len(names) :]
+    if len(given) < len(names) or not all(_is_size(subject, size) for size in given) or "strides" in keywords:
         return [], ""
-    old = leaf.startswith(OLD_LEAVES) or not KERAS_1.isdisjoint(keywords)
-    if not old or not all(_is_size(subject, size) for size in given) or "strides" in keywords:
+    if not _is_old(subject, written, keywords):
+        return [], ""
+    if len(behind) > len(BEHIND) or not all(_is_choice(subject, one) for one in behind):
         return [], ""
     sizes = [source.segment(source.site(size)) for size in given]
-    removed: list[Edit] = [RemoveArgument(site, "", position) for position in range(2, 1 + len(names))]
-    return [SetArgument(site, "kernel_size", f"({', '.join(sizes)})", 1), *removed], sizes[1]
+    gone = range(2, len(call.args))
+    removed: list[Edit] = [RemoveArgument(site, "", position) for position in gone]
+    named = [
+        SetArgument(site, name, source.segment(source.site(one))) for name, one in zip(BEHIND, behind, strict=False)
+    ]
+    return [SetArgument(site, "kernel_size", f"({', '.join(sizes)})", 1), *removed, *named], sizes[1]
+
+
+def _is_old(subject: Subject, written: str, keywords: dict[str, ast.expr]) -> bool:
+    """Whether a call is of a time when sizes stood one by one."""
+    if written.rpartition(".")[2].startswith(OLD_LEAVES) or not KERAS_1.isdisjoint(keywords):
+        return True
+    return written.startswith("keras.") and KERAS_2.isdisjoint(keywords) and is_multi_backend(subject.source)
+
+
+def _is_choice(subject: Subject, given: ast.expr) -> bool:
+    """Whether an argument is the name of an initializer or an activation."""
+    values = subject.source.bindings(given) if isinstance(given, ast.Name) else (given,)
+    return bool(values) and all(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in values)
 
 
 def _renamed(subject: Subject, call: ast.Call, old: str) -> Edit:

@@ -1,0 +1,31 @@
+"""Whether a program is from before `keras` became the Keras of TensorFlow 2: until then calls of Keras 1 kept their sense.
+
+Keras up to 2.3 read positional sizes as Keras 1 did, and took the order of an image's axes from `~/.keras/keras.json`.
+"""
+
+from __future__ import annotations
+
+from dnnfix.detect.api_calls import changed_arguments, changed_methods
+from dnnfix.detect.api_imports import renamed_names
+from dnnfix.detect.api_names import uses_of
+from dnnfix.detect.versions import Hit, version_number
+from dnnfix.source.program import Source, once
+
+LAST = (2, 4)
+"""The first version of the package that was TensorFlow's: it read nothing of Keras 1 any more."""
+
+
+@once
+def is_multi_backend(source: Source) -> bool:
+    """Whether something in a program of standalone Keras shows that it was written for a version before 2.4."""
+    if "keras" not in source.frameworks:
+        return False
+    if any("Python 2" in note for note in source.recoveries):
+        return True
+    uses = uses_of(source)
+    return any(_is_before(hit) for read in (changed_arguments, renamed_names, changed_methods) for hit in read(uses))
+
+
+def _is_before(hit: Hit) -> bool:
+    version = hit.removed.get("keras")
+    return version is not None and version_number(version) <= LAST
