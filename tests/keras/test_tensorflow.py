@@ -101,7 +101,15 @@ print(step, float(now))
 """
 
 
-@pytest.mark.parametrize("program", [SESSION, TAPE])
+BY_NAME = SESSION.replace("minimize(loss)", "minimize(loss, name='train')").replace(
+    "[train, loss]", "['train', loss.name]"
+)
+GROUPED = SESSION.replace("[train, loss]", "[both, loss]").replace(
+    "data =", "with tf.control_dependencies([train]):\n    both = tf.group(tf.no_op(), name='both')\ndata =", 1
+)
+
+
+@pytest.mark.parametrize("program", [SESSION, TAPE, BY_NAME, GROUPED])
 def test_steps_of_sessions_and_tapes_are_seen_and_held_to_the_budget(program: str) -> None:
     with Runner(Path(sys.executable)) as runner:
         trace = runner.run(Job("program.py", program.encode(), budget=Budget(steps=12, seconds=60)))

@@ -18,6 +18,9 @@ from .keras_steps import Steps
 _MEASURED = 2
 """Steps of a session whose weights are read before and after."""
 
+_DEEP = 4
+"""How many operations may lie between what is fetched and the operation that trains: `tf.group`, control dependencies."""
+
 
 class TensorFlowSteps:
     """Watches sessions and tapes, and tells `Steps` of what trains."""
@@ -26,6 +29,8 @@ class TensorFlowSteps:
         self._steps = steps
         self._trained: Dict[Any, Tuple[Any, List[Any]]] = {}
         """For each operation that trains: the loss tensor and the variables."""
+        self._leads: Dict[Any, Any] = {}
+        """For each operation that was fetched: the one that trains and that runs with it, if any."""
         self._losses: Dict[int, Any] = {}
         self._measured = 0
 
@@ -79,7 +84,7 @@ class TensorFlowSteps:
         watcher = self
 
         def run(session: Any, fetches: Any, *args: Any, **kwargs: Any) -> Any:
-            found = watcher._trains(fetches)
+            found = watcher._trains(session, fetches)
             if found is None:
                 return original(session, fetches, *args, **kwargs)
             loss, variables = found
@@ -95,18 +100,34 @@ class TensorFlowSteps:
         return functools.update_wrapper(run, original)
 
     @guarded
-    def _trains(self, fetches: Any) -> Optional[Tuple[Any, List[Any]]]:
+    def _trains(self, session: Any, fetches: Any) -> Optional[Tuple[Any, List[Any]]]:
         """The loss and the variables of an operation that trains, where one is among what a run fetches."""
         import tensorflow
 
         if not self._trained:
             return None
         for fetched in tensorflow.nest.flatten(fetches):
-            if isinstance(fetched, str):
+            if isinstance(fetched, (str, bytes)):
+                fetched = session.graph.as_graph_element(fetched)
+            operation = getattr(fetched, "op", fetched)
+            if not hasattr(operation, "control_inputs"):
                 continue
-            found = self._trained.get(fetched) if fetched.__hash__ is not None else None
-            if found is not None:
-                return found
+            if operation not in self._leads:
+                self._leads[operation] = self._trainer_before(operation)
+            if self._leads[operation] is not None:
+                return self._trained[self._leads[operation]]
+        return None
+
+    def _trainer_before(self, operation: Any) -> Any:
+        """The operation that trains and that has to run before another one, or is it; None where there is none."""
+        pending, seen = [(operation, 0)], set()
+        while pending:
+            one, depth = pending.pop()
+            if one in self._trained:
+                return one
+            if one not in seen and depth < _DEEP:
+                seen.add(one)
+                pending.extend((before, depth + 1) for before in one.control_inputs)
         return None
 
     @guarded
