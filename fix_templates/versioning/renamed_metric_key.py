@@ -5,16 +5,30 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, reword, uses_of
+from dnnfix.api import ApiChange, Example, Hit, Reject, Source, Subject, reword, uses_of
 
-NAMES = ("acc", "accuracy")
+ALIKE = (
+    ("acc", "accuracy"),
+    ("mae", "mean_absolute_error"),
+    ("mse", "mean_squared_error"),
+    ("mape", "mean_absolute_percentage_error"),
+    ("msle", "mean_squared_logarithmic_error"),
+)
+"""The names of each metric. Up to 2.2 Keras logged the first of accuracy and the second of the others, whatever was asked."""
+
+WATCHERS = {"EarlyStopping": 0, "ReduceLROnPlateau": 0, "ModelCheckpoint": 1}
+"""By callback, the position of the metric that it watches."""
+
+HOOKS = ("on_epoch_end", "on_epoch_begin", "on_batch_end", "on_train_batch_end", "on_test_batch_end", "on_train_end")
+"""Methods of callbacks that are given the metrics, as their last parameter."""
 
 
 class RenamedMetricKey(ApiChange):
     """Keras up to 2.2 logged `metrics=["accuracy"]` as "acc"; since 2.3 a metric is logged as it was asked for.
 
     Reading `history.history["acc"]` is then a KeyError, and a callback that monitors "val_acc" never acts. The key is
-    brought in line with what `compile` says; where the program asks for both names, nothing is touched.
+    brought in line with what `compile` says, wherever it stands: in the history, in what a callback is told, in the
+    name of a checkpoint's file. Where the program asks for both names, nothing is touched.
 
     Fix safety: safe: the key names the same numbers.
 
@@ -25,30 +39,31 @@ class RenamedMetricKey(ApiChange):
     name = "renamed-metric-key"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """Keys and monitors that name accuracy in the other way."""
+        """Keys and monitors that name a metric in the other way."""
         source = subject.source
-        if "keras" not in source.frameworks or source.words.isdisjoint({"acc", "val_acc", "val_accuracy", "accuracy"}):
+        if "keras" not in source.frameworks:
             return
-        asked = _asked(source.all_calls)
-        if len(asked) != 1:
-            return
-        wanted = asked.pop()
-        other = NAMES[1 - NAMES.index(wanted)]
-        keys = [node.slice for node in uses_of(source).subscripts() if _is_history(subject, node.value)]
-        keys += [k.value for call in source.all_calls for k in call.keywords if k.arg == "monitor"]
-        for key in keys:
-            if not isinstance(key, ast.Constant) or key.value not in (other, f"val_{other}"):
+        keys = None
+        for pair in ALIKE:
+            asked = _asked(source, pair)
+            if len(asked) != 1:
                 continue
-            site = source.site(key)
-            new = str(key.value).replace(other, wanted)
-            yield Hit(
-                site,
-                f"the metric is logged as {wanted!r} since Keras 2.3, not as {other!r}",
-                title=f"read {new!r}",
-                edits=(reword(subject, key, new),),
-                safe=True,
-                removed={"keras": "2.3"},
-            )
+            wanted = asked.pop()
+            other = pair[1 - pair.index(wanted)]
+            keys = _keys(source) if keys is None else keys
+            for key, in_name in keys:
+                old = str(key.value)
+                new = _renamed_in_name(old, other, wanted) if in_name else _renamed(old, other, wanted)
+                if new == old:
+                    continue
+                yield Hit(
+                    source.site(key),
+                    f"the metric is logged as {wanted!r} since Keras 2.3, not as {other!r}",
+                    title=f"read {wanted!r}" if in_name else f"read {new!r}",
+                    edits=(reword(subject, key, new),),
+                    safe=True,
+                    removed={"keras": "2.3"},
+                )
 
     examples = (
         Example(
@@ -114,8 +129,141 @@ h = model.fit(x, y)
 print(h.history["acc"])
 """,
         ),
+        Example(
+            "a callback of one's own, and the name of a file",
+            """\
+import keras
+
+
+class Enough(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs={}):
+        if logs.get('acc') > 0.99:
+            self.model.stop_training = True
+
+
+model = keras.Sequential([keras.layers.Dense(1)])
+model.compile('adam', 'mse', ['accuracy'])
+path = 'weights-{epoch:02d}-{val_acc:.2f}.keras'
+best = keras.callbacks.ModelCheckpoint(path, 'val_acc', mode='max')
+model.fit(x, y, callbacks=[Enough(), best])
+""",
+            """\
+import keras
+
+
+class Enough(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs={}):
+        if logs.get('accuracy') > 0.99:
+            self.model.stop_training = True
+
+
+model = keras.Sequential([keras.layers.Dense(1)])
+model.compile('adam', 'mse', metrics=['accuracy'])
+path = 'weights-{epoch:02d}-{val_accuracy:.2f}.keras'
+best = keras.callbacks.ModelCheckpoint(path, 'val_accuracy', mode='max')
+model.fit(x, y, callbacks=[Enough(), best])
+""",
+        ),
+        Example(
+            "names that a function, a loop and a table of the history are given",
+            """\
+import matplotlib.pyplot as plt
+import pandas as pd
+from keras.models import Sequential
+
+METRICS = ['acc']
+
+
+def show(record, key):
+    plt.plot(record.history[key])
+    plt.plot(record.history['val_' + key])
+
+
+model = Sequential()
+model.compile(loss="mse", optimizer="adam", metrics=METRICS)
+record = model.fit(x, y, validation_split=0.1)
+show(record, 'accuracy')
+for name in ('accuracy', 'val_accuracy'):
+    print(max(record.history[name]))
+history = record.history
+history = pd.DataFrame(record.history)
+print(history[['accuracy', 'loss']], history.get('val_accuracy'))
+""",
+            """\
+import matplotlib.pyplot as plt
+import pandas as pd
+from keras.models import Sequential
+
+METRICS = ['acc']
+
+
+def show(record, key):
+    plt.plot(record.history[key])
+    plt.plot(record.history['val_' + key])
+
+
+model = Sequential()
+model.compile(loss="mse", optimizer="adam", metrics=METRICS)
+record = model.fit(x, y, validation_split=0.1)
+show(record, 'acc')
+for name in ('acc', 'val_acc'):
+    print(max(record.history[name]))
+history = record.history
+history = pd.DataFrame(record.history)
+print(history[['acc', 'loss']], history.get('val_acc'))
+""",
+        ),
+        Example(
+            "a name of two outputs, and another metric that has two names",
+            """\
+from keras.models import Model
+
+model = Model(inputs, [first, second])
+model.compile("adam", "mse", metrics=["mae", "accuracy"])
+history = model.fit(x, [y, z])
+history = history.history
+print(history["first_acc"], history["second_mean_absolute_error"], history["loss"])
+""",
+            """\
+from keras.models import Model
+
+model = Model(inputs, [first, second])
+model.compile("adam", "mse", metrics=["mae", "accuracy"])
+history = model.fit(x, [y, z])
+history = history.history
+print(history["first_accuracy"], history["second_mae"], history["loss"])
+""",
+        ),
     )
     rejects = (
+        Reject(
+            "keys that the program put there itself",
+            """\
+from keras.models import Sequential
+
+model = Sequential()
+model.compile(loss="mse", optimizer="adam", metrics=["accuracy"])
+for _ in range(3):
+    history = model.fit(x, y).history
+    history["acc"] = history.pop("accuracy")
+    print(history["acc"])
+""",
+        ),
+        Reject(
+            "a network's own name for its output",
+            """\
+from keras.models import Sequential
+
+
+def report(results, key):
+    return results[key]
+
+
+model = Sequential()
+model.compile(loss="mse", optimizer="adam", metrics=["accuracy"])
+print(report({"acc": model.evaluate(x, y)[1]}, "acc"))
+""",
+        ),
         Reject(
             "the key that was asked for",
             """\
@@ -141,23 +289,132 @@ print(log["acc"])
     )
 
 
-def _asked(calls: tuple[ast.Call, ...]) -> set[str]:
-    """The names by which `compile` asks for accuracy."""
+def _asked(source: Source, pair: tuple[str, str]) -> set[str]:
+    """The names of a metric by which `compile` asks for it."""
+    if source.words.isdisjoint(pair) and not any(
+        isinstance(n.value, str) and n.value.endswith(pair) for n in source.nodes(ast.Constant)
+    ):
+        return set()
     found: set[str] = set()
-    for call in calls:
+    for call in source.all_calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr == "compile":
-            for keyword in call.keywords:
-                if keyword.arg == "metrics":
-                    constants = (n for n in ast.walk(keyword.value) if isinstance(n, ast.Constant))
-                    found.update(str(c.value) for c in constants if c.value in NAMES)
+            given = [keyword.value for keyword in call.keywords if keyword.arg == "metrics"]
+            given += call.args[2:4]
+            for value in given:
+                for metrics in source.bindings(value) or (value,):
+                    constants = (n for n in ast.walk(metrics) if isinstance(n, ast.Constant))
+                    found.update(str(c.value) for c in constants if c.value in pair)
     return found
 
 
-def _is_history(subject: Subject, expr: ast.expr) -> bool:
-    """Whether an expression is the dictionary of a training's history."""
+def _renamed(key: str, other: str, wanted: str) -> str:
+    """A key that is the metric's other name, alone or behind `val_` or the name of an output."""
+    return key[: -len(other)] + wanted if key == other or key.endswith(f"_{other}") else key
+
+
+def _renamed_in_name(name: str, other: str, wanted: str) -> str:
+    """The name of a file, in whose braces the metric's other name stands."""
+    for before in ("{", "{val_"):
+        for after in ("}", ":"):
+            name = name.replace(f"{before}{other}{after}", f"{before}{wanted}{after}")
+    return name
+
+
+def _keys(source: Source) -> list[tuple[ast.Constant, bool]]:
+    """The texts that name a metric, each with whether it is the name of a file with the metric in braces."""
+    uses = uses_of(source)
+    own = _stored(source)
+    found: dict[ast.Constant, bool] = {}
+    for node in uses.subscripts():
+        if isinstance(node.ctx, ast.Load) and _is_history(source, node.value):
+            found.update(dict.fromkeys(_texts(source, node.slice), False))
+    for call in source.all_calls:
+        function = call.func
+        asks = isinstance(function, ast.Attribute) and function.attr == "get" and bool(call.args)
+        if asks and isinstance(function, ast.Attribute) and _is_history(source, function.value):
+            found.update(dict.fromkeys(_texts(source, call.args[0]), False))
+        watched = [k.value for k in call.keywords if k.arg == "monitor"]
+        name = (source.qualified(function) or "").rpartition(".")[2]
+        if name in WATCHERS:
+            watched += call.args[WATCHERS[name] : WATCHERS[name] + 1]
+        for value in watched:
+            found.update(dict.fromkeys(_texts(source, value), False))
+        if name == "ModelCheckpoint":
+            for path in [*call.args[:1], *(k.value for k in call.keywords if k.arg == "filepath")]:
+                for bound in source.bindings(path) or (path,):
+                    texts = (n for n in ast.walk(bound) if isinstance(n, ast.Constant) and isinstance(n.value, str))
+                    found.update(dict.fromkeys(texts, True))
+    return [(key, in_name) for key, in_name in found.items() if key.value not in own]
+
+
+def _stored(source: Source) -> set[object]:
+    """The keys under which the program puts something into a dictionary itself."""
+    stores = [n for n in uses_of(source).subscripts() if isinstance(n.ctx, ast.Store)]
+    found: set[object] = {n.slice.value for n in stores if isinstance(n.slice, ast.Constant)}
+    for table in source.nodes(ast.Dict):
+        found.update(key.value for key in table.keys if isinstance(key, ast.Constant))
+    return found
+
+
+def _texts(source: Source, key: ast.expr) -> Iterator[ast.Constant]:
+    """The literals that a key can be: itself, a part of a sum, an element of a list, what a loop or a caller gives."""
+    if isinstance(key, ast.Constant):
+        if isinstance(key.value, str):
+            yield key
+    elif isinstance(key, ast.BinOp):
+        yield from _texts(source, key.left)
+        yield from _texts(source, key.right)
+    elif isinstance(key, (ast.List, ast.Tuple)):
+        for element in key.elts:
+            if isinstance(element, ast.Constant):
+                yield from _texts(source, element)
+    elif isinstance(key, ast.Name):
+        yield from _given(source, key)
+
+
+def _given(source: Source, name: ast.Name) -> Iterator[ast.Constant]:
+    """The literals that a name stands for: what it is assigned, what its loop goes over, what its function is called with."""
+    for bound in source.bindings(name):
+        if isinstance(bound, ast.Constant):
+            yield from _texts(source, bound)
+    above = source.parent(name)
+    while above is not None:
+        loops = [above] if isinstance(above, ast.For) else getattr(above, "generators", [])
+        for loop in loops:
+            if isinstance(loop.target, ast.Name) and loop.target.id == name.id:
+                for listed in source.bindings(loop.iter) or (loop.iter,):
+                    yield from _texts(source, listed) if not isinstance(listed, ast.Name) else ()
+                return
+        if isinstance(above, ast.FunctionDef):
+            names = [argument.arg for argument in above.args.args]
+            if name.id in names:
+                position = names.index(name.id)
+                for call in source.all_calls:
+                    if isinstance(call.func, ast.Name) and call.func.id == above.name:
+                        given = call.args[position : position + 1]
+                        given += [k.value for k in call.keywords if k.arg == name.id]
+                        for value in given:
+                            yield from _texts(source, value) if isinstance(value, ast.Constant) else ()
+            return
+        above = source.parent(above)
+
+
+def _is_history(source: Source, expr: ast.expr) -> bool:
+    """Whether an expression is the dictionary, or table, of a training's history, or what a callback is told."""
     if isinstance(expr, ast.Attribute):
         return expr.attr == "history"
-    if isinstance(expr, ast.Name):
-        bound = subject.source.bindings(expr)
-        return bool(bound) and all(isinstance(v, ast.Attribute) and v.attr == "history" for v in bound)
-    return False
+    if isinstance(expr, ast.Call):
+        return (
+            bool(expr.args) and source.qualified(expr.func) == "pandas.DataFrame" and _is_history(source, expr.args[0])
+        )
+    if not isinstance(expr, ast.Name):
+        return False
+    hook = source.enclosing(expr, ast.FunctionDef)
+    if hook is not None and hook.name in HOOKS and hook.args.args and hook.args.args[-1].arg == expr.id:
+        return True
+    bound = source.bindings(expr)
+    # `history = history.history`: the object of the training and its dictionary under one name
+    return any(_is_history(source, v) for v in bound if not isinstance(v, ast.Name)) and all(
+        _is_history(source, v) or isinstance(v, ast.Call) and getattr(v.func, "attr", "").startswith("fit")
+        for v in bound
+    )
