@@ -24,8 +24,11 @@ def judge(evidence: Evidence) -> Verdict:
         return Verdict(NAME, RUNG, Status.FAIL, f"the patched program crashes{where}: {after.crash.kind}", measured)
     if after.outcome is RunOutcome.EXITED and before.outcome is not RunOutcome.EXITED:
         return Verdict(NAME, RUNG, Status.FAIL, f"the patched program exits with an error: {after.detail}")
-    if len(after.steps) < len(before.steps):
+    if len(after.steps) < len(before.steps) and not (before.hurried and after.hurried):
         measured = {"before": len(before.steps), "after": len(after.steps)}
+        if after.hurried:
+            reason = "the time of the run was over before the patched program came as far as the original"
+            return Verdict(NAME, RUNG, Status.INCONCLUSIVE, reason, measured)
         return Verdict(NAME, RUNG, Status.FAIL, "the patched program trains fewer steps", measured)
     reason = f"{before.crash.kind} is gone" if before.crash is not None else "still runs"
     return Verdict(NAME, RUNG, Status.PASS, reason, {"outcome": after.outcome.value, "steps": len(after.steps)})

@@ -84,6 +84,8 @@ class Trace:
     peak_memory: int = 0
     step_seconds: float | None = None
     cut: tuple[Site, ...] = ()
+    hurried: bool = False
+    """Whether training was cut by the clock, so that the number of steps says nothing of the program."""
     printed: str = ""
     notes: tuple[str, ...] = ()
     probes: Mapping[str, Json] = field(default_factory=dict)

@@ -33,11 +33,16 @@ class Experiment(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much a run may use. A training loop is cut after `steps` optimizer steps; code after it still runs."""
+    """How much a run may use. A training loop is cut after `steps` optimizer steps; code after it still runs.
+
+    With `training` (in seconds from the program's start) it is cut there too, once it has taken a step, so that a slow
+    network leaves time for what comes after.
+    """
 
     steps: int = 20
     evaluation_batches: int = 4
     seconds: float = 20.0
+    training: float | None = None
     memory: int = 4 * 2**30
     disk: int = 256 * 2**20
     output: int = 1 * 2**20
@@ -60,8 +65,9 @@ class Job:
     """One run of one program with one seed.
 
     `program` is the text to run in place of the file at `path`; the folder of `path` provides the modules and data
-    that the program uses. `record_steps` is the number of optimizer steps for which every call is recorded; later
-    steps record their loss, skill and gradient only.
+    that the program uses. `beside` are modules in that folder, by their paths in it, with the text that they are to have.
+    `record_steps` is the number of optimizer steps for which every call is recorded; later steps record their loss, skill
+    and gradient only.
     """
 
     path: str
@@ -74,3 +80,4 @@ class Job:
     scaffold: Scaffold | None = None
     """What the program is run in, where it does not run as it stands."""
     recorder: Recorder | None = None
+    beside: tuple[tuple[str, bytes], ...] = ()

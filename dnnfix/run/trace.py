@@ -17,7 +17,7 @@ Each line is one object with a key `event`. The other keys are the fields of the
 | `note`      | –             | `text`: something that a reader of the report should know                            |
 | `probe`     | –             | `name`, `value`: the result of an experiment                                         |
 | `crash`     | `Crash`       | an exception left the program; `call` is the call in flight, `frames` are user code  |
-| `end`       | –             | last: `outcome`, `detail`, `seconds`, `step_seconds`, `peak_memory` (bytes)          |
+| `end`       | –             | last: `outcome`, `detail`, `seconds`, `step_seconds`, `hurried`, `peak_memory` (bytes) |
 
 A run that is killed has no `end`; whoever killed it supplies the outcome.
 """
@@ -71,6 +71,7 @@ class TraceReader:
     seconds: float = 0.0
     peak_memory: int = 0
     step_seconds: float | None = None
+    hurried: bool = False
     crash: Crash | None = None
     unreadable: int = 0
     versions: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -122,6 +123,7 @@ class TraceReader:
             peak_memory=peak_memory,
             step_seconds=self.step_seconds,
             cut=tuple(self.cut),
+            hurried=self.hurried,
             printed=printed,
             notes=tuple(said),
             probes=self.probes,
@@ -168,6 +170,7 @@ class TraceReader:
         self.detail = str(fields.get("detail", ""))
         self.seconds = float(fields.get("seconds", 0.0))
         self.peak_memory = int(fields.get("peak_memory", 0))
+        self.hurried = bool(fields.get("hurried", False))
         took = fields.get("step_seconds")
         self.step_seconds = float(took) if took is not None else None
 

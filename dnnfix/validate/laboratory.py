@@ -27,6 +27,9 @@ TRAINED_STEPS = 150
 FEWEST_STEPS = 40
 """Optimizer steps of a training trial where steps are slow; fewer would compare starting losses only."""
 
+FOR_TRAINING = 0.6
+"""Share of an observing run's time after which its training is cut: what comes after training has to be seen too."""
+
 SHARE = 0.5
 """Share of the time left that the paired trials of one candidate are planned for."""
 
@@ -35,7 +38,7 @@ LEAST_FOR_TESTS = 10.0
 
 NOTHING = Scaffold()
 
-Key = tuple[bytes, int, int, tuple[Experiment, ...]]
+Key = tuple[tuple[bytes, ...], int, int, tuple[Experiment, ...]]
 
 
 @dataclass
@@ -82,7 +85,7 @@ class TrialLaboratory:
         def jobs() -> Iterator[Job]:
             for seed in seeds:
                 for source in sources:
-                    key = (source.raw, seed, self._trained_steps(), ())
+                    key = (source.contents, seed, self._trained_steps(), ())
                     if key in self._cache or self.out_of_time():
                         continue
                     job = self._job(source, *key[1:])
@@ -123,7 +126,8 @@ class TrialLaboratory:
             return None
         seconds = max(LEAST_FOR_TESTS, self.deadline - time.monotonic())
         with tempfile.TemporaryDirectory(prefix="dnnfix-tests-") as scratch:
-            return run_command(self.test_command, Path(self.path), source.raw, Path(scratch), seconds)
+            beside = {module.path: module.raw for module in source.beside}
+            return run_command(self.test_command, Path(self.path), source.raw, Path(scratch), seconds, beside)
 
     def _trained_steps(self) -> int:
         return self._steps or TRAINED_STEPS
@@ -139,18 +143,23 @@ class TrialLaboratory:
         return max(FEWEST_STEPS, min(TRAINED_STEPS, int((each - max(0.0, before)) / pace)))
 
     def _run(self, source: Source, seed: int, steps: int, experiments: tuple[Experiment, ...]) -> Trace:
-        key = (source.raw, seed, steps, experiments)
+        key = (source.contents, seed, steps, experiments)
         known = self._cache.get(key)
         return known if known is not None else self._keep(key, self.runner.run(self._job(source, *key[1:])))
 
     def _job(self, source: Source, seed: int, steps: int, experiments: tuple[Experiment, ...]) -> Job:
         left = max(1.0, self.deadline - time.monotonic())
-        budget = Budget(steps=steps, seconds=min(self.seconds, left))
-        recorded = 2 if steps == OBSERVED_STEPS else 0
+        seconds = min(self.seconds, left)
+        observed = steps == OBSERVED_STEPS
+        budget = Budget(steps=steps, seconds=seconds, training=FOR_TRAINING * seconds if observed else None)
+        recorded = 2 if observed else 0
         scaffold = self.reproduction.scaffold
         arguments = self.arguments or scaffold.arguments
         within = scaffold if scaffold != NOTHING else None
-        return Job(self.path, source.runnable, seed, budget, recorded, experiments, arguments, within)
+        beside = tuple((module.path, module.runnable) for module in source.beside)
+        return Job(
+            self.path, source.runnable, seed, budget, recorded, experiments, arguments, within, beside=beside
+        )
 
     def _alone(self, source: Source, seed: int) -> Job:
         """The program as one text with its scaffold: interpreters of an old era know nothing of scaffolds."""

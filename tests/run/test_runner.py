@@ -62,6 +62,20 @@ def test_a_torch_program_is_cut_to_its_budget_and_what_follows_still_runs(torch_
     assert trace.notes == ()
 
 
+@pytest.mark.parametrize("program", [TORCH, KERAS], ids=["torch", "keras"])
+def test_training_that_takes_too_long_is_cut_by_the_clock_and_what_follows_still_runs(
+    tier: Tier, program: bytes
+) -> None:
+    slow = program.replace(b"optimizer.step()", b"optimizer.step(); import time; time.sleep(2)").replace(
+        b"verbose=0",
+        b"verbose=0, callbacks=[keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: __import__('time').sleep(2))]",
+    )
+    with Runner(PYTHON, tier=tier, framework="keras" if program is KERAS else "torch") as runner:
+        trace = runner.run(Job("program.py", slow, budget=Budget(steps=600, seconds=90, training=8)))
+    assert 1 <= len(trace.steps) < 5 and trace.hurried and trace.cut
+    assert trace.printed
+
+
 def test_warm_and_fresh_processes_give_the_same_trace(tier: Tier, torch_runner: Runner) -> None:
     warm = [torch_runner.run(Job("program.py", TORCH, seed=3, budget=BUDGET)) for _ in range(2)]
     with Runner(PYTHON, tier=tier, fresh=True) as runner:

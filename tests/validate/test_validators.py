@@ -93,6 +93,9 @@ def test_parses(old: str, new: str, status: Status) -> None:
         (CRASHED, Trace(RunOutcome.EXITED), Status.FAIL),
         (FINISHED, FINISHED, Status.PASS),
         (training(0.1, 0.2), training(0.1), Status.FAIL),
+        (training(0.1, 0.2), replace(training(0.1), hurried=True), Status.INCONCLUSIVE),
+        (replace(training(0.1, 0.2), hurried=True), training(0.1), Status.FAIL),
+        (replace(training(0.1, 0.2), hurried=True), replace(training(0.1), hurried=True), Status.PASS),
     ],
 )
 def test_runs(before: Trace, after: Trace, status: Status) -> None:

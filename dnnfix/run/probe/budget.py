@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict
+import time
+from typing import Any, Dict, Optional
 
 job: Dict[str, Any] = {}
 """The job under way, as its JSON object; set before the program starts."""
@@ -10,27 +11,50 @@ job: Dict[str, Any] = {}
 steps = 0
 """Optimizer steps done so far."""
 
+hurried = False
+"""Whether training was cut by the clock, before all steps of the budget were done."""
+
+_OF_THE_FIRST = 0.5
+"""Share of the time up to the end of the first step that is taken for the step's own; the rest loads and builds."""
+
 _limit = 0
+_until: Optional[float] = None
+_last = 0.0
+_pace = 0.0
 
 
 def start(of: Dict[str, Any]) -> None:
     """Begin to count for the job `of`."""
-    global job, steps, _limit
+    global job, steps, hurried, _limit, _until, _last, _pace
     job = of
     steps = 0
-    _limit = int(of.get("budget", {}).get("steps", 20))
+    hurried = False
+    allowed = of.get("budget", {})
+    _limit = int(allowed.get("steps", 20))
+    training = allowed.get("training")
+    _last = time.monotonic()
+    _pace = 0.0
+    _until = None if training is None else _last + float(training)
 
 
 def count_step() -> int:
     """Count one optimizer step; gives the number of steps done, this one included."""
-    global steps
+    global steps, _last, _pace
     steps += 1
+    now = time.monotonic()
+    _pace = (now - _last) * (_OF_THE_FIRST if steps == 1 else 1.0)
+    _last = now
     return steps
 
 
 def used_up() -> bool:
-    """Whether all optimizer steps of the budget are done."""
-    return steps >= _limit
+    """Whether all optimizer steps of the budget are done, or the next one would go beyond the time for training."""
+    global hurried
+    if steps >= _limit:
+        return True
+    if _until is not None and steps and time.monotonic() + _pace > _until:
+        hurried = True
+    return hurried
 
 
 def evaluation_batches() -> int:
