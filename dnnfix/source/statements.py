@@ -205,9 +205,20 @@ def _before(tree: Tree, place: _Place, code: str) -> list[TextChange]:
     block = indented(code, place.indent)
     if not place.header and place.preceding is None:
         start = tree.starts[place.first - 1]
-        return [TextChange(start, start, f"{place.indent}{block}\n", whole_lines=True, like=place.first, stacks=True)]
+        new = f"{place.indent}{block}\n{_apart(tree, place)}"
+        return [TextChange(start, start, new, whole_lines=True, like=place.first, stacks=True)]
     gap, *others = _own_line(tree, place)
     return [TextChange(gap.start, gap.end, f"\n{place.indent}{block}{gap.new}", like=place.first), *others]
+
+
+def _apart(tree: Tree, place: _Place) -> str:
+    """The blank lines above a definition, which stand below what is put before it as well."""
+    if place.indent or not tree.lines[place.first - 1].startswith(("def ", "class ", "async def ", "@")):
+        return ""
+    above = place.first - 1
+    while above and not tree.lines[above - 1].strip():
+        above -= 1
+    return "\n" * (place.first - 1 - above) if above else ""
 
 
 def _after(tree: Tree, place: _Place, code: str) -> list[TextChange]:

@@ -1,0 +1,307 @@
+"""Images with their channels first, in a program that leaves the order of the axes to a file of settings."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+
+from dnnfix.api import (
+    AddImport,
+    ApiChange,
+    Example,
+    Hit,
+    InsertBefore,
+    Reject,
+    Source,
+    Spelling,
+    Subject,
+    is_multi_backend,
+    number,
+    once,
+    spell,
+    uses_of,
+)
+
+MOST_CHANNELS = 4
+"""Channels that an image has at most: gray, colour, colour with transparency; no image is as few pixels high."""
+
+FIRST, LAST = "channels_first", "channels_last"
+
+TOLD = frozenset({"data_format", "dim_ordering", "image_data_format", "image_dim_ordering", "set_image_data_format",
+                  "set_image_dim_ordering"})  # fmt: skip
+"""Names by which a program speaks of the order itself."""
+
+IMAGE_LAYERS = tuple(
+    f"keras.layers.{name}2D"
+    for name in ("Conv", "Convolution", "SeparableConv", "SeparableConvolution", "MaxPooling", "AveragePooling",
+                 "UpSampling", "ZeroPadding", "Cropping")
+)  # fmt: skip
+
+SHAPES = frozenset({"shape", "input_shape", "target_shape", "batch_input_shape", "batch_shape"})
+"""Arguments of layers in which a shape stands."""
+
+ARRAYS = frozenset({"reshape", "resize", "zeros", "ones", "empty", "normal", "uniform", "rand", "randn", "random"})
+"""Functions and methods that take the shape of an array."""
+
+
+class AxesOrderedBySettings(ApiChange):
+    """Keras up to 2.3 read the order of an image's axes from `~/.keras/keras.json`; on Theano it was channels first.
+
+    A program that states `(1, 28, 28)` and nothing else relied on that file. Today the order is channels last unless
+    the program says otherwise: a row is then taken for the whole height, and kernels and poolings soon find nothing
+    left. The patch says the order once, before the first layer, so that shapes and data stay as they are written. It is
+    proposed for programs of that time in which every shape that tells has its channels first.
+
+    Fix safety: unsafe: what the layers compute changes, back to what it was with the author's settings.
+
+    References: https://github.com/keras-team/keras/wiki/Keras-2.0-release-notes;
+    https://keras.io/api/utils/config_utils/.
+    """
+
+    code = "DNF550"
+    name = "axes-ordered-by-settings"
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """The place before the first use of a layer, where the shapes say one thing and the program nothing."""
+        source = subject.source
+        if "keras" not in source.frameworks or _speaks_of_order(source):
+            return
+        layers = [call for call in source.all_calls if (source.written(call.func) or "").startswith("keras.")]
+        if not any(source.qualified(call.func) in IMAGE_LAYERS for call in layers):
+            return
+        first = _first(_of_layers(source, layers)) or _first(_of_arrays(source))
+        place = _behind_imports(source) if first is not None and is_multi_backend(source) else None
+        if first is None or place is None:
+            return
+        spelled = spell(subject, "keras.backend.set_image_data_format")
+        if spelled.imports and "backend" not in uses_of(source).bound:
+            spelled = Spelling("backend.set_image_data_format", (AddImport("from keras import backend"),))
+        said = InsertBefore(source.site(place), f"{spelled.code}('channels_first')")
+        yield Hit(
+            source.site(first),
+            f"{source.segment(source.site(first))} has the channels first, which was left to Keras' settings; "
+            "today images have them last unless a program says otherwise",
+            title="say that images have their channels first",
+            edits=(*spelled.imports, said),
+            confidence=0.9,
+        )
+
+    examples = (
+        Example(
+            "a gray image in a program of Keras 1",
+            """\
+from keras.models import Sequential
+from keras.layers import Convolution2D, Dense, Flatten, MaxPooling2D
+
+model = Sequential()
+model.add(Convolution2D(32, 3, 3, border_mode="same", input_shape=(1, 28, 28)))
+model.add(MaxPooling2D(pool_size=(2, 2)))
+model.add(Flatten())
+model.add(Dense(10, activation="softmax"))
+""",
+            """\
+from keras.models import Sequential
+from keras.layers import Convolution2D, Dense, Flatten, MaxPooling2D
+from keras import backend
+
+backend.set_image_data_format('channels_first')
+model = Sequential()
+model.add(Convolution2D(32, (3, 3), padding="same", input_shape=(1, 28, 28)))
+model.add(MaxPooling2D(pool_size=(2, 2)))
+model.add(Flatten())
+model.add(Dense(10, activation="softmax"))
+""",
+        ),
+        Example(
+            "rows and columns in variables, with the backend imported",
+            """\
+import numpy as np
+from keras import backend as K
+from keras.layers import Conv2D, Input
+from keras.models import Model
+
+rows, cols = 32, 32
+channels = 3
+images = np.random.rand(100, channels, rows, cols)
+inputs = Input(shape=(channels, rows, cols))
+x = Conv2D(8, 3, 3)(inputs)
+model = Model(input=inputs, output=x)
+K.clear_session()
+""",
+            """\
+import numpy as np
+from keras import backend as K
+from keras.layers import Conv2D, Input
+from keras.models import Model
+
+K.set_image_data_format('channels_first')
+rows, cols = 32, 32
+channels = 3
+images = np.random.rand(100, channels, rows, cols)
+inputs = Input(shape=(channels, rows, cols))
+x = Conv2D(8, (3, 3))(inputs)
+model = Model(inputs=inputs, outputs=x)
+K.clear_session()
+""",
+        ),
+        Example(
+            "a shape that only the data tells, read from it",
+            """\
+import keras
+from keras.layers import Conv2D, Flatten
+
+
+def network(data):
+    data = data.reshape(data.shape[0], 1, 48, 48)
+    model = keras.models.Sequential()
+    model.add(Conv2D(16, (5, 5), border_mode="valid", input_shape=data.shape[1:]))
+    model.add(Flatten())
+    return model
+""",
+            """\
+import keras
+from keras.layers import Conv2D, Flatten
+
+
+keras.backend.set_image_data_format('channels_first')
+
+
+def network(data):
+    data = data.reshape(data.shape[0], 1, 48, 48)
+    model = keras.models.Sequential()
+    model.add(Conv2D(16, (5, 5), padding="valid", input_shape=data.shape[1:]))
+    model.add(Flatten())
+    return model
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "channels last",
+            """\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Convolution2D, MaxPooling2D
+
+model = Sequential()
+model.add(Convolution2D(32, (3, 3), padding="same", input_shape=(28, 28, 1)))
+print(model.predict_classes(np.zeros((1, 28, 28, 1))))
+model.add(MaxPooling2D(pool_size=(2, 2)))
+""",
+        ),
+        Reject(
+            "both orders, by what the backend says",
+            """\
+from keras import backend as K
+from keras.layers import Conv2D
+
+if K.image_data_format() == "channels_first":
+    shape = (1, 28, 28)
+else:
+    shape = (28, 28, 1)
+layer = Conv2D(8, (3, 3), input_shape=shape)
+""",
+        ),
+        Reject(
+            "a program of today whose shape is another matter",
+            """\
+from keras.models import Sequential
+from keras.layers import Conv2D
+
+model = Sequential()
+model.add(Conv2D(8, (3, 3), padding="same", input_shape=(1, 28, 28)))
+""",
+        ),
+    )
+
+
+@once
+def _speaks_of_order(source: Source) -> bool:
+    """Whether a program names the order in its code; a comment does not set it."""
+    if TOLD.isdisjoint(source.words):
+        return False
+    spoken = {keyword.arg for call in source.all_calls for keyword in call.keywords}
+    spoken.update(node.attr for node in source.nodes(ast.Attribute))
+    spoken.update(node.id for node in source.nodes(ast.Name))
+    return not TOLD.isdisjoint(spoken)
+
+
+Told = tuple[ast.expr, str]
+"""A shape and where its channels stand, where it tells."""
+
+
+def _first(shapes: Iterable[Told]) -> ast.expr | None:
+    """The first shape with its channels first, where none has them last."""
+    told = [(node, order) for node, order in shapes if order]
+    return told[0][0] if told and all(order == FIRST for _, order in told) else None
+
+
+def _of_layers(source: Source, layers: Iterable[ast.Call]) -> Iterator[Told]:
+    for call in layers:
+        given = [(k.value, (k.arg or "").startswith("batch")) for k in call.keywords if k.arg in SHAPES]
+        if (source.qualified(call.func) or "").rpartition(".")[2] in ("Reshape", "Input") and call.args:
+            given.append((call.args[0], False))
+        for shape, with_batch in given:
+            sizes = _sizes(source, shape)
+            yield shape, _order(sizes[1:] if with_batch else sizes) or _order_of_features(sizes)
+
+
+def _of_arrays(source: Source) -> Iterator[Told]:
+    """Shapes of four axes that data is given; the first axis is the batch."""
+    for call in source.all_calls:
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if last in ARRAYS:
+            for shape in (call, *call.args, *(keyword.value for keyword in call.keywords)):
+                sizes = _sizes(source, shape)
+                if len(sizes) == 4:
+                    yield shape, _order(sizes[1:])
+
+
+def _order(sizes: Sequence[int | None]) -> str:
+    known = [size for size in sizes if size is not None]
+    if len(sizes) == 3 == len(known):
+        first, middle, last = known
+        if first <= MOST_CHANNELS < min(middle, last):
+            return FIRST
+        if last <= MOST_CHANNELS < min(first, middle):
+            return LAST
+    return ""
+
+
+def _order_of_features(sizes: Sequence[int | None]) -> str:
+    """Of what a network makes, as of `Reshape((128, 7, 7))`: the two axes of one size are the sides."""
+    if len(sizes) == 3 and None not in sizes and len(set(sizes)) == 2:
+        return FIRST if sizes[1] == sizes[2] else LAST if sizes[0] == sizes[1] else ""
+    return ""
+
+
+def _sizes(source: Source, shape: ast.expr) -> list[int | None]:
+    """The sizes that a shape, or the arguments of a call, are written with; `None` for one that cannot be read."""
+    if isinstance(shape, ast.Name):
+        bound = source.bindings(shape)
+        shape = bound[0] if len(bound) == 1 else shape
+    if isinstance(shape, ast.Call):
+        return [_size(source, axis) for axis in shape.args]
+    return [_size(source, axis) for axis in shape.elts] if isinstance(shape, (ast.Tuple, ast.List)) else []
+
+
+def _size(source: Source, axis: ast.expr) -> int | None:
+    """The size of an axis, where it is written or one number is assigned to it."""
+    written = number(axis)
+    if written is None and isinstance(axis, (ast.Name, ast.Attribute)):
+        values = {number(value) for value in source.bindings(axis)}
+        written = values.pop() if len(values) == 1 else None
+    return written
+
+
+def _behind_imports(source: Source) -> ast.stmt | None:
+    """The first statement of the module behind its last import of Keras; `None` where it imports Keras elsewhere."""
+    body = source.tree.body
+    of_keras = [
+        place
+        for place, statement in enumerate(body)
+        if isinstance(statement, ast.Import) and any(a.name.partition(".")[0] == "keras" for a in statement.names)
+        or isinstance(statement, ast.ImportFrom) and (statement.module or "").partition(".")[0] == "keras"
+    ]  # fmt: skip
+    behind = body[of_keras[-1] + 1 :] if of_keras else []
+    return next((one for one in behind if not isinstance(one, (ast.Import, ast.ImportFrom))), None)
