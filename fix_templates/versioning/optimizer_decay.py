@@ -25,8 +25,8 @@ NEGLIGIBLE = 1e-5
 class OptimizerDecay(ApiChange):
     """Keras 1 and 2 divided the learning rate by `1 + decay * step`; Keras 3 ignores `decay` with a warning.
 
-    The schedule `InverseTimeDecay` with one step computes the same; a program that sets the rate itself cannot have one. A decay that is 0 or so small that it hardly acts
-    within 100,000 steps is taken away instead.
+    The schedule `InverseTimeDecay` with one step computes the same. A program that sets the rate itself while it trains
+    cannot have one: there a decay that hardly acts within 100,000 steps is taken away, and a larger one is left.
 
     Fix safety: safe for a decay of 0; unsafe otherwise, since what the program trains with today changes or what it
     meant is left out.
@@ -54,9 +54,10 @@ class OptimizerDecay(ApiChange):
             optimizer = name.rpartition(".")[2]
             if not name.startswith("keras.optimizers.") or optimizer not in DEFAULTS:
                 continue
-            edits, title, safe = _edits(subject, call, keyword.value, optimizer, written.startswith("tensorflow."))
-            scheduled = any(isinstance(edit, SetArgument) for edit in edits)
-            steered = scheduled and _is_steered(subject)
+            steered = _is_steered(subject)
+            in_tensorflow = written.startswith("tensorflow.")
+            edits, title, safe = _edits(subject, call, keyword.value, optimizer, in_tensorflow, steered)
+            steered = steered and any(isinstance(edit, SetArgument) for edit in edits)
             yield Hit(
                 source.site(keyword),
                 "decay does nothing in Keras 3: the learning rate stays as it is",
@@ -70,7 +71,7 @@ class OptimizerDecay(ApiChange):
 
     examples = (
         Example(
-            "a decay too small to matter",
+            "a small decay, which many epochs make large",
             """\
 from keras.optimizers import SGD
 
@@ -78,8 +79,39 @@ sgd = SGD(lr=0.01, decay=1e-6, momentum=0.9, nesterov=True)
 """,
             """\
 from keras.optimizers import SGD
+from keras.optimizers.schedules import InverseTimeDecay
 
-sgd = SGD(learning_rate=0.01, momentum=0.9, nesterov=True)
+sgd = SGD(learning_rate=InverseTimeDecay(0.01, 1, 1e-6), momentum=0.9, nesterov=True)
+""",
+        ),
+        Example(
+            "no decay at all",
+            """\
+from keras.optimizers import Adam
+
+adam = Adam(learning_rate=0.001, decay=0.0)
+""",
+            """\
+from keras.optimizers import Adam
+
+adam = Adam(learning_rate=0.001)
+""",
+        ),
+        Example(
+            "a small decay under a rate that the program sets itself",
+            """\
+from keras.callbacks import ReduceLROnPlateau
+from keras.optimizers import SGD
+
+sgd = SGD(learning_rate=0.01, decay=1e-6)
+callbacks = [ReduceLROnPlateau(patience=3)]
+""",
+            """\
+from keras.callbacks import ReduceLROnPlateau
+from keras.optimizers import SGD
+
+sgd = SGD(learning_rate=0.01)
+callbacks = [ReduceLROnPlateau(patience=3)]
 """,
         ),
         Example(
@@ -152,13 +184,13 @@ def _is_steered(subject: Subject) -> bool:
 
 
 def _edits(
-    subject: Subject, call: ast.Call, decay: ast.expr, optimizer: str, in_tensorflow: bool
+    subject: Subject, call: ast.Call, decay: ast.expr, optimizer: str, in_tensorflow: bool, steered: bool
 ) -> tuple[list[Edit], str, bool]:
     source = subject.source
     site = source.site(call)
     number = decay.value if isinstance(decay, ast.Constant) else None
     gone: list[Edit] = [RemoveArgument(site, "decay")]
-    if isinstance(number, (int, float)) and number <= NEGLIGIBLE:
+    if isinstance(number, (int, float)) and (number == 0 or steered and number <= NEGLIGIBLE):
         return gone, "drop the decay", number == 0
     rate = next((k for k in call.keywords if k.arg in ("lr", "learning_rate")), None)
     given = rate.value if rate is not None else call.args[0] if call.args else None

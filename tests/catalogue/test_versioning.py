@@ -269,12 +269,13 @@ from keras.layers import Dense, Activation
 from keras.layers import Convolution2D
 from keras.optimizers import SGD
 from keras.utils import to_categorical
+from keras.optimizers.schedules import InverseTimeDecay
 
 y = to_categorical([0, 1], 2)
 model = Sequential()
 model.add(Convolution2D(8, (3, 3), padding='same', input_shape=(8, 8, 1)))
 model.add(Dense(units=2, kernel_initializer="uniform"))
-model.compile(loss="mse", optimizer=SGD(learning_rate=0.1), metrics=["accuracy"])
+model.compile(loss="mse", optimizer=SGD(learning_rate=InverseTimeDecay(0.1, 1, 1e-6)), metrics=["accuracy"])
 history = model.fit(x, y, epochs=2)
 print(history.history["accuracy"], model.predict(x))
 """
