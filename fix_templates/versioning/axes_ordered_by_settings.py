@@ -58,7 +58,7 @@ class AxesOrderedBySettings(ApiChange):
     https://keras.io/api/utils/config_utils/.
     """
 
-    code = "DNF550"
+    code = "DNF558"
     name = "axes-ordered-by-settings"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
