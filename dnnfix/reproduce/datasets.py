@@ -219,17 +219,33 @@ def _steps(case: Case) -> Iterator[EditStep | Gap]:
 def _for_the_tutorials(case: Case) -> Iterator[EditStep]:
     """The reader of MNIST that TensorFlow's tutorials had is gone, and not brought back; what replaces it finds data."""
     known = KNOWN["keras.datasets.mnist.load_data"]
-    for imported in case.source.nodes(ast.ImportFrom):
-        if (imported.module or "").startswith("tensorflow.examples.tutorials") and _installed(case, known):
-            yield EditStep(
-                ACTION,
-                f"keras.datasets.mnist.load_data gives made-up data: {known.holds}",
-                "for a repair of the program: where the tutorials' reader was, its data set is in keras.datasets today",
-                imported.lineno,
-                scaffold=Scaffold(start=known.start),
-                standins=("made_in_place_of", known.stand_in),
-            )
-            return
+    line = _line_of_tutorials(case.source)
+    if line is not None and _installed(case, known):
+        yield EditStep(
+            ACTION,
+            f"keras.datasets.mnist.load_data gives made-up data: {known.holds}",
+            "for a repair of the program: where the tutorials' reader was, its data set is in keras.datasets today",
+            line,
+            scaffold=Scaffold(start=known.start),
+            standins=("made_in_place_of", known.stand_in),
+        )
+
+
+_TUTORIALS = ("tensorflow.examples.tutorials", "tensorflow.contrib.learn.python.learn.datasets", "tensorflow.contrib.learn.datasets")  # fmt: skip
+
+
+def _line_of_tutorials(source: Source) -> int | None:
+    """The first line, at any depth, that names the readers of TensorFlow's tutorials, in whatever form of import."""
+    lines = [node.lineno for node in source.nodes(ast.ImportFrom) if (node.module or "").startswith(_TUTORIALS)]
+    lines += [
+        node.lineno for node in source.nodes(ast.Import) if any(a.name.startswith(_TUTORIALS) for a in node.names)
+    ]
+    lines += [
+        node.lineno
+        for node in source.nodes(ast.Attribute)
+        if node.attr in ("tutorials", "datasets") and (source.qualified(node) or "").startswith(_TUTORIALS)
+    ]
+    return min(lines, default=None)
 
 
 def _downloads(case: Case) -> Iterator[EditStep | Gap]:

@@ -8,6 +8,7 @@ Names and modules that a release removed are faults of the program and stay as t
 from __future__ import annotations
 
 import ast
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -178,10 +179,14 @@ def _beside(case: Case, root: str) -> bool:
     return any(case.exists(f"{place}{root}{end}") for place in ("", "../", "../../", "src/") for end in ("", ".py"))
 
 
+_FRAMEWORKS = frozenset(["torch", "keras", "tensorflow"])
+"""Packages of which nothing is made, whatever a program takes from them."""
+
+
 def _stand_in(root: str, wanted: _Wanted, source: Source) -> EditStep | Gap:
     if root in conventions.SILENT:
         return _silent(root, wanted.line)
-    made = _made(wanted, source)
+    made = _made(wanted, source) if root not in _FRAMEWORKS else None
     if made is None and root in conventions.PACKAGES and not (root == "datasets" and _not_the_hubs(wanted)):
         package = conventions.INSTALLED_AS.get(root, root.replace("_", "-"))
         return Gap(f"the package {root!r} is not installed for the interpreter: pip install {package}", wanted.line)
@@ -358,25 +363,31 @@ def _keyword(source: Source, use: ast.expr, name: str) -> bool:
 
 # --- pictures of networks
 
-_DRAWS = ("keras.utils.plot_model", "keras.utils.vis_utils.plot_model", "keras.utils.model_to_dot")
+_DRAWS = ("plot_model", "model_to_dot")
+_DREW = {"plot": "plot_model", "to_graph": "model_to_dot"}
+"""What these functions were called in `keras.utils.visualize_util`, as Keras 1 had them."""
 
 
 def _drawing(case: Case) -> Iterator[EditStep]:
-    """Functions of Keras that draw the network with a program that is not installed."""
-    if case.installed("pydot") or case.installed("pydot_ng") or case.installed("pydotplus"):
+    """Functions of Keras that draw the network with programs that are not installed, by today's and by former names."""
+    if any(case.installed(module) for module in ("pydot", "pydot_ng", "pydotplus")) and shutil.which("dot"):
         return
-    call = next(case.source.calls(*_DRAWS), None)
-    if call is None:
-        return
-    name = "model_to_dot" if "model_to_dot" in ast.dump(call.func) else "plot_model"
-    places = [
-        f"{root}.{name}" for root in ("keras.utils", "tensorflow.keras.utils", "keras.src.utils.model_visualization")
-    ]
-    yield EditStep(
-        ACTION,
-        f"{name} draws nothing",
-        "pydot, which it needs, is not installed",
-        call.lineno,
-        scaffold=Scaffold(start="\n".join(f"made_in_place_of({place!r}, made_without_picture)" for place in places)),
-        standins=("made_in_place_of", "made_without_picture"),
-    )
+    drawn: dict[str, int] = {}
+    for call in case.source.all_calls:
+        module, _dot, name = (case.source.qualified(call.func) or "").rpartition(".")
+        if module.startswith("keras.utils"):
+            name = _DREW.get(name, name) if "visualize_util" in module else name
+            if name in _DRAWS:
+                drawn.setdefault(name, call.lineno)
+    for name, line in drawn.items():
+        roots = ("keras.utils", "tensorflow.keras.utils", "keras.src.utils.model_visualization")
+        yield EditStep(
+            ACTION,
+            f"{name} draws nothing",
+            "pydot or Graphviz, which it needs, is not installed",
+            line,
+            scaffold=Scaffold(
+                start="\n".join(f"made_in_place_of({f'{root}.{name}'!r}, made_without_picture)" for root in roots)
+            ),
+            standins=("made_in_place_of", "made_without_picture"),
+        )

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.syntax import last_name
 from dnnfix.source.program import Source
 
 ACTION = EditAction.LOGGING
@@ -23,7 +24,13 @@ _SERVICES = frozenset(
 _WINDOWS = frozenset(
     {"imshow", "waitKey", "namedWindow", "destroyAllWindows", "destroyWindow", "moveWindow", "resizeWindow"}
 )
+_WAITS = frozenset({"waitforbuttonpress", "ginput", "pause", "start_event_loop"})
+"""Functions and methods of matplotlib that wait for somebody at the screen, or for time to pass."""
+
+_NOTEBOOK_BARS = frozenset({"tqdm_notebook", "tnrange"})
 _TOOLKITS = frozenset({"tkinter", "turtle", "pygame", "Tkinter"})
+_SHOWS_ONLY = frozenset({"tkinter", "turtle"})
+"""Toolkits that only show something: what a program tells them can be passed over."""
 _INTERACTIVE = frozenset(
     {"TkAgg", "Qt4Agg", "Qt5Agg", "QtAgg", "GTKAgg", "GTK3Agg", "WXAgg", "macosx", "MacOSX", "nbAgg"}
 )
@@ -40,9 +47,13 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
         yield _silent("torch.utils.tensorboard", line, "the package tensorboard is not installed")
     yield from _windows(case)
     yield from _backend(case)
+    yield from _waiting(case)
+    yield from _pauses(case)
+    yield from _bars(case)
+    yield from _boards(case)
     for module, line in imported.items():
         if module in _TOOLKITS:
-            yield Gap(f"{module} opens a window, and there is no display here: take the drawing out", line)
+            yield from _toolkit(case, module, line)
 
 
 def _imported(source: Source) -> dict[str, int]:
@@ -108,3 +119,101 @@ def _backend(case: Case) -> Iterator[EditStep | Gap]:
             scaffold=Scaffold(literals=tuple((str(node.value), "Agg") for node in chosen)),
             invented=False,
         )
+
+
+def _waiting(case: Case) -> Iterator[EditStep]:
+    """Plots that wait for a key, for clicks or for time to pass: nobody is there."""
+    source = case.source
+    if "matplotlib" not in source.words or not case.installed("matplotlib"):
+        return
+    calls = [call for call in source.all_calls if last_name(call.func) in _WAITS]
+    if calls:
+        yield EditStep(
+            ACTION,
+            "plots wait for nobody: a key counts as pressed, clicks are made in the middle, pauses take no time",
+            "there is no display here, and nobody before it",
+            calls[0].lineno,
+            scaffold=Scaffold(start="made_no_waiting()"),
+            standins=("made_no_waiting",),
+        )
+
+
+_LONG = 0.05
+"""Seconds of a pause from which on a training would notice it."""
+
+
+def _pauses(case: Case) -> Iterator[EditStep]:
+    """Pauses that the program makes so that somebody can read or watch."""
+    calls = list(case.source.calls("time.sleep"))
+    long = [call for call in calls if not _is_short(call)]
+    if long:
+        yield EditStep(
+            ACTION,
+            "pauses of the program are cut short",
+            "they would use up the time of the run",
+            long[0].lineno,
+            scaffold=Scaffold(start="made_in_place_of('time.sleep', made_short_pause)"),
+            standins=("made_in_place_of", "made_short_pause"),
+            invented=False,
+        )
+
+
+def _is_short(call: ast.Call) -> bool:
+    seconds = call.args[0] if call.args else None
+    return isinstance(seconds, ast.Constant) and isinstance(seconds.value, (int, float)) and seconds.value < _LONG
+
+
+def _bars(case: Case) -> Iterator[EditStep]:
+    """Progress bars of notebooks, which need a package for widgets."""
+    source = case.source
+    if not case.installed("tqdm") or case.installed("ipywidgets"):
+        return
+    names = {alias.name: node.lineno for node in source.nodes(ast.ImportFrom) for alias in node.names}
+    lines = [line for name, line in names.items() if name in _NOTEBOOK_BARS]
+    lines += [line for name, line in _full_names(source).items() if name in ("tqdm.notebook", "tqdm._tqdm_notebook")]
+    lines += [node.lineno for node in source.nodes(ast.Attribute) if node.attr in _NOTEBOOK_BARS]
+    if lines:
+        places = ("tqdm.notebook.tqdm_notebook", "tqdm.notebook.tqdm")
+        yield EditStep(
+            ACTION,
+            "progress bars of the notebook are those of a terminal",
+            "ipywidgets, which they need, is not installed",
+            min(lines),
+            scaffold=Scaffold(start="\n".join(f"made_in_place_of({place!r}, made_plain_bar)" for place in places)),
+            standins=("made_in_place_of", "made_plain_bar"),
+            invented=False,
+        )
+
+
+def _boards(case: Case) -> Iterator[EditStep]:
+    """The callback of Keras that writes for TensorBoard, where neither it nor TensorFlow is installed."""
+    if case.installed("tensorflow") or case.installed("tensorboard"):
+        return
+    call = next(case.source.calls("keras.callbacks.TensorBoard"), None)
+    if call is not None:
+        yield EditStep(
+            ACTION,
+            "nothing is written for TensorBoard",
+            "the package tensorboard is not installed; losses and metrics are recorded anyway",
+            call.lineno,
+            scaffold=Scaffold(start="made_in_place_of('keras.callbacks.TensorBoard', made_no_board)"),
+            standins=("made_in_place_of", "made_no_board"),
+        )
+
+
+def _toolkit(case: Case, module: str, line: int) -> Iterator[EditStep | Gap]:
+    """Windows of other kinds: pygame can draw without a display, and what only shows something is passed over."""
+    starred = any(node.module == module and node.names[0].name == "*" for node in case.source.nodes(ast.ImportFrom))
+    if module == "pygame" and case.installed(module):
+        yield EditStep(
+            ACTION,
+            "pygame draws without a display",
+            "there is none here",
+            line,
+            scaffold=Scaffold(start='import os as _made_os\n_made_os.environ.setdefault("SDL_VIDEODRIVER", "dummy")'),
+            invented=False,
+        )
+    elif module in _SHOWS_ONLY and not starred:
+        yield _silent(module, line, "there is no display here")
+    else:
+        yield Gap(f"{module} opens a window, and there is no display here: take the drawing out", line)

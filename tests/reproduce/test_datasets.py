@@ -259,9 +259,20 @@ def test_a_small_network_learns_the_sets(run_in: Callable[..., Trace], given: st
     assert trace.printed == "True\n"
 
 
-def test_the_replacement_of_the_tutorials_reader_finds_its_data() -> None:
+@pytest.mark.parametrize(
+    "program",
+    [
+        "from tensorflow.examples.tutorials.mnist import input_data\nmnist = input_data.read_data_sets('x')\n",
+        "import tensorflow.examples.tutorials.mnist.input_data as reader\nmnist = reader.read_data_sets('x')\n",
+        "import tensorflow.examples.tutorials.mnist.input_data\nprint(tensorflow.examples.tutorials.mnist.input_data)\n",
+        "def load():  from tensorflow.examples.tutorials.mnist import input_data; return input_data.read_data_sets('x')\n",
+        "from tensorflow.contrib.learn.python.learn.datasets.mnist import read_data_sets\nmnist = read_data_sets('x')\n",
+        "import tensorflow as tf; mnist = tf.contrib.learn.datasets.load_dataset('mnist')\n",
+        "import tensorflow as tf; mnist = tf.examples.tutorials.mnist.input_data.read_data_sets('x')\n",
+    ],
+)
+def test_the_replacement_of_the_tutorials_reader_finds_its_data(program: str) -> None:
     """The module is gone and stays gone; a repair that reads keras.datasets is run with a stand-in for that."""
-    program = "from tensorflow.examples.tutorials.mnist import input_data\nmnist = input_data.read_data_sets('x')\n"
     made = [step for step in steps_of(program) if isinstance(step, EditStep)]
     assert [step.line for step in made] == [1]
     assert "keras.datasets.mnist.load_data" in made[0].scaffold.start

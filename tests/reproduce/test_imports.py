@@ -185,3 +185,32 @@ def test_an_imported_name_reaches_the_program_and_a_fault_still_shows(run_in: Ru
     assert trace.outcome is RunOutcome.FINISHED, trace.detail
     trace = ran(run_in, "import torch\nnet = nn.Linear(4, 2)\nnet(torch.zeros(1, 5))\n")
     assert trace.outcome is RunOutcome.CRASHED and "1x5 and 4x2" in trace.detail
+
+
+@pytest.mark.parametrize(
+    ("drawing", "name"),
+    [
+        ("from keras.utils import plot_model\nplot_model(model, to_file='net.png', show_shapes=True)", "plot_model"),
+        ("import keras\nkeras.utils.plot_model(model)", "plot_model"),
+        ("from keras.utils.vis_utils import plot_model\nplot_model(model)", "plot_model"),
+        ("from keras.utils.visualize_util import plot\nplot(model)", "plot_model"),
+        ("from tensorflow.keras.utils import plot_model as draw\ndraw(model)", "plot_model"),
+        ("from keras.utils.vis_utils import model_to_dot\nmodel_to_dot(model).create(prog='dot')", "model_to_dot"),
+    ],
+)
+def test_networks_are_not_drawn_without_the_programs_for_it(drawing: str, name: str) -> None:
+    found = [step for step in steps_of(drawing) if isinstance(step, EditStep)]
+    assert [(step.what, step.line) for step in found] == [(f"{name} draws nothing", 2)]
+    assert f"'keras.utils.{name}'" in found[0].scaffold.start
+
+
+def test_a_network_that_is_not_drawn_lets_the_program_go_on(run_in: Run) -> None:
+    text = """
+        import keras
+        from keras.utils import plot_model, model_to_dot
+        model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+        plot_model(model, to_file="net.png")
+        model_to_dot(model).create(prog="dot", format="svg")
+        print("on")
+    """
+    assert ran(run_in, text).printed == "on\n"

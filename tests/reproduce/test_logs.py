@@ -70,7 +70,70 @@ def test_a_back_end_that_needs_a_display_is_another_one() -> None:
     assert [step.scaffold.literals for step in found] == [(("TkAgg", "Agg"),)]
 
 
-def test_drawing_in_a_window_is_a_gap_and_plots_need_nothing() -> None:
-    assert [type(one) for one in planned("import turtle\nturtle.forward(3)\n")] == [Gap]
+def test_drawing_in_a_window_is_passed_over_where_it_only_shows_and_plots_need_nothing(run_in: Run) -> None:
+    text = "import turtle\npen = turtle.Turtle()\npen.forward(3)\nturtle.done()\nprint('on')\n"
+    assert run_in(text, joined(taken(text))).printed == "on\n"
+    assert [type(one) for one in planned("from turtle import *\nforward(3)\n")] == [Gap]
+    assert [type(one) for one in planned("import pygame\npygame.init()\n", installed=False)] == [Gap]
+    assert "SDL_VIDEODRIVER" in joined(taken("import pygame\npygame.init()\n")).start
     assert not planned("import matplotlib.pyplot as plt\nplt.plot([1])\nplt.show()\n")
     assert not planned("import wandb\nwandb.init()\n", installed=False)  # its import is taken care of elsewhere
+
+
+WAITING = {
+    "a key": ("plt.waitforbuttonpress()", "True"),
+    "a key of a figure": ("plt.figure().waitforbuttonpress(timeout=-1)", "True"),
+    "clicks": ("len(plt.ginput(3, timeout=0))", "3"),
+    "time to pass": ("plt.pause(40)", "None"),
+    "an event loop": ("plt.figure().canvas.start_event_loop(40)", "None"),
+    "itself": ("time.sleep(40)", "None"),
+}
+
+
+@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
+@pytest.mark.parametrize("name", WAITING)
+def test_nothing_waits_for(name: str, run_in: Run) -> None:
+    call, printed = WAITING[name]
+    text = f"import time\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\nprint({call})\n"
+    trace = run_in(text, joined(taken(text)))
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert trace.printed.endswith(printed + "\n")
+    assert trace.seconds < 20
+
+
+def test_pauses_that_nobody_notices_are_left_alone() -> None:
+    assert not planned("import time\nfor step in range(3):\n    time.sleep(0.001)\n")
+
+
+def tqdm_alone(name: str) -> bool:
+    return name == "tqdm"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("tqdm") is None, reason="tqdm is not installed")
+@pytest.mark.parametrize(
+    "imported",
+    [
+        "from tqdm import tqdm_notebook as bar",
+        "from tqdm.notebook import tqdm as bar",
+        "import tqdm\nbar = tqdm.tqdm_notebook",
+        "from tqdm import tnrange\nbar = lambda items: tnrange(len(items))",
+        "import tqdm.notebook\nbar = tqdm.notebook.tqdm",
+    ],
+)
+def test_progress_bars_of_notebooks_are_those_of_a_terminal(imported: str, run_in: Run) -> None:
+    text = f"{imported}\nprint(sum(bar([0, 1, 2])))\n"
+    source = Source.from_bytes(text.encode(), "program.py")
+    found = [s for s in steps(Case(source, (), tqdm_alone, Path("/nowhere"))) if isinstance(s, EditStep)]
+    trace = run_in(text, joined(found))
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert trace.printed.endswith("3\n")
+
+
+def test_a_callback_that_writes_for_tensorboard_does_nothing_where_that_is_not_installed(run_in: Run) -> None:
+    text = """import keras
+from keras.callbacks import TensorBoard
+from keras import callbacks
+print(isinstance(TensorBoard(log_dir='x', histogram_freq=1), keras.callbacks.Callback), callbacks.TensorBoard('y') is None)
+"""
+    found = [step for step in planned(text, installed=False) if isinstance(step, EditStep)]
+    assert run_in(text, joined(found)).printed == "True False\n"

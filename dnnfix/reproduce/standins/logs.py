@@ -1,5 +1,7 @@
 """Nothing is shown and nothing is sent: stand-ins for windows and for services that watch a training."""
 
+from dnnfix.reproduce.standins.wrapping import made_in_place_of
+
 
 def made_silent_module(name):
     """Put a module that takes everything and does nothing in the place of the named one, and of all below it."""
@@ -77,3 +79,64 @@ def made_no_windows():
     for name in ("imshow", "namedWindow", "destroyAllWindows", "destroyWindow", "moveWindow", "resizeWindow"):
         setattr(cv2, name, nothing)
     cv2.waitKey = lambda *args, **kwargs: ord("q")
+
+
+def made_no_waiting():
+    """Have matplotlib wait for nobody: an event loop ends at once, a key was pressed, clicks went to the middle."""
+
+    def ended(canvas, timeout=0):
+        return None
+
+    def pressed(*args, **kwargs):
+        return True
+
+    def clicked(figure, n=1, *args, **kwargs):
+        axes = figure.gca()
+        left, right = axes.get_xlim()
+        low, high = axes.get_ylim()
+        return [((left + right) / 2.0, (low + high) / 2.0)] * max(1, n)
+
+    def at_once(*args, **kwargs):
+        return None
+
+    def for_canvas(original):
+        original.start_event_loop = ended
+        return original
+
+    def for_figure(original):
+        original.waitforbuttonpress, original.ginput = pressed, clicked
+        return original
+
+    made_in_place_of("matplotlib.backend_bases.FigureCanvasBase", for_canvas)
+    made_in_place_of("matplotlib.figure.Figure", for_figure)
+    made_in_place_of("matplotlib.pyplot.pause", lambda original: at_once)
+
+
+def made_short_pause(original):
+    """In the place of `time.sleep`: what the program itself asks for takes a hundredth of a second at most."""
+
+    def sleep(seconds):
+        import sys
+
+        own = sys._getframe(1).f_globals.get("__name__") == "__main__"
+        original(min(seconds, 0.01) if own else seconds)
+
+    return sleep
+
+
+def made_plain_bar(original):
+    """The progress bar of a terminal, in the place of a notebook's."""
+    from tqdm.std import tqdm
+
+    return tqdm
+
+
+def made_no_board(original):
+    """A callback that takes the arguments of another one and does nothing."""
+    import keras
+
+    class TensorBoard(keras.callbacks.Callback):
+        def __init__(self, *args, **kwargs):
+            super().__init__()
+
+    return TensorBoard
