@@ -16,22 +16,37 @@ from dnnfix.api import (
     Reject,
     RemoveArgument,
     Replace,
+    ReplaceLines,
+    Site,
+    Source,
     Subject,
     uses_of,
 )
 
 NAMED = (ast.Name, ast.Attribute)
+VARIABLE = "torch.autograd.Variable"
+NO_GRAD = "no_grad()"
+MODES = ("torch.no_grad", "torch.inference_mode", "torch.set_grad_enabled")
+WHAT = "volatile does nothing since torch 0.4: gradients are recorded all the same"
+REMOVED = {"torch": "0.4"}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Enclosed = dict[ast.AST, str]
+"""The statements that are put under a mode, with that mode."""
 
 
 class VolatileVariable(ApiChange):
     """`volatile` has no effect since torch 0.4: evaluation records gradients again and fills the memory.
 
     The argument is dropped, and the rest of the block is put under `torch.no_grad()`, unless something in it calls
-    `backward()` or the variable is made to be returned; under `torch.set_grad_enabled(…)` where a variable said whether. `x.volatile = False` took a result out of the graph, and becomes
-    `x = x.detach()`; `x.volatile = True` alone is taken away where such a line follows.
+    `backward()` or the variable is made to be returned; under `torch.set_grad_enabled(…)` where a variable said whether.
+    Where the branches of an `if` make what comes after it volatile, that is what goes under `no_grad`; a function that
+    hands its own `volatile` on loses the parameter, and the blocks of its calls are treated so. `x.volatile = False` took
+    a result out of the graph, and becomes `x = x.detach()`; `x.volatile = True` goes with it, or puts what follows under
+    `no_grad` where it stands alone. Asking for `x.volatile` becomes asking whether gradients are recorded.
 
-    Fix safety: safe where the argument alone goes; unsafe for assignments. Under `torch.no_grad()` values stay the same, but what leaves the block
-    has no gradient, so that this is unsafe.
+    Fix safety: safe where the argument alone goes; unsafe for assignments and questions. Under `torch.no_grad()` values
+    stay the same, but what leaves the block has no gradient, so that this is unsafe.
 
     References: https://github.com/pytorch/pytorch/releases/tag/v0.4.0.
     """
@@ -41,28 +56,37 @@ class VolatileVariable(ApiChange):
     triggers = ("volatile",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The calls with `volatile`."""
+        """The calls with `volatile`, and the assignments and questions."""
         source = subject.source
-        enclosed: set[ast.AST] = set()
+        if "volatile" not in source.words:
+            return
+        enclosed: Enclosed = {}
+        asked: set[ast.AST] = set()
         for call in source.all_calls:
             keyword = next((k for k in call.keywords if k.arg == "volatile"), None)
-            if keyword is None or source.qualified(call.func) != "torch.autograd.Variable":
+            if keyword is None or source.qualified(call.func) != VARIABLE:
                 continue
             site = source.site(call)
-            edits: list[Edit] = [RemoveArgument(site, "volatile")]
-            mode = _mode(subject, keyword.value)
-            header = _block(subject, call, enclosed, mode) if mode else []
-            edits += header
+            asked.update(ast.walk(keyword.value))
+            helper = _helper(source, call, keyword.value)
+            if helper is not None:
+                header = _through(subject, helper, keyword.value, enclosed)
+                mode = "" if not header else NO_GRAD
+            else:
+                mode = _mode(subject, keyword.value)
+                header = _block(subject, source.statement_of(call), enclosed, mode)
             yield Hit(
                 source.site(keyword),
-                "volatile does nothing since torch 0.4: gradients are recorded all the same",
+                WHAT,
                 title=f"evaluate under torch.{mode}" if header else "drop volatile",
-                edits=tuple(edits),
+                edits=(RemoveArgument(site, "volatile"), *header),
                 safe=not header,
-                removed={"torch": "0.4"},
+                removed=REMOVED,
                 within=site,
             )
-        yield from _assignments(subject)
+        if not _is_own_word(source):
+            yield from _assignments(subject, enclosed)
+            yield from _questions(subject, asked)
 
     examples = (
         Example(
@@ -188,6 +212,145 @@ def loss(q, target, state, following, reward):
     return torch.nn.functional.smooth_l1_loss(q(state), wanted)
 """,
         ),
+        Example(
+            "both branches for what comes after them",
+            """\
+import torch
+from torch.autograd import Variable
+
+
+def evaluate(model, criterion, loader, use_gpu):
+    total = 0.0
+    for img, label in loader:
+        if use_gpu:
+            img = Variable(img, volatile=True).cuda()
+            label = Variable(label, volatile=True).cuda()
+        else:
+            img = Variable(img, volatile=True)
+            label = Variable(label, volatile=True)
+        total += criterion(model(img), label).item()
+    return total
+""",
+            """\
+import torch
+from torch.autograd import Variable
+
+
+def evaluate(model, criterion, loader, use_gpu):
+    total = 0.0
+    for img, label in loader:
+        with torch.no_grad():
+            if use_gpu:
+                img = Variable(img).cuda()
+                label = Variable(label).cuda()
+            else:
+                img = Variable(img)
+                label = Variable(label)
+            total += criterion(model(img), label).item()
+    return total
+""",
+        ),
+        Example(
+            "one block inside of another",
+            """\
+import torch
+from torch.autograd import Variable
+
+
+def evaluate(model, loss, loader):
+    for data, target in loader:
+        data = Variable(data, volatile=True)
+        given = (model(data),)
+        if target is not None:
+            target = Variable(target, volatile=True)
+            given += (target,)
+        print(loss(*given))
+""",
+            """\
+import torch
+from torch.autograd import Variable
+
+
+def evaluate(model, loss, loader):
+    for data, target in loader:
+        with torch.no_grad():
+            data = Variable(data)
+            given = (model(data),)
+            if target is not None:
+                target = Variable(target)
+                given += (target,)
+            print(loss(*given))
+""",
+        ),
+        Example(
+            "a helper that is told",
+            """\
+import torch
+from torch.autograd import Variable
+
+
+def to_var(x, volatile=False):
+    return Variable(x, volatile=volatile)
+
+
+def train(model, images):
+    model(to_var(images)).sum().backward()
+
+
+def evaluate(model, images):
+    images = to_var(images, volatile=True)
+    return model(images)
+""",
+            """\
+import torch
+from torch.autograd import Variable
+
+
+def to_var(x):
+    return Variable(x)
+
+
+def train(model, images):
+    model(to_var(images)).sum().backward()
+
+
+def evaluate(model, images):
+    with torch.no_grad():
+        images = to_var(images)
+        return model(images)
+""",
+        ),
+        Example(
+            "said afterwards, and asked for",
+            """\
+import torch
+from torch.autograd import Variable
+
+
+def evaluate(model, x):
+    x = Variable(x)
+    x.volatile = True
+    out = model(x)
+    state = Variable(torch.zeros(2), volatile=x.volatile)
+    if not out.volatile:
+        print("records")
+    return out, state, out.volatile
+""",
+            """\
+import torch
+from torch.autograd import Variable
+
+
+def evaluate(model, x):
+    x = Variable(x)
+    with torch.no_grad():
+        out = model(x)
+        state = Variable(torch.zeros(2))
+        if torch.is_grad_enabled():
+            print("records")
+        return out, state, not torch.is_grad_enabled()
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -232,66 +395,219 @@ market(1.0, volatile=True)
     )
 
 
-def _assignments(subject: Subject) -> Iterator[Hit]:
-    """`x.volatile = …` of what is no object of the program's own, in functions where a result is taken out of the graph."""
+def _is_own_word(source: Source) -> bool:
+    """Whether a class of the program has an attribute of that name."""
+    return any(
+        node.attr == "volatile" and isinstance(node.value, ast.Name) and node.value.id == "self"
+        for node in source.nodes(ast.Attribute)
+    )
+
+
+def _assignments(subject: Subject, enclosed: Enclosed) -> Iterator[Hit]:
+    """`x.volatile = …`, which took a result out of the graph, or kept what follows from getting into it."""
     source = subject.source
-    found: dict[ast.AST, list[tuple[ast.Assign, str, bool]]] = {}
+    found: dict[ast.AST, list[tuple[ast.Assign, str, ast.expr]]] = {}
     for statement in uses_of(source).assignments():
-        target, value = statement.targets[0], statement.value
+        target = statement.targets[0]
         if len(statement.targets) != 1 or not isinstance(target, ast.Attribute) or target.attr != "volatile":
             continue
-        if isinstance(target.value, ast.Name) and target.value.id == "self":
-            return  # a word of the program's own
-        if isinstance(target.value, ast.Name) and isinstance(value, ast.Constant) and isinstance(value.value, bool):
+        if isinstance(target.value, ast.Name):
             owner = source.enclosing(statement, ast.FunctionDef, ast.AsyncFunctionDef) or source.tree
-            found.setdefault(owner, []).append((statement, target.value.id, value.value))
+            found.setdefault(owner, []).append((statement, target.value.id, statement.value))
     for group in found.values():
-        taken_out = any(not volatile for _, _, volatile in group)
-        for statement, name, volatile in group if taken_out else ():
+        taken_out = any(isinstance(value, ast.Constant) and value.value is False for _, _, value in group)
+        for statement, name, value in group:
             site = source.site(statement)
+            header: list[Edit] = []
+            if not taken_out:
+                following = _following(source, statement)
+                mode = _mode(subject, value)
+                header = _block(subject, following, enclosed, mode) if following is not None else []
+                if not header:
+                    continue
+            elif not isinstance(value, ast.Constant) or not isinstance(value.value, bool):
+                continue
+            goes = not taken_out or bool(getattr(value, "value", None))
             yield Hit(
                 site,
                 "volatile does nothing since torch 0.4: what follows is a part of the graph",
-                title="drop volatile" if volatile else "take the result out of the graph with detach()",
-                edits=(Delete(site) if volatile else Replace(site, f"{name} = {name}.detach()"),),
-                removed={"torch": "0.4"},
+                title="evaluate under torch.no_grad()"
+                if header
+                else "drop volatile"
+                if goes
+                else "take the result out of the graph with detach()",
+                edits=(Delete(site) if goes else Replace(site, f"{name} = {name}.detach()"), *header),
+                removed=REMOVED,
                 confidence=0.9,
             )
+
+
+def _questions(subject: Subject, asked: set[ast.AST]) -> Iterator[Hit]:
+    """`x.volatile` where its value is asked for: since there is one state for all, whether gradients are recorded."""
+    source = subject.source
+    torch = next((local for local, name in uses_of(source).imported.items() if name == "torch"), "")
+    if not torch and "torch" in uses_of(source).bound or not source.calls(VARIABLE):
+        return
+    for node in source.nodes(ast.Attribute):
+        if node.attr != "volatile" or not isinstance(node.ctx, ast.Load) or node in asked:
+            continue
+        parent = source.parent(node)
+        negated = isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
+        text = f"{torch or 'torch'}.is_grad_enabled()"
+        whole: ast.AST = parent if negated and parent is not None else node
+        edit = Replace(source.site(whole), text if negated else f"not {text}")
+        yield Hit(
+            source.site(node),
+            "volatile is gone since torch 0.4, and False for every tensor",
+            title="ask whether gradients are recorded",
+            edits=(edit,) if torch else (AddImport("import torch"), edit),
+            removed=REMOVED,
+            confidence=0.9,
+        )
+
+
+def _helper(source: Source, call: ast.Call, value: ast.expr) -> Function | None:
+    """The function of the program that is told whether what it makes is volatile, and only hands that on."""
+    function: Function | None = source.enclosing(call, ast.FunctionDef)
+    if function is None or not isinstance(value, ast.Name) or value.id not in {a.arg for a in function.args.args}:
+        return None
+    loads = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == value.id]
+    handed = (source.parent(node) for node in loads)
+    plain = all(isinstance(parent, ast.keyword) and parent.arg == "volatile" for parent in handed)
+    return function if plain and _calls_of(source, function) else None
+
+
+def _calls_of(source: Source, function: Function) -> list[ast.Call]:
+    """The calls of a function of the program; none where it is put to other uses, or is a method."""
+    if source.enclosing(function, ast.ClassDef) is not None:
+        return []
+    calls = [call for call in source.all_calls if source.definition(call.func) is function]
+    names = [node for node in source.nodes(ast.Name) if node.id == function.name and isinstance(node.ctx, ast.Load)]
+    return calls if len(calls) == len(names) else []
+
+
+def _through(subject: Subject, function: Function, value: ast.expr, enclosed: Enclosed) -> list[Edit]:
+    """The edits for the parameter of a function that hands `volatile` on: it goes, and so do the arguments for it."""
+    source, name = subject.source, ast.unparse(value)
+    place = [a.arg for a in function.args.args].index(name)
+    header = _without_parameter(subject, function, place)
+    if header is None:
+        return []
+    edits: list[Edit] = [header]
+    for call in _calls_of(source, function):
+        if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+            return []
+        keyword = next((k for k in call.keywords if k.arg == name), None)
+        given = keyword.value if keyword is not None else call.args[place] if len(call.args) > place else None
+        if given is None:
+            continue
+        if keyword is None and len(call.args) > place + 1:
+            return []
+        site = source.site(call)
+        edits.append(RemoveArgument(site, name) if keyword is not None else RemoveArgument(site, "", place))
+        edits += _block(subject, source.statement_of(call), enclosed, _mode(subject, given))
+    return edits
+
+
+def _without_parameter(subject: Subject, function: Function, place: int) -> Edit | None:
+    """The edit that takes a parameter out of a function whose head is written in one line."""
+    source, given = subject.source, function.args
+    defaults = [None] * (len(given.args) - len(given.defaults)) + list(given.defaults)
+    sites = [(source.site(one), source.site(default or one)) for one, default in zip(given.args, defaults, strict=True)]
+    first, last = sites[0][0], sites[-1][1]
+    if first.line != function.lineno or last.end_line != function.lineno or len(sites) < 2:
+        return None
+    line = source.places.lines[function.lineno - 1]
+    begin = sites[place - 1][1].end_column if place else sites[0][0].column
+    end = sites[place][1].end_column if place else sites[1][0].column
+    text = line[: begin - 1] + line[end - 1 :]
+    return ReplaceLines(Site(function.lineno, 1, function.lineno, len(line) + 1), text)
 
 
 def _mode(subject: Subject, value: ast.expr) -> str:
     """What of torch records gradients only where a value is false; nothing where it is false, or has to be worked out."""
     if isinstance(value, ast.Constant):
-        return "no_grad()" if value.value is True else ""
-    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not) and isinstance(value.operand, NAMED):
-        return f"set_grad_enabled({subject.source.segment(subject.source.site(value.operand))})"
-    if isinstance(value, NAMED):
-        return f"set_grad_enabled(not {subject.source.segment(subject.source.site(value))})"
-    return ""
+        return NO_GRAD if value.value is True else ""
+    negated = isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not)
+    inner = value.operand if isinstance(value, ast.UnaryOp) and negated else value
+    if not isinstance(inner, NAMED) or isinstance(inner, ast.Attribute) and inner.attr == "volatile":
+        return ""  # what is volatile makes what comes of it so by itself, as the mode does
+    text = subject.source.segment(subject.source.site(inner))
+    return f"set_grad_enabled({text if negated else f'not {text}'})"
 
 
-def _block(subject: Subject, call: ast.Call, enclosed: set[ast.AST], mode: str) -> list[Edit]:
-    """The edits that put the rest of the block, from the statement of the call on, under a mode; once for each block."""
+def _block_of(source: Source, statement: ast.stmt) -> tuple[ast.AST | None, list[ast.stmt]]:
+    """The statement that a statement stands in, and the block there."""
+    owner = source.parent(statement)
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(owner, name, None)
+        if isinstance(block, list) and statement in block:
+            return owner, block
+    return owner, []
+
+
+def _following(source: Source, statement: ast.stmt) -> ast.stmt | None:
+    """The next statement of the same block."""
+    _owner, block = _block_of(source, statement)
+    later = block[block.index(statement) + 1 :] if block else []
+    return later[0] if later else None
+
+
+def _first(source: Source, statement: ast.stmt) -> ast.stmt:
+    """Where a block under a mode begins: at the branch whose results are used behind it, else at the statement itself."""
+    bound = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    owner, _block = _block_of(source, statement)
+    while isinstance(owner, (ast.If, ast.Try)):
+        above, block = _block_of(source, owner)
+        later = block[block.index(owner) + 1 :] if block else []
+        if not any(isinstance(n, ast.Name) and n.id in bound for one in later for n in ast.walk(one)):
+            break
+        statement, owner = owner, above
+    return statement
+
+
+def _is_covered(source: Source, statement: ast.stmt, enclosed: Enclosed, mode: str) -> bool:
+    """Whether a statement is under a mode already, or comes to be."""
+    node: ast.AST | None = statement
+    while node is not None:
+        if enclosed.get(node) in (mode, NO_GRAD):
+            return True
+        held: list[ast.expr] = []
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            held = [item.context_expr for item in node.items]
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            held = node.decorator_list
+        if any(source.qualified(one.func if isinstance(one, ast.Call) else one) in MODES for one in held):
+            return True
+        node = source.parent(node)
+    return False
+
+
+def _block(subject: Subject, statement: ast.stmt, enclosed: Enclosed, mode: str) -> list[Edit]:
+    """The edits that put the rest of the block, from a statement on, under a mode; nothing where it is under one."""
     source = subject.source
-    first = source.statement_of(call)
-    owner = source.parent(first)
-    body = getattr(owner, "body", None)
-    if not isinstance(body, list) or first not in body or isinstance(first, ast.Return) or owner in enclosed:
+    if not mode:
         return []
-    rest = body[body.index(first) :]
-    inner = [node for statement in rest for node in ast.walk(statement)]
-    if mode == "no_grad()" and any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in inner):
+    first = _first(source, statement)
+    owner, block = _block_of(source, first)
+    if not block or isinstance(first, ast.Return) or _is_covered(source, first, enclosed, mode):
+        return []
+    rest = block[block.index(first) :]
+    inner = [node for one in rest for node in ast.walk(one)]
+    if mode == NO_GRAD and any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in inner):
         return []
     if any(isinstance(n, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)) for n in inner):
         return []
     torch = next((local for local, name in uses_of(source).imported.items() if name == "torch"), "")
-    if not torch and "torch" in uses_of(source).bound or len(rest) < 2 or _grows(owner, first, rest):
+    if not torch and "torch" in uses_of(source).bound or len(rest) < 2 or _grows(owner, rest):
         return []
-    enclosed.add(owner if owner is not None else first)
+    if any(one in enclosed for one in rest):
+        return []
+    enclosed.update((one, mode) for one in rest)
     header = Enclose(source.site(first), source.site(rest[-1]), f"with {torch or 'torch'}.{mode}:")
     return [header] if torch else [AddImport("import torch"), header]
 
 
-def _grows(owner: ast.AST | None, first: ast.stmt, rest: list[ast.stmt]) -> bool:
+def _grows(owner: ast.AST | None, rest: list[ast.stmt]) -> bool:
     """Whether the block is the program itself, most of which would be indented."""
     return isinstance(owner, ast.Module) and len(rest) > 8
