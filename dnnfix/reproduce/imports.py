@@ -186,6 +186,8 @@ _FRAMEWORKS = frozenset(["torch", "keras", "tensorflow"])
 def _stand_in(root: str, wanted: _Wanted, source: Source) -> EditStep | Gap:
     if root in conventions.SILENT:
         return _silent(root, wanted.line)
+    if _is_idle(root, wanted, source):
+        return _silent(root, wanted.line, "it is not installed, and nothing of it is ever used")
     made = _made(wanted, source) if root not in _FRAMEWORKS else None
     if made is None and root in conventions.PACKAGES and not (root == "datasets" and _not_the_hubs(wanted)):
         package = conventions.INSTALLED_AS.get(root, root.replace("_", "-"))
@@ -216,11 +218,25 @@ def _not_the_hubs(wanted: _Wanted) -> bool:
     )
 
 
-def _silent(package: str, line: int) -> EditStep:
+def _is_idle(root: str, wanted: _Wanted, source: Source) -> bool:
+    """Whether the program uses nothing of what it imports from a package, and the import itself does nothing either.
+
+    Packages of environments name these to gym when they are imported.
+    """
+    used = any(uses for taken in wanted.parts.values() for uses in taken.values())
+    return not (used or wanted.whole or root in _FRAMEWORKS or source.words & {"gym", "gymnasium"})
+
+
+_SHOWS_SOMETHING = (
+    "it is not installed, and it only shows, logs or dresses something up; values pass through it as they are"
+)
+
+
+def _silent(package: str, line: int, why: str = _SHOWS_SOMETHING) -> EditStep:
     return EditStep(
         ACTION,
         f"{package} does nothing",
-        "it is not installed, and it only shows, logs or dresses something up; values pass through it as they are",
+        why,
         line,
         scaffold=Scaffold(start=f"made_silent({package!r})"),
         standins=("made_silent",),
@@ -330,6 +346,8 @@ def _member(module: str, name: str, uses: list[ast.expr], source: Source) -> str
         asked = [part.value for use in uses for part in _arguments(source, use) if isinstance(part, ast.Constant)]
         known = all(str(text).partition(":")[0].partition("/")[0] in conventions.TFDS for text in asked)
         return {"load": "made_tfds_load" if known else None, "as_numpy": "made_tfds_numpy"}.get(name)
+    if (module, name) == ("theano", "config") and all(_attribute(source, use) == "floatX" for use in uses):
+        return "made_theano_config"
     if name == "AverageMeter":
         return "made_AverageMeter"
     if name.lower() in _FOLDERS and _unused(uses, source):
@@ -339,6 +357,12 @@ def _member(module: str, name: str, uses: list[ast.expr], source: Source) -> str
     if uses and name.lower().startswith(_SHOWS) and _unused(uses, source):
         return "made_ignored"
     return None
+
+
+def _attribute(source: Source, use: ast.expr) -> str:
+    """What is taken from a member of a module: `floatX` of `theano.config.floatX`."""
+    above = source.parent(use)
+    return above.attr if isinstance(above, ast.Attribute) else ""
 
 
 def _unused(uses: list[ast.expr], source: Source) -> bool:

@@ -214,3 +214,28 @@ def test_a_network_that_is_not_drawn_lets_the_program_go_on(run_in: Run) -> None
         print("on")
     """
     assert ran(run_in, text).printed == "on\n"
+
+
+@pytest.mark.parametrize(
+    "imported",
+    ["import theano as th\nimport theano.tensor as T", "from theano import tensor as T", "import lasagne, theano"],
+)
+def test_a_package_of_which_nothing_is_used_is_not_missed(imported: str, run_in: Run) -> None:
+    trace = ran(run_in, imported + "\nprint('on')\n")
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert trace.printed == "on\n"
+
+
+def test_a_package_that_is_used_or_that_names_environments_is_missed() -> None:
+    for program in (
+        "import theano.tensor as T\nx = T.matrix()\n",
+        "from lasagne import *\n",
+        "import gym\nimport pybullet_envs\nenv = gym.make('AntBulletEnv-v0')\n",
+        "import tensorflow\n",
+    ):
+        assert all(isinstance(one, Gap) for one in steps_of(program)) and steps_of(program)
+
+
+def test_the_type_of_theanos_floats_is_known(run_in: Run) -> None:
+    program = "import numpy as np\nimport theano\nprint(np.zeros(2, dtype=theano.config.floatX).dtype)\n"
+    assert ran(run_in, program).printed == "float32\n"

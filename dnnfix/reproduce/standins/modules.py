@@ -236,6 +236,12 @@ def made_new_folder(path, *args, **kwargs):
     os.makedirs(path, exist_ok=True)
 
 
+class made_theano_config:
+    """The one setting of Theano that programs for other libraries read: the type of its floats."""
+
+    floatX = "float32"
+
+
 class made_AverageMeter:
     """The running mean of a value, as programs for PyTorch keep it."""
 
