@@ -97,7 +97,11 @@ HELD_AS = {"keras.optimizers.Optimizer": "optimizer"}
 """By class, the attribute under which every model of Keras has an object of it."""
 
 
-def receiver_is(source: Source, expr: ast.expr, kind: str) -> bool | None:
+_DEEP = 3
+"""How many functions of the program are followed that return what another one made."""
+
+
+def receiver_is(source: Source, expr: ast.expr, kind: str, depth: int = _DEEP) -> bool | None:
     """Whether an expression holds an object of a class, where its constructor tells; `None` where nothing does."""
     if isinstance(expr, ast.Name) and expr.id == "self":
         owner = source.enclosing(expr, ast.ClassDef)
@@ -107,6 +111,8 @@ def receiver_is(source: Source, expr: ast.expr, kind: str) -> bool | None:
     if kind == "keras.layers.Layer" and _is_listed(source, expr):
         return True
     made = source.constructor(expr)
+    if made is None and isinstance(expr, ast.Call):
+        made = expr
     if made is None:
         return None
     name = source.qualified(made.func)
@@ -121,7 +127,17 @@ def receiver_is(source: Source, expr: ast.expr, kind: str) -> bool | None:
             False if name.partition(".")[0] != kind.partition(".")[0] or name.rpartition(".")[2][:1].isupper() else None
         )
     definition = source.definition(made.func)
+    if isinstance(definition, ast.FunctionDef) and depth:
+        returned = [receiver_is(source, value, kind, depth - 1) for value in _returned(source, definition)]
+        return True if returned and all(returned) else None
     return _derives(source, definition, kind) if isinstance(definition, ast.ClassDef) else None
+
+
+def _returned(source: Source, function: ast.FunctionDef) -> list[ast.expr]:
+    """What the function itself returns, by the names that it gives it; a bare `return` is a `None`."""
+    returns = [node for node in ast.walk(function) if isinstance(node, ast.Return)]
+    own = [node for node in returns if source.enclosing(node, ast.FunctionDef, ast.Lambda) is function]
+    return [node.value or ast.Constant(None) for node in own]
 
 
 def _is_listed(source: Source, expr: ast.expr) -> bool:

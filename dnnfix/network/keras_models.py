@@ -29,6 +29,8 @@ from dnnfix.network.values import (
 from dnnfix.records import Call, Value
 
 _RUNS = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch", "fit_generator")
+_LEARNS = ("fit", "train_on_batch", "fit_generator", "evaluate", "test_on_batch")
+"""Methods that compute the loss."""
 _MOST_REPLAYED = 500
 
 
@@ -51,6 +53,8 @@ class KerasModels:
         self.user_code = user_code
         self.compiled: list[Compiled] = []
         self.targets: dict[int, list[Value]] = {}
+        self.learning: set[int] = set()
+        self.predicting: set[int] = set()
 
     # --- methods
 
@@ -112,6 +116,7 @@ class KerasModels:
         args = {k: v.value for k, (v, _) in arguments.keywords.items() if isinstance(v, Plain)}
         made = self.recorder.call(f"keras.Model.{name}", node, inputs, draft=draft, args=args)
         draft.called -= 1
+        (self.learning if name in _LEARNS else self.predicting).add(draft.id)
         if name in ("fit", "train_on_batch"):
             self.targets.setdefault(draft.id, []).append(inputs[1] if len(inputs) > 1 else Value())
         return Tensor(made[0], "numpy") if name.startswith("predict") else Opaque()
@@ -238,7 +243,7 @@ class KerasModels:
             return
         self._components(compiled)
         found = compiled.arguments.node(1, "loss")
-        if found is None:
+        if found is None or draft is not None and self._only_predicts(draft):
             return
         outputs = self.outputs(compiled.model)
         targets = self.targets.get(draft.id, []) if draft is not None else []
@@ -248,6 +253,13 @@ class KerasModels:
             if made is not None:
                 value = self.recorder.value_of(output, compiled.node) if output is not None else Value()
                 self.recorder.call(made.name, made.site or compiled.node, [value, target], draft=made)
+
+    def _only_predicts(self, draft: Draft) -> bool:
+        """Whether a program that trains other models asks this one for predictions only.
+
+        Keras 1 wanted a model compiled for that as well, as the generator of a pair is: its loss is never computed.
+        """
+        return draft.id in self.predicting and draft.id not in self.learning and bool(self.learning)
 
     def _pairs(
         self, found: tuple[Abstract, ast.expr | None], outputs: tuple[Abstract, ...]

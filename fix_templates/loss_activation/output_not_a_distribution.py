@@ -171,6 +171,28 @@ model.compile(loss="binary_crossentropy", optimizer="sgd")
     )
     rejects = (
         Reject(
+            "a generator that is compiled for its predictions only",
+            """\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+
+
+def train(images):
+    generator = Sequential([Dense(64, activation="relu", input_dim=10), Dense(784, activation="tanh")])
+    judge = Sequential([Dense(64, activation="relu", input_dim=784), Dense(1, activation="sigmoid")])
+    both = Sequential([generator, judge])
+    generator.compile(loss="binary_crossentropy", optimizer="sgd")
+    both.compile(loss="binary_crossentropy", optimizer="sgd")
+    judge.compile(loss="binary_crossentropy", optimizer="sgd")
+    for _ in range(100):
+        noise = np.random.uniform(-1, 1, (32, 10))
+        made = generator.predict(noise)
+        judge.train_on_batch(np.concatenate([images[:32], made]), np.array([1] * 32 + [0] * 32))
+        both.train_on_batch(noise, np.ones(32))
+""",
+        ),
+        Reject(
             "softmax",
             """\
 import keras

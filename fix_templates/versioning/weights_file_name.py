@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from dnnfix.api import ApiChange, Edit, Example, Hit, Reject, Replace, Subject, receiver_is, uses_of
+from dnnfix.api import ApiChange, Edit, Example, Hit, Reject, Replace, Source, Subject, receiver_is, uses_of
 
 ENDINGS = (".hdf5", ".h5", ".keras", ".ckpt", ".weights")
+
+FILES = frozenset({"save_weights", "load_weights", "exists", "isfile", "remove"})
+"""Functions and methods that take the name of a file."""
+
+_PLACE = re.compile(r"(%[-+ 0#]*[\d.*]*\w|\})$")
+"""A place for a value at the end of a text."""
 
 
 class WeightsFileName(ApiChange):
@@ -32,24 +40,15 @@ class WeightsFileName(ApiChange):
         for call in source.all_calls:
             ending = _ending(subject, call)
             given = call.args[0] if call.args else _keyword(call, "filepath")
-            if not ending or given is None:
+            written = _end(subject, given) if ending and given is not None else None
+            if given is None or written is None or written.value.endswith(ending):
                 continue
-            literal = given
-            if isinstance(given, ast.Name):
-                bound = source.bindings(given)
-                literal = bound[0] if len(bound) == 1 else given
-            if (
-                not isinstance(literal, ast.Constant)
-                or not isinstance(literal.value, str)
-                or literal.value.endswith(ending)
-            ):
-                continue
-            new = _renamed(literal.value, ending)
+            new = _renamed(written.value, ending)
             yield Hit(
                 source.site(given),
                 f"Keras 3 wants this file's name to end in {ending}",
                 title=f"name the file …{ending}",
-                edits=tuple(_everywhere(subject, literal.value, new)),
+                edits=tuple(_everywhere(subject, written, new)),
                 removed={"keras": "3.0"},
             )
 
@@ -99,8 +98,60 @@ import tensorflow as tf
 callback = tf.keras.callbacks.ModelCheckpoint(filepath="best.weights.h5", save_weights_only=True)
 """,
         ),
+        Example(
+            "names that are put together, of models that a function makes",
+            """\
+import os
+from keras.models import Sequential
+from keras.layers import Dense
+
+
+def make(kind):
+    net = Sequential([Dense(1)])
+    return net
+
+
+encoder = make("encoder")
+for epoch in range(3):
+    encoder.save_weights("made/encoder-%d.hdf5" % epoch)
+    encoder.save_weights(f"made/encoder_{epoch}.h5", overwrite=True)
+    encoder.save_weights(os.path.join("made", "last_{}.h5".format(epoch)))
+encoder.save_weights("encoder", True)
+encoder.load_weights("encoder")
+""",
+            """\
+import os
+from keras.models import Sequential
+from keras.layers import Dense
+
+
+def make(kind):
+    net = Sequential([Dense(1)])
+    return net
+
+
+encoder = make("encoder")
+for epoch in range(3):
+    encoder.save_weights("made/encoder-%d.weights.h5" % epoch)
+    encoder.save_weights(f"made/encoder_{epoch}.weights.h5", overwrite=True)
+    encoder.save_weights(os.path.join("made", "last_{}.weights.h5".format(epoch)))
+encoder.save_weights("encoder.weights.h5", True)
+encoder.load_weights("encoder.weights.h5")
+""",
+        ),
     )
     rejects = (
+        Reject(
+            "the end of the name is put in",
+            """\
+import keras
+
+model = keras.Sequential()
+ending = ".weights.h5"
+model.save_weights("best%s" % ending)
+model.save_weights("best" + ending)
+""",
+        ),
         Reject(
             "names of today",
             """\
@@ -142,6 +193,43 @@ def _ending(subject: Subject, call: ast.Call) -> str:
     return (".weights.h5" if only.value else ".keras") if isinstance(only, ast.Constant) else ""
 
 
+@dataclass(frozen=True, slots=True)
+class _End:
+    """The end of a file's name: the literal that it stands in, and its text."""
+
+    node: ast.expr
+    value: str
+
+
+def _end(subject: Subject, given: ast.expr, depth: int = 3) -> _End | None:
+    """The literal that a file's name ends with, through variables, formatting and joining; `None` where it has none."""
+    if isinstance(given, ast.Constant):
+        return _End(given, given.value) if isinstance(given.value, str) else None
+    if isinstance(given, ast.JoinedStr):
+        last = given.values[-1] if given.values else None
+        return _End(given, last.value) if isinstance(last, ast.Constant) and isinstance(last.value, str) else None
+    inner = _inner(subject, given)
+    found = _end(subject, inner, depth - 1) if inner is not None and depth else None
+    if found is None or found.node is given or not isinstance(given, (ast.BinOp, ast.Call)):
+        return found
+    # `"%s" % name` ends with what is put in, and not with what is written
+    return None if _PLACE.search(found.value) else found
+
+
+def _inner(subject: Subject, given: ast.expr) -> ast.expr | None:
+    """The part of an expression of texts that has the end in it."""
+    if isinstance(given, ast.Name):
+        bound = subject.source.bindings(given)
+        return bound[0] if len(bound) == 1 else None
+    if isinstance(given, ast.BinOp):
+        return given.left if isinstance(given.op, ast.Mod) else given.right if isinstance(given.op, ast.Add) else None
+    if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute):
+        if subject.source.qualified(given.func) == "os.path.join" and given.args:
+            return given.args[-1]
+        return given.func.value if given.func.attr == "format" else None
+    return None
+
+
 def _keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
@@ -152,12 +240,20 @@ def _renamed(name: str, ending: str) -> str:
     return name.removesuffix(".weights") + ending
 
 
-def _everywhere(subject: Subject, old: str, new: str) -> Iterator[Edit]:
-    """The name exchanged wherever the program writes it."""
+def _everywhere(subject: Subject, end: _End, new: str) -> Iterator[Edit]:
+    """The name exchanged wherever the program writes it; a plain word only where it is given as a file's name."""
     source = subject.source
-    for literal in uses_of(source).constants():
-        if literal.value == old:
-            site = source.site(literal)
-            text = source.segment(site)
-            if old in text:
-                yield Replace(site, text.replace(old, new))
+    literals: list[ast.expr] = [end.node]
+    if not isinstance(end.node, ast.JoinedStr):
+        literals += [literal for literal in uses_of(source).constants() if literal.value == end.value]
+    for literal in dict.fromkeys(literals):
+        site = source.site(literal)
+        before, found, after = source.segment(site).rpartition(end.value)
+        if found and (literal is end.node or "." in end.value or _names_file(source, literal)):
+            yield Replace(site, f"{before}{new}{after}")
+
+
+def _names_file(source: Source, literal: ast.expr) -> bool:
+    call = source.parent(literal)
+    function = call.func if isinstance(call, ast.Call) and literal in call.args else None
+    return isinstance(function, ast.Attribute) and function.attr in FILES

@@ -64,6 +64,18 @@ model.compile(loss='binary_crossentropy', optimizer='sgd')
 """,
         [("BinaryCrossentropy", "Dense:linear")],
     ),
+    "a generator that is compiled for its predictions only": (
+        """
+from keras.models import Sequential
+from keras.layers import Dense
+generator = Sequential([Dense(784, activation="tanh", input_dim=10)])
+judge = Sequential([Dense(1, activation="sigmoid", input_dim=784)])
+generator.compile(loss="binary_crossentropy", optimizer="sgd")
+judge.compile(loss="mse", optimizer="sgd")
+judge.train_on_batch(generator.predict(noise), labels)
+""",
+        [("MeanSquaredError", "Dense:sigmoid")],
+    ),
     "functional with two heads and a list of losses": (
         """
 import keras
