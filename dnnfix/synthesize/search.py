@@ -23,6 +23,7 @@ from dnnfix.records import (
     Patch,
     PatchVerdict,
     Site,
+    Symptom,
     Trace,
 )
 from dnnfix.source.diff import unified_diff
@@ -118,7 +119,9 @@ def _explore(search: _Search) -> None:
                 result = _climb(search, candidate_variant)
                 if result.accepted:
                     search.accepted.append((candidate_variant, result))
-                if _got_further(variant.source, trace, findings, result):
+                if _got_further(variant.source, trace, findings, result) or _settled_one(
+                    search, trace, findings, result
+                ):
                     remaining = result.evidence.remaining or search.laboratory.findings(
                         candidate_variant.source, result.evidence.after
                     )
@@ -201,6 +204,19 @@ def _got_further(made_from: Source, trace: Trace, findings: tuple[Finding, ...],
         lines = line_map(made_from.text, result.evidence.source_after.text)  # an edit may add lines or take some away
         return _reached(after, lines) > _reached(trace) and not _same_crash(trace, after, lines)
     return result.fell in ("property", "learn") and after.crash is None and len(findings) > 1
+
+
+def _settled_one(search: _Search, trace: Trace, findings: tuple[Finding, ...], result: Climb) -> bool:
+    """Whether a call that two faults make fail fails by the other one alone now: a library looks at one after the other."""
+    after = result.evidence.after
+    if trace.crash is None or after.crash is None or trace.crash.message == after.crash.message:
+        return False
+    own = {finding.code for finding in result.evidence.findings}
+    others = {finding.code for finding in findings if finding.symptom is Symptom.CRASH} - own
+    if not others:
+        return False
+    left = {finding.code for finding in search.laboratory.findings(result.evidence.source_after, after)}
+    return bool(others & left) and not own & left
 
 
 def _reached(trace: Trace, lines: Mapping[int, int] | None = None) -> tuple[int, int, int]:

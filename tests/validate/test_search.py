@@ -180,6 +180,11 @@ def test_a_crash_behind_a_crash_is_repaired_in_one_patch() -> None:
     assert {r.finding.code for r in result.results} >= {"DNF201", "DNF202"}
 
 
+def test_two_faults_of_one_call_are_repaired_in_one_patch() -> None:
+    result = search("a = 111, 222\n", Table(("111", "999", "222")))
+    assert "+a = 11, 22\n" in accepted(result)[0]
+
+
 def test_a_finding_behind_a_crash_is_told_at_its_line_whatever_its_repair_does_to_the_lines() -> None:
     result = search("a = 111\n444\nb = 222\n", Table(("111", "999", "444", "222")))
     assert [(r.finding.code, r.finding.site.line) for r in result.results] == [
