@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -38,11 +38,13 @@ from dnnfix.records import (
     Trace,
 )
 from dnnfix.source.program import Source
+from dnnfix.source.viewpoint import seen_from
 from dnnfix.subject import Subject
 from dnnfix.suppress import split
 from dnnfix.template import FixTemplate
 
 if TYPE_CHECKING:
+    from dnnfix.emit.hunks import Replacement
     from dnnfix.reproduce.attempt import Run
     from dnnfix.reproduce.case import Case
     from dnnfix.reproduce.result import Reproduced
@@ -87,7 +89,7 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
     """
     from dnnfix.synthesize.search import repair
 
-    source = Source.from_bytes(raw, path)
+    source = _with_modules(Source.from_bytes(raw, path))
     templates = {template.code: template for template in selected(settings)}
     failures: list[str] = []
     progress("starting the interpreter")
@@ -153,7 +155,7 @@ def _reproduce(source: Source, settings: Settings, progress: Progress, said: str
     from dnnfix.reproduce.symptoms import reported_symptom, shown
     from dnnfix.reproduce.versions import migrated
 
-    program = source
+    program = source = _with_modules(source)
     reported = reported_symptom(said)
     with _laboratory(source, settings, []) as laboratory:
         progress("running the program as it stands")
@@ -234,7 +236,7 @@ def _laboratory(source: Source, settings: Settings, failures: list[str]) -> Iter
     def findings_of(program: Source, trace: Trace | None) -> tuple[Finding, ...]:
         detection = detect(Subject(program, trace), templates)
         failures.extend(detection.failures)
-        return split(detection.findings, program.text, source.path, settings).kept
+        return _heard(detection.findings, program, settings)
 
     with Runner(
         interpreter=Path(settings.python),
@@ -257,6 +259,24 @@ def _laboratory(source: Source, settings: Settings, failures: list[str]) -> Iter
             baseline=settings.baseline_python,
             python=settings.python,
         )
+
+
+def _heard(findings: Sequence[Finding], program: Source, settings: Settings) -> tuple[Finding, ...]:
+    """The findings that nothing silences: no comment in the file that they are in, no setting for it."""
+    beside = {module.path: module for module in program.beside}
+    kept = list(split([f for f in findings if f.site.path not in beside], program.text, program.path, settings).kept)
+    for place, module in beside.items():
+        own = [seen_from(finding, {place: ""}) for finding in findings if finding.site.path == place]
+        path = str(Path(program.path).parent / place)
+        kept += [seen_from(finding, {"": place}) for finding in split(own, module.text, path, settings).kept]
+    return tuple(kept)
+
+
+def _with_modules(source: Source) -> Source:
+    """The program with the modules beside it that it imports."""
+    from dnnfix.reproduce.beside import modules_beside
+
+    return source.along_with(modules_beside(source, Path(source.path).resolve().parent))
 
 
 def unmigrated(raw: bytes, path: str, settings: Settings) -> Iterator[tuple[Finding, str]]:
@@ -288,7 +308,7 @@ def _framework(source: Source) -> str | None:
 
 def _drafts(finding: Finding, subject: Subject, settings: Settings, start: int) -> tuple[Patch, ...]:
     """Unvalidated patches for a finding of the static path."""
-    from dnnfix.source.diff import unified_diff
+    from dnnfix.source.diff import program_diff
     from dnnfix.synthesize.candidates import Variant, apply, propose
 
     template = registry.template(finding.code, settings.templates)
@@ -300,7 +320,7 @@ def _drafts(finding: Finding, subject: Subject, settings: Settings, start: int) 
             variant = apply(Variant(subject.source), candidate)
         except EditError:
             continue
-        diff = unified_diff(subject.source.raw, variant.source.raw, subject.source.path)
+        diff = program_diff(subject.source, variant.source)
         name = f"patch-{start + len(drafts) + 1}"
         drafts.append(Patch(name, candidate, diff, PatchVerdict.UNVALIDATED, rank=len(drafts)))
     return tuple(drafts)
@@ -402,6 +422,26 @@ def _certified(patch: Patch, outcome: Repair, tier: Tier, settings: Settings, re
         return patch
 
 
+def _certified_bytes(path: str, file: Path, digest: str, changes: Sequence[Replacement]) -> bytes:
+    """The bytes that a file had when it was certified: as it is, or without the patch. Raises `CertificateError`."""
+    from dnnfix.emit import hunks
+    from dnnfix.validate import certificate as certificates
+
+    try:
+        raw = file.read_bytes()
+    except OSError as error:
+        raise CertificateError(
+            f"{path}: its program {file} cannot be read ({error.strerror}). Run dnnfix verify in the folder in which "
+            "the patch was made."
+        ) from error
+    if certificates.digest(raw) != digest:
+        with suppress(InputError):
+            raw = hunks.apply(raw, hunks.backwards(changes))
+    if certificates.digest(raw) != digest:
+        raise CertificateError(f"{path}: {file} is not the program that was certified; it changed since")
+    return raw
+
+
 def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, ...]]:
     """Whether the proof in a certificate holds when it is run again, and in what it differs.
 
@@ -414,21 +454,17 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
     from dnnfix.validate.ladder import climb
 
     written = certificates.read(Path(path))
-    try:
-        raw = Path(written.path).read_bytes()
-    except OSError as error:
-        raise CertificateError(
-            f"{path}: its program {written.path} cannot be read ({error.strerror}). Run dnnfix verify in the folder in which "
-            "the patch was made."
-        ) from error
-    changes = hunks.replacements(written.diff)
-    if certificates.digest(raw) != written.program_hash:
-        with suppress(InputError):
-            raw = hunks.apply(raw, hunks.backwards(changes))
-    if certificates.digest(raw) != written.program_hash:
-        raise CertificateError(f"{path}: {written.path} is not the program that was certified; it changed since")
-    before = Source.from_bytes(raw, written.path)
-    after = Source.from_bytes(hunks.apply(raw, changes), written.path)
+    changes = {name: hunks.replacements(section) for name, section in hunks.sections(written.diff).items()}
+    folder = Path(written.path).parent
+
+    def both(file: Path, shown: str, digest: str) -> tuple[Source, Source]:
+        own = changes.get(hunks.own_section(file.as_posix()), ())
+        raw = _certified_bytes(path, file, digest, own)
+        return Source.from_bytes(raw, shown), Source.from_bytes(hunks.apply(raw, own), shown)
+
+    before, after = both(Path(written.path), written.path, written.program_hash)
+    modules = [both(folder / name, name, digest) for name, digest in written.beside.items()]
+    before, after = before.along_with(old for old, _ in modules), after.along_with(new for _, new in modules)
     budget = max(settings.budget, written.budget)
     again = replace(settings, seed=written.seed, budget=budget, arguments=written.arguments)
     with _laboratory(before, again, []) as laboratory:

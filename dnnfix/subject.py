@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import PurePath
 from typing import Any
 
 from dnnfix.records import Call, Component, Crash, Network, Site, Trace
 from dnnfix.source.program import Source
+from dnnfix.source.viewpoint import seen_from
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,20 @@ class Subject:
         from dnnfix.network.from_source import network_from_source
 
         return network_from_source(self.source)
+
+    @cached_property
+    def files(self) -> Mapping[str, Subject]:
+        """The program under the path "", then each module beside it as a program of its own, the run seen from there."""
+        name = PurePath(self.source.path).name
+        found = {"": self}
+        for module in self.source.beside:
+            found[module.path] = Subject(module, seen_from(self.trace, {module.path: "", "": name}))
+        return found
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The identifiers and other words of the program and of the modules beside it."""
+        return self.source.words.union(*(module.words for module in self.source.beside))
 
     @property
     def crash(self) -> Crash | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 
-from dnnfix.api import Evidence, Status, Verdict
+from dnnfix.api import Evidence, Source, Status, Verdict
 
 NAME = "nothing-suppressed"
 RUNG = "honest"
@@ -30,7 +30,7 @@ QUIETING = frozenset({"filterwarnings", "simplefilter", "suppress", "exit", "_ex
 
 def judge(evidence: Evidence) -> Verdict:
     """Fail on an added handler, exit or filter, on switched-off gradients and on training calls that disappeared."""
-    before, after = _profile(evidence.source_before.tree), _profile(evidence.source_after.tree)
+    before, after = _whole(evidence.source_before), _whole(evidence.source_after)
     for kind in (*ADDED, "a filter or exit", "a frozen parameter"):
         if after[kind] > before[kind]:
             return Verdict(NAME, RUNG, Status.FAIL, f"the patch adds {kind}", {"kind": kind})
@@ -38,6 +38,11 @@ def judge(evidence: Evidence) -> Verdict:
         measured = {"before": before["training"], "after": after["training"]}
         return Verdict(NAME, RUNG, Status.FAIL, "the patch takes a training operation away", measured)
     return Verdict(NAME, RUNG, Status.PASS, "nothing is caught, skipped, frozen or shortened")
+
+
+def _whole(program: Source) -> Counter[str]:
+    """The counts of a program and of the modules beside it."""
+    return sum((_profile(module.tree) for module in program.beside), _profile(program.tree))
 
 
 def _profile(tree: ast.AST) -> Counter[str]:

@@ -16,9 +16,12 @@ RUNG = "parse"
 
 def judge(evidence: Evidence) -> Verdict:
     """Pass when the patched text differs from the original and compiles at least as well."""
-    if evidence.source_before.raw == evidence.source_after.raw:
+    if evidence.source_before.contents == evidence.source_after.contents:
         return Verdict(NAME, RUNG, Status.FAIL, "the patch changes nothing")
     error = _compile_error(evidence.source_after)
+    for before, after in zip(evidence.source_before.beside, evidence.source_after.beside, strict=True):
+        if (broken := _compile_error(after)) and not _compile_error(before):
+            return Verdict(NAME, RUNG, Status.FAIL, f"the patched {after.path} does not compile: {broken}")
     if error and not _compile_error(evidence.source_before):
         return Verdict(NAME, RUNG, Status.FAIL, f"the patched program does not compile: {error}")
     return Verdict(NAME, RUNG, Status.PASS, "compiles" if not error else "parses as far as the original did")

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path, PurePosixPath
 
 from dnnfix.cli import options, suggest
 from dnnfix.cli.apply import replace_file
@@ -15,8 +16,9 @@ from dnnfix.cli.output import palette
 from dnnfix.cli.session import Session
 from dnnfix.emit.choice import applicable, chosen, independent
 from dnnfix.emit.diff import taken
+from dnnfix.emit.hunks import apply, own_section, replacements, sections
 from dnnfix.emit.view import printable, view
-from dnnfix.errors import ConfigError
+from dnnfix.errors import ConfigError, InputError
 from dnnfix.records import FileReport, Patch
 
 OPERANDS = "PATH ..."
@@ -99,6 +101,11 @@ def _repaired(session: Session, diff: bool, interactive: bool) -> Iterator[tuple
                 patches = chosen(report, unsafe, unproven=session.output.unproven)
             elif asking:
                 patches, asking = _asked(session.console, program, report)
+            if program.file is None and _beside(program, patches):
+                session.console.remark(
+                    f"{program.path}: not applied: it changes modules beside the program; name the file"
+                )
+                patches = ()
             _apply(session, program, report, patches)
         else:
             patches = chosen(report, unsafe, unproven=session.output.unproven)
@@ -111,11 +118,13 @@ def _repaired(session: Session, diff: bool, interactive: bool) -> Iterator[tuple
 def _apply(session: Session, program: Program, report: FileReport, patches: tuple[Patch, ...]) -> None:
     """Write the patched program; standard input goes to standard output, patched or not."""
     with session.guarding(program):
-        after = taken(program.raw, patches)
+        after = taken(program.raw, program.path, patches)
         if program.file is None:
             session.console.write_bytes(after)
         elif patches:
-            replace_file(program.file, program.raw, after)
+            modules = [_module(program, name, section) for name, section in _beside(program, patches).items()]
+            for file, before, changed in ((program.file, program.raw, after), *modules):
+                replace_file(file, before, changed)
             session.console.remark(f"{program.path}: applied {', '.join(patch.id for patch in patches)}")
         done = {patch.id for patch in patches}
         gone = [result.finding.id for result in report.findings if done & set(result.patches)]
@@ -127,12 +136,29 @@ def _apply(session: Session, program: Program, report: FileReport, patches: tupl
         session.console.remark(f"{program.path}: not applied: {left[0].candidate.title} ({left[0].id}); {kind}")
 
 
+def _beside(program: Program, patches: tuple[Patch, ...]) -> dict[str, str]:
+    """The diffs of the modules beside the program that the patches change, by their paths as the diff has them."""
+    own = own_section(program.path)
+    return {name: section for patch in patches for name, section in sections(patch.diff).items() if name != own}
+
+
+def _module(program: Program, name: str, section: str) -> tuple[Path, bytes, bytes]:
+    """A module beside the program, its bytes, and those that the patch makes of it. Raises `InputError`."""
+    inside = PurePosixPath(name).relative_to(PurePosixPath(own_section(program.path)).parent)
+    file = Path(program.path).resolve().parent / inside
+    try:
+        before = file.read_bytes()
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror}); nothing was changed.") from None
+    return file, before, apply(before, replacements(section))
+
+
 def _list_unmigrated(session: Session, program: Program, patches: tuple[Patch, ...]) -> None:
     """Note what of an old program is still as it was, once the patches are applied."""
     from dnnfix import pipeline
 
     with session.guarding(program):
-        after = taken(program.raw, patches)
+        after = taken(program.raw, program.path, patches)
         seen = view(after, program.path)
         for finding, reason in pipeline.unmigrated(after, program.path, program.settings):
             cell, line = seen.locate(finding.site.line)

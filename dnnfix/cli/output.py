@@ -48,6 +48,8 @@ class Output:
     _remarks: list[str] = field(default_factory=list)
     _missed: bool = False
     """Whether a program that the user named could not be run."""
+    _patched: set[str] = field(default_factory=set)
+    """The files that a diff was written for: a module beside two programs is patched once."""
     _buffer: io.StringIO = field(default_factory=io.StringIO)
 
     def add(self, report: FileReport, raw: bytes, named: bool = True) -> None:
@@ -147,7 +149,10 @@ class Output:
         from dnnfix.emit.diff import combined
 
         try:
-            return combined(raw, report.path, chosen(report, self.unsafe, self.static, self.unproven))
+            made = combined(raw, report.path, chosen(report, self.unsafe, self.static, self.unproven))
+            new = {name: section for name, section in made.items() if name not in self._patched}
+            self._patched |= new.keys()
+            return "".join(new.values())
         except InputError as error:
             self.problem(f"{report.path}: {error}")
             return ""

@@ -29,14 +29,16 @@ def detect(subject: Subject, templates: Iterable[type[FixTemplate]]) -> Detectio
     A program that ran is looked at twice: as it ran, and as its source reads for the parts that the run did not reach.
     What the source alone suggests of a line whose calls were recorded is dropped: the run knows better.
     """
-    active = gate(templates, subject.source.words)
+    active = gate(templates, subject.words)
     as_run = _findings(subject, [t for t in active if subject.trace is not None or not t.needs_run])
     if subject.trace is None or subject.network.known_from == "source":
         return as_run
     static = _findings(Subject(subject.source), [t for t in active if not t.needs_run])
     seen = {(finding.code, finding.site) for finding in as_run.findings}
     covered = _covered_lines(subject)
-    unreached = [f for f in static.findings if (f.code, f.site) not in seen and f.site.line not in covered]
+    unreached = [
+        f for f in static.findings if (f.code, f.site) not in seen and (f.site.path or f.site.line not in covered)
+    ]
     return Detection(
         tuple(sorted((*as_run.findings, *unreached), key=lambda f: (f.site, f.code))),
         tuple(dict.fromkeys((*as_run.failures, *static.failures))),

@@ -35,6 +35,7 @@ from dnnfix.records import (
     Symptom,
 )
 from dnnfix.source.program import Source, once
+from dnnfix.source.viewpoint import seen_from
 from dnnfix.subject import Subject
 from dnnfix.template import FixTemplate
 
@@ -86,37 +87,49 @@ class ApiChange(FixTemplate):
         raise NotImplementedError
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
-        """One finding for each hit that the installed versions take badly."""
-        for hit in _kept(subject, type(self)):
-            yield self.finding(
-                hit.site,
-                symptom=_symptom(hit, subject),
-                confidence=hit.confidence,
-                evidence=dict(hit.evidence),
-                cause=CAUSE if hit.edits else "",
-                what=hit.what,
-            )
+        """One finding for each hit that the installed versions take badly, in the program and in the modules beside it."""
+        for path, file in subject.files.items():
+            for hit in _kept(file, type(self)):
+                yield self.finding(
+                    seen_from(hit.site, {"": path}),
+                    symptom=_symptom(hit, file),
+                    confidence=hit.confidence,
+                    evidence=dict(hit.evidence),
+                    cause=CAUSE if hit.edits else "",
+                    what=hit.what,
+                )
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        """The migrated file with all that can be migrated, then this one edit alone."""
-        own = next(
-            (h for h in _kept(subject, type(self)) if h.site == finding.site and h.what == finding.message), None
-        )
+        """The migrated program with all that can be migrated, the modules beside it included."""
+        path = finding.site.path
+        file, site = subject.files[path], seen_from(finding.site, {path: ""})
+        own = next((h for h in _kept(file, type(self)) if h.site == site and h.what == finding.message), None)
         if own is None or not own.edits:
             yield Decline(
                 own.decline if own is not None and own.decline else "there is no replacement to put in its place"
             )
             return
-        also = _kept(subject, type(self)) if self.speaks_of_deprecated else []
-        others = [hit for hit in (*migration(subject), *also) if hit.edits and not _silenced(subject.source, hit)]
-        every = _compatible(subject.source, own, others)
-        yield self._together(finding, subject, every, prior=0.95)
+        also = _kept(file, type(self)) if self.speaks_of_deprecated else []
+        others = [hit for hit in (*migration(file), *also) if hit.edits and not _silenced(file.source, hit)]
+        every = _compatible(file.source, own, others)
+        whole = {path: every}
+        for place, other in subject.files.items():
+            found = [hit for hit in migration(other) if hit.edits and not _silenced(other.source, hit)]
+            if place != path and found:
+                whole[place] = _compatible(other.source, found[0], found)
+        yield self._together(finding, subject, whole, prior=0.95)
         safe = [hit for hit in every if hit.safe]
         if subject.trace is None and own.safe and len(safe) < len(every):
-            yield self._together(finding, subject, safe, prior=0.6)
+            yield self._together(finding, subject, {path: safe}, prior=0.6)
 
-    def _together(self, finding: Finding, subject: Subject, hits: list[Hit], prior: float) -> Candidate:
-        edits = edits_of(subject.source, hits)
+    def _together(self, finding: Finding, subject: Subject, whole: Mapping[str, list[Hit]], prior: float) -> Candidate:
+        """The candidate that migrates the files under these paths."""
+        hits = [hit for several in whole.values() for hit in several]
+        edits = [
+            seen_from(edit, {"": path})
+            for path, several in whole.items()
+            for edit in edits_of(subject.files[path].source, several)
+        ]
         titles = list(dict.fromkeys(hit.title or hit.what for hit in hits))
         title = "; ".join(titles[:3]) + (f"; and {len(titles) - 3} more changes" if len(titles) > 3 else "")
         level = Applicability.SAFE if all(hit.safe for hit in hits) else Applicability.UNSAFE

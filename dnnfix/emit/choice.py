@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.emit.hunks import Replacement, replacements
+from dnnfix.emit.hunks import Replacement, own_section, replacements, sections
 from dnnfix.records import Applicability, Family, FileReport, Patch, PatchVerdict
 
 
@@ -39,14 +39,19 @@ def applicable(file: FileReport, drafts: bool = False, unproven: bool = False) -
 
 
 def independent(file: FileReport, patch: Patch, taken: list[Patch]) -> bool:
-    """Whether a patch shares no finding, no cause and no line with the patches taken so far."""
+    """Whether a patch shares no finding, no cause, no line and no module with the patches taken so far."""
     return not any(_share(file, patch, other) for other in taken)
 
 
 def _share(file: FileReport, one: Patch, other: Patch) -> bool:
     if _concerns(file, one) & _concerns(file, other):
         return True
-    return any(_touch(a, b) for a in replacements(one.diff) for b in replacements(other.diff))
+    mine, theirs = sections(one.diff), sections(other.diff)
+    both = mine.keys() & theirs.keys()
+    own = own_section(file.path)
+    return bool(both - {own}) or any(
+        _touch(a, b) for a in replacements(mine.get(own, "")) for b in replacements(theirs.get(own, ""))
+    )
 
 
 def _concerns(file: FileReport, patch: Patch) -> set[str]:

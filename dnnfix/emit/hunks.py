@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from dnnfix.errors import InputError
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
-_NO_NEWLINE = "\\"
+_FILE = re.compile(r"^(?=diff --git )", re.MULTILINE)
+_NEW_NAME = re.compile(r"^\+\+\+ (.*)$", re.MULTILINE)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,30 @@ class Replacement:
     def end(self) -> int:
         """The number of the line after the last one replaced; `first` itself for a pure insertion."""
         return self.first + len(self.old)
+
+
+def sections(diff: str) -> dict[str, str]:
+    """The diff of each file in a diff of several, by the file's path as the diff has it."""
+    found: dict[str, str] = {}
+    for part in _FILE.split(diff):
+        name = _NEW_NAME.search(part)
+        if name is not None:
+            found[_unquoted(name[1].rstrip("\t")).removeprefix("b/")] = part
+    return found
+
+
+def own_section(path: str) -> str:
+    """What a diff calls the file at a path."""
+    return path.removeprefix("./").lstrip("/")
+
+
+def _unquoted(name: str) -> str:
+    """A file name without the quotes and escapes that git gives it."""
+    if not name.startswith('"'):
+        return name
+    return re.sub(
+        r"\\([0-7]{3}|.)", lambda m: chr(int(m[1], 8)) if len(m[1]) == 3 else _ESCAPED.get(m[1], m[1]), name[1:-1]
+    )
 
 
 def replacements(diff: str) -> tuple[Replacement, ...]:

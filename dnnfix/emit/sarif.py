@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from dnnfix import __version__
 from dnnfix.emit.contract import sandbox, unchecked
-from dnnfix.emit.hunks import Replacement, replacements
+from dnnfix.emit.hunks import Replacement, replacements, sections
 from dnnfix.emit.rules import Rule
 from dnnfix.emit.view import Place, View, place, plain
 from dnnfix.records import (
@@ -137,10 +137,17 @@ def _location(at: Place) -> Json:
 
 
 def _fix(file: FileReport, patch: Patch) -> Json:
-    changes: list[Json] = [_replacement(change) for change in replacements(patch.diff)]
+    root = "/" if file.path.startswith("/") else ""
+    changes: list[Json] = [
+        {
+            "artifactLocation": {"uri": uri(root + path)},
+            "replacements": [_replacement(change) for change in replacements(section)],
+        }
+        for path, section in sections(patch.diff).items()
+    ]
     return {
         "description": {"text": plain(f"{patch.candidate.title} ({patch.candidate.applicability}, {patch.verdict})")},
-        "artifactChanges": [{"artifactLocation": {"uri": uri(file.path)}, "replacements": changes}],
+        "artifactChanges": changes,
     }
 
 

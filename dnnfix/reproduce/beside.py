@@ -41,31 +41,36 @@ def modules_beside(source: Source, folder: Path | None) -> tuple[Source, ...]:
     """The files in the program's folder that it imports, and those that they import."""
     if folder is None:
         return ()
+    program = folder / Path(source.path).name
     found: dict[Path, Source] = {}
-    pending = [source]
+    pending = [(program, source)]
     while pending and len(found) < MOST:
-        for path in _imported(pending.pop(), folder):
-            if path in found or path.name == Path(source.path).name:
+        for path in _imported(*pending.pop(), folder):
+            if path in found or path == program:
                 continue
             try:
-                module = Source.from_bytes(path.read_bytes(), str(path.relative_to(folder)))
+                module = Source.from_bytes(path.read_bytes(), path.relative_to(folder).as_posix())
             except (InputError, OSError):
                 continue
             found[path] = module
-            pending.append(module)
+            pending.append((path, module))
     return tuple(found.values())
 
 
-def _imported(source: Source, folder: Path) -> Iterator[Path]:
-    """The files below the folder that a source imports."""
+def _imported(file: Path, source: Source, folder: Path) -> Iterator[Path]:
+    """The files below the folder that the source in a file imports."""
     for node in (*source.nodes(ast.Import), *source.nodes(ast.ImportFrom)):
+        start = folder
         if isinstance(node, ast.ImportFrom):
             base = node.module or ""
             names = [base, *(f"{base}.{alias.name}".lstrip(".") for alias in node.names)]
+            if node.level:
+                start = file.parents[min(node.level, len(file.parents)) - 1]
         else:
             names = [alias.name for alias in getattr(node, "names", ())]
         for name in filter(None, names):
-            place = folder.joinpath(*name.split("."))
-            for path in (place.with_suffix(".py"), place / "__init__.py"):
-                if path.is_file():
+            place = start.joinpath(*name.split("."))
+            packages = [above / "__init__.py" for above in place.parents if start in above.parents]
+            for path in (*reversed(packages), place.with_suffix(".py"), place / "__init__.py"):
+                if path.is_relative_to(folder) and path.is_file():
                     yield path

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from dnnfix.run.project import gather
@@ -22,16 +23,19 @@ TIMED_OUT = 124
 """Exit status of a command that was ended because its time was over."""
 
 
-def run_command(command: str, path: Path, program: bytes, scratch: Path, seconds: float) -> tuple[int, str]:
+def run_command(
+    command: str, path: Path, program: bytes, scratch: Path, seconds: float, beside: Mapping[str, bytes] | None = None
+) -> tuple[int, str]:
     """Exit status and last lines of a shell command, run in a copy of the folder of `path` that holds `program`.
 
-    The copy is made in `scratch`. A command that runs longer than `seconds` is ended with all that it started, and has
+    `beside` has the text of modules in that folder, by their paths in it, where it is not that of the file. The copy is made in `scratch`. A command that runs longer than `seconds` is ended with all that it started, and has
     the status 124.
     """
     folder = path.resolve().parent
     work = scratch / (folder.name or "program")
     _copy(folder, work, program)
-    (work / path.name).write_bytes(program)
+    for name, text in {path.name: program, **(beside or {})}.items():
+        (work / name).write_bytes(text)
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     environment |= {"HOME": str(scratch), "TMPDIR": str(scratch), "MPLBACKEND": "Agg", "PYTHONDONTWRITEBYTECODE": "1"}
     with tempfile.TemporaryFile() as output:

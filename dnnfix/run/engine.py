@@ -253,6 +253,7 @@ def _payload(order: Order, zygote: Zygote) -> bytes:
             "path": os.path.basename(order.place),
             "place": order.place,
             "program": job.program.decode("latin-1"),
+            "beside": [[path, text.decode("latin-1")] for path, text in job.beside],
             "seed": job.seed,
             "budget": dataclasses.asdict(job.budget),
             "record_steps": job.record_steps,

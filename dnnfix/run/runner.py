@@ -142,7 +142,8 @@ class Runner:
 
     def _kind(self, job: Job, project: Project) -> Kind:
         """The kind of warm process that a job needs."""
-        read = b"\n".join([job.program, job.scaffold.defining.encode()]) if job.scaffold else job.program
+        texts = [job.program, *(text for _path, text in job.beside)]
+        read = b"\n".join([*texts, job.scaffold.defining.encode()] if job.scaffold else texts)
         imported = set(_imported(read))
         wants_tensorflow = "tensorflow" in imported and "tensorflow" in self._interpreter.installed
         framework = self._framework or next((name for name in ("keras", "torch") if name in imported), None)

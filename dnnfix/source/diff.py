@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import SequenceMatcher
+from pathlib import PurePath
 from typing import TypeAlias
+
+from dnnfix.source.program import Source
 
 CONTEXT = 3
 """Unchanged lines around a change, as git has them."""
@@ -29,6 +32,15 @@ def unified_diff(before: bytes, after: bytes, path: str) -> str:
     parts.append(f"--- {_quoted('a/' + name)}{tab}\n+++ {_quoted('b/' + name)}{tab}\n")
     for group in _hunks(_operations(old, new)):
         parts.extend(_hunk(group, old, new))
+    return "".join(parts)
+
+
+def program_diff(before: Source, after: Source) -> str:
+    """The change of a program, the modules beside it included, file after file as git writes them."""
+    folder = PurePath(before.path).parent
+    parts = [unified_diff(before.raw, after.raw, before.path)]
+    for old, new in zip(before.beside, after.beside, strict=True):
+        parts.append(unified_diff(old.raw, new.raw, (folder / old.path).as_posix()))
     return "".join(parts)
 
 

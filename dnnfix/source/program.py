@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cached_property, update_wrapper
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -25,12 +25,14 @@ class Source:
     """One program.
 
     Sites are places in `text`, which is what is analysed: newlines are `\\n`, and where the file had to be recovered its
-    lines differ from the file's, but have the same numbers. For a notebook `text` is the code cells, joined.
+    lines differ from the file's, but have the same numbers. For a notebook `text` is the code cells, joined. `beside` are
+    the modules in the program's folder that it imports, by paths relative to that folder; they are part of the program.
     """
 
-    def __init__(self, document: Document, raw: bytes) -> None:
+    def __init__(self, document: Document, raw: bytes, beside: tuple[Source, ...] = ()) -> None:
         self.document = document
         self.raw = raw
+        self.beside = beside
         self.path = document.path
         self.text = document.text
         self.tree = document.tree
@@ -48,6 +50,15 @@ class Source:
         Raises `InputError`, and nothing else, whatever the bytes.
         """
         return cls(read_document(raw, path), raw)
+
+    def along_with(self, beside: Iterable[Source]) -> Source:
+        """The same file with these modules beside it."""
+        return Source(self.document, self.raw, tuple(beside))
+
+    @property
+    def contents(self) -> tuple[bytes, ...]:
+        """The bytes of the file and of the modules beside it: what tells a program from its variants."""
+        return (self.raw, *(module.raw for module in self.beside))
 
     @property
     def newline(self) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dnnfix.errors import EditError, InputError
-from dnnfix.records import Candidate, Decline, Finding
+from dnnfix.records import Candidate, Decline, Edit, Finding
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
+from dnnfix.source.viewpoint import seen_from
 from dnnfix.subject import Subject
 from dnnfix.template import FixTemplate
 
@@ -56,10 +57,22 @@ def apply(variant: Variant, *candidates: Candidate) -> Variant:
 
     Raises `EditError` where the edits cannot be carried out; as `NestedSitesError` where two touch the same text.
     """
-    changed = apply_edits(variant.source, [edit for candidate in candidates for edit in candidate.edits])
+    edits = [edit for candidate in candidates for edit in candidate.edits]
+    source = _edited(variant.source, [edit for edit in edits if not edit.site.path])
+    beside = {module.path: module for module in variant.source.beside}
+    for path in dict.fromkeys(edit.site.path for edit in edits if edit.site.path):
+        if path not in beside:
+            raise EditError(f"The edit is for {path}, which does not lie beside {source.path}.")
+        own = [seen_from(edit, {path: ""}) for edit in edits if edit.site.path == path]
+        beside[path] = _edited(beside[path], own)
+    made_from = (*variant.made_from, *(variant.source for _ in candidates))
+    return Variant(source.along_with(beside.values()), (*variant.applied, *candidates), made_from)
+
+
+def _edited(source: Source, edits: list[Edit]) -> Source:
+    """One file with the edits carried out."""
+    changed = apply_edits(source, edits)
     try:
-        source = Source.from_bytes(changed, variant.source.path)
+        return Source.from_bytes(changed, source.path)
     except InputError as error:
         raise EditError(f"the edited program cannot be read: {error}") from error
-    made_from = (*variant.made_from, *(variant.source for _ in candidates))
-    return Variant(source, (*variant.applied, *candidates), made_from)

@@ -26,7 +26,7 @@ from dnnfix.records import (
     Symptom,
     Trace,
 )
-from dnnfix.source.diff import unified_diff
+from dnnfix.source.diff import program_diff
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import Proposals, Variant, apply, propose
@@ -77,8 +77,8 @@ class _Search:
     climbs: list[tuple[Variant, Climb]] = field(default_factory=list)
     accepted: list[tuple[Variant, Climb]] = field(default_factory=list)
     proposals: dict[str, Proposals] = field(default_factory=dict)
-    seen: set[bytes] = field(default_factory=set)
-    direct: set[bytes] = field(default_factory=set)
+    seen: set[tuple[bytes, ...]] = field(default_factory=set)
+    direct: set[tuple[bytes, ...]] = field(default_factory=set)
     """Programs whose edits all speak of the original's text, so that they can be joined."""
     edit_errors: dict[str, str] = field(default_factory=dict)
 
@@ -93,7 +93,7 @@ def repair(
 ) -> Repair:
     """Find patches for a program, given the trace of its first run."""
     search = _Search(source, trace, laboratory, templates, wishes, progress)
-    search.seen.add(source.raw)
+    search.seen.add(source.contents)
     search.original = laboratory.findings(source, trace)
     _explore(search)
     _combine(search)
@@ -112,7 +112,7 @@ def _explore(search: _Search) -> None:
             runnable = trace.outcome.says_something
             for candidate_variant in _candidates(search, variant, trace, findings):
                 if depth == 0:
-                    search.direct.add(candidate_variant.source.raw)
+                    search.direct.add(candidate_variant.source.contents)
                 if not runnable or len(search.climbs) >= MAX_CLIMBS or search.laboratory.out_of_time():
                     search.climbs.append((candidate_variant, _unproven(search, candidate_variant)))
                     continue
@@ -163,8 +163,8 @@ def _add(search: _Search, made: list[Variant], variant: Variant, candidates: tup
         if len(candidates) == 1:
             search.edit_errors[candidates[0].findings[0].id] = str(error)
         return
-    if changed.source.raw not in search.seen:
-        search.seen.add(changed.source.raw)
+    if changed.source.contents not in search.seen:
+        search.seen.add(changed.source.contents)
         made.append(changed)
 
 
@@ -249,7 +249,7 @@ def _combine(search: _Search) -> None:
     members = 0
     for variant, result in sorted(search.accepted, key=lambda item: _merit(*item), reverse=True):
         settled = {finding.cause or finding.id for finding in result.evidence.findings}
-        if variant.source.raw in search.direct and not settled & covered:
+        if variant.source.contents in search.direct and not settled & covered:
             chosen.extend(variant.applied)
             covered |= settled
             members += 1
@@ -277,11 +277,11 @@ def _prove(search: _Search, candidates: list[Candidate]) -> tuple[Variant, Climb
     except EditError:
         return None
     for known in search.accepted:
-        if known[0].source.raw == combined.source.raw:
+        if known[0].source.contents == combined.source.contents:
             return known
-    if combined.source.raw in search.seen:
+    if combined.source.contents in search.seen:
         return None
-    search.seen.add(combined.source.raw)
+    search.seen.add(combined.source.contents)
     result = _climb(search, combined)
     return (combined, result) if result.accepted else None
 
@@ -304,7 +304,7 @@ def _merit(variant: Variant, result: Climb) -> tuple[float, ...]:
     for candidate in variant.applied:
         certainty *= candidate.prior * candidate.findings[0].confidence
     skill = next((step.skill for step in reversed(result.evidence.after.steps) if step.skill is not None), 0.0)
-    change = len(unified_diff(result.evidence.source_before.raw, variant.source.raw, "x"))
+    change = len(program_diff(result.evidence.source_before, variant.source))
     return (-float(left), float(settled), round(certainty, 3), round(skill, 1), -float(change))
 
 
@@ -334,15 +334,20 @@ def _settled(search: _Search, variant: Variant) -> tuple[Finding, ...]:
 
 def _moved(search: _Search, found_in: Source, finding: Finding) -> Finding:
     """A finding of a later program at the line of the original that it stands for."""
-    lines = line_map(search.origin.text, found_in.text)
     site = finding.site
+    lines = line_map(_file(search.origin, site.path).text, _file(found_in, site.path).text)
     line = lines.get(site.line, site.line)
     moved = Site(line, site.column, line + site.end_line - site.line, site.end_column, site.path)
     return replace(finding, site=moved)
 
 
+def _file(source: Source, path: str) -> Source:
+    """The module beside a program that a site's path names; the program itself where it names none."""
+    return next((module for module in source.beside if module.path == path), source) if path else source
+
+
 def _patch(search: _Search, variant: Variant, result: Climb) -> Patch:
-    diff = unified_diff(search.origin.raw, variant.source.raw, search.origin.path)
+    diff = program_diff(search.origin, variant.source)
     candidate = variant.applied[-1]
     if len(variant.applied) > 1:
         title = "; ".join(applied.title for applied in variant.applied)
@@ -395,4 +400,5 @@ def _same(finding: Finding, other: Finding) -> bool:
     """Whether two findings, one of them perhaps of an edited program, speak of the same fault."""
     if finding.cause not in ("", CRASH_CAUSE) and finding.cause == other.cause:
         return True
-    return finding.code == other.code and finding.site.line == other.site.line
+    one, another = finding.site, other.site
+    return finding.code == other.code and (one.path, one.line) == (another.path, another.line)

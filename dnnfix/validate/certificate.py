@@ -31,6 +31,8 @@ class Certificate:
 
     path: str
     program_hash: str
+    beside: Mapping[str, str]
+    """The hashes of the modules beside the program, by their paths in its folder."""
     diff: str
     codes: tuple[str, ...]
     seed: int
@@ -64,6 +66,7 @@ def document(
     program: dict[str, Json] = {
         "path": evidence.source_before.path,
         "sha256": digest(evidence.source_before.raw),
+        "beside": {module.path: digest(module.raw) for module in evidence.source_before.beside},
         "arguments": list(arguments),
         "reproduction": {
             "steps": [str(step) for step in reproduction.steps],
@@ -123,6 +126,7 @@ def read(path: Path) -> Certificate:
         return Certificate(
             path=str(content["program"]["path"]),
             program_hash=str(content["program"]["sha256"]),
+            beside={str(k): str(v) for k, v in content["program"].get("beside", {}).items()},
             diff=diff,
             codes=tuple(str(finding["code"]) for finding in content["findings"]),
             seed=int(content["seeds"][0]),

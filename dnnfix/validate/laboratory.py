@@ -157,9 +157,7 @@ class TrialLaboratory:
         arguments = self.arguments or scaffold.arguments
         within = scaffold if scaffold != NOTHING else None
         beside = tuple((module.path, module.runnable) for module in source.beside)
-        return Job(
-            self.path, source.runnable, seed, budget, recorded, experiments, arguments, within, beside=beside
-        )
+        return Job(self.path, source.runnable, seed, budget, recorded, experiments, arguments, within, beside=beside)
 
     def _alone(self, source: Source, seed: int) -> Job:
         """The program as one text with its scaffold: interpreters of an old era know nothing of scaffolds."""

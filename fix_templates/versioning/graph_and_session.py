@@ -72,7 +72,8 @@ class GraphAndSession(ApiChange):
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         """The program as functions that TensorFlow 2 runs, where that is certain; then the graph as it is."""
         kept = list(super().propose(finding, subject))
-        if finding.message == WHAT:
+        alone = not finding.site.path and not any(migration(file) for path, file in subject.files.items() if path)
+        if finding.message == WHAT and alone:
             others = [hit for hit in migration(subject) if hit.edits and hit.what != WHAT]
             try:
                 edits = eager_edits(subject.source, others)

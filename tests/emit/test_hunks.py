@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dnnfix.emit.hunks import Replacement, apply, backwards, replacements
+from dnnfix.emit.hunks import Replacement, apply, backwards, replacements, sections
 from dnnfix.errors import InputError
 from dnnfix.source.diff import unified_diff
 
@@ -56,3 +56,10 @@ def test_far_patches_go_together() -> None:
     one, two = before.replace(b"3\n", b"three\n", 1), before.replace(b"17\n", b"", 1)
     changes = [*replacements(unified_diff(before, two, "x")), *replacements(unified_diff(before, one, "x"))]
     assert apply(before, changes) == one.replace(b"17\n", b"", 1)
+
+
+def test_a_diff_of_several_files_is_parted_by_their_names() -> None:
+    names = ["a.py", "in folder/b c.py", 'odd"\t.py', "é.py"]
+    diffs = {name: unified_diff(b"+++ b/x\n1\n", b"diff --git a/x b/x\n1\n", name) for name in names}
+    assert sections("".join(diffs.values())) == diffs
+    assert sections("") == {}

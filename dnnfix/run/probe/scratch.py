@@ -26,10 +26,11 @@ def unpack(scratch: str, job: Dict[str, Any], bundle: int) -> str:
         os.makedirs(os.path.dirname(place), exist_ok=True)
         os.symlink(target, place)
     program = _inside(root, job["place"])
-    if os.path.islink(program):  # the user's own file, where it is large: writing through the link would change it
-        os.unlink(program)
     _store(program, source_of(job))
-    return os.path.dirname(program)
+    folder = os.path.dirname(program)
+    for path, text in job.get("beside", ()):
+        _store(_inside(root, os.path.relpath(os.path.join(folder, path), root)), text.encode("latin-1"))
+    return folder
 
 
 def source_of(job: Dict[str, Any]) -> bytes:
@@ -56,6 +57,8 @@ def size_of(folder: str, enough: int) -> int:
 
 def _store(path: str, data: bytes) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)
+    if os.path.islink(path):  # the user's own file, where it is large: writing through the link would change it
+        os.unlink(path)
     with open(path, "wb") as stream:
         stream.write(data)
 

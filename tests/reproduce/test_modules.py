@@ -1,0 +1,111 @@
+"""Programs of several files: faults of versions in the modules that a program imports are found and repaired along."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dnnfix import pipeline
+from dnnfix.config import Settings, load
+from dnnfix.records import FileReport, PatchVerdict
+from dnnfix.reproduce.beside import modules_beside
+from dnnfix.source.program import Source
+from tests.robust.calls import dnnfix
+
+PROGRAM = """\
+import torch
+from parts.nets import Net, error
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(4):
+    x = torch.randn(16, 3)
+    loss = error(net(x), x.sum(1, keepdim=True))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(loss.data[0])
+"""
+NETS = """\
+import torch.nn as nn
+from .sums import mean_of
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 1)
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+def error(output, target):
+    loss = nn.functional.mse_loss(output, target)
+    print("error", loss.data[0], mean_of(output))
+    return loss
+"""
+SUMS = """\
+def mean_of(values):
+    total = 0
+    for value in values:
+        total += value.sum().item()
+    return total
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "parts").mkdir(parents=True)
+    (folder / "train.py").write_text(PROGRAM)
+    (folder / "parts" / "nets.py").write_text(NETS)
+    (folder / "parts" / "sums.py").write_text(SUMS)
+    (folder / "other.py").write_text("import torch\n")
+    return folder
+
+
+def settings_in(folder: Path) -> Settings:
+    return load(folder, {"budget": 90.0, "cache-dir": str(folder.parent / "cache")}, isolated=True)
+
+
+def suggested(folder: Path) -> FileReport:
+    path = folder / "train.py"
+    return pipeline.suggest_file(path.read_bytes(), str(path), settings_in(folder), lambda words: None)
+
+
+def test_the_modules_that_a_program_imports_are_known_by_their_paths(project: Path) -> None:
+    source = Source.from_bytes(PROGRAM.encode(), "somewhere/train.py")
+    assert [module.path for module in modules_beside(source, project)] == ["parts/nets.py", "parts/sums.py"]
+
+
+def test_one_patch_repairs_the_program_and_its_modules(project: Path) -> None:
+    report = suggested(project)
+    places = {(r.finding.code, r.finding.site.path, r.finding.site.line) for r in report.findings}
+    assert places == {("DNF504", "", 12), ("DNF504", "parts/nets.py", 16)}
+    accepted = [patch for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED]
+    assert accepted and all(r.outcome.value == "repaired" for r in report.findings)
+    assert "+    print(loss.item())" in accepted[0].diff
+    assert '+    print("error", loss.item(), mean_of(output))' in accepted[0].diff and "sums" not in accepted[0].diff
+    holds, differences = pipeline.verify_certificate(accepted[0].certificate or "", settings_in(project))
+    assert holds, differences
+
+
+def test_fix_writes_every_file_and_the_diff_of_a_folder_has_each_file_once(project: Path) -> None:
+    (project / "again.py").write_text(PROGRAM)
+    whole = dnnfix("suggest", "--isolated", "--output-format", "diff", ".", folder=project)
+    assert whole.text.count("+++ b/parts/nets.py") == 1 and whole.text.count("+++ b/train.py") == 1
+    dnnfix("fix", "--unsafe", "--isolated", "train.py", folder=project)
+    assert (project / "train.py").read_text() == PROGRAM.replace("loss.data[0]", "loss.item()")
+    assert (project / "parts" / "nets.py").read_text() == NETS.replace("loss.data[0]", "loss.item()")
+    assert (project / "parts" / "sums.py").read_text() == SUMS
+    assert dnnfix("fix", "--isolated", "train.py", folder=project).code == 0
+
+
+def test_what_a_comment_in_a_module_silences_stays(project: Path) -> None:
+    silenced = NETS.replace("mean_of(output))", "mean_of(output))  # noqa: DNF504")
+    (project / "parts" / "nets.py").write_text(silenced)
+    report = suggested(project)
+    assert {r.finding.site.path for r in report.findings if r.finding.code == "DNF504"} == {""}
+    assert not any("parts/nets.py" in patch.diff for patch in report.patches)
