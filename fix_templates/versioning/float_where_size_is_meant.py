@@ -57,8 +57,42 @@ LEADING = {
     "torch.randn": 9,
     "torch.rand": 9,
     "torch.empty": 9,
+    "numpy.zeros": 1,
+    "numpy.ones": 1,
+    "numpy.empty": 1,
+    "numpy.full": 1,
+    "numpy.eye": 2,
+    "numpy.identity": 1,
+    "numpy.random.rand": 9,
+    "numpy.random.randn": 9,
+    "numpy.random.permutation": 1,
+    "tensorflow.zeros": 1,
+    "tensorflow.ones": 1,
+    "random.randint": 2,
+    "random.randrange": 3,
+    "random.sample": 2,
+    "matplotlib.pyplot.subplot": 3,
+    "matplotlib.pyplot.subplots": 2,
+    "itertools.islice": 4,
+    "PIL.Image.new": 2,
 }
 """By function, how many of its first arguments are whole numbers."""
+
+BEHIND = {
+    "numpy.reshape": 1,
+    "numpy.repeat": 1,
+    "numpy.tile": 1,
+    "numpy.resize": 1,
+    "numpy.array_split": 1,
+    "numpy.split": 1,
+    "tensorflow.reshape": 1,
+    "tensorflow.tile": 1,
+    "keras.backend.reshape": 1,
+    "keras.ops.reshape": 1,
+    "keras.backend.repeat_elements": 1,
+    "cv2.resize": 1,
+}
+"""By function, the position of its one argument that is a whole number or a shape."""
 
 NAMED = frozenset(
     [
@@ -102,8 +136,8 @@ METHODS = frozenset({"view", "reshape", "repeat", "expand", "narrow"})
 class FloatWhereSizeIsMeant(ApiChange):
     """`/` gives a float in Python 3, whatever it divides; layers, shapes and `range` take whole numbers.
 
-    Seen where the division stands in the argument itself, or is what the only variable in it was assigned; after a
-    crash also where the float came through lists, parameters and several assignments. The division becomes `//`, which
+    Seen where the division stands in the argument itself or among the bounds of a slice, or is what the only variable in
+    it was assigned; after a crash also where the float came through lists, parameters and several assignments. The division becomes `//`, which
     gives what Python 2 gave.
 
     Fix safety: safe where the division is seen in the argument: the call fails with every float, and `//` of integers is
@@ -133,8 +167,12 @@ class FloatWhereSizeIsMeant(ApiChange):
                 continue
             for argument in _sizes(subject, call):
                 for division in _divisions(subject, argument):
-                    if division in seen:
-                        continue
+                    if division not in seen:
+                        seen.add(division)
+                        yield _hit(subject, division, None)
+        for part in _bounds(subject) if divisions else ():
+            for division in _divisions(subject, part) if _may_divide(part, assigned) else ():
+                if division not in seen:
                     seen.add(division)
                     yield _hit(subject, division, None)
 
@@ -179,6 +217,37 @@ data = torch.zeros(100, 3)
 batches = len(data) // 10  # ten at a time
 for i in range(batches):
     print(data[i * 10:(i + 1) * 10].view(10//2, -1).shape)
+""",
+        ),
+        Example(
+            "batches counted by the range of Python 2, slices and repeated lists",
+            """\
+import numpy as np
+import keras
+
+
+def train(model, data, size=128):
+    count = data.shape[0] / size
+    half = size / 2
+    for _ in xrange(count):
+        labels = np.array([1] * half + [0] * (size / 2))
+        rows = np.zeros((size / 2, data.shape[1]))
+        model.train_on_batch(np.concatenate([data[:half], rows]), labels)
+    return data[len(data) / 2 :]
+""",
+            """\
+import numpy as np
+import keras
+
+
+def train(model, data, size=128):
+    count = data.shape[0] // size
+    half = size // 2
+    for _ in range(count):
+        labels = np.array([1] * half + [0] * (size // 2))
+        rows = np.zeros((size // 2, data.shape[1]))
+        model.train_on_batch(np.concatenate([data[:half], rows]), labels)
+    return data[len(data) // 2 :]
 """,
         ),
         Example(
@@ -336,6 +405,19 @@ layer = nn.Linear(int(8 / 2), round(6 / 2))
 """,
         ),
         Reject(
+            "shares of a figure and of a range",
+            """\
+import numpy as np
+import keras
+
+steps = np.arange(0, 1, 1 / 10)
+wide = np.random.normal(0, 1 / 3, 10)
+model = keras.Sequential([keras.layers.GaussianNoise(1 / 4)])
+rows = [0.5] * (10 // 2)
+mean = [1, 2][0] * (1 / 2)
+""",
+        ),
+        Reject(
             "whole numbers and paths",
             """\
 from pathlib import Path
@@ -400,13 +482,26 @@ def _sizes(subject: Subject, call: ast.Call) -> Iterator[ast.expr]:
     """The arguments of a call that have to be whole numbers."""
     name = subject.source.qualified(call.func)
     method = call.func.attr if isinstance(call.func, ast.Attribute) and name is None else ""
-    if name in LEADING:
+    if name is None and isinstance(call.func, ast.Name) and call.func.id == "xrange":
+        yield from _flat(call.args)  # the range of Python 2
+    elif name in BEHIND:
+        yield from _flat(call.args[BEHIND[name] : BEHIND[name] + 1])
+    elif name in LEADING:
         yield from _flat(call.args[: LEADING[name]])
         yield from _flat([k.value for k in call.keywords if k.arg in NAMED])
     elif method in METHODS:
         yield from _flat(call.args)
     elif method == "fit":
         yield from (k.value for k in call.keywords if k.arg in NAMED)
+
+
+def _bounds(subject: Subject) -> Iterator[ast.expr]:
+    """The bounds of slices, and how often a list is repeated."""
+    for part in subject.source.nodes(ast.Slice):
+        yield from (bound for bound in (part.lower, part.upper, part.step) if bound is not None)
+    for product in subject.source.nodes(ast.BinOp):
+        if isinstance(product.op, ast.Mult) and isinstance(product.left, ast.List):
+            yield product.right
 
 
 def _flat(arguments: list[ast.expr]) -> Iterator[ast.expr]:
