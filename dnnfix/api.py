@@ -39,6 +39,7 @@ from dnnfix.detect.crash import (
     size_conflict,
     sizes,
 )
+from dnnfix.detect.definitions import Definition, definitions
 from dnnfix.detect.dtypes import (
     cast_expression,
     cast_where_made,
@@ -75,6 +76,7 @@ from dnnfix.detect.keras_backend import backend_calls, compared_orderings
 from dnnfix.detect.keras_era import is_multi_backend
 from dnnfix.detect.metrics import compiled_losses, is_compile
 from dnnfix.detect.origins import origins
+from dnnfix.detect.python2 import mode_of, opened_by, speaks_python2
 from dnnfix.detect.shapes import (
     CONCATENATIONS,
     DataGiven,
@@ -112,6 +114,7 @@ from dnnfix.detect.values import (
 from dnnfix.detect.versions import ApiChange, Hit, migration
 from dnnfix.network.facts import *
 from dnnfix.records import (
+    AddDefinition,
     AddImport,
     Applicability,
     Call,

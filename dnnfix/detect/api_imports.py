@@ -12,6 +12,9 @@ from dnnfix.detect.api_tables import Change
 from dnnfix.detect.versions import Hit
 from dnnfix.records import AddImport, Edit, Replace, Site
 
+UNLOADED = frozenset(("urllib.error", "urllib.parse", "urllib.request", "xml.etree.ElementTree", "html.parser"))
+"""Modules that their package does not load by itself."""
+
 GRAPHS = "programs of graphs and sessions have to be rewritten, or run under tf.compat.v1 with eager execution off"
 """Why programs of TensorFlow 1 are left alone; the data file says it of their names."""
 
@@ -24,6 +27,8 @@ class Renames:
     hits: list[Hit] = field(default_factory=list)
     done: set[ast.AST] = field(default_factory=set)
     """Nodes whose text is part of an edit already."""
+    kept: set[str] = field(default_factory=set)
+    """Modules that are imported anew under their old name, as the program has another use for the new one."""
 
     def found(self) -> tuple[Hit, ...]:
         """The hits, imports first."""
@@ -85,7 +90,11 @@ class Renames:
                 plan.declined.append((target, alias))
             return
         parent, _, leaf = target.final.rpartition(".")
-        if not used and not exported and target.names_module:
+        if parent == "builtins" and (leaf == local or leaf not in self.uses.bound):
+            plan.drop(alias, target)
+            plan.uses.extend(Replace(self.uses.source.site(name), leaf) for name in used if leaf != local)
+            self.done.update(used)
+        elif not used and not exported and target.names_module:
             plan.drop(alias, target)
         elif target.final == module and self._inlined(alias, local, used, plan, target):
             return
@@ -159,12 +168,23 @@ class Renames:
             if not target.final:
                 self._decline(source.site(alias), target, site)
                 continue
-            start, _ = within(source.site(alias), site, text)
-            edits.append((start, start + len(alias.name), target.final))
+            start, end = within(source.site(alias), site, text)
+            new = target.final
+            if not alias.asname and "." not in alias.name and self._is_taken(new.partition(".")[0], alias.name):
+                self.kept.add(alias.name)
+                new = f"{new} as {alias.name}"
+            elif alias.asname and alias.asname != new:
+                new = f"{new} as {alias.asname}"
+            edits.append((start, end, new))
             targets.append(target)
         if edits:
             replacement: list[Edit] = [Replace(site, spliced(text, edits))]
             self._report(site, targets, replacement, all(target.safe for target in targets))
+
+    def _is_taken(self, root: str, module: str) -> bool:
+        """Whether the program calls something else by the name under which a module would be imported."""
+        known = self.uses.imported.get(root, root)
+        return root in self.uses.bound or known.partition(".")[0] not in (root, module)
 
     def _is_hot(self, *names: str) -> bool:
         return any(part in self.uses.hot for name in names for part in name.split("."))
@@ -213,7 +233,7 @@ class Renames:
             return False
         imported = self.uses.imported.get(root.id)
         moved = self.uses.target(imported) if imported else None
-        if imported is None or moved is None or not moved.final or imported == root.id:
+        if imported is None or moved is None or not moved.final or imported == root.id and root.id not in self.kept:
             return False
         return moved.final + target.written[len(imported) :] == target.final
 
@@ -221,23 +241,31 @@ class Renames:
         """How the present name is written where the old one stands, and the imports that this needs."""
         source = self.uses.source
         if final.startswith("builtins."):
-            leaf = final.rpartition(".")[2]
-            return (leaf, []) if leaf not in self.uses.bound and leaf not in self.uses.imported else (None, [])
+            code = final.removeprefix("builtins.")
+            builtin = code.partition(".")[0]
+            free = builtin not in self.uses.bound and self.uses.imported.get(builtin, final) == final
+            return (code, []) if free else (None, [])
         chain = node.value if isinstance(node, ast.Attribute) else None
         while chain is not None:
             written = source.written(chain)
             if written and self.uses.target(written) is None and final.startswith(written + "."):
-                return source.segment(source.site(chain)) + final[len(written) :], []
+                parent = final.rpartition(".")[0]
+                loaded: list[Edit] = [AddImport(f"import {parent}")] if parent in UNLOADED else []
+                return source.segment(source.site(chain)) + final[len(written) :], loaded
             chain = chain.value if isinstance(chain, ast.Attribute) else None
         for local, imported in self.uses.imported.items():
             there = self.uses.target(imported)
             today = there.final if there is not None else imported
             if today and (final == today or final.startswith(today + ".")) and local not in self.uses.bound:
+                if there is not None and imported == local and "." not in imported and local not in self.kept:
+                    return final, []  # the import of the whole module is changed
                 if there is None or imported.rpartition(".")[2] != local or today.rpartition(".")[2] == local:
                     return local + final[len(today) :], []
                 return final[len(today.rpartition(".")[0]) + 1 :], []
         parent, _, leaf = final.rpartition(".")
         package, _, module = parent.rpartition(".")
+        if not package and parent not in self.uses.bound and self.uses.imported.get(parent, parent) == parent:
+            return final, [] if parent in self.uses.imported else [AddImport(f"import {parent}")]
         if package and module not in self.uses.bound and module not in self.uses.imported:
             return f"{module}.{leaf}", [AddImport(f"from {package} import {module}")]
         if leaf not in self.uses.bound and leaf not in self.uses.imported:
@@ -303,9 +331,9 @@ def _said(change: Change, target: Target) -> str:
     """The finding in words."""
     kind = {"module": "module"}.get(change.kind, "name")
     if change.removed:
-        when = f"is gone since {_package(target.written)} {change.removed}"
+        when = f"is gone since {_package(target)} {change.removed}"
     else:
-        when = f"is deprecated since {_package(target.written)} {change.since}"
+        when = f"is deprecated since {_package(target)} {change.since}"
     return f"{target.written}: this {kind} {when}" + (f"; it is {_shown(target.final)} now" if target.final else "")
 
 
@@ -313,11 +341,11 @@ def _shown(name: str) -> str:
     return name.removeprefix("builtins.")
 
 
-def _package(name: str) -> str:
-    root = name.partition(".")[0]
-    return {"tensorflow": "Keras" if name.startswith("tensorflow.keras") else "TensorFlow", "keras": "Keras"}.get(
-        root, root
-    )
+def _package(target: Target) -> str:
+    root = target.change.package or target.written.partition(".")[0]
+    if root == "tensorflow":
+        return "Keras" if target.written.startswith("tensorflow.keras") else "TensorFlow"
+    return {"keras": "Keras", "python": "Python"}.get(root, root)
 
 
 def facts(change: Change) -> dict[str, str]:
@@ -329,7 +357,7 @@ def facts(change: Change) -> dict[str, str]:
 def removed_in(changes: tuple[Change, ...]) -> dict[str, str]:
     """The first version, by package, that lacks the old way."""
     change = changes[0]
-    package = (change.of[0] if change.of else change.old).partition(".")[0]
+    package = change.package or (change.of[0] if change.of else change.old).partition(".")[0]
     return {package: change.removed} if change.removed else {}
 
 

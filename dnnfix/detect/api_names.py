@@ -22,7 +22,19 @@ _GATES = {
 }
 """The frameworks, of which a program must use one for a table to be read."""
 
+_LIBRARY = (
+    "BaseHTTPServer", "ConfigParser", "Cookie", "HTMLParser", "Queue", "ScrolledText", "SimpleHTTPServer",
+    "SimpleXMLRPCServer", "SocketServer", "StringIO", "Tkinter", "UserDict", "UserList", "UserString", "__builtin__",
+    "anydbm", "asyncio", "base64", "cPickle", "cStringIO", "cgi", "collections", "commands", "cookielib", "copy_reg",
+    "distutils", "exceptions", "fractions", "future_builtins", "htmlentitydefs", "httplib", "imp", "inspect", "itertools",
+    "locale", "md5", "new", "operator", "os", "pipes", "platform", "random", "robotparser", "sets", "sha", "string",
+    "sys", "thread", "threading", "time", "tkColorChooser", "tkFileDialog", "tkFont", "tkMessageBox", "tkSimpleDialog",
+    "ttk", "types", "unittest", "urllib", "urllib2", "urlparse", "whichdb", "xml", "xmlrpclib",
+)  # fmt: skip
+"""Modules of Python's own library, of today and of before, of which the tables know something."""
+
 _WORDS = {
+    "python": _LIBRARY,
     "numpy": ("np", "numpy"),
     "pandas": ("pd", "pandas"),
     "sklearn": ("sklearn",),

@@ -20,9 +20,10 @@ to matter, and `crash` the error by which a run shows that the program is from b
 `removed` it still works. `safe` says that the rename provably keeps the meaning. Without `new` there is nothing to
 rename to: an argument is dropped where `drop = true` (only for the literals in `when`, where given); else `note` says
 why no edit is made. `values` renames texts given for an argument along with it; for `True` and `False` it has the code
-that is written instead. `telling` is for a method or keyword so particular that it need not be known on what object it is
-used. `reference` is the address of a release note or page. Reading TOML is slow, so what was read is kept in the user's
-cache folder by content; without one that can be written, nothing is lost but time.
+that is written instead. `package` is whose versions these are, where the name does not begin with it (`python` for its
+own library). `telling` is for a method or keyword so particular that it need not be known on what object it is used.
+`reference` is the address of a release note or page. Reading TOML is slow, so what was read is kept in the user's cache
+folder by content; without one that can be written, nothing is lost but time.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from typing import Any
 
 from dnnfix.errors import CatalogueError
 
-FORMAT = 5
+FORMAT = 6
 """Changes when what is kept in the cache changes its form."""
 
 _TEXT, _TRUTH, _TEXTS = "a text", "true or false", "a list of texts"
@@ -52,6 +53,7 @@ _COMMON = {
     "safe": _TRUTH,
     "reference": _TEXT,
     "note": _TEXT,
+    "package": _TEXT,
 }
 _KINDS: Mapping[str, Mapping[str, str]] = {
     "module": {**_COMMON, "standalone": _TRUTH},
@@ -101,6 +103,8 @@ class Change:
     safe: bool = False
     reference: str = ""
     note: str = ""
+    package: str = ""
+    """Whose versions `since` and `removed` are, where the name does not begin with it."""
     standalone: bool = False
     """Whether only the keras package changed so, and not `tensorflow.keras`."""
     telling: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from dnnfix.source.draft import Draft, Replacements
 
@@ -49,9 +49,37 @@ def _as_call(draft: Draft) -> Callable[[re.Match[str]], Replacements]:
 
     def replacements(match: re.Match[str]) -> Replacements:
         end = _statement_end(text, strings, comments, match.end())
-        return [(match.start("gap"), match.end("gap"), "("), (end, end, ")")]
+        begin, opened = match.end("gap"), match.start("gap")
+        if match["word"] == "exec":  # exec code in names
+            within = next(_marks(text, strings, re.compile(r"[ \t]+in[ \t]+"), begin, end), None)
+            return [(opened, begin, "("), *([(*within, ", ")] if within else []), (end, end, ")")]
+        commas = list(_marks(text, strings, re.compile(r",[ \t]*"), begin, end))
+        last, closing = end, ")"
+        if commas and commas[-1][1] == end and end - begin > 1:  # a comma at the end keeps the line open
+            last, closing = commas.pop()[0], ', end=" ")'
+        if ">>" not in match["gap"]:
+            return [(opened, begin, "("), (last, end, closing)]
+        stop = commas[0][0] if commas else last
+        file = f"{', ' if commas else ''}file={text[begin:stop]}"
+        return [(opened, commas[0][1] if commas else stop, "("), (last, end, file + closing)]
 
     return replacements
+
+
+def _marks(
+    text: str, skipped: Mapping[int, int], mark: re.Pattern[str], start: int, end: int
+) -> Iterator[tuple[int, int]]:
+    """Where a mark stands between two places outside of brackets and strings."""
+    depth, at = 0, start
+    while at < end:
+        if at in skipped:
+            at = skipped[at]
+            continue
+        depth += (text[at] in "([{") - (text[at] in ")]}")
+        found = mark.match(text, at, end) if depth == 0 else None
+        if found is not None:
+            yield found.span()
+        at = found.end() if found is not None else at + 1
 
 
 def _raised(draft: Draft) -> Callable[[re.Match[str]], Replacements]:

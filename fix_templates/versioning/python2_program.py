@@ -5,32 +5,65 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Edit, Example, Hit, Reject, Replace, Site, Subject, uses_of
+from dnnfix.api import (
+    AddImport,
+    ApiChange,
+    Delete,
+    Edit,
+    Example,
+    Hit,
+    Reject,
+    Replace,
+    ReplaceLines,
+    SetArgument,
+    Site,
+    Source,
+    Subject,
+    speaks_python2,
+    uses_of,
+)
 
-NAMES = {"xrange": "range", "raw_input": "input", "unicode": "str", "unichr": "chr", "basestring": "str", "long": "int"}
+NAMES = {
+    "xrange": "range", "raw_input": "input", "unicode": "str", "unichr": "chr", "basestring": "str", "long": "int",
+    "file": "open", "StandardError": "Exception", "buffer": "memoryview",
+}  # fmt: skip
 """Builtins of Python 2 and what they are called in Python 3."""
 
-METHODS = {"iteritems": "items", "itervalues": "values", "iterkeys": "keys"}
+IMPORTED = {"reduce": "functools", "reload": "importlib", "intern": "sys"}
+"""Builtins of Python 2 and the module that they are imported from in Python 3."""
 
-MODULES = {"cPickle": "pickle", "Queue": "queue", "ConfigParser": "configparser", "StringIO": "io"}
+METHODS = {
+    "iteritems": "items", "itervalues": "values", "iterkeys": "keys", "viewitems": "items", "viewvalues": "values",
+    "viewkeys": "keys", "func_name": "__name__", "func_code": "__code__", "func_defaults": "__defaults__",
+    "im_func": "__func__", "im_self": "__self__",
+}  # fmt: skip
+"""Methods and attributes that no library has, and what they are called in Python 3."""
+
+WORDS = frozenset((*NAMES, *IMPORTED, *METHODS, "has_key", "cmp", "sort", "sorted", "join", "next", "apply"))
+
+PICKLES = ("pickle.load", "cPickle.load", "pickle.loads", "cPickle.loads", "pickle.Unpickler")
+WRITERS = ("pickle.dump", "cPickle.dump", "pickle.dumps", "cPickle.dumps", "pickle.Pickler")
 
 
 class Python2Program(ApiChange):
-    """Python 3 does not compile print statements, and lacks `xrange`, `raw_input`, `cPickle` and `iteritems`.
+    """Python 3 does not compile print statements, and lacks `xrange`, `raw_input`, `reduce`, `has_key` and `iteritems`.
 
     Statements that only Python 2 reads are written as Python 3 writes them; where the text needed more than that to be
-    read, those lines stay as they are. Names are changed where the program does not define them itself.
+    read, those lines stay as they are. Names are changed where the program does not define them itself. `sort(cmp=f)`
+    takes a key made of `f`, iterators have `__next__`, and what a program of Python 2 reads from a pickle that it has
+    not written itself is read with the encoding that gives back arrays and texts of Python 2.
 
     Fix safety: unsafe: divisions, strings and the order of dictionaries differ between the two as well.
 
-    References: https://docs.python.org/3/howto/pyporting.html.
+    References: https://docs.python.org/3/howto/pyporting.html, https://docs.python.org/3/library/pickle.html#pickle.load,
+    https://docs.python.org/3/library/functools.html#functools.cmp_to_key.
     """
 
     code = "DNF516"
     name = "python-2-program"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The statements that had to be rewritten to be read, then names."""
+        """The statements that had to be rewritten to be read, then names, methods and calls."""
         source = subject.source
         if any("Python 2" in note for note in source.recoveries):
             edits = tuple(_statements(subject))
@@ -43,9 +76,16 @@ class Python2Program(ApiChange):
                     edits=edits,
                     confidence=0.9,
                 )
-        if not source.frameworks or source.words.isdisjoint({*NAMES, *METHODS, *MODULES}):
+        if not source.frameworks:
             return
-        yield from _names(subject)
+        if not source.words.isdisjoint(WORDS):
+            yield from _names(subject)
+            yield from _attributes(source)
+            for call in uses_of(source).calls():
+                yield from _call(source, call)
+            yield from _iterators(source)
+        if not source.words.isdisjoint(("pickle", "cPickle")) and speaks_python2(source):
+            yield from _pickles(source)
 
     examples = (
         Example(
@@ -68,18 +108,18 @@ for i in range(2):
 """,
         ),
         Example(
-            "a pickle and a dictionary",
+            "a dictionary",
             """\
+import pickle
 import torch
-import cPickle as pickle
 
 weights = pickle.load(open("w.pkl", "rb"))
 for name, value in weights.iteritems():
     print(name, torch.tensor(value).shape)
 """,
             """\
-import torch
 import pickle
+import torch
 
 weights = pickle.load(open("w.pkl", "rb"))
 for name, value in weights.items():
@@ -101,8 +141,111 @@ width = int(input("width? "))
 print(torch.zeros(width))
 """,
         ),
+        Example(
+            "a pickle of Python 2, and where prints go",
+            """\
+import sys, pickle
+import torch
+
+print >>sys.stderr, "reading",
+with open("w.pkl", "rb") as f:
+    x, y = pickle.load(f)
+if not x.has_key("w") or x.has_key("b"):
+    print reduce(lambda a, b: a + b, y)
+""",
+            """\
+import sys, pickle
+import torch
+from functools import reduce
+
+print("reading", file=sys.stderr, end=" ")
+with open("w.pkl", "rb") as f:
+    x, y = pickle.load(f, encoding="latin1")
+if "w" not in x or "b" in x:
+    print(reduce(lambda a, b: a + b, y))
+""",
+        ),
+        Example(
+            "batches that are compared and come one by one",
+            """\
+import sys
+import torch
+
+reload(sys)
+sys.setdefaultencoding("utf8")
+
+
+class Batches(object):
+    def __iter__(self):
+        return self
+
+    def next(self):
+        return torch.ones(2)
+
+
+def longer(a, b):
+    return len(b) - len(a)
+
+
+words = ["a", "bcd"]
+words.sort(longer)
+print(sorted(words, cmp=longer), Batches().next())
+""",
+            """\
+from functools import cmp_to_key
+import torch
+
+
+
+class Batches(object):
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return torch.ones(2)
+
+
+def longer(a, b):
+    return len(b) - len(a)
+
+
+words = ["a", "bcd"]
+words.sort(key=cmp_to_key(longer))
+print(sorted(words, key=cmp_to_key(longer)), next(Batches()))
+""",
+        ),
     )
     rejects = (
+        Reject(
+            "methods of the program's own and of libraries, and a pickle of today",
+            """\
+import pickle
+import torch
+
+
+class Reader:
+    def has_key(self, key):
+        return key in self.__dict__
+
+    def next(self):
+        return torch.ones(2)
+
+
+class Both(Reader):
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return 1
+
+    next = __next__
+
+
+reader = Reader()
+print(reader.has_key("a"), reader.next(), torch.ones(2).sort(0), Both().next())
+pickle.load(open("w.pkl", "rb"))
+""",
+        ),
         Reject(
             "the program knows both",
             """\
@@ -136,25 +279,177 @@ def _statements(subject: Subject) -> Iterator[Edit]:
             site = source.site(node)
             if any(line in lines for line in range(site.line, site.end_line + 1)):
                 yield Replace(site, source.segment(site))
+            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Name) and node.value.id == "print":
+                yield Replace(site, "print()")
 
 
 def _names(subject: Subject) -> Iterator[Hit]:
     source = subject.source
     uses = uses_of(source)
-    for name in uses.names(*NAMES):
-        if name.id not in uses.bound and name.id not in uses.imported and source.written(name) is None:
+    taken = uses.bound | uses.imported.keys()
+    for name in uses.names(*NAMES, *IMPORTED):
+        if name.id in taken or source.written(name) is not None or not isinstance(name.ctx, ast.Load):
+            continue
+        above = source.parent(name)
+        called = isinstance(above, ast.Call) and above.func is name
+        if name.id in IMPORTED and isinstance(above, ast.Call) and called:
+            if name.id == "reload" and ast.unparse(above.args[0] if above.args else name) == "sys":
+                continue  # it goes along with the encoding that it is done for
+            line = f"from {IMPORTED[name.id]} import {name.id}"
+            yield Hit(
+                source.site(name),
+                f"{name.id} is no builtin since Python 3; it is in {IMPORTED[name.id]} now",
+                title=f"import {name.id} from {IMPORTED[name.id]}",
+                edits=(AddImport(line),),
+            )
+        elif name.id in NAMES and (called or name.id not in ("file", "buffer")):
             yield _hit(source.site(name), name.id, NAMES[name.id])
+
+
+def _attributes(source: Source) -> Iterator[Hit]:
+    uses = uses_of(source)
     for attribute in uses.all_attributes():
-        if attribute.attr in METHODS and attribute.attr not in uses.defined and source.written(attribute) is None:
-            site = source.site(attribute)
-            owner = source.segment(source.site(attribute.value))
-            yield _hit(site, attribute.attr, METHODS[attribute.attr], f"{owner}.{METHODS[attribute.attr]}")
-    for statement in uses.imports():
-        if isinstance(statement, ast.Import) and len(statement.names) == 1 and statement.names[0].name in MODULES:
-            alias = statement.names[0]
-            new, local = MODULES[alias.name], alias.asname or alias.name
-            text = f"import {new}" if new == local else f"import {new} as {local}"
-            yield _hit(source.site(statement), alias.name, new, text)
+        if attribute.attr not in METHODS or attribute.attr in uses.defined or source.written(attribute) is not None:
+            continue
+        owner = source.segment(source.site(attribute.value))
+        new = METHODS[attribute.attr]
+        yield _hit(source.site(attribute), attribute.attr, new, f"{owner}.{new}")
+
+
+def _call(source: Source, call: ast.Call) -> Iterator[Hit]:
+    """Calls that are written in another form."""
+    uses, function, site = uses_of(source), call.func, source.site(call)
+    written = source.written(function) or ""
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    if name == "setdefaultencoding" and written == "sys.setdefaultencoding":
+        yield from _encoding(source, call)
+    elif name in ("sort", "sorted") and name not in uses.defined:
+        yield from _compared(source, call, name, written)
+    elif name == "join" and written in ("string.join", "string.joinfields") and call.args and not call.keywords:
+        words = source.segment(source.site(call.args[0]))
+        between = source.segment(source.site(call.args[1])) if len(call.args) > 1 else '" "'
+        yield _hit(site, written, "the method join", f"{between}.join({words})")
+    elif name == "has_key" and name not in uses.defined and not written and isinstance(function, ast.Attribute):
+        if len(call.args) != 1 or call.keywords:
+            return
+        above = source.parent(call)
+        negated = isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not)
+        key, owner = source.segment(source.site(call.args[0])), source.segment(source.site(function.value))
+        code = f"{key} {'not in' if negated else 'in'} {owner}"
+        whole: ast.AST = above if negated and above is not None else call
+        bare = isinstance(source.parent(whole), (ast.If, ast.While, ast.BoolOp, ast.Assign, ast.Return, ast.Assert))
+        yield _hit(source.site(whole), name, "in", code if bare else f"({code})")
+
+
+def _encoding(source: Source, call: ast.Call) -> Iterator[Hit]:
+    """`reload(sys); sys.setdefaultencoding("utf8")`: nothing takes its place, as nothing has to."""
+    statement = source.statement_of(call)
+    if not isinstance(statement, ast.Expr) or statement.value is not call:
+        return
+    edits: list[Edit] = [Delete(source.site(statement))]
+    for other in uses_of(source).calls():
+        name = other.func.id if isinstance(other.func, ast.Name) else ""
+        above = source.statement_of(other)
+        if name == "reload" and isinstance(above, ast.Expr) and [ast.unparse(a) for a in other.args] == ["sys"]:
+            edits.append(Delete(source.site(above)))
+    yield Hit(
+        source.site(call),
+        "sys.setdefaultencoding is gone since Python 3, which reads source and text as UTF-8",
+        title="drop sys.setdefaultencoding",
+        edits=tuple(edits),
+    )
+
+
+def _compared(source: Source, call: ast.Call, name: str, written: str) -> Iterator[Hit]:
+    """`words.sort(cmp=f)`, `sorted(words, f)`: a comparison is made a key."""
+    if name == "sorted" and written != "builtins.sorted" or name == "sort" and written:
+        return
+    site = source.site(call)
+    place = 1 if name == "sorted" else 0
+    keyword = next((k for k in call.keywords if k.arg == "cmp"), None)
+    given = keyword.value if keyword is not None else call.args[place] if len(call.args) == place + 1 else None
+    if given is None or any(k.arg in (None, "key") for k in call.keywords):
+        return
+    if keyword is None and not _compares(source, given):
+        return
+    code = f"key=cmp_to_key({source.segment(source.site(given))})"
+    part = source.site(keyword) if keyword is not None else source.site(given)
+    yield Hit(
+        site,
+        f"{name} takes no comparison since Python 3, but a key",
+        title="make a key of the comparison",
+        edits=(_exchanged(source, call, part, code), AddImport("from functools import cmp_to_key")),
+    )
+
+
+def _exchanged(source: Source, call: ast.Call, part: Site, code: str) -> Edit:
+    """The call with one argument written anew; what stands around it stays."""
+    site, tree = source.site(call), source.places
+    begin = tree.offset(site.line, site.column)
+    first, last = tree.offset(part.line, part.column), tree.offset(part.end_line, part.end_column)
+    text = source.segment(site)
+    return Replace(site, text[: first - begin] + code + text[last - begin :])
+
+
+def _compares(source: Source, given: ast.expr) -> bool:
+    """Whether an argument is a function of two values."""
+    made = given if isinstance(given, ast.Lambda) else source.definition(given)
+    if not isinstance(made, (ast.Lambda, ast.FunctionDef)):
+        return False
+    return len(made.args.args) == 2 and not made.args.defaults
+
+
+def _iterators(source: Source) -> Iterator[Hit]:
+    """Classes whose objects are iterated by a method `next`, and the calls of it."""
+    uses = uses_of(source)
+    found: dict[str, ast.FunctionDef] = {}
+    for owner in uses.classes():
+        methods = {node.name: node for node in owner.body if isinstance(node, ast.FunctionDef)}
+        named = {
+            n.id for line in owner.body if isinstance(line, ast.Assign) for n in line.targets if isinstance(n, ast.Name)
+        }
+        if "__iter__" in methods and "next" in methods and "__next__" not in {*methods, *named}:
+            found[owner.name] = methods["next"]
+    defined = [node for node in source.nodes(ast.FunctionDef) if node.name == "next"]
+    for method in found.values():
+        edits: list[Edit] = [_header(source, method)]
+        if len(defined) == len(found):  # every next of the program is such a method
+            for call in uses.calls():
+                function = call.func
+                if isinstance(function, ast.Attribute) and function.attr == "next" and not call.args:
+                    holder = source.segment(source.site(function.value))
+                    edits.append(Replace(source.site(call), f"next({holder})"))
+        site = source.site(method)
+        yield Hit(
+            site,
+            "iterators have a method __next__ since Python 3",
+            title="call the method __next__",
+            edits=tuple(edits),
+        )
+
+
+def _header(source: Source, method: ast.FunctionDef) -> Edit:
+    line = source.places.lines[method.lineno - 1]
+    site = Site(method.lineno, 1, method.lineno, len(line) + 1)
+    return ReplaceLines(site, line.replace("next", "__next__", 1))
+
+
+def _pickles(source: Source) -> Iterator[Hit]:
+    """What was pickled by Python 2, as a program of Python 2 that pickles nothing itself reads it."""
+    calls = [(call, source.written(call.func)) for call in uses_of(source).calls()]
+    if any(name in WRITERS for _, name in calls):
+        return
+    for call, name in calls:
+        if name not in PICKLES or len(call.args) != 1 or any(k.arg in (None, "encoding") for k in call.keywords):
+            continue
+        site = source.site(call)
+        yield Hit(
+            site,
+            "what Python 2 pickled is read with an encoding in Python 3",
+            title="read texts and arrays of Python 2",
+            edits=(SetArgument(site, "encoding", '"latin1"'),),
+            confidence=0.8,
+        )
 
 
 def _hit(site: Site, old: str, new: str, code: str = "") -> Hit:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import sys
 import time
 from pathlib import Path
 
@@ -21,6 +23,8 @@ from dnnfix.template import FixTemplate
 
 FILES = sorted(api_names.DATA.glob("*.toml"))
 INSTALLED = ("keras", "torch", "numpy", "sklearn", "pandas")
+NEWER_PYTHON = ("_dummy_thread", "packaging.")
+"""What Python itself may lack that an entry names."""
 
 
 def template(code: str) -> type[FixTemplate]:
@@ -41,6 +45,8 @@ def first_patch(text: str, code: str) -> tuple[str, Applicability]:
 
 def exists(name: str) -> bool:
     parts = name.split(".")
+    if importlib.util.find_spec(parts[0]) is None:
+        return False
     found: object = importlib.import_module(parts[0])
     for number, part in enumerate(parts[1:], 2):
         try:
@@ -92,6 +98,41 @@ def test_the_new_names_exist_and_the_removed_ones_do_not(package: str) -> None:
         if known and change.kind == "name" and not refuses and exists(change.old):
             wrong.append(f"{change.old} exists")
     assert not wrong
+
+
+def test_what_python_calls_its_library_today_exists_and_its_old_names_do_not() -> None:
+    for change in table(api_names.DATA / "python.toml").changes():
+        assert change.package == "python", change
+        assert not change.new or change.new.startswith(NEWER_PYTHON) or exists(change.new), change
+        if version_number(change.removed) <= sys.version_info[:2] and change.old not in ("thread", "sets"):
+            assert change.kind == "module" or not exists(change.old), change
+
+
+MOVED = {
+    "import cPickle\n\nx = cPickle.load(f)": "import pickle\n\nx = pickle.load(f)",
+    "import random, cPickle as pickle\n\nx = pickle.load(f)": "import random, pickle\n\nx = pickle.load(f)",
+    "import Queue\n\nqueue = Queue.Queue()": "import queue as Queue\n\nqueue = Queue.Queue()",
+    "import urllib\n\nurllib.urlretrieve(u)": "import urllib\nimport urllib.request\n\nurllib.request.urlretrieve(u)",
+    "import urllib2\n\nx = urllib2.urlopen(u)": "import urllib.request\n\nx = urllib.request.urlopen(u)",
+    "from urllib import urlretrieve, urlencode\n\nurlretrieve(urlencode(d))": (
+        "from urllib.request import urlretrieve\nfrom urllib.parse import urlencode\n\nurlretrieve(urlencode(d))"
+    ),
+    "from itertools import izip, chain\n\nx = izip(chain(a), b)": "from itertools import chain\n\nx = zip(chain(a), b)",
+    "import string\n\nx = string.upper(string.letters)": "import string\n\nx = str.upper(string.ascii_letters)",
+    "from collections import Mapping\n\nisinstance(x, Mapping)": "from collections.abc import Mapping\n\nisinstance(x, Mapping)",
+}
+
+
+@pytest.mark.parametrize("old", MOVED)
+def test_a_library_of_python_is_imported_under_its_name_of_today(old: str) -> None:
+    head = "import torch\n"
+    patched, _ = first_patch(f"{head}{old}\n", "DNF501")
+    assert patched.replace(', encoding="latin1"', "") == f"{head}{MOVED[old]}\n"
+
+
+def test_a_library_of_python_that_is_tried_first_is_left_alone() -> None:
+    text = "import torch\ntry:\n    import cPickle as pickle\nexcept ImportError:\n    import pickle\n"
+    assert not list(template("DNF501")().detect(Subject(Source.from_bytes(text.encode(), "program.py"))))
 
 
 def test_new_keywords_of_keras_are_taken_by_the_layers() -> None:

@@ -14,7 +14,7 @@ from tests.source.helpers import edited, place, read
 READ = {
     "Python 2": (
         'print "a", x\nif x: print y  # c\nprint >>f, "z" % (1,\n  2)\nprint\n',
-        'print("a", x)\nif x: print(y)  # c\nprint(f, "z" % (1,\n  2))\nprint\n',
+        'print("a", x)\nif x: print(y)  # c\nprint("z" % (1,\n  2), file=f)\nprint\n',
         "Python 2",
     ),
     "Python 2 exceptions": (
