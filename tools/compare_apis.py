@@ -4,10 +4,10 @@
 
 Each interpreter is asked in a process of its own. A line is printed for every name, module, method and argument that
 the old version has and the new one lacks: what became of it (`gone`, `moved`, `argument`), its name, where it seems to
-be now, and whether `fix_templates/data` knows it. What the new version has without showing it is no difference. Two
+be now, and whether `fix_templates/data` knows it. What the new version has without showing it is no difference. Three
 kinds of difference are left out, which the line says: what the old version had no documentation for, so that programs
-were not told of it, and an argument that has another name at the same place and has to be given, so that programs give
-it by place. The exit status is 0 where the tables know everything else, 1 where they do not, and 2 where the comparison
+were not told of it, an argument that has another name at the same place and has to be given, so that programs give
+it by place, and what a class has lost of which programs make no object (`OF_ANOTHER`). The exit status is 0 where the tables know everything else, 1 where they do not, and 2 where the comparison
 could not be made.
 """
 
@@ -37,6 +37,8 @@ DATA = ROOT / "fix_templates" / "data"
 TEMPLATES = ROOT / "fix_templates" / "versioning"
 UNDOCUMENTED = "never documented"
 RENAMED = "given by place"
+OF_ANOTHER = {"tensorflow.Tensor": "tensors of graphs have it", "tensorflow.compat.v1.Tensor": "tensors of graphs have it"}
+"""Classes of which no program makes an object: operations give objects of classes that nothing public names."""
 TIMEOUT = 900
 """Seconds for one interpreter; importing all of TensorFlow's modules takes about a minute."""
 
@@ -160,9 +162,10 @@ def _inside(
     name: str, old: Mapping[str, Any], new: Mapping[str, Any], there: Collection[str], tables: Sequence[Table]
 ) -> Iterator[Difference]:
     """The parameters and methods that a function or class has lost."""
+    another = OF_ANOTHER.get(name, "")
     for keyword, why in _lost(old.get("parameters"), new.get("parameters")):
         known = any(one.argument(of, keyword) is not None for one in tables for of in _spelled(name))
-        yield Difference("argument", f"{name}({keyword}=)", "", known or _name_known(name, tables), why)
+        yield Difference("argument", f"{name}({keyword}=)", "", known or _name_known(name, tables), why or another)
     if old.get("kind") != "class" or new.get("kind") != "class":
         return
     for method, words in old["own"].items():
@@ -171,7 +174,8 @@ def _inside(
             continue
         if method not in new["methods"] and full not in there:
             known = any(_method_known(one, name, method) for one in tables)
-            yield Difference("method", full, "", known or _name_known(name, tables), "" if words else UNDOCUMENTED)
+            without = another or ("" if words else UNDOCUMENTED)
+            yield Difference("method", full, "", known or _name_known(name, tables), without)
             continue
         for keyword, why in _lost(old["methods"].get(method), new["methods"].get(method)):
             known = any(_argument_known(one, name, method, keyword) for one in tables)

@@ -99,8 +99,13 @@ def methods(cls):
 
 
 def assigned(cls):
-    """The public attributes that the methods of a class, or of what it derives from, give to `self`."""
-    return sorted(frozenset().union(*map(assigned_by, cls.__mro__)))
+    """The public attributes that the methods of a class, or of what it derives from, give to `self`.
+
+    The fields of a message of protocol buffers are attributes that newer versions of its library show in no class.
+    """
+    message = attribute(cls, "DESCRIPTOR")
+    fields = shown(attribute(message, "fields_by_name") or ())
+    return sorted(frozenset(fields).union(*map(assigned_by, cls.__mro__)))
 
 
 @functools.lru_cache(maxsize=None)  # a base class is one of many, and reading its text parses the whole file
