@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, changed_arguments, outside_graph, uses_of
 
-ELSEWHERE = frozenset({"keep_prob"})
+ELSEWHERE = frozenset({"keep_prob", "weights"})
 """Keywords that have a template of their own."""
 
 
