@@ -17,9 +17,13 @@ from dnnfix.api import (
     uses_of,
 )
 
-ELSEWHERE = (
-    frozenset({"keras.layers.Merge", "keras.layers.merge", "tensorflow.examples.tutorials.mnist"}) | BACKEND_CALLS
-)
+ELSEWHERE = BACKEND_CALLS | {
+    "keras.layers.Merge",
+    "keras.layers.merge",
+    "keras.wrappers.scikit_learn",
+    "sklearn.datasets.load_boston",
+    "tensorflow.examples.tutorials.mnist",
+}
 """Names that have a template of their own where they are used; here they are only taken out of imports."""
 
 

@@ -1,0 +1,269 @@
+"""`load_boston`, `KerasClassifier`, `_obtain_input_shape`: what a library had and has no successor for."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    AddDefinition,
+    AddImport,
+    ApiChange,
+    Definition,
+    Edit,
+    Example,
+    Hit,
+    Reject,
+    Replace,
+    Subject,
+    definitions,
+    replaced_import,
+    uses_of,
+)
+
+
+class DefinitionTakenAway(ApiChange):
+    """A function or class that its library took away without putting another of the same meaning in its place.
+
+    What is small enough is written into the program: the reader of the Boston housing prices, from where they were
+    published; Keras's wrappers for scikit-learn, as those of Keras 3 and scikeras forget the epochs when they are copied,
+    want one-hot targets, or score by R² where the loss was meant; the private function by which networks for images
+    settle the shape of their input.
+
+    Fix safety: unsafe: the code is another one, though it does the same, and the data set was taken away for reasons.
+
+    References: https://scikit-learn.org/1.1/modules/generated/sklearn.datasets.load_boston.html,
+    https://github.com/keras-team/keras/releases/tag/v2.12.0, https://www.adriangb.com/scikeras/stable/migration.html.
+    """
+
+    code = "DNF571"
+    name = "definition-taken-away"
+    triggers = ("load_boston", "KerasClassifier", "KerasRegressor", "_obtain_input_shape", "obtain_input_shape")
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """The first place of each definition that the program takes from a library, with all its uses."""
+        source = subject.source
+        if source.words.isdisjoint(self.triggers):
+            return
+        places: dict[Definition, list[tuple[ast.expr | ast.alias, str]]] = {}
+        for node, name in _named(subject, frozenset(self.triggers)):
+            if name in definitions():
+                places.setdefault(definitions()[name], []).append((node, name))
+        for definition, found in places.items():
+            if all(isinstance(node, ast.alias) for node, _ in found):
+                continue  # an import that nothing uses goes by itself
+            decline = _reason(subject, definition, found)
+            yield Hit(
+                source.site(found[0][0]),
+                f"{found[0][1]}: {definition.said}",
+                title=definition.title,
+                edits=() if decline else tuple(_edits(subject, definition, found)),
+                decline=decline,
+                removed=definition.removed,
+                evidence={"reference": definition.reference},
+            )
+
+    examples = (
+        Example(
+            "a data set, by its module",
+            """\
+import numpy as np
+from sklearn import datasets
+from keras.layers import Dense
+
+boston = datasets.load_boston()
+print(np.mean(boston.target), Dense(1))
+""",
+            f"""\
+import numpy as np
+from urllib.request import urlopen
+from sklearn.utils import Bunch
+from keras.layers import Dense
+
+
+{definitions()["sklearn.datasets.load_boston"].code}
+
+
+boston = load_boston()
+print(np.mean(boston.target), Dense(1))
+""",
+        ),
+        Example(
+            "a data set, by its name",
+            """\
+import torch
+import numpy
+from sklearn.datasets import load_boston, load_iris
+
+x, y = load_boston(return_X_y=True)
+print(torch.tensor(x).shape, numpy.mean(y), load_iris())
+""",
+            f"""\
+import torch
+import numpy
+from sklearn.datasets import load_iris
+from urllib.request import urlopen
+from sklearn.utils import Bunch
+
+
+{definitions()["sklearn.datasets.load_boston"].code.replace("np.", "numpy.")}
+
+
+x, y = load_boston(return_X_y=True)
+print(torch.tensor(x).shape, numpy.mean(y), load_iris())
+""",
+        ),
+        Example(
+            "a network in a search of scikit-learn",
+            """\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+from keras.wrappers.scikit_learn import KerasClassifier
+from sklearn.model_selection import cross_val_score
+
+
+def build():
+    model = Sequential([Dense(3, activation="softmax")])
+    model.compile(loss="categorical_crossentropy", optimizer="adam", metrics=["accuracy"])
+    return model
+
+
+estimator = KerasClassifier(build_fn=build, nb_epoch=200, batch_size=5)
+print(cross_val_score(estimator, np.eye(9), np.arange(9)))
+""",
+            f"""\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+from sklearn.model_selection import cross_val_score
+import inspect
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+
+
+{definitions()["keras.wrappers.scikit_learn.KerasClassifier"].code}
+
+
+def build():
+    model = Sequential([Dense(3, activation="softmax")])
+    model.compile(loss="categorical_crossentropy", optimizer="adam", metrics=["accuracy"])
+    return model
+
+
+estimator = KerasClassifier(build_fn=build, epochs=200, batch_size=5)
+print(cross_val_score(estimator, np.eye(9), np.arange(9)))
+""",
+        ),
+        Example(
+            "a private function of the ready-made networks",
+            """\
+from keras import backend as K
+from keras.applications.imagenet_utils import _obtain_input_shape
+from keras.layers import Input
+
+shape = _obtain_input_shape(None, default_size=224, min_size=48, data_format=K.image_data_format(), include_top=True)
+image = Input(shape=shape)
+""",
+            f"""\
+from keras import backend as K
+from keras.layers import Input
+
+
+{definitions()["keras.applications.imagenet_utils._obtain_input_shape"].code}
+
+
+shape = _obtain_input_shape(None, default_size=224, min_size=48, data_format=K.image_data_format(), include_top=True)
+image = Input(shape=shape)
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "a function of the program's own",
+            """\
+import keras
+
+
+def load_boston():
+    return keras.datasets.boston_housing.load_data()
+
+
+print(load_boston())
+""",
+        ),
+        Reject(
+            "the wrappers of scikeras",
+            """\
+import keras
+from scikeras.wrappers import KerasClassifier
+
+estimator = KerasClassifier(model=keras.Sequential, epochs=3)
+""",
+        ),
+        Reject(
+            "the program knows both versions",
+            """\
+import keras
+
+try:
+    from keras.wrappers.scikit_learn import KerasClassifier
+except ImportError:
+    from scikeras.wrappers import KerasClassifier
+
+estimator = KerasClassifier(build_fn=keras.Sequential)
+""",
+        ),
+    )
+
+
+def _named(subject: Subject, words: frozenset[str]) -> Iterator[tuple[ast.expr | ast.alias, str]]:
+    """The imports and uses of names that end in one of the words, with what they are called in full."""
+    source = subject.source
+    uses = uses_of(source)
+    for statement in uses.imports():
+        if isinstance(statement, ast.ImportFrom):
+            for alias in statement.names:
+                if alias.name in words:
+                    yield alias, _public(f"{statement.module}.{alias.name}")
+    local = {name for name, full in uses.imported.items() if full.rpartition(".")[2] in words}
+    for name in uses.names(*(local | words)):
+        if isinstance(name.ctx, ast.Load) and (full := source.written(name)):
+            yield name, _public(full)
+    for attribute in uses.all_attributes():
+        if attribute.attr in words and isinstance(attribute.ctx, ast.Load) and (full := source.written(attribute)):
+            yield attribute, _public(full)
+
+
+def _public(name: str) -> str:
+    return name.removeprefix("tensorflow.").removeprefix("python.")
+
+
+def _reason(subject: Subject, definition: Definition, found: list[tuple[ast.expr | ast.alias, str]]) -> str:
+    """Why the definition is not written into the program."""
+    uses = uses_of(subject.source)
+    other = {name for name in definition.defines if name in uses.bound}
+    other |= {n for n in definition.defines if n in uses.imported and _public(uses.imported[n]) not in definition.names}
+    return f"the program has a {min(other)} of its own" if other else ""
+
+
+def _edits(subject: Subject, definition: Definition, found: list[tuple[ast.expr | ast.alias, str]]) -> Iterator[Edit]:
+    source = subject.source
+    uses = uses_of(source)
+    for node, name in found:
+        new = definition.name_for(name)
+        if isinstance(node, ast.alias):
+            edit = replaced_import(uses, node.asname or node.name)
+            if edit is not None:
+                yield edit
+        elif source.segment(source.site(node)) != new:
+            yield Replace(source.site(node), new)
+    code = definition.code
+    for statement in definition.imports:
+        package, _, usual = statement.removeprefix("import ").partition(" as ")
+        known = next((local for local, imported in uses.imported.items() if imported == package), None)
+        if statement.startswith("import ") and known is not None:
+            code = re.sub(rf"\b{usual or package}\.", f"{known}.", code)
+        else:
+            yield AddImport(statement)
+    yield AddDefinition(code)
