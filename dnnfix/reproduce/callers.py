@@ -8,11 +8,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import feeds
+from dnnfix.reproduce import batches, feeds
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.construct import called, instance, method, required, settings_of
+from dnnfix.reproduce.construct import called, instance, is_model, kind_of, method, required, settings_of
 from dnnfix.reproduce.roles import role_of
 from dnnfix.reproduce.sizes import value_of
 from dnnfix.reproduce.unused import leads_to, top_level
@@ -22,84 +23,152 @@ from dnnfix.source.scope import Definition
 ACTION = EditAction.NETWORK
 
 
-def is_trainer(source: Source, node: Definition) -> bool:
-    """Whether a function trains what it is given: it takes a network, and steps or fits in it."""
+def is_trainer(case: Case, node: Definition) -> bool:
+    """Whether a function trains what it is given, or a class what it is built with: with a network, and a step back."""
+    source = case.source
     if isinstance(node, ast.ClassDef):
-        return False
-    found = {role_of(parameter.arg) for parameter in required(node)}
+        init = method(node, "__init__")
+        if init is None or is_model(kind_of(case, node)) or not _training_method(node):
+            return False
+        given = required(init, bound=True)
+    else:
+        given = required(node)
+    found = {role_of(parameter.arg) for parameter in given}
     attributes = {
         part.attr for one in _bodies(source, node) for part in ast.walk(one) if isinstance(part, ast.Attribute)
     }
     return "model" in found and "torch" in source.frameworks and "backward" in attributes
 
 
+def _training_method(node: ast.ClassDef) -> ast.FunctionDef | None:
+    """The method that trains, from which the others are called: `fit` rather than the `_step` that it repeats."""
+    methods = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
+    calls = {name: _own_calls(part) & methods.keys() for name, part in methods.items()}
+
+    def leads_back(name: str, seen: frozenset[str] = frozenset()) -> bool:
+        if name in seen:
+            return False
+        own = any(isinstance(part, ast.Attribute) and part.attr == "backward" for part in ast.walk(methods[name]))
+        return own or any(leads_back(other, seen | {name}) for other in calls[name])
+
+    called = {other for name, others in calls.items() for other in others if other != name}
+    tops = [n for n in methods if n not in called and n not in ("__init__", "__call__") and leads_back(n)]
+    return methods[tops[0]] if tops else None
+
+
+def _own_calls(function: ast.FunctionDef) -> set[str]:
+    """The names of the methods of its own object that a method calls."""
+    return {
+        part.func.attr
+        for part in ast.walk(function)
+        if isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and isinstance(part.func.value, ast.Name)
+        and part.func.value.id == "self"
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a training gets: a network and batches as code, what is said of them, and the stand-ins that they take."""
+
+    lines: tuple[str, ...]
+    evidence: tuple[str, ...]
+    standins: tuple[str, ...]
+
+
 def trainer(case: Case, node: Definition, network: Definition | None) -> Iterator[EditStep | Gap]:
-    """Calls a training function with the network of the program, or a small one, and made data."""
-    if isinstance(node, ast.ClassDef):
-        return
-    parameters = required(node)
-    if not _takes_pairs(case.source, node):
+    """Calls what trains with the network of the program, or a small one, and made data."""
+    form = batches.form_of(case.source, node, _bodies(case.source, node))
+    if form is None:
         yield Gap(
             f"{node.name} is never called, and the batches that it takes are not told: add a call of it", node.lineno
         )
         return
     loss, last, floats = _loss_of(case.source, node)
-    evidence: list[str] = []
-    lines: list[str] = []
-    if network is not None:
-        built = (
-            instance(case, network)
-            if isinstance(network, ast.ClassDef)
-            else called(case, network.name, required(network))
-        )
-        if built.lacking:
-            yield Gap(
-                f"{node.name} is never called, and to build {network.name} {built.lacking} is missing", network.lineno
-            )
-            return
-        evidence += built.evidence
-        lines.append(f"_made_model = {built.code}")
-        lines.append(f"_made_batches = made_loader_for(_made_model, {feeds.as_code(case.source)}, {floats})")
-    else:
-        width = 1 if last == "sigmoid" else 10
-        shape = _viewed(node)
-        evidence.append("the network and the data are made up: nothing says what they were")
-        lines.append(f"_made_model = made_classifier({shape}, {width}, {last!r})")
-        lines.append(f"_made_batches = made_training_loader({shape}, {2 if floats else width}, floats={floats})")
-    values: list[str] = []
-    for parameter in parameters:
-        value = _value_for(case, parameter.arg, node, loss)
-        if value is None:
-            yield Gap(
-                f"{node.name} is never called, and what its `{parameter.arg}` is is not told: add a call of it",
-                node.lineno,
-            )
-            return
-        values.append(f"{parameter.arg}={value}")
-    standins = (
-        ("made_listener", "made_is_over", "made_loader_for")
-        if network is not None
-        else ("made_listener", "made_is_over", "made_training_loader", "made_classifier")
-    )
-    lines.append("if _made_batches is not None:")
-    lines.append(f"    _made_given = dict({', '.join(values)})")
+    parts = _own_parts(case, node, network, floats) if network is not None else _made_parts(node, form, last, floats)
+    if isinstance(parts, Gap):
+        yield parts
+        return
+    evidence = list(parts.evidence)
+    train = _training_method(node) if isinstance(node, ast.ClassDef) else None
+    init = method(node, "__init__") if isinstance(node, ast.ClassDef) else None
+    values: list[list[str]] = []
+    for function in (init, train) if isinstance(node, ast.ClassDef) else (node,):
+        given = required(function, bound=function is not node) if isinstance(function, _FUNCTIONS) else []
+        values.append([])
+        for parameter in given:
+            value = _value_for(case, parameter.arg, function or node, node, loss)
+            if value is None:
+                yield Gap(
+                    f"{node.name} is never called, and what its `{parameter.arg}` is is not told: add a call of it",
+                    node.lineno,
+                )
+                return
+            values[-1].append(f"{parameter.arg}={value}")
+    lines = [*parts.lines, "if _made_batches is not None:"]
+    callee = node.name
+    if train is not None:
+        lines.append(f"    _made_trainer = {node.name}({', '.join(values[0])})")
+        callee = f"_made_trainer.{train.name}"
+    lines.append(f"    _made_given = dict({', '.join(values[-1])})")
     lines.append("    for _made_epoch in range(10):")
     lines.append("        if not made_is_over():")
-    lines.append(f"            {node.name}(**_made_given)")
+    lines.append(f"            {callee}(**_made_given)")
+    what = f"{node.name} is {'built and told to ' + train.name if train is not None else 'called'}"
     yield EditStep(
         ACTION,
-        f"{node.name} is called with a network, made data and an optimizer",
+        f"{what} with a network, made data and an optimizer",
         "; ".join([*dict.fromkeys(evidence), "the program defines it and never calls it"]),
         node.lineno,
         scaffold=Scaffold(end="import torch as _made_torch\n" + "\n".join(lines)),
-        standins=standins,
+        standins=("made_listener", "made_is_over", *parts.standins),
     )
 
 
-def _value_for(case: Case, name: str, node: ast.AST, loss: str) -> str | None:
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _own_parts(case: Case, node: Definition, network: Definition, floats: bool) -> _Parts | Gap:
+    """The network of the program, and batches that go through it."""
+    built = (
+        instance(case, network) if isinstance(network, ast.ClassDef) else called(case, network.name, required(network))
+    )
+    if built.lacking:
+        return Gap(
+            f"{node.name} is never called, and to build {network.name} {built.lacking} is missing", network.lineno
+        )
+    lines = (
+        f"_made_model = {built.code}",
+        f"_made_batches = made_loader_for(_made_model, {feeds.as_code(case.source)}, {floats})",
+    )
+    return _Parts(lines, tuple(built.evidence), ("made_loader_for",))
+
+
+def _made_parts(node: Definition, form: batches.Form, last: str, floats: bool) -> _Parts:
+    """A small network, and batches of the form that is asked for."""
+    evidence = "the network and the data are made up: nothing says what they were"
+    if form.fields:
+        words = f"the parts of a batch are named {', '.join(form.fields)}"
+        lines = (
+            "_made_model = made_reader()",
+            f"_made_batches = made_named_batches({form.inputs!r}, {form.targets!r}, {form.turned}, {form.lowest})",
+        )
+        return _Parts(lines, (evidence, words), ("made_reader", "made_named_batches"))
+    width = 1 if last == "sigmoid" else 10
+    shape = _viewed(node)
+    lines = (
+        f"_made_model = made_classifier({shape}, {width}, {last!r})",
+        f"_made_batches = made_training_loader({shape}, {2 if floats else width}, floats={floats})",
+    )
+    return _Parts(lines, (evidence,), ("made_training_loader", "made_classifier"))
+
+
+def _value_for(case: Case, name: str, node: ast.AST, whole: Definition, loss: str) -> str | None:
+    """The value for a parameter of what trains: by the role that its name tells, else by what is done with it."""
     role = role_of(name)
     if role == "settings":
-        return settings_of(case, name, [node])
+        return settings_of(case, name, [node, *_bodies(case.source, whole)])
     plain = {
         "model": "_made_model",
         "loader": "_made_batches",
@@ -112,7 +181,7 @@ def _value_for(case: Case, name: str, node: ast.AST, loss: str) -> str | None:
         "inputs": "next(iter(_made_batches))[0]",
         "targets": "next(iter(_made_batches))[1]",
     }
-    if role == "inputs" and _is_iterated(node, name):
+    if role in ("inputs", "") and batches.is_loader(whole, node, name):
         return plain["loader"]
     if role in plain:
         return plain[role]
@@ -124,43 +193,6 @@ def _bodies(source: Source, node: ast.AST) -> list[ast.AST]:
     """A node, and the definitions of the program that it leads to."""
     own = {definition.name: definition for definition in top_level(source)}
     return [node, *(own[name] for name in leads_to(source, node))]
-
-
-def _takes_pairs(source: Source, node: ast.AST) -> bool:
-    """Whether a training function, and those that it calls, read batches as pairs of inputs and targets."""
-    loops = [part for body in _bodies(source, node) for part in ast.walk(body) if isinstance(part, ast.For)]
-    over = [loop for loop in loops if any(_is_loader(inner) for inner in ast.walk(loop.iter))]
-    return bool(over) and all(_is_pair(loop) for loop in over)
-
-
-def _is_loader(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and role_of(node.id) in ("loader", "inputs")
-
-
-def _is_pair(loop: ast.For) -> bool:
-    target = loop.target
-    counted = isinstance(loop.iter, ast.Call) and ast.unparse(loop.iter.func) == "enumerate"
-    if counted:
-        target = target.elts[-1] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else ast.Constant(None)
-    if isinstance(target, (ast.Tuple, ast.List)):
-        return len(target.elts) == 2 and all(isinstance(part, ast.Name) for part in target.elts)
-    if not isinstance(target, ast.Name):
-        return False
-    for part in (part for statement in loop.body for part in ast.walk(statement)):
-        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == target.id:
-            return False
-        if isinstance(part, ast.Assign) and isinstance(part.value, ast.Name) and part.value.id == target.id:
-            names_bound = part.targets[0]
-            return isinstance(names_bound, ast.Tuple) and len(names_bound.elts) == 2
-        if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name) and part.value.id == target.id:
-            return isinstance(part.slice, ast.Constant) and part.slice.value in (0, 1)
-    return False
-
-
-def _is_iterated(node: ast.AST, name: str) -> bool:
-    """Whether a function loops over one of its parameters."""
-    loops = (part.iter for part in ast.walk(node) if isinstance(part, ast.For))
-    return any(isinstance(inner, ast.Name) and inner.id == name for over in loops for inner in ast.walk(over))
 
 
 def _loss_of(source: Source, node: ast.AST) -> tuple[str, str, bool]:

@@ -179,7 +179,15 @@ _BY_NAME = {
 }
 
 
+_WRITTEN = re.compile(
+    r"(?:save|snapshot|checkpoint|ckpt|log|out(?:put)?|result|model|tb)s?_?(?:dir|folder|path|root)", re.IGNORECASE
+)
+"""Names of folders that are written into."""
+
+
 def _of_its_kind(name: str) -> Known | None:
+    if _WRITTEN.fullmatch(name):
+        return Known('"made"', "a folder to write into")
     found = _BY_NAME.get(name.lower())
     return Known(*found) if found else None
 

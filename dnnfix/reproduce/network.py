@@ -72,7 +72,7 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
 def _harness(case: Case, left: tuple[Definition, ...]) -> Iterator[EditStep | Gap]:
     """Steps for the roots: networks first, then what trains them, then what stands alone."""
     networks = list(_networks(case, left))
-    trainers = [node for node in left if not isinstance(node, ast.ClassDef) and callers.is_trainer(case.source, node)]
+    trainers = [node for node in left if callers.is_trainer(case, node)]
     for node in networks[:MOST]:
         if not trainers:
             yield from _trained(case, node)

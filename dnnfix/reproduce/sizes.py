@@ -47,7 +47,8 @@ _USUAL: tuple[tuple[str, str], ...] = (
     (r"clip(?:_norm|_value)?|max_(?:grad_)?norm|grad_clip", "1.0"),
     (r"temperature|temp|tau|margin|alpha|scale|lambd\w*|lamb|lam", "1.0"),
     (r"patience|step_size", "5"),
-    (r"(?:log|print|save|eval|display)_(?:interval|every|step|freq)", "10"),
+    (r"(?:log|print|save|eval|display|test|val(?:id(?:ation)?)?|report|plot|sample|summary|show|disp|dev)_?(?:interval|every|steps?|freq(?:uency)?|iters?)", "10"),
+    (r"early_?stop(?:ping)?(?:_(?:patience|rounds?|steps?))?", "1000"),
     (r"verbose", "0"),
     (r"test_(?:size|split|ratio)|val(?:idation)?_(?:size|split|ratio)", "0.2"),
     (r"num_workers|n_workers|workers", "0"),
@@ -75,6 +76,7 @@ _USUAL: tuple[tuple[str, str], ...] = (
     (r"action_(?:dim|size|space)|n_actions|num_actions", "4"),
     (r"(?:n|nb|num|number_of)_?(?:samples|examples|data|train|images|sequences|points|train_samples)|sample_size|data_size|n_?data", "200"),
     # switches
+    (r"(?:save|keep)_?(?:best|only|all|model)(?:_only)?", "False"),
     (r"(?:use_?|is_?|with_?|no_?)?(?:cuda|gpu|bidirectional|bidirection|debug|pretrained|is_?training|training|train|test|resume|verbose|transpose|causal)", "False"),
     (r"batch_first|(?:use_?|with_?)?bias|shuffle|affine", "True"),
 )  # fmt: skip

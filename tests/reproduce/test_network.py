@@ -150,6 +150,65 @@ HEALTHY = {
             return model
         """
     ),
+    "a class that trains what it is built with": textwrap.dedent(
+        """
+        import torch
+
+        class Runner:
+            def __init__(self, model, optimizer, loss_f, save_dir=None):
+                self.model, self.optimizer, self.loss_f = model, optimizer, loss_f
+
+            def _pass(self, loader, is_train=True):
+                for data, target in loader:
+                    with torch.set_grad_enabled(is_train):
+                        loss = self.loss_f(self.model(data), target)
+                        if is_train:
+                            self.optimizer.zero_grad()
+                            loss.backward()
+                            self.optimizer.step()
+
+            def train(self, data_loader):
+                self.model.train()
+                self._pass(data_loader)
+
+            def test(self, data_loader):
+                self.model.eval()
+                self._pass(data_loader, is_train=False)
+
+            def loop(self, epochs, train_data, test_data):
+                for _ in range(epochs):
+                    self.train(train_data)
+                    self.test(test_data)
+        """
+    ),
+    "batches with named parts, time first and classes from 1": textwrap.dedent(
+        """
+        import torch
+        import torch.nn.functional as F
+
+        def fit(train_iter, dev_iter, model, args):
+            optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)
+            steps = 0
+            model.train()
+            for batch in train_iter:
+                words, wanted = batch.text, batch.label
+                words.t_(), wanted.sub_(1)
+                optimizer.zero_grad()
+                F.cross_entropy(model(words), wanted).backward()
+                optimizer.step()
+                steps += 1
+                if steps % args.test_interval == 0:
+                    check(dev_iter, model)
+            torch.save(model.state_dict(), f"{args.save_dir}.pt")
+
+        def check(data_iter, model):
+            model.eval()
+            with torch.no_grad():
+                right = sum(int((model(batch.text.t()).argmax(1) == batch.label - 1).sum()) for batch in data_iter)
+            model.train()
+            print(right / len(data_iter.dataset))
+        """
+    ),
     "Keras: a subclass": textwrap.dedent(
         """
         import keras

@@ -612,6 +612,36 @@ def made_classifier(shape, classes=10, last=""):
     return torch.nn.Sequential(*layers)
 
 
+def made_reader(tokens=100, classes=10):
+    """A small network of torch that reads rows of token ids."""
+    import torch
+
+    class Mean(torch.nn.Module):
+        def forward(self, x):
+            return x.mean(dim=1)
+
+    return torch.nn.Sequential(torch.nn.Embedding(tokens, 16), Mean(), torch.nn.Linear(16, classes))
+
+
+def made_named_batches(inputs, targets, turned, lowest=0, tokens=100, classes=10, batch=16, length=12, samples=256):
+    """A loader of torch whose batches have named parts, as those of torchtext: token ids, where asked for with the time
+    first, and classes from the lowest on."""
+    import types
+
+    import torch
+
+    x, y = made_tokens(samples, length, tokens, classes, 0, first=1)
+    data = torch.utils.data.TensorDataset(torch.from_numpy(x).long(), torch.from_numpy(y).long() + lowest)
+
+    def together(rows):
+        ids = torch.stack([row[0] for row in rows])
+        labels = torch.stack([row[1] for row in rows])
+        parts = {inputs: ids.t().contiguous() if turned else ids, targets: labels}
+        return types.SimpleNamespace(batch_size=len(rows), **parts)
+
+    return torch.utils.data.DataLoader(data, batch_size=batch, shuffle=True, collate_fn=together)
+
+
 def made_loader_for(model, feeds, floats=False):
     """A loader with samples that fit a network and targets that fit what it gives; None where nothing tells what fits."""
     import torch
