@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from dnnfix.reproduce import clues
 from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.flow.values import Use
+from dnnfix.reproduce.weight import affordable
 
 INPUT = re.compile(r"(?:^|_|/)(?:x|xs|data|dataset|inputs?|images?|imgs?|features?|samples?|texts?|sequences?|xtr|xte)s?"
                    r"(?:$|_|\d|/|(?=tr|te|val))", re.IGNORECASE)  # fmt: skip
@@ -19,6 +20,9 @@ _CHECK = re.compile(r"val(?:id(?:ation)?)?(?![a-z])|dev(?:$|_)|vld|holdout", re.
 
 SAMPLES = 512
 """Samples where nothing tells: sixteen batches of 32, so that an epoch is over within a trial."""
+
+FEWEST = 32
+"""Samples where nothing tells and the network is so large that more of them would take longer than a trial."""
 
 LARGEST = 40_000_000
 """Values at most: more than any program needs to show its fault, in a tenth of the memory that a trial may use."""
@@ -183,7 +187,7 @@ def _inputs(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends, count:
         evidence += f"; that they are ids: {clues.FROM_NETWORK.format(what='embedding')}"
     elif not vocabulary and not divided:
         evidence += "; numbers of single precision: a guess"
-    made = _samples(samples or count, shape, ends)
+    made = _samples(case, samples or count, shape, ends)
     return Looks("inputs", shape, made, "classes", (2,), scale, vocabulary, 0, evidence)
 
 
@@ -194,11 +198,11 @@ def _usual(sizes: tuple[int | None, ...]) -> int:
     return STEPS if len(sizes) <= 2 else SIDE
 
 
-def _samples(told: int | None, shape: tuple[int, ...], ends: clues.Ends) -> int:
+def _samples(case: Case, told: int | None, shape: tuple[int, ...], ends: clues.Ends) -> int:
     size = 1
     for length in shape:
         size *= length
-    wanted = told or (SAMPLES if size < 20000 else 64)
+    wanted = told or affordable(case.source, shape, SAMPLES if size < 20000 else 64, FEWEST)
     if ends.batch and not told:
         wanted = 16 * ends.batch
     return max(1, min(wanted, LARGEST // max(1, size)))

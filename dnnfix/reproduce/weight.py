@@ -1,0 +1,92 @@
+"""How much a network computes for one sample, roughly: what tells how many samples a short run can take.
+
+A run of a few seconds cannot pass 512 samples through a network that needs a second for one batch of them. Where nothing
+says how many samples there are, there are fewer of them then.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+
+from dnnfix.reproduce.syntax import argument, keyword
+from dnnfix.source.program import Source
+
+EPOCH = 10_000_000_000
+"""Multiplications of one pass forward over all samples: two or three seconds on one core."""
+
+_GATES = {"LSTM": 4, "CuDNNLSTM": 4, "GRU": 3, "CuDNNGRU": 3, "SimpleRNN": 1, "RNN": 1}
+
+
+def affordable(source: Source, shape: tuple[int, ...], most: int, least: int) -> int:
+    """How many samples of a shape a short training can take: `most` of a usual network, fewer of a large one."""
+    needed = multiplications(source, shape)
+    fewer = most
+    while fewer > least and fewer * needed > EPOCH:
+        fewer //= 2
+    return max(least, fewer)
+
+
+def multiplications(source: Source, shape: tuple[int, ...]) -> int:
+    """The multiplications for one sample, after the layers in their order in the text; branches count one after the other."""
+    if not shape:
+        return 0
+    first = "torch" in source.frameworks and len(shape) > 2
+    width = shape[0] if first else shape[-1]
+    places = math.prod(shape[1:] if first else shape[:-1])
+    total = 0
+    for call in source.all_calls:
+        kind = _layer(source, call)
+        units = _number(source, call, 1 if "torch" in source.frameworks else 0)
+        twice = 2 if _layer(source, source.parent(call)) == "Bidirectional" else 1
+        if kind == "Flatten":
+            width, places = width * places, 1
+        elif "Pool" in kind:
+            places = 1 if "Global" in kind else max(1, places // (4 if "2" in kind else 8 if "3" in kind else 2))
+        elif kind.startswith(("UpSampling", "Upsample")):
+            places *= 4 if "2" in kind else 2
+        elif kind in _GATES and units:
+            total += places * _GATES[kind] * units * (units + width) * twice
+            width = units * twice
+            sequences = keyword(call, "return_sequences")
+            places = places if first or (isinstance(sequences, ast.Constant) and sequences.value) else 1
+        elif "Conv" in kind and units:
+            total += places * _kernel(source, call, kind) * width * units * (8 if "LSTM" in kind else 1)
+            width = units
+        elif kind in ("Dense", "Linear") and units:
+            total += places * width * units
+            width = units
+    return total
+
+
+def _layer(source: Source, node: ast.AST | None) -> str:
+    """The class of the layer that a call builds, without its module; empty where it builds none."""
+    name = source.qualified(node.func) if isinstance(node, ast.Call) else None
+    return name.rpartition(".")[2] if name and name.startswith(("keras.layers.", "torch.nn.")) else ""
+
+
+_UNITS = ("units", "filters", "out_channels", "out_features", "hidden_size", "output_dim", "nb_filter")
+
+
+def _number(source: Source, call: ast.Call, place: int) -> int:
+    """How wide the output of a layer is, by its name or at its place."""
+    given = next((value for name in _UNITS if (value := keyword(call, name)) is not None), None)
+    if given is None and len(call.args) > place:
+        given = call.args[place]
+    return _whole(source, given)
+
+
+def _whole(source: Source, node: ast.expr | None) -> int:
+    """A whole number that an expression is, where it is one for certain."""
+    values = [node] if isinstance(node, ast.Constant) else list(source.bindings(node)) if node is not None else []
+    value = values[0].value if len(values) == 1 and isinstance(values[0], ast.Constant) else 0
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _kernel(source: Source, call: ast.Call, kind: str) -> int:
+    """How many places the kernel of a convolution covers."""
+    axes = 3 if "3" in kind else 1 if "1" in kind else 2
+    size = argument(call, "kernel_size", 2 if "torch" in source.frameworks else 1)
+    if isinstance(size, (ast.Tuple, ast.List)):
+        return math.prod(_whole(source, part) or 3 for part in size.elts)
+    return int((_whole(source, size) or 3) ** axes)

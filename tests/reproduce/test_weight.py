@@ -1,0 +1,39 @@
+"""Large networks get fewer samples where nothing says how many there are, so that a short run sees some of their training."""
+
+from __future__ import annotations
+
+import pytest
+
+from dnnfix.reproduce.weight import affordable, multiplications
+from dnnfix.source.program import Source
+
+
+def read(text: str) -> Source:
+    imports = "import torch\nfrom torch import nn\n" if "nn." in text else "from keras.layers import *\n"
+    return Source.from_bytes((imports + text).encode(), "program.py")
+
+
+SMALL = {
+    "rows": ("model.add(Dense(64, activation='relu'))\nmodel.add(Dense(10))", (784,), 784 * 64 + 64 * 10),
+    "a recurrent layer": ("x = LSTM(32)(x)\nx = Dense(1)(x)", (20, 8), 20 * 4 * 32 * 40 + 32),
+    "both directions": ("x = Bidirectional(GRU(8))(x)", (10, 4), 10 * 3 * 8 * 12 * 2),
+    "images": ("Conv2D(8, 3)\nMaxPooling2D(2)\nFlatten()\nDense(10)", (28, 28, 1), 784 * 9 * 8 + 196 * 8 * 10),
+    "PyTorch": ("nn.Conv2d(3, 16, 3)\nnn.Linear(16, 10)", (3, 32, 32), 1024 * 9 * 3 * 16 + 1024 * 16 * 10),
+    "sizes in names": ("units = 64\nDense(units)", (16,), 16 * 64),
+    "the first Keras": ("Dense(output_dim=64)\nConvolution2D(4, 3, 3)", (8, 8, 4), 64 * 4 * 64 + 64 * 64 * 9 * 4),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_work_for_a_sample_is_counted_and_small_networks_get_all_samples(name: str) -> None:
+    text, shape, wanted = SMALL[name]
+    assert multiplications(read(text), shape) == wanted
+    assert affordable(read(text), shape, 512, 32) == 512
+
+
+def test_large_networks_get_fewer_samples_and_never_none() -> None:
+    recurrent = read("x = Bidirectional(LSTM(300, return_sequences=True))(x)\nx = LSTM(300)(x)")
+    assert 32 <= affordable(recurrent, (50, 16), 512, 32) < 512
+    deep = read("Conv2D(512, 3)\n" * 12)
+    assert affordable(deep, (256, 256, 3), 512, 32) == 32
+    assert affordable(deep, (), 512, 32) == 512
