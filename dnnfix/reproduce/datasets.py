@@ -213,6 +213,7 @@ def _steps(case: Case) -> Iterator[EditStep | Gap]:
                 standins=("made_in_place_of", known.stand_in),
             )
     yield from _for_the_tutorials(case)
+    yield from _for_the_prices(case)
     yield from _downloads(case)
 
 
@@ -228,6 +229,27 @@ def _for_the_tutorials(case: Case) -> Iterator[EditStep]:
             line,
             scaffold=Scaffold(start=known.start),
             standins=("made_in_place_of", known.stand_in),
+        )
+
+
+_PRICES = "lib.stat.cmu.edu/datasets/boston"
+
+
+def _for_the_prices(case: Case) -> Iterator[EditStep]:
+    """The page with the Boston housing prices, for who reads it and for the repair of who asked scikit-learn for them."""
+    nodes: list[ast.expr | ast.alias] = [n for n in case.source.nodes(ast.alias) if n.name == "load_boston"]
+    nodes += [n for n in case.source.nodes(ast.Attribute) if n.attr == "load_boston"]
+    asked = bool(nodes)
+    nodes += [n for n in case.source.nodes(ast.Constant) if isinstance(n.value, str) and _PRICES in n.value]
+    if nodes:
+        told = "for a repair of the program: scikit-learn has the prices no more" if asked else "the form of the page"
+        yield EditStep(
+            ACTION,
+            f"the page {_PRICES} gives made-up data: {_KERAS_SETS['boston_housing'].replace('404 and 102', '506')}",
+            told,
+            min(node.lineno for node in nodes),
+            scaffold=Scaffold(start="made_in_place_of('urllib.request.urlopen', made_page_of_prices)"),
+            standins=("made_in_place_of", "made_page_of_prices"),
         )
 
 

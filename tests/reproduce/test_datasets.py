@@ -70,13 +70,12 @@ def test_subclasses_and_names_of_torchvision() -> None:
     "text",
     [
         "import keras\nmodel = keras.Sequential()",
-        "from sklearn.datasets import load_boston\nload_boston()",
         "from sklearn.datasets import load_iris\nload_iris()",
         "from torchvision.datasets import ImageFolder, FakeData\nImageFolder('x'), FakeData()",
         "from mine import mnist\nmnist.load_data()",
         "from sklearn.datasets import fetch_mldata\nfetch_mldata('MNIST original')",
     ],
-    ids=["none", "removed", "offline", "files", "own-module", "removed-hub"],
+    ids=["none", "offline", "files", "own-module", "removed-hub"],
 )
 def test_what_needs_no_data_set_or_lost_it_to_a_release_gets_no_step(text: str) -> None:
     assert steps_of(text) == []
@@ -108,6 +107,34 @@ SHAPES = """
     (a, b), (c, d) = reuters.load_data(maxlen=100)
     print(len(a) == len(b), max(map(len, a)) < 100, b.max())
 """
+
+
+PAGE = """
+    import numpy as np
+    import pandas as pd
+    from urllib.request import urlopen
+    URL = "http://lib.stat.cmu.edu/datasets/boston"
+    with urlopen(URL) as page:
+        rows = np.array(" ".join(page.read().decode().splitlines()[22:]).split(), dtype=float).reshape(-1, 14)
+    table = pd.read_csv(URL, sep=r"\\s+", skiprows=22, header=None).values
+    again = np.hstack([table[::2, :], table[1::2, :3]])
+    print(rows.shape, bool((rows == again).all()), bool(5 <= rows[:, 13].min() and rows[:, 13].max() <= 50))
+"""
+
+
+def test_the_page_of_the_boston_housing_prices(keras_runner: Runner) -> None:
+    trace = run(keras_runner, PAGE)
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert trace.printed.splitlines() == ["(506, 14) True True"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["from sklearn.datasets import load_boston\nload_boston()", "from sklearn import datasets\ndatasets.load_boston()"],
+)
+def test_a_set_that_scikit_learn_lost_is_made_for_its_repair_alone(text: str) -> None:
+    (step,) = steps_of(text)
+    assert isinstance(step, EditStep) and "urlopen" in str(step.scaffold) and "repair" in step.evidence
 
 
 def test_the_documented_forms(keras_runner: Runner) -> None:

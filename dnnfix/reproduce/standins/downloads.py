@@ -1,6 +1,12 @@
 """Stand-ins for downloads: files whose contents are known by their names, and TensorFlow Datasets."""
 
-from dnnfix.reproduce.standins.datasets import _made_image_sets, _made_labels_of, _made_seed, made_image_set
+from dnnfix.reproduce.standins.datasets import (
+    _made_image_sets,
+    _made_labels_of,
+    _made_seed,
+    made_housing,
+    made_image_set,
+)
 from dnnfix.reproduce.standins.learnable import made_images, made_running_text, made_table, made_text
 from dnnfix.reproduce.standins.wrapping import made_arguments, made_wraps
 
@@ -104,6 +110,26 @@ def made_retrieved(kinds):
         return urlretrieve
 
     return stand_in
+
+
+def made_page_of_prices(original):
+    """In the place of `urlopen`: the page on which the Boston housing prices are, a row on two lines each."""
+    import io
+    from email.message import Message
+    from urllib.response import addinfourl
+
+    @made_wraps(original)
+    def urlopen(url, *args, **kwargs):
+        address = getattr(url, "full_url", url)
+        if not str(address).endswith("lib.stat.cmu.edu/datasets/boston"):
+            return original(url, *args, **kwargs)
+        lines = ["made up"] * 22
+        for row, price in zip(*made_housing("boston_housing")):
+            lines.append(" " + "  ".join("%.4f" % number for number in row[:11]))
+            lines.append("  " + "  ".join("%.4f" % number for number in (*row[11:], price)))
+        return addinfourl(io.BytesIO("\n".join(lines).encode() + b"\n"), Message(), address, 200)
+
+    return urlopen
 
 
 # --- TensorFlow Datasets
