@@ -21,6 +21,9 @@ def made_without_gpu():
     def nothing(*args, **kwargs):
         return None
 
+    def another():  # torch keeps tables by function, in which none may stand under two names
+        return lambda *args, **kwargs: None
+
     class Nothing:
         def __init__(self, *args, **kwargs):
             pass
@@ -38,9 +41,9 @@ def made_without_gpu():
     torch.Tensor.pin_memory = same
     torch.nn.Module.cuda = same
     for name in ("set_device", "synchronize", "manual_seed", "manual_seed_all", "empty_cache", "init", "ipc_collect"):
-        setattr(torch.cuda, name, nothing)
+        setattr(torch.cuda, name, another())
     for name in ("Stream", "Event", "device", "stream", "device_of"):
-        setattr(torch.cuda, name, Nothing)
+        setattr(torch.cuda, name, type(name, (Nothing,), {}))
     torch.cuda.current_device = lambda: 0
     torch.cuda.get_device_name = lambda *args: "cpu"
     for name in ("Float", "Double", "Half", "Long", "Int", "Short", "Byte", "Bool", "Char"):
