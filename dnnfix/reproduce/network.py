@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import callers, clues, feeds, roles
+from dnnfix.reproduce import callers, clues, feeds, functions, graphs, roles
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.construct import (
     CONTAINERS,
@@ -80,11 +80,15 @@ def _harness(case: Case, left: tuple[Definition, ...]) -> Iterator[EditStep | Ga
         yield from callers.trainer(case, node, networks[0] if networks else None)
     if networks or trainers:
         return
+    if any(graphs.is_built(case.source, node) for node in left):
+        yield from graphs.steps(case, left, MOST)
+        return
     for node in left[:MOST]:
         if isinstance(node, ast.ClassDef):
             yield from _alone(case, node)
         elif callers.is_loss(node):
             yield from callers.loss(case, node)
+    yield from functions.steps(case, tuple(node for node in left if not callers.is_loss(node)))
 
 
 def _networks(case: Case, left: tuple[Definition, ...]) -> Iterator[Definition]:

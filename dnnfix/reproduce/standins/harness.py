@@ -623,6 +623,29 @@ def made_reader(tokens=100, classes=10):
     return torch.nn.Sequential(torch.nn.Embedding(tokens, 16), Mean(), torch.nn.Linear(16, classes))
 
 
+def made_partner(length=20, tokens=10):
+    """A small network of torch in the place of one from another file: it gives numbers, samples and losses."""
+    import torch
+
+    class Partner(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = torch.nn.Parameter(torch.ones(1))
+
+        def forward(self, *inputs):
+            given = [one for one in inputs if isinstance(one, torch.Tensor)]
+            return self.scale * (given[0].float() if given else torch.ones(8, tokens))
+
+        def __getattr__(self, name):
+            if "loss" in name.lower() or "nll" in name.lower():
+                return lambda *inputs, **named: (self.forward(*inputs) ** 2).mean()
+            if "sample" in name.lower() or "generate" in name.lower():
+                return lambda count=8, *rest, **named: (torch.arange(int(count) * length) % tokens).view(-1, length)
+            return super().__getattr__(name)
+
+    return Partner()
+
+
 def made_named_batches(inputs, targets, turned, lowest=0, tokens=100, classes=10, batch=16, length=12, samples=256):
     """A loader of torch whose batches have named parts, as those of torchtext: token ids, where asked for with the time
     first, and classes from the lowest on."""
