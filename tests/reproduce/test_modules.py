@@ -109,3 +109,21 @@ def test_what_a_comment_in_a_module_silences_stays(project: Path) -> None:
     report = suggested(project)
     assert {r.finding.site.path for r in report.findings if r.finding.code == "DNF504"} == {""}
     assert not any("parts/nets.py" in patch.diff for patch in report.patches)
+
+
+def test_files_that_a_module_reads_are_made_by_what_the_program_gives_it(tmp_path: Path) -> None:
+    (tmp_path / "helpers").mkdir()
+    (tmp_path / "helpers" / "tables.py").write_text(
+        "import pandas as pd\n\n\nclass Reader:\n    def __init__(self, folder):\n        self.folder = folder\n\n"
+        "    def read(self, name='train'):\n        frame = pd.read_csv(self.folder + '/' + name + '.csv')\n"
+        "        return frame['age'], frame['price']\n\n\nif __name__ == '__main__':\n    Reader('elsewhere').read()\n"
+    )
+    (tmp_path / "train.py").write_text(
+        "import helpers.tables as tables\nfrom helpers.tables import Reader\n\nreader = Reader('data')\n"
+        "ages, prices = reader.read()\nmore, _ = tables.Reader('data').read('test')\nprint(len(ages), len(more))\n"
+    )
+    path = tmp_path / "train.py"
+    found = pipeline.reproduce_file(path.read_bytes(), str(path), settings_in(tmp_path), lambda words: None)
+    made = [step.what.split(":")[0] for step in found.reproduction.steps]
+    assert made == ["`data/train.csv` (read in helpers/tables.py)", "`data/test.csv` (read in helpers/tables.py)"]
+    assert found.traces[-1].outcome.value == "finished"

@@ -12,6 +12,7 @@ from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data_files import images, tables, texts, values
 from dnnfix.reproduce.data_files.known import known
 from dnnfix.reproduce.data_files.made import Made
+from dnnfix.reproduce.data_files.written import written_folders
 from dnnfix.reproduce.flow.values import Datum, Flow
 
 _MISSING = re.compile(r"(?:No such file or directory|not found|does not exist)[^'\"]*['\"](?P<path>[^'\"]+)['\"]")
@@ -31,9 +32,9 @@ def file_steps(case: Case, flow: Flow) -> Iterator[EditStep | Gap]:
         path = datum.path if datum.path is not None else _path_of_crash(case, datum)
         if path and _WEIGHTS.search(path) and datum.kind in ("folder", "handle", "array"):
             continue
-        if not path or path in done or case.exists(path) or written.get(path, 10**9) < datum.line:
+        if not path or path in done or case.exists(path) or "://" in path:
             continue
-        if "://" in path:
+        if path in written and (datum.module or written[path] < datum.line):
             continue
         done.add(path)
         yield _step(case, datum, path)
@@ -42,27 +43,32 @@ def file_steps(case: Case, flow: Flow) -> Iterator[EditStep | Gap]:
 
 def _step(case: Case, datum: Datum, path: str) -> EditStep | Gap:
     place = paths.inside(case.source, path)
+    line = datum.line if not datum.module else None
     if place is None:
-        return Gap(f"the program reads `{path}`, which is outside of its folder; give it a file inside", datum.line)
+        return Gap(f"the program reads `{path}`, which is outside of its folder; give it a file inside", line)
     new, literals = place
     maker = _MAKERS.get(datum.kind)
     try:
         made = known(datum, new) or (maker(case, datum, new) if maker is not None else None)
     except arrays.Contradictory as clash:
-        return Gap(str(clash), datum.line)
+        return Gap(str(clash), line)
     if made is None:
         return Gap(
-            f"nothing tells what `{path}` holds; the program needs that file, or a line of it as an example", datum.line
+            f"nothing tells what `{path}` holds; the program needs that file, or a line of it as an example", line
         )
     code, what, evidence, standins = made
     named = f"`{path}`" if not literals else f"`{path}` (as `{new}`)"
+    if datum.module:
+        named = f"{named} (read in {datum.module})"
     scaffold = Scaffold(start=code, literals=literals)
-    return EditStep(EditAction.INPUT_DATA, f"{named}: {what}", evidence, datum.line, True, scaffold, standins)
+    return EditStep(EditAction.INPUT_DATA, f"{named}: {what}", evidence, line, True, scaffold, standins)
 
 
 def _path_of_crash(case: Case, datum: Datum) -> str | None:
     """The path that the latest run missed, where this is the call that missed it."""
-    if case.crash is None or not any(frame.site.line == datum.line for frame in case.crash.frames):
+    if case.crash is None or not any(
+        (frame.site.path, frame.site.line) == (datum.module, datum.line) for frame in case.crash.frames
+    ):
         return None
     match = _MISSING.search(case.crash.message)
     return match["path"] if match else None
@@ -73,7 +79,7 @@ def _folders(case: Case, flow: Flow) -> Iterator[EditStep]:
     if {"mkdir", "makedirs"} & case.source.words:
         return
     seen: set[str] = set()
-    for path, line in flow.written:
+    for path, line in (*flow.written, *written_folders(case.source)):
         place = paths.inside(case.source, path)
         if place is None or "://" in path or path.startswith("/tmp/"):
             continue

@@ -9,6 +9,7 @@ from typing import Any
 from dnnfix.reproduce.flow.expressions import Expressions
 from dnnfix.reproduce.flow.library import Called, Library
 from dnnfix.reproduce.flow.reads import IMAGE_FOLDERS, UNPICKLING, reader
+from dnnfix.reproduce.flow.record import Record
 from dnnfix.reproduce.flow.values import Known, Names, Thing, Value, View, constants, parts
 from dnnfix.reproduce.syntax import is_static, last_name
 from dnnfix.source.program import Source
@@ -20,8 +21,10 @@ _DEPTH = 8
 class Calls(Expressions):
     """Follows calls; a function of the program is run with the values that it is given."""
 
-    def __init__(self, source: Source, undefined: frozenset[str], arguments: dict[str, Any]) -> None:
-        super().__init__(source, undefined, arguments)
+    def __init__(
+        self, source: Source, undefined: frozenset[str], arguments: dict[str, Any], record: Record | None = None
+    ) -> None:
+        super().__init__(source, undefined, arguments, record)
         self._library = Library(source, self._record)
         self._functions: dict[str, ast.FunctionDef] = {}
         self._classes: dict[str, ast.ClassDef] = {}
@@ -31,6 +34,10 @@ class Calls(Expressions):
 
     @abstractmethod
     def _block(self, body: list[ast.stmt], names: Names) -> None: ...
+
+    @abstractmethod
+    def _module(self, name: str) -> Calls | None:
+        """Who follows the module of that name beside the program."""
 
     def _call(self, node: ast.Call, names: Names) -> Value:
         name = self._source.qualified(node.func) or ""
@@ -45,12 +52,12 @@ class Calls(Expressions):
         if name in UNPICKLING and args and isinstance(args[0], View):
             args[0].datum.kind = "json" if name.startswith("json") else "pickle"
             return View(args[0].datum)
-        defined = self._definition(node.func, owner)
+        defined, where = self._definition(node.func, owner)
         if isinstance(defined, ast.FunctionDef):
             own = [owner] if isinstance(owner, Thing) and not is_static(defined) else []
-            return self._run(defined, [*own, *args], keywords)
+            return where._run(defined, [*own, *args], keywords)
         if isinstance(defined, ast.ClassDef):
-            return self._instance(defined, args, keywords)
+            return where._instance(defined, args, keywords)
         call = Called(name, last, node, args, keywords, lambda part: self._value(part, names))
         return self._library.method(owner, call) if isinstance(owner, View) else self._library.function(call)
 
@@ -73,12 +80,18 @@ class Calls(Expressions):
 
     # --- functions and classes of the program
 
-    def _definition(self, func: ast.expr, owner: Value) -> ast.FunctionDef | ast.ClassDef | None:
-        if isinstance(func, ast.Name):
-            return self._functions.get(func.id) or self._classes.get(func.id)
+    def _definition(self, func: ast.expr, owner: Value) -> tuple[ast.FunctionDef | ast.ClassDef | None, Calls]:
+        """What a call's name means in the program, and who follows the file that it is in."""
         if isinstance(owner, Thing) and isinstance(func, ast.Attribute):
-            return _methods(owner.definition).get(func.attr)
-        return None
+            home = owner.home if isinstance(owner.home, Calls) else self
+            return _methods(owner.definition).get(func.attr), home
+        if isinstance(func, ast.Name) and (own := self._functions.get(func.id) or self._classes.get(func.id)):
+            return own, self
+        module, _, last = (self._source.qualified(func) or "").rpartition(".")
+        other = self._module(module) if module else None
+        if other is None:
+            return None, self
+        return other._functions.get(last) or other._classes.get(last), other
 
     def _run(self, function: ast.FunctionDef, args: list[Value], keywords: dict[str, Value]) -> Value:
         """What a function gives for these values."""
@@ -107,7 +120,7 @@ class Calls(Expressions):
 
     def _instance(self, definition: ast.ClassDef, args: list[Value], keywords: dict[str, Value]) -> Thing:
         """A new object; its items are asked for, as loaders do with data sets."""
-        thing = Thing(definition)
+        thing = Thing(definition, home=self)
         methods = _methods(definition)
         if "__init__" in methods:
             self._run(methods["__init__"], [thing, *args], keywords)

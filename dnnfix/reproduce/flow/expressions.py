@@ -32,11 +32,13 @@ from dnnfix.source.program import Source
 class Expressions(ABC):
     """Works expressions out; what calls and assignments do is said by who derives from it."""
 
-    def __init__(self, source: Source, undefined: frozenset[str], arguments: dict[str, Any]) -> None:
+    def __init__(
+        self, source: Source, undefined: frozenset[str], arguments: dict[str, Any], record: Record | None = None
+    ) -> None:
         self._source = source
         self._undefined = undefined
         self._arguments = arguments
-        self._record = Record()
+        self._record = record or Record()
         self._globals: Names = {}
 
     @abstractmethod

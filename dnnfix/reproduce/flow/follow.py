@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from dnnfix.reproduce.flow.calls import Calls
@@ -22,6 +23,13 @@ def follow(source: Source, undefined: Iterable[str], arguments: dict[str, Any]) 
 class _Follower(Calls):
     _left = _STATEMENTS
 
+    def __init__(
+        self, source: Source, undefined: frozenset[str], arguments: dict[str, Any], program: _Follower | None = None
+    ) -> None:
+        super().__init__(source, undefined, arguments, program._record if program is not None else None)
+        self._program = program or self
+        self._others: dict[str, _Follower] = {}
+
     def run(self) -> Flow:
         """Follow the module, then the functions that nothing in it leads to."""
         self._block(self._source.tree.body, self._globals)
@@ -31,6 +39,29 @@ class _Follower(Calls):
                 inside = self._source.enclosing(function, ast.ClassDef)
                 self._enter(function, {"self": Thing(inside)} if inside else {})
         return self._record.flow
+
+    def _module(self, name: str) -> _Follower | None:
+        program, path = self._program, name.replace(".", "/")
+        module = next((m for m in program._source.beside if m.path in (f"{path}.py", f"{path}/__init__.py")), None)
+        if module is None:
+            return None
+        if module.path not in program._others:
+            other = program._others[module.path] = _Follower(module, frozenset(), self._arguments, program)
+            body = [statement for statement in module.tree.body if not _is_for_itself(statement)]
+            with other._here():
+                other._block(body, other._globals)
+        return program._others[module.path]
+
+    @contextmanager
+    def _here(self) -> Iterator[None]:
+        """What is found meanwhile is found in this file."""
+        outer, self._record.module = self._record.module, "" if self._program is self else self._source.path
+        yield
+        self._record.module = outer
+
+    def _enter(self, function: ast.FunctionDef, names: Names) -> Value:
+        with self._here():
+            return super()._enter(function, names)
 
     def _block(self, body: list[ast.stmt], names: Names) -> None:
         for statement in body:
@@ -141,3 +172,8 @@ class _Follower(Calls):
                 self._record.use(owner, "new column", key.value, target.lineno)
         elif isinstance(owner, Known) and isinstance(owner.value, dict) and isinstance(value, View):
             owner.value[getattr(key, "value", None)] = value
+
+
+def _is_for_itself(statement: ast.stmt) -> bool:
+    """Whether a statement of a module is done only when the module is the program."""
+    return isinstance(statement, ast.If) and "__main__" in ast.unparse(statement.test)

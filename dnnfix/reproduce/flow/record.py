@@ -25,6 +25,8 @@ class Record:
         self.flow = Flow()
         self.reached = True
         """Whether the program itself leads to what is followed now."""
+        self.module = ""
+        """The module beside the program that is followed now."""
         self._data: dict[Any, Datum] = {}
 
     def named(self, node: ast.Name) -> View:
@@ -50,13 +52,14 @@ class Record:
         return View(self._data[key])
 
     def _add(self, key: object, datum: Datum) -> None:
+        datum.module = self.module
         self._data[key] = datum
         self.flow.data.append(datum)
 
     def writes(self, path: Value, line: int) -> None:
         """Something is written to a path."""
         text = text_in(path)
-        if text is not None and self.reached:
+        if text is not None and self.reached and not self.module:
             self.flow.written.append((text, line))
 
     def use(self, view: View, kind: str, detail: Any, line: int) -> None:

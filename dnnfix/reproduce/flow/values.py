@@ -32,6 +32,8 @@ class Datum:
     reached: bool = True
     options: dict[str, Any] = field(default_factory=dict)
     """The keywords of the call that reads it, as far as they are constants; a second argument stands under "second"."""
+    module: str = ""
+    """The module beside the program that reads it."""
 
     def of(self, *kinds: str) -> list[Use]:
         """The uses of these kinds."""
@@ -82,10 +84,11 @@ class Placed:
 
 @dataclass(eq=False)
 class Thing:
-    """An instance of a class of the program."""
+    """An instance of a class of the program; `home` is who follows the file that the class is in."""
 
     definition: ast.ClassDef
     attributes: dict[str, Value] = field(default_factory=dict)
+    home: object = None
 
 
 Value = View | Known | Pack | Placed | Thing | None
