@@ -2,6 +2,7 @@
 
 keras_components   which layers, models, losses, optimizers and metrics are constructed, and where
 keras_compile      what `compile` is given
+keras_channels     images with their channels first, on TensorFlow without a GPU
 keras_calls        the calls of layers, on symbolic and on real tensors
 keras_graphs       graphs as they are written down
 keras_functions    functions and losses that are called
@@ -20,6 +21,7 @@ from typing import Any, Dict, List, Optional
 
 from .guard import Patches, forget_notes
 from .keras_calls import Recorder
+from .keras_channels import compute_channels_first
 from .keras_compile import Compiled
 from .keras_components import Components
 from .keras_crash import call_in_flight
@@ -57,6 +59,7 @@ class Hooks:
         backend = keras.backend.backend() if hasattr(keras.backend, "backend") else "tensorflow"
         record = int(job.get("record_steps", 2))
         self._keras = keras
+        self._backend = backend
         self._patches = Patches()
         self._components = Components()
         self._recorder = Recorder(self._components)
@@ -77,6 +80,8 @@ class Hooks:
         filtering = getattr(getattr(keras, "config", None), "disable_traceback_filtering", None)
         if filtering is not None:
             filtering()
+        if self._backend == "tensorflow":
+            compute_channels_first(self._patches)
         self._components.install(keras)
         self._compiled.install(self._patches, keras)
         self._steps.install(self._patches, keras)
