@@ -13,7 +13,6 @@ from dnnfix.reproduce.data_files import images, tables, texts, values
 from dnnfix.reproduce.data_files.known import known
 from dnnfix.reproduce.data_files.made import Made
 from dnnfix.reproduce.data_files.written import written_folders
-from dnnfix.reproduce.data_files.written import written_folders
 from dnnfix.reproduce.flow.values import Datum, Flow
 
 _MISSING = re.compile(r"(?:No such file or directory|not found|does not exist)[^'\"]*['\"](?P<path>[^'\"]+)['\"]")
