@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from dnnfix.detect.api_names import DATA
@@ -33,6 +34,30 @@ class Definition:
         """What the code calls the function or class that had the qualified name `old`."""
         last = old.rpartition(".")[2]
         return last if last in self.defines else self.defines[0]
+
+    def only(self, wanted: Iterable[str]) -> Definition:
+        """The part of it that defines the wanted names and what they need, with the imports of that part."""
+        statements = {getattr(s, "name", ""): s for s in ast.parse(self.code).body}
+        kept, asked = set[str](), set(wanted)
+        used: set[str] = set()
+        while asked:
+            kept |= asked
+            named = {n.id for name in asked for n in ast.walk(statements[name]) if isinstance(n, ast.Name)}
+            used |= named
+            asked = (named & statements.keys()) - kept
+        lines = self.code.split("\n")
+        code = [(s.lineno - 1, s.end_lineno) for name, s in statements.items() if name in kept]
+        imports = [only for statement in self.imports if (only := _imported(statement, used))]
+        return replace(self, imports=tuple(imports), code="\n\n\n".join("\n".join(lines[a:b]) for a, b in code))
+
+
+def _imported(statement: str, used: set[str]) -> str:
+    """The part of an import statement that brings in used names."""
+    node = ast.parse(statement).body[0]
+    if not isinstance(node, (ast.Import, ast.ImportFrom)):
+        return statement
+    node.names = [alias for alias in node.names if (alias.asname or alias.name) in used]
+    return ast.unparse(node) if node.names else ""
 
 
 @cache

@@ -139,10 +139,10 @@ from keras.models import Sequential
 from keras.layers import Dense
 from sklearn.model_selection import cross_val_score
 import inspect
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 
-{definitions()["keras.wrappers.scikit_learn.KerasClassifier"].code}
+{definitions()["keras.wrappers.scikit_learn.KerasClassifier"].only(["KerasClassifier"]).code}
 
 
 def build():
@@ -250,6 +250,7 @@ def _reason(subject: Subject, definition: Definition, found: list[tuple[ast.expr
 def _edits(subject: Subject, definition: Definition, found: list[tuple[ast.expr | ast.alias, str]]) -> Iterator[Edit]:
     source = subject.source
     uses = uses_of(source)
+    definition = definition.only({definition.name_for(name) for _, name in found})
     for node, name in found:
         new = definition.name_for(name)
         if isinstance(node, ast.alias):
