@@ -77,7 +77,7 @@ def in_probe(path: Path) -> bool:
 
 def runs_elsewhere(path: Path) -> bool:
     """Whether a module is never part of the parent process: it runs in the user's interpreter, or is cut out as text."""
-    folders = ("run/probe", "run/baseline", "reproduce/standins")
+    folders = ("run/probe", "run/baseline", "reproduce/standins", "synthesize/version1")
     return any(path.is_relative_to(PACKAGE / folder) for folder in folders)
 
 

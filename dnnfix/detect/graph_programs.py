@@ -9,9 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from dnnfix.detect.api_imports import GRAPHS
 from dnnfix.detect.api_names import Target, Uses, uses_of
+from dnnfix.detect.graph_functions import GraphFunctions
 from dnnfix.detect.versions import Hit
 from dnnfix.records import Delete, Edit, Replace, Site
 from dnnfix.source.program import Source, once
@@ -42,6 +44,15 @@ _MAKES_GRAPH = frozenset(
 _OF_MODELS = frozenset({"fit", "fit_generator", "fit_on_batch", "train_on_batch", "compile"})
 """Methods of Keras models that train."""
 
+_GONE_PARTS = (
+    "tensorflow.contrib",
+    "tensorflow.models.",
+    "tensorflow.nn.rnn_cell",
+    "tensorflow.python.ops.rnn",
+    "tensorflow.python.ops.rnn_cell",
+)
+"""What of version 1 can be imported no more, and is taken out of the imports when nothing uses it any longer."""
+
 _LONG = 80
 """Characters from which the arguments of a call that stood on several lines go on lines of their own."""
 
@@ -60,6 +71,18 @@ _LAYERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "flatten": ("Flatten", ()),
 }
 """By function of tf.layers, the layer of Keras that it made, and those parameters that are at the same place in both."""
+
+_OF_CONTRIB = {
+    "fully_connected": "dense",
+    "conv2d": "conv2d",
+    "max_pool2d": "max_pooling2d",
+    "flatten": "flatten",
+    "dropout": "dropout",
+}
+"""By function of tf.contrib.layers, the function of tf.layers that does the same."""
+
+_WEIGHTED = frozenset({"dense", "conv1d", "conv2d", "conv3d", "conv2d_transpose"})
+"""The functions whose layers have weights, which a program may ask for by scope."""
 
 _NOT_OF_KERAS = {
     "kernel_regularizer": "the layers of Keras do not put their penalties into the graph's collections",
@@ -83,6 +106,31 @@ _CONTRIB_KEYWORDS = {
     "biases_initializer": "bias_initializer",
     "stride": "strides",
 }
+
+_INITIALIZERS = {
+    "xavier_initializer": ("uniform", "seed", "dtype"),
+    "xavier_initializer_conv2d": ("uniform", "seed", "dtype"),
+    "variance_scaling_initializer": ("factor", "mode", "uniform", "seed", "dtype"),
+}
+"""Initializers of `tf.contrib.layers`, and what they are given by place."""
+
+_LABELS_FIRST = {
+    "losses.softmax_cross_entropy": ("logits", "onehot_labels", "weights", "label_smoothing", "scope"),
+    "losses.sparse_softmax_cross_entropy": ("logits", "labels", "weights", "scope"),
+    "losses.sigmoid_cross_entropy": ("logits", "multi_class_labels", "weights", "label_smoothing", "scope"),
+    "losses.absolute_difference": ("predictions", "labels", "weights", "scope"),
+    "losses.mean_squared_error": ("predictions", "labels", "weights", "scope"),
+    "losses.log_loss": ("predictions", "labels", "weights", "epsilon", "scope"),
+    "losses.hinge_loss": ("logits", "labels", "weights", "scope"),
+    "metrics.streaming_accuracy": ("predictions", "labels", "weights"),
+    "metrics.streaming_precision": ("predictions", "labels", "weights"),
+    "metrics.streaming_recall": ("predictions", "labels", "weights"),
+    "metrics.streaming_auc": ("predictions", "labels", "weights"),
+    "metrics.streaming_mean_absolute_error": ("predictions", "labels", "weights"),
+    "metrics.streaming_mean_squared_error": ("predictions", "labels", "weights"),
+    "metrics.streaming_root_mean_squared_error": ("predictions", "labels", "weights"),
+}
+"""Functions of `tf.contrib` and `slim` that live on, without `streaming_`, with the labels first: their old parameters."""
 
 _FIRST_AXIS = {"concat": ("concat_dim", "values"), "split": ("split_dim", "num_split")}
 """Functions that took the axis first before TensorFlow 1.0, with the keywords of that time."""
@@ -126,9 +174,12 @@ class _Keeping:
     left: list[Left] = field(default_factory=list)
     exact: bool = True
     _new: Rewriting = field(init=False)
+    _functions: GraphFunctions = field(init=False)
 
     def __post_init__(self) -> None:
         self._new = Rewriting(self.uses.source)
+        alias = next((local for local, name in self.uses.imported.items() if name == "tensorflow"), "tf")
+        self._functions = GraphFunctions(self.uses, self._new, alias)
 
     # --- the edits
 
@@ -141,7 +192,7 @@ class _Keeping:
             self._name(node, written)
         for call in self.uses.calls():
             self._positions(call)
-        return (*imports, *self._gone_imports(), *self._new.edits())
+        return (*imports, *self._gone_imports(), *self._new.edits(), *self._functions.edits())
 
     def _imports(self) -> list[Edit]:
         """`import tensorflow as tf`, wherever it stands, as compat.v1; the switch stands after the first."""
@@ -172,7 +223,7 @@ class _Keeping:
         for statement in self.uses.imports():
             module = statement.module if isinstance(statement, ast.ImportFrom) else ""
             names = [f"{module}.{alias.name}" if module else alias.name for alias in statement.names]
-            if not all(name.startswith(("tensorflow.contrib", "tensorflow.models.")) for name in names):
+            if not all(name.startswith(_GONE_PARTS) for name in names):
                 continue
             locals_ = {alias.asname or alias.name for alias in statement.names}
             used = [node for node in self.uses.names(*locals_) if isinstance(node.ctx, ast.Load)]
@@ -194,17 +245,26 @@ class _Keeping:
     def _name(self, node: ast.expr, written: str) -> None:
         """One use of a name of TensorFlow."""
         rest = written.removeprefix("tensorflow.")
+        above = self.uses.source.parent(node)
+        call = above if isinstance(above, ast.Call) and above.func is node else None
+        if call is not None and rest in self._of_keras and self._layer(call, rest):
+            return
+        if (refused := self._functions.put(node, call, rest)) is not None:
+            self.exact = False
+            if refused:
+                self._leave(self.uses.source.site(node), written, refused)
+            return
         if rest.partition(".")[0] in ("compat", "python", "keras", "core", "examples", "models"):
             if rest.startswith("keras.") and not rest.startswith(("keras.datasets.", "keras.utils.")):
                 self.exact = False  # Keras 3 stands where version 1 had a Keras of its own
             return
-        above = self.uses.source.parent(node)
-        call = above if isinstance(above, ast.Call) and above.func is node else None
         if call is not None and self._layer(call, rest):
             return
         if call is not None and rest in _PENALTIES and len(call.args) == 1 and not call.keywords:
             penalty = _PENALTIES[rest].format(tf=self._alias(node))
             self._new.write(call, lambda: f"lambda weights: {self._new.text(call.args[0])} * {penalty}")
+            return
+        if call is not None and (self._labels_first(call, rest) or self._drawn(call, rest)):
             return
         target = self.uses.target(f"{_V1}.{rest}")
         if target is None:
@@ -219,9 +279,6 @@ class _Keeping:
             target = early
         if not target.final:
             self._leave(self.uses.source.site(node), written, target.change.note)
-            return
-        if call is not None and any(k.arg == "uniform" for k in call.keywords):
-            self._leave(self.uses.source.site(node), written, "the normal form drew from another distribution")
             return
         self.exact = self.exact and target.safe
         leaf = target.final.removeprefix(f"{_V1}.").removeprefix("tensorflow.")
@@ -250,15 +307,15 @@ class _Keeping:
         if name == "dropout" and not contrib:
             return self._dropout(call)
         if contrib:
-            name = {"fully_connected": "dense", "max_pool2d": "max_pooling2d"}.get(name, name)
+            if name not in _OF_CONTRIB:
+                return False
+            name = _OF_CONTRIB[name]
             if name == "dropout":
                 return self._contrib_dropout(call)
-            if name not in ("dense", "conv2d", "flatten", "max_pooling2d"):
-                return False
         if name not in _LAYERS:
             return False
         keras, positions = _LAYERS[name]
-        reason = self._refused(call, contrib)
+        reason = self._refused(call, contrib, name)
         site = self.uses.source.site(call.func)
         if reason:
             self._leave(site, f"tensorflow.{rest}", reason)
@@ -312,7 +369,26 @@ class _Keeping:
         self._new.write(call, written)
         return True
 
-    def _refused(self, call: ast.Call, contrib: bool) -> str:
+    @cached_property
+    def _of_keras(self) -> frozenset[str]:
+        """The functions, in whose place layers of Keras stand: all of them, or those without weights alone.
+
+        One call that needs more than Keras has is enough for all layers with weights to be functions of the program.
+        """
+        names = {f"layers.{name}": name for name in _LAYERS}
+        names |= {f"contrib.{part}.{old}": name for part in ("layers", "slim") for old, name in _OF_CONTRIB.items()}
+        weighted = {old for old, name in names.items() if name in _WEIGHTED}
+        for node, written in chains(self.uses):
+            old = written.removeprefix("tensorflow.")
+            if old in weighted:
+                above = self.uses.source.parent(node)
+                if not isinstance(above, ast.Call) or above.func is not node:
+                    return frozenset(names.keys() - weighted)
+                if self._refused(above, old.startswith("contrib."), names[old]):
+                    return frozenset(names.keys() - weighted)
+        return frozenset(names)
+
+    def _refused(self, call: ast.Call, contrib: bool, name: str) -> str:
         """Why a layer of Keras cannot take the call's place."""
         source = self.uses.source
         if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
@@ -323,6 +399,8 @@ class _Keeping:
                 return _NOT_OF_KERAS[keyword.arg]
             if contrib and keyword.arg in ("normalizer_fn", "weights_regularizer", "variables_collections"):
                 return f"the layers of Keras have no {keyword.arg}"
+        if name not in _WEIGHTED:
+            return ""
         if not source.words.isdisjoint({"AUTO_REUSE", "reuse_variables", "arg_scope", "make_template"}):
             return "the layers of Keras do not find their weights and settings by scope"
         if any(k.arg == "reuse" for other in self.uses.calls() for k in other.keywords):
@@ -382,6 +460,52 @@ class _Keeping:
                 f"{alias}.nn.dropout({self._new.text(inputs)}, {self._new.text(kept) if kept is not None else '0.5'})"
             ),
         )
+        return True
+
+    # --- functions of tf.contrib with other arguments
+
+    def _labels_first(self, call: ast.Call, rest: str) -> bool:
+        """A loss or metric of `tf.contrib`, as the function of today with its arguments by name; whether it is one."""
+        name = rest.removeprefix("contrib.").removeprefix("slim.")
+        parameters = _LABELS_FIRST.get(name, ())
+        plain = not any(isinstance(a, ast.Starred) for a in call.args) and all(k.arg for k in call.keywords)
+        if not rest.startswith("contrib.") or not parameters or not plain or len(call.args) > len(parameters):
+            return False
+        given = dict(zip(parameters, call.args, strict=False))
+        given.update(
+            {{"weight": "weights", "target": "labels"}.get(k.arg, k.arg): k.value for k in call.keywords if k.arg}
+        )
+        self._call(call, f"{self._alias(call.func)}.{name.replace('streaming_', '')}", given, {})
+        return True
+
+    def _drawn(self, call: ast.Call, rest: str) -> bool:
+        """An initializer of `tf.contrib.layers`, by the distribution that it drew from; whether it is one that is called."""
+        leaf = rest.removeprefix("contrib.layers.")
+        names = _INITIALIZERS.get(leaf, ()) if leaf != rest else ()
+        given = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg in names}
+        uniform = given.pop("uniform", None)
+        mode = given.pop("mode", None)
+        if not names or len(given) + (uniform is not None) + (mode is not None) < len(call.args) + len(call.keywords):
+            return False
+        if not isinstance(uniform, (ast.Constant, type(None))) or not isinstance(mode, (ast.Constant, type(None))):
+            return False
+        alias = self._alias(call.func)
+        self.exact = False
+
+        def written() -> str:
+            parts = [f"{key}={self._new.text(value)}" for key, value in given.items() if key != "factor"]
+            if leaf != "variance_scaling_initializer":
+                kind = "uniform" if uniform is None or uniform.value else "normal"
+                return f"{alias}.glorot_{kind}_initializer({', '.join(parts)})"
+            scale = self._new.text(given["factor"]) if "factor" in given else "2.0"
+            parts.insert(0, scale)
+            if mode is not None and str(mode.value).lower() != "fan_in":
+                parts.insert(1, f'mode="{str(mode.value).lower()}"')
+            if uniform is not None and uniform.value:
+                parts.insert(1, 'distribution="uniform"')
+            return f"{alias}.variance_scaling_initializer({', '.join(parts)})"
+
+        self._new.write(call, written)
         return True
 
     # --- arguments that changed places before version 1

@@ -29,6 +29,7 @@ from dnnfix.records.network import (
 )
 from dnnfix.records.reproduction import EditAction, EditStep, Reproduction, Scaffold
 from dnnfix.records.sites import (
+    AddDefinition,
     AddImport,
     Delete,
     DeleteElement,
@@ -70,6 +71,7 @@ __all__ = [
     "CRASH_CAUSE",
     "UNEXPLAINED_CODE",
     "UNEXPLAINED_RULE",
+    "AddDefinition",
     "AddImport",
     "Applicability",
     "Call",

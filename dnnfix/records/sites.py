@@ -183,6 +183,22 @@ class AddImport:
         return Site(1, 1, 1, 1, self.path)
 
 
+@dataclass(frozen=True, slots=True)
+class AddDefinition:
+    """Put the functions and classes of `code` below the imports that the module at `path` begins with.
+
+    They stand behind the import of every name that they use, and two blank lines set them apart.
+    """
+
+    code: str
+    path: str = ""
+
+    @property
+    def site(self) -> Site:
+        """The start of the file."""
+        return Site(1, 1, 1, 1, self.path)
+
+
 Edit: TypeAlias = (
     Replace
     | Wrap
@@ -198,4 +214,5 @@ Edit: TypeAlias = (
     | ReplaceLines
     | Delete
     | AddImport
+    | AddDefinition
 )

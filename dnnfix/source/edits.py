@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from dnnfix.errors import EditError, InputError, NestedSitesError, SiteNotFoundError
 from dnnfix.records import (
+    AddDefinition,
     AddImport,
     Delete,
     DeleteElement,
@@ -106,7 +107,13 @@ def _changes(source: Source, edits: tuple[Edit, ...]) -> list[TextChange]:
         changes += element_changes(tree, site, group)
     changes += statements.delete(tree, [e for e in edits if isinstance(e, Delete)])
     imports = [e for e in edits if isinstance(e, AddImport)]
-    return changes + (statements.add_imports(tree, imports, source.imported_names) if imports else [])
+    if imports:
+        changes = statements.add_imports(tree, imports, source.imported_names) + changes
+    definitions = [e for e in edits if isinstance(e, AddDefinition)]
+    if definitions:
+        gone = frozenset(e.site for e in edits if isinstance(e, Delete))
+        changes += statements.add_definitions(tree, definitions, gone)
+    return changes
 
 
 @once  # it is tried whether the code can stand there, which takes a parse

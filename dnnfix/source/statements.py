@@ -7,7 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dnnfix.errors import EditError, SiteNotFoundError
-from dnnfix.records import AddImport, Delete, Enclose, InsertAfter, InsertBefore, Replace, ReplaceLines, Site
+from dnnfix.records import (
+    AddDefinition,
+    AddImport,
+    Delete,
+    Enclose,
+    InsertAfter,
+    InsertBefore,
+    Replace,
+    ReplaceLines,
+    Site,
+)
 from dnnfix.source.changes import TextChange
 from dnnfix.source.parse import Unparsable, parse
 from dnnfix.source.scan import indented, scan
@@ -114,6 +124,30 @@ def add_imports(tree: Tree, edits: Sequence[AddImport], bound: frozenset[tuple[s
         return [TextChange(end, end, f"{lead}{code}\n", stacks=True)]
     place = _Place.of(tree, anchor)
     return _after(tree, place, code) if after else _before(tree, place, code)
+
+
+def add_definitions(tree: Tree, edits: Sequence[AddDefinition], gone: frozenset[Site]) -> list[TextChange]:
+    """Definitions below the imports that the module begins with; `gone` has the statements that are taken away."""
+    code = "\n\n\n".join(dict.fromkeys(_statements(edit.code) for edit in edits))
+    used = {node.id for node in ast.walk(parse(code)) if isinstance(node, ast.Name)}
+    kept = [s for s in tree.module.body if tree.site(s) not in gone]
+    head = [s for s in _head(tree.module) if s in kept]
+    anchor = max(
+        (s for s in kept if _imports(s) and (s in head or not used.isdisjoint(_bound(s)))),
+        key=lambda statement: statement.lineno,
+        default=head[0] if head else None,
+    )
+    if anchor is None:
+        return [TextChange(0, 0, f"{code}\n\n\n", whole_lines=True, stacks=True)]
+    place = _Place.of(tree, anchor)
+    if place.following is not None:
+        raise EditError(f"The definitions cannot stand behind the import in line {place.last}, which goes on.")
+    below = 0
+    while place.last + below < len(tree.lines) and not tree.lines[place.last + below].strip():
+        below += 1
+    apart = "" if place.last + below >= len(tree.lines) else "\n" * max(0, 2 - below)
+    end = tree.starts[place.last - 1] + len(tree.lines[place.last - 1])
+    return [TextChange(end, end, f"\n\n\n{code}{apart}", like=place.first, stacks=True)]
 
 
 # --- where a statement stands
@@ -338,3 +372,31 @@ def _import_anchor(module: ast.Module) -> tuple[ast.stmt | None, bool]:
     if anchor is not None:
         return anchor, True
     return (module.body[0], False) if module.body else (None, False)
+
+
+def _head(module: ast.Module) -> list[ast.stmt]:
+    """The statements that a module begins with: its imports, its docstring, and settings among them."""
+    found: list[ast.stmt] = []
+    for statement in module.body:
+        if not _imports(statement) and not isinstance(statement, ast.Expr):
+            setting = isinstance(statement, ast.Assign) and not any(isinstance(t, ast.Name) for t in statement.targets)
+            if not setting:
+                break
+        found.append(statement)
+    return found
+
+
+def _imports(statement: ast.stmt) -> bool:
+    return isinstance(statement, (ast.Import, ast.ImportFrom)) or (
+        isinstance(statement, ast.Try) and all(isinstance(s, (ast.Import, ast.ImportFrom)) for s in statement.body)
+    )
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    """The names that an import binds."""
+    return {
+        (alias.asname or alias.name).partition(".")[0]
+        for node in ast.walk(statement)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    }

@@ -30,11 +30,13 @@ class GraphAndSession(ApiChange):
     `GradientTape` with an optimizer of equal settings. Otherwise, and as the safer choice, the graph is kept: TensorFlow is imported as `tensorflow.compat.v1` with the behaviour of version 2 switched off, so
     that every function is the old one. What went away before version 1 gets its later name, calls with the argument
     order of that time name their arguments, and functions of `tf.layers` become layers of Keras, since they are gone
-    along with Keras 2. What has no replacement (recurrent cells, estimators, most of `tf.contrib`) is named with its place.
+    along with Keras 2. Where Keras has no such layer (weights that are found by scope, updates and penalties in
+    collections, the recurrent cells, `tf.contrib.layers`), the program gets a function of the old name that does the
+    same, with weights of the same names. What has no replacement (estimators, most of `tf.contrib`) is named with its place.
 
-    Fix safety: the kept graph is safe where every name is the old function itself; unsafe are functions in its place, and
-    a graph in which layers of Keras take a function's place,
-    whose weights have other names.
+    Fix safety: the kept graph is safe where every name is the old function itself; unsafe are functions in its place, a
+    graph in which layers of Keras take a function's place, whose weights have other names, and one with functions of the
+    program's own, which know the common arguments alone.
 
     References: https://www.tensorflow.org/guide/migrate/tf1_vs_tf2,
     https://www.tensorflow.org/api_docs/python/tf/compat/v1/disable_v2_behavior.
@@ -317,6 +319,125 @@ class Agent:
         self.out = tf.keras.layers.Dense(2)(tf.keras.layers.Flatten()(hidden))
         self.sess = tf.Session()
         self.sess.run(tf.global_variables_initializer())
+""",
+        ),
+        Example(
+            "a recurrent cell",
+            """\
+import tensorflow as tf
+from tensorflow.contrib import rnn
+
+x = tf.placeholder(tf.float32, [None, 10, 3])
+cell = rnn.GRUCell(num_units=8)
+outputs, state = tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)
+""",
+            """\
+import tensorflow.compat.v1 as tf
+tf.disable_v2_behavior()
+
+
+class RNNCell:
+    \"\"\"The base of recurrent cells in TensorFlow 1: weights are made at the first call and kept.\"\"\"
+
+    name = "rnn_cell"
+    reuse = None
+
+    def __call__(self, inputs, state, scope=None):
+        scope = self.name if scope is None and self.reuse else scope
+        with tf.variable_scope(scope, self.name, reuse=self.reuse):
+            return self.call(inputs, state)
+
+    def get_weight(self, name, shape, initializer=None):
+        kept = vars(self).setdefault("weights_by_name", {})
+        if name not in kept:
+            kept[name] = tf.get_variable(name, shape, initializer=initializer)
+        return kept[name]
+
+    def zero_state(self, batch_size, dtype):
+        return tf.nest.map_structure(lambda size: tf.zeros([batch_size, size], dtype), self.state_size)
+
+
+class GRUCell(RNNCell):
+    \"\"\"`tf.nn.rnn_cell.GRUCell` of TensorFlow 1.\"\"\"
+
+    def __init__(
+        self, num_units, activation=None, reuse=None, kernel_initializer=None, bias_initializer=None, name="gru_cell"
+    ):
+        self.state_size = self.output_size = num_units
+        self.kernel_initializer, self.bias_initializer = kernel_initializer, bias_initializer
+        self.activation, self.reuse, self.name = activation or tf.tanh, reuse, name
+
+    def call(self, inputs, state):
+        gates = tf.sigmoid(self.linear("gates", inputs, state, 2 * self.output_size, tf.ones_initializer()))
+        r, u = tf.split(gates, 2, 1)
+        c = self.activation(self.linear("candidate", inputs, r * state, self.output_size, tf.zeros_initializer()))
+        state = u * state + (1 - u) * c
+        return state, state
+
+    def linear(self, name, inputs, state, size, bias):
+        both = tf.concat([inputs, state], 1)
+        kernel = self.get_weight(name + "/kernel", [both.shape[1], size], self.kernel_initializer)
+        return tf.matmul(both, kernel) + self.get_weight(name + "/bias", [size], self.bias_initializer or bias)
+
+
+x = tf.placeholder(tf.float32, [None, 10, 3])
+cell = GRUCell(num_units=8)
+outputs, state = tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)
+""",
+        ),
+        Example(
+            "a layer that is used twice",
+            """\
+import tensorflow as tf
+
+
+def score(images):
+    with tf.variable_scope("score", reuse=tf.AUTO_REUSE):
+        return tf.layers.dense(images, 1, activation=tf.nn.sigmoid)
+
+
+real = tf.placeholder(tf.float32, [None, 8])
+made = tf.placeholder(tf.float32, [None, 8])
+loss = tf.reduce_mean(score(real) - score(made))
+""",
+            """\
+import tensorflow.compat.v1 as tf
+tf.disable_v2_behavior()
+
+
+def dense(
+    inputs,
+    units,
+    activation=None,
+    use_bias=True,
+    kernel_initializer=None,
+    bias_initializer=tf.zeros_initializer(),
+    kernel_regularizer=None,
+    bias_regularizer=None,
+    *,
+    trainable=True,
+    name=None,
+    reuse=None,
+):
+    \"\"\"`tf.layers.dense` of TensorFlow 1.\"\"\"
+    inputs = tf.convert_to_tensor(inputs)
+    with tf.variable_scope(name, "dense", reuse=reuse):
+        shape = [inputs.shape[-1], units]
+        kernel = tf.get_variable("kernel", shape, inputs.dtype, kernel_initializer, kernel_regularizer, trainable)
+        outputs = tf.tensordot(inputs, kernel, 1)
+        if use_bias:
+            outputs += tf.get_variable("bias", [units], inputs.dtype, bias_initializer, bias_regularizer, trainable)
+        return activation(outputs) if activation else outputs
+
+
+def score(images):
+    with tf.variable_scope("score", reuse=tf.AUTO_REUSE):
+        return dense(images, 1, activation=tf.nn.sigmoid)
+
+
+real = tf.placeholder(tf.float32, [None, 8])
+made = tf.placeholder(tf.float32, [None, 8])
+loss = tf.reduce_mean(score(real) - score(made))
 """,
         ),
     )

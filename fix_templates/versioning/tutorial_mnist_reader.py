@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
+    AddDefinition,
     AddImport,
     ApiChange,
     Delete,
     Edit,
     Example,
     Hit,
-    InsertAfter,
     Reject,
     RemoveArgument,
     Replace,
-    ReplaceLines,
-    Site,
     Source,
     Subject,
     uses_of,
@@ -26,41 +25,49 @@ from dnnfix.api import (
 MODULE = "tensorflow.examples.tutorials.mnist"
 READ = f"{MODULE}.input_data.read_data_sets"
 NAMESPACE = "from types import SimpleNamespace"
-KEPT = frozenset({"one_hot", "reshape", "validation_size"})
+KEPT = {"one_hot": "False", "reshape": "True", "validation_size": "5000"}
+"""The settings that the reader keeps, and what they are if not given."""
 MEMBERS = frozenset({"images", "labels", "num_examples", "epochs_completed", "next_batch"})
 """What the program may ask of a part of the data."""
 
-READER = '''\
+DATA_SET = '''\
 class DataSet:
     """Images and labels of MNIST, in batches that are shuffled anew for each epoch."""
 
     def __init__(self, images, labels):
-        self.images, self.labels = images, labels
-        self.num_examples, self.epochs_completed = len(images), 0
-        self._waiting = np.random.permutation(self.num_examples)
+        self.images, self.labels, self.num_examples = images, labels, len(images)
+        self.epochs_completed, self._waiting = 0, np.random.permutation(len(images))
 
     def next_batch(self, batch_size):
         if len(self._waiting) < batch_size:
-            self._waiting = np.concatenate([self._waiting, np.random.permutation(self.num_examples)])
+            self._waiting = np.append(self._waiting, np.random.permutation(self.num_examples))
             self.epochs_completed += 1
-        chosen, self._waiting = self._waiting[:batch_size], self._waiting[batch_size:]
+        chosen, self._waiting = np.split(self._waiting, [batch_size])
         return self.images[chosen], self.labels[chosen]
+'''
 
 
-def read_data_sets(one_hot=False, reshape=True, validation_size=5000):
+def reader(*given: str, validation: bool = False) -> str:
+    """What takes the reader's place, with the settings that a program gives: `np` is NumPy and `tf` TensorFlow."""
+    settings = [f"{name}={usual}" for name, usual in KEPT.items() if name in given]
+    encoded = "np.eye(10)[labels] if one_hot else labels" if "one_hot" in given else "labels"
+    first = "validation_size" if "validation_size" in given else KEPT["validation_size"]
+    aside = f"        validation=DataSet(images[:{first}], labels[:{first}]),\n" if validation else ""
+    shape = "[-1, 784] if reshape else [-1, 28, 28, 1]" if "reshape" in given else "[-1, 784]"
+    return f'''\
+{DATA_SET}
+
+def read_data_sets({", ".join(settings)}):
     """MNIST as the reader of TensorFlow's tutorials gave it: from 0 to 1, the first images put aside for validation."""
     parts = []
     for images, labels in tf.keras.datasets.mnist.load_data():
-        images = np.multiply(images.astype(np.float32), 1 / 255)
-        images = images.reshape(len(images), 784) if reshape else images[..., np.newaxis]
-        parts.append((images, np.eye(10)[labels] if one_hot else labels))
+        images = np.multiply(images, 1 / 255, dtype=np.float32).reshape({shape})
+        parts.append((images, {encoded}))
     (images, labels), test = parts
     return SimpleNamespace(
-        train=DataSet(images[validation_size:], labels[validation_size:]),
-        validation=DataSet(images[:validation_size], labels[:validation_size]),
-        test=DataSet(*test),
+        train=DataSet(images[{first}:], labels[{first}:]),
+{aside}        test=DataSet(*test),
     )'''
-"""What takes the reader's place: `np` is NumPy and `tf` TensorFlow."""
 
 
 class TutorialMnistReader(ApiChange):
@@ -124,7 +131,7 @@ import tensorflow as tf
 from types import SimpleNamespace
 
 
-{READER}
+{reader("one_hot")}
 
 
 mnist = read_data_sets(one_hot=True)
@@ -148,7 +155,7 @@ from types import SimpleNamespace
 import numpy as np
 
 
-{READER}
+{reader("reshape", validation=True)}
 
 
 data = read_data_sets(reshape=False)
@@ -179,7 +186,7 @@ import tensorflow as tf
 from types import SimpleNamespace
 
 
-{READER}
+{reader()}
 
 
 RATE = 0.1
@@ -224,7 +231,7 @@ def _reason(source: Source, imports: list[ast.Import | ast.ImportFrom], calls: l
     if not uses_of(source).bound.isdisjoint({"DataSet", "SimpleNamespace"}):
         return "a name of the reader's is taken"
     for call in calls:
-        if len(call.args) > 1 or any(k.arg not in KEPT | {"train_dir"} for k in call.keywords):
+        if len(call.args) > 1 or any(k.arg not in {*KEPT, "train_dir"} for k in call.keywords):
             return "the reader is called with settings that have no counterpart"
     for node in source.nodes(ast.Attribute):
         part = node.value
@@ -243,20 +250,21 @@ def _reason(source: Source, imports: list[ast.Import | ast.ImportFrom], calls: l
 
 
 def _edits(source: Source, imports: list[ast.Import | ast.ImportFrom], calls: list[ast.Call]) -> Iterator[Edit]:
-    uses = uses_of(source)
     body = source.tree.body
+    at_top = {a.asname or a.name: a.name for s in body if isinstance(s, ast.Import) for a in s.names}
     first = next((statement for statement in imports if statement in body), None)
     for statement in imports:
         yield Replace(source.site(statement), NAMESPACE) if statement is first else Delete(source.site(statement))
     if first is None:
         yield AddImport(NAMESPACE)
-    reader = READER
+    given = {k.arg for call in calls for k in call.keywords if k.arg in KEPT}
+    text = reader(*sorted(map(str, given)), validation="validation" in source.words)
     for package, usual in (("numpy", "np"), ("tensorflow", "tf")):
-        known = next((local for local, name in uses.imported.items() if name == package), None)
+        known = next((local for local, name in at_top.items() if name == package), None)
         if known is None:
             yield AddImport(f"import {package} as {usual}")
         elif known != usual:
-            reader = reader.replace(f"{usual}.", f"{known}.")
+            text = re.sub(rf"\b{usual}\.", f"{known}.", text)
     for call in calls:
         site = source.site(call)
         yield Replace(source.site(call.func), "read_data_sets")
@@ -264,20 +272,4 @@ def _edits(source: Source, imports: list[ast.Import | ast.ImportFrom], calls: li
             yield RemoveArgument(site, "", 0)
         elif any(k.arg == "train_dir" for k in call.keywords):
             yield RemoveArgument(site, "train_dir")
-    last = next(
-        (one for one, two in zip(body, [*body[1:], None], strict=True) if _is_import(one) and not _is_import(two)),
-        first or body[0],
-    )
-    line = (last.end_lineno or last.lineno) + 1
-    lines = source.places.lines
-    if line <= len(lines) and not lines[line - 1].strip():
-        end = line
-        while end < len(lines) and not lines[end].strip():
-            end += 1
-        yield ReplaceLines(Site(line, 1, end, len(lines[end - 1]) + 1), f"\n\n{reader}\n\n")
-    else:
-        yield InsertAfter(source.site(last), reader)
-
-
-def _is_import(node: ast.stmt | None) -> bool:
-    return isinstance(node, (ast.Import, ast.ImportFrom))
+    yield AddDefinition(text)

@@ -110,11 +110,10 @@ def test_a_graph_is_kept_under_the_names_of_version_1(before: str, after: str) -
 @pytest.mark.parametrize(
     ("line", "name"),
     [
-        ("cell = tf.nn.rnn_cell.BasicLSTMCell(4)", "tensorflow.nn.rnn_cell.BasicLSTMCell"),
-        ("cell = tf.contrib.rnn.GRUCell(4)", "tensorflow.contrib.rnn.GRUCell"),
-        ("y = tf.layers.dense(x, 2, reuse=True)", "tensorflow.layers.dense"),
-        ("y = tf.layers.batch_normalization(x, training=True)", "tensorflow.layers.batch_normalization"),
-        ("y = tf.contrib.layers.batch_norm(x)", "tensorflow.contrib.layers.batch_norm"),
+        ("cell = tf.nn.rnn_cell.LSTMCell(4, use_peepholes=True)", "tensorflow.nn.rnn_cell.LSTMCell"),
+        ("cell = tf.contrib.rnn.NASCell(4)", "tensorflow.contrib.rnn.NASCell"),
+        ("y = tf.layers.conv3d(x, 2, 3, reuse=True)", "tensorflow.layers.conv3d"),
+        ("y = tf.layers.batch_normalization(x, renorm=True)", "tensorflow.layers.batch_normalization"),
         ("from tensorflow.contrib import learn\nlearn.run(x)", "tensorflow.contrib.learn"),
         ("e = tf.estimator.DNNClassifier([2])", "tensorflow.estimator.DNNClassifier"),
     ],
