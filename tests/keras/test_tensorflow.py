@@ -142,3 +142,25 @@ def test_a_graph_and_its_migration_take_the_same_steps() -> None:
             trace = runner.run(Job("program.py", program.encode(), budget=Budget(steps=6, seconds=60)))
             losses.append([step.loss for step in trace.steps])
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
+CHANNELS_FIRST = """\
+import numpy as np
+from tensorflow import keras
+from tensorflow.keras import layers
+
+keras.backend.set_image_data_format("channels_first")
+x, y = np.random.rand(32, 1, 12, 12), np.random.randint(0, 2, 32)
+model = keras.Sequential([
+    layers.Conv2D(4, 3, padding="same", input_shape=(1, 12, 12)), layers.MaxPooling2D(2), layers.SeparableConv2D(4, 3),
+    layers.AveragePooling2D(2), layers.Conv2DTranspose(2, 3), layers.Flatten(), layers.Dense(1, activation="sigmoid"),
+])
+model.compile(optimizer="adam", loss="binary_crossentropy")
+model.fit(x, y, epochs=1, batch_size=16, verbose=0)
+assert model.layers[0].output.shape == (None, 4, 12, 12)
+"""
+
+
+def test_images_with_their_channels_first_run_without_a_gpu(tmp_path: Path) -> None:
+    report = suggested(CHANNELS_FIRST, tmp_path)
+    assert report.runs[0].outcome.value == "finished"
