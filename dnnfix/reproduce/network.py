@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import callers, clues, feeds, functions, graphs, roles
+from dnnfix.reproduce import callers, clues, feeds, functions, graphs, methods, roles
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.construct import (
     CONTAINERS,
@@ -49,6 +49,10 @@ _OF_SOMETHING_ELSE = re.compile(r"noise|hidden|Parameter|weight|target|label|sel
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
     """The undefined parts of a training, and a harness for what nobody calls."""
+    for found in methods.steps(case):
+        yield found
+        if isinstance(found, EditStep):
+            case = case.taking(frozenset(name for name, _ in found.scaffold.definitions))
     yield from roles.steps(case)
     if not case.source.frameworks:
         return

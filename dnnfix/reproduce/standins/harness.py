@@ -612,6 +612,15 @@ def made_classifier(shape, classes=10, last=""):
     return torch.nn.Sequential(*layers)
 
 
+def made_input_of(layer):
+    """A batch of what a layer of torch takes."""
+    form = _made_form(layer, {})
+    if form is None:
+        raise TypeError("nothing tells what goes into %s" % type(layer).__name__)
+    arrays, axes, _labels = _made_inputs([form], next(_made_choices(layer, [form])), 8, 2)
+    return _made_batch(arrays, axes, slice(None))[0]
+
+
 def made_reader(tokens=100, classes=10):
     """A small network of torch that reads rows of token ids."""
     import torch
