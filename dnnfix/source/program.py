@@ -163,6 +163,19 @@ class Source:
         """The class or function of this program that `expr` names, when it names nothing else."""
         return self._resolver.definition(expr)
 
+    def defined(self, expr: ast.expr) -> tuple[Source, Definition] | None:
+        """As `definition`, with the file that it is in: this one, or a module beside it from which the name comes."""
+        if (own := self.definition(expr)) is not None:
+            return self, own
+        name, _, last = (self.qualified(expr) or "").rpartition(".")
+        place = name.replace(".", "/")
+        for module in self.beside:
+            if place and module.path in (f"{place}.py", f"{place}/__init__.py"):
+                kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+                found = [node for node in module.tree.body if isinstance(node, kinds) and node.name == last]
+                return (module, found[-1]) if found else None
+        return None
+
 
 class _Read(Protocol):
     @property

@@ -15,6 +15,7 @@ from dnnfix.api import (
     RenameArgument,
     Replace,
     SetArgument,
+    Source,
     Subject,
     receiver_is,
     uses_of,
@@ -53,7 +54,8 @@ class FitGenerator(ApiChange):
 
     Arguments that were given by position are given by name, since today's methods have others at these places. Counts of
     samples (Keras 1) are divided by the batch size, which is read from the call that made the generator, from the default
-    of its function, or of `flow`; where it cannot be read, nothing is proposed. A count that is the iterator's own is
+    of its function, or of `flow`, or is asked of an iterator that a function returns; where it cannot be read, nothing is
+    proposed. A count that is the iterator's own is
     left out: the iterator knows its length.
 
     Fix safety: safe for calls of Keras 2; unsafe where a count of samples had to be divided: Keras 1 went on to the end of
@@ -185,6 +187,37 @@ def train(model, x, y, size):
 
 
 train(Sequential(), x, y, 10)
+""",
+        ),
+        Example(
+            "iterators that a function returns",
+            """\
+from keras.models import Sequential
+
+
+def read(images):
+    train = images.flow_from_directory("train", batch_size=16)
+    test = images.flow_from_directory("test")
+    return train, test
+
+
+train, test = read(images)
+model = Sequential()
+model.fit_generator(train, samples_per_epoch=500, nb_epoch=2, validation_data=test, nb_val_samples=200)
+""",
+            """\
+from keras.models import Sequential
+
+
+def read(images):
+    train = images.flow_from_directory("train", batch_size=16)
+    test = images.flow_from_directory("test")
+    return train, test
+
+
+train, test = read(images)
+model = Sequential()
+model.fit(train, steps_per_epoch=500 // train.batch_size, epochs=2, validation_data=test, validation_steps=200 // test.batch_size)
 """,
         ),
         Example(
@@ -324,8 +357,10 @@ def _batch_size(subject: Subject, data: ast.expr) -> str | None:
     """The text of the batch size with which a generator was made."""
     source = subject.source
     made = data if isinstance(data, ast.Call) else source.constructor(data)
-    if made is None:
-        return None
+    if made is None or source.defined(made.func) is not None:
+        size = _size_of_returned(source, data)
+        if size is not None or made is None:
+            return size
     given = next((k.value for k in made.keywords if k.arg == "batch_size"), None)
     if given is None:
         if isinstance(made.func, ast.Attribute) and made.func.attr in ITERATORS:
@@ -334,6 +369,35 @@ def _batch_size(subject: Subject, data: ast.expr) -> str | None:
     if isinstance(given, (ast.Constant, ast.Name, ast.Attribute)):
         return source.segment(source.site(given))
     return None
+
+
+def _size_of_returned(source: Source, data: ast.expr) -> str | None:
+    """The batch size of an iterator over images that a function of the program returns, alone or with others."""
+    place, call = None, source.constructor(data) if not isinstance(data, ast.Call) else data
+    if call is None and isinstance(data, ast.Name):
+        givers = [
+            (node.value, target)
+            for node in source.nodes(ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Tuple)
+            and any(isinstance(part, ast.Name) and part.id == data.id for part in target.elts)
+        ]
+        if len(givers) != 1 or not isinstance(givers[0][0], ast.Call):
+            return None
+        call, target = givers[0][0], givers[0][1]
+        place = next(n for n, part in enumerate(target.elts) if isinstance(part, ast.Name) and part.id == data.id)
+    found = source.defined(call.func) if call is not None else None
+    if found is None or not isinstance(found[1], ast.FunctionDef):
+        return None
+    where, function = found
+    results = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
+    result = results[0] if len(results) == 1 else None
+    if place is not None:
+        result = result.elts[place] if isinstance(result, ast.Tuple) and place < len(result.elts) else None
+    made = result if isinstance(result, ast.Call) else where.constructor(result) if result is not None else None
+    if made is None or not isinstance(made.func, ast.Attribute) or made.func.attr not in ITERATORS:
+        return None
+    return f"{source.segment(source.site(data))}.batch_size" if isinstance(data, ast.Name) else None
 
 
 def _parameter(definition: ast.AST | None, made: ast.Call) -> ast.expr | None:
