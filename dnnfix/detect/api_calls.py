@@ -67,6 +67,20 @@ RECEIVERS = {
     "keras.layers.Layer": frozenset(),
     "keras.optimizers.Optimizer": frozenset(),
     "keras.preprocessing.image.Iterator": frozenset(),
+    "matplotlib.axes.Axes": frozenset(f"matplotlib.pyplot.{name}" for name in ("axes", "gca", "subplot")),
+    "matplotlib.axis.Tick": frozenset(),
+    "matplotlib.figure.Figure": frozenset(f"matplotlib.pyplot.{name}" for name in ("figure", "gcf")),
+    "networkx.Graph": frozenset(f"networkx.{name}" for name in ("DiGraph", "Graph", "MultiDiGraph", "MultiGraph")),
+    "numpy.ndarray": frozenset(
+        f"numpy.{name}" for name in ("arange", "array", "asarray", "concatenate", "empty", "linspace", "ones", "zeros")
+    ),
+    "PIL.Image.Image": frozenset(f"PIL.Image.{name}" for name in ("fromarray", "frombytes", "new", "open")),
+    "PIL.ImageDraw.ImageDraw": frozenset({"PIL.ImageDraw.Draw"}),
+    "PIL.ImageFont.FreeTypeFont": frozenset({"PIL.ImageFont.load_default", "PIL.ImageFont.truetype"}),
+    "sklearn.feature_extraction.text.CountVectorizer": frozenset(
+        f"sklearn.feature_extraction.text.{name}" for name in ("CountVectorizer", "TfidfVectorizer")
+    ),
+    "sklearn.preprocessing.OneHotEncoder": frozenset({"sklearn.preprocessing.OneHotEncoder"}),
     "torch.Tensor": frozenset(),
     "torch.nn.Module": frozenset(),
     "torch.optim.lr_scheduler.LRScheduler": frozenset(
@@ -93,6 +107,9 @@ MADE_BELOW = {"keras.layers.Layer": "keras.layers.", "keras.optimizers.Optimizer
 MADE_BY = {"keras.preprocessing.image.Iterator": ("flow", "flow_from_directory", "flow_from_dataframe")}
 """By class, the methods that give an object of it."""
 
+LISTED_BY = {"matplotlib.axis.Tick": ("get_major_ticks", "get_minor_ticks")}
+"""By class, the methods that give a list of objects of it."""
+
 HELD_AS = {"keras.optimizers.Optimizer": "optimizer"}
 """By class, the attribute under which every model of Keras has an object of it."""
 
@@ -108,7 +125,7 @@ def receiver_is(source: Source, expr: ast.expr, kind: str, depth: int = _DEEP) -
         return _derives(source, owner, kind) if owner is not None else None
     if isinstance(expr, ast.Attribute) and expr.attr == HELD_AS.get(kind):
         return receiver_is(source, expr.value, "keras.Model") is not False and source.frameworks <= _KERAS or None
-    if kind == "keras.layers.Layer" and _is_listed(source, expr):
+    if (kind == "keras.layers.Layer" or kind in LISTED_BY) and _is_listed(source, expr, kind):
         return True
     made = source.constructor(expr)
     if made is None and isinstance(expr, ast.Call):
@@ -140,10 +157,10 @@ def _returned(source: Source, function: ast.FunctionDef) -> list[ast.expr]:
     return [node.value or ast.Constant(None) for node in own]
 
 
-def _is_listed(source: Source, expr: ast.expr) -> bool:
-    """Whether an expression is one of the layers of a model: `model.layers[-1]`, or what a loop over them calls it."""
+def _is_listed(source: Source, expr: ast.expr, kind: str) -> bool:
+    """Whether an expression is one of several: `model.layers[-1]`, or what a loop over a model's layers calls it."""
     if isinstance(expr, ast.Subscript):
-        return isinstance(expr.value, ast.Attribute) and expr.value.attr == "layers"
+        return _lists(source, expr.value, kind)
     if not isinstance(expr, ast.Name):
         return False
     above = source.parent(expr)
@@ -151,9 +168,16 @@ def _is_listed(source: Source, expr: ast.expr) -> bool:
         loops = [above] if isinstance(above, ast.For) else getattr(above, "generators", [])
         for loop in loops:
             if isinstance(loop.target, ast.Name) and loop.target.id == expr.id:
-                return isinstance(loop.iter, ast.Attribute) and loop.iter.attr == "layers"
+                return _lists(source, loop.iter, kind)
         above = source.parent(above)
     return False
+
+
+def _lists(source: Source, expr: ast.expr, kind: str) -> bool:
+    if kind not in LISTED_BY:
+        return isinstance(expr, ast.Attribute) and expr.attr == "layers"
+    made = source.constructor(expr)
+    return made is not None and isinstance(made.func, ast.Attribute) and made.func.attr in LISTED_BY[kind]
 
 
 def _derives(source: Source, definition: ast.ClassDef, kind: str) -> bool | None:

@@ -12,7 +12,7 @@ import pytest
 
 from dnnfix.detect import api_names, api_tables
 from dnnfix.detect.api_tables import Change, compiled, table
-from dnnfix.detect.versions import migration, version_number
+from dnnfix.detect.versions import edits_of, migration, version_number
 from dnnfix.errors import CatalogueError
 from dnnfix.records import Applicability, CodeWarning, RunOutcome, Site, Trace
 from dnnfix.source.edits import apply_edits
@@ -21,7 +21,7 @@ from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import propose
 from dnnfix.template import FixTemplate
 
-FILES = sorted(api_names.DATA.glob("*.toml"))
+FILES = sorted(path for path in api_names.DATA.glob("*.toml") if path.stem != "definitions")
 INSTALLED = ("keras", "torch", "numpy", "sklearn", "pandas")
 NEWER_PYTHON = ("_dummy_thread", "packaging.")
 """What Python itself may lack that an entry names."""
@@ -128,6 +128,44 @@ def test_a_library_of_python_is_imported_under_its_name_of_today(old: str) -> No
     head = "import torch\n"
     patched, _ = first_patch(f"{head}{old}\n", "DNF501")
     assert patched.replace(', encoding="latin1"', "") == f"{head}{MOVED[old]}\n"
+
+
+OTHERS = {
+    "import matplotlib.pyplot as plt\n\nfor tick in plt.gca().xaxis.get_major_ticks():\n    tick.label.set_fontsize(9)": (
+        "import matplotlib.pyplot as plt\n\nfor tick in plt.gca().xaxis.get_major_ticks():\n    tick.label1.set_fontsize(9)"
+    ),
+    "import pandas as pd\n\ndf = pd.read_csv(f, delim_whitespace=True)": (
+        'import pandas as pd\n\ndf = pd.read_csv(f, sep=r"\\s+")'
+    ),
+    "import matplotlib.pyplot as plt\n\nplt.style.use('seaborn-white')": (
+        "import matplotlib.pyplot as plt\n\nplt.style.use('seaborn-v0_8-white')"
+    ),
+    "from scipy.misc import imsave, logsumexp\n\nimsave(f, logsumexp(x))": (
+        "from scipy.misc import imsave\nfrom scipy.special import logsumexp\n\nimsave(f, logsumexp(x))"
+    ),
+    "from PIL import Image\n\nx = Image.open(f).resize((2, 2), Image.ANTIALIAS)": (
+        "from PIL import Image\n\nx = Image.open(f).resize((2, 2), Image.LANCZOS)"
+    ),
+    "from skimage.measure import compare_psnr\n\nx = compare_psnr(a, b)": (
+        "from skimage.metrics import peak_signal_noise_ratio\n\nx = peak_signal_noise_ratio(a, b)"
+    ),
+}
+
+
+@pytest.mark.parametrize("old", OTHERS)
+def test_the_libraries_around_the_frameworks_are_brought_up_to_date(old: str) -> None:
+    head = "import torch\n"
+    subject = Subject(Source.from_bytes(f"{head}{old}\n".encode(), "program.py"))
+    hits = [hit for hit in migration(subject) if hit.edits]
+    assert apply_edits(subject.source, edits_of(subject.source, hits)).decode() == f"{head}{OTHERS[old]}\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["for tick in batches:\n    print(tick.label)", "net.hist(x, normed=True)", "x.sort()"]
+)
+def test_words_of_other_libraries_mean_nothing_elsewhere(text: str) -> None:
+    text = f"import torch\nimport pandas as pd\nimport matplotlib.pyplot as plt\n\n{text}\n"
+    assert not migration(Subject(Source.from_bytes(text.encode(), "program.py")))
 
 
 def test_a_library_of_python_that_is_tried_first_is_left_alone() -> None:
