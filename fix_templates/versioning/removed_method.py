@@ -69,6 +69,37 @@ model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
 """,
         ),
         Example(
+            "the architecture as YAML, and back",
+            """\
+from keras.models import Sequential, model_from_yaml
+from keras.layers import Dense
+
+
+def save(net, path):
+    with open(path, "w") as file:
+        file.write(net.to_yaml())
+
+
+model = Sequential([Dense(1)])
+save(model, "model.yaml")
+again = model_from_yaml(open("model.yaml").read())
+""",
+            """\
+from keras.models import Sequential, model_from_json
+from keras.layers import Dense
+
+
+def save(net, path):
+    with open(path, "w") as file:
+        file.write(net.to_json())
+
+
+model = Sequential([Dense(1)])
+save(model, "model.yaml")
+again = model_from_json(open("model.yaml").read())
+""",
+        ),
+        Example(
             "a data frame as a matrix",
             """\
 import pandas as pd
