@@ -147,6 +147,25 @@ model.fit(x, y, epochs=5, verbose=0)
     assert trace.steps[-1].skill is not None and trace.steps[-1].skill > 0.7
 
 
+def test_texts_of_as_many_classes_as_the_likeliest_that_are_asked_for(runner: Runner) -> None:
+    code = """
+import glob, torch
+lines = {}
+for path in glob.glob("names/*.txt"):
+    lines[path.split("/")[-1][:-4]] = open(path).read().strip().split("\\n")
+
+def likeliest(output, count=3):
+    return output.topk(count, 1)[1].shape
+
+print(len(lines["French"]) > 5, len(lines), likeliest(torch.zeros(1, len(lines))))
+"""
+    assert finished(run(runner, code)) == "True 3 torch.Size([1, 3])\n"
+    shown = code.replace("likeliest(output, count=3)", "likeliest(output, topk=(1,), count=2)").replace(
+        "(1, len(lines)))", "(1, len(lines)), topk=(1, 5))"
+    )
+    assert finished(run(runner, shown)) == "True 5 torch.Size([1, 2])\n"
+
+
 def test_the_keys_of_archives_and_pickles(runner: Runner) -> None:
     code = """
 import pickle, numpy as np

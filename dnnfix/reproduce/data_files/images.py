@@ -55,9 +55,11 @@ def _classes(case: Case, datum: Datum) -> tuple[list[str], str]:
     if compared:
         return compared, f"line {datum.of('compared')[0].line}: names are compared with these"
     ends = clues.ends(case.source)
-    count = ends.outputs if ends.outputs and ends.outputs > 1 and ends.form in ("classes", "one-hot", None) else 2
-    told = clues.FROM_NETWORK.format(what="output") if ends.outputs else "a guess: two classes"
-    return [f"class_{place}" for place in range(count)], told
+    if ends.outputs and ends.outputs > 1 and ends.form in ("classes", "one-hot", None):
+        return [f"class_{place}" for place in range(ends.outputs)], clues.FROM_NETWORK.format(what="output")
+    count, line = likeliest_asked(case.source)
+    told = f"line {line}: the {count} likeliest classes are asked for" if count > 2 else "a guess: two classes"
+    return [f"class_{place}" for place in range(max(2, count))], told
 
 
 def image_folder(case: Case, datum: Datum, path: str) -> Made | None:
@@ -100,12 +102,12 @@ def listed_folder(case: Case, datum: Datum, path: str) -> Made | None:
             ("made_wav",),
         )
     if "handle" in opened or ending in (".txt", ".text"):
-        names = list(_keys(case.source)) or names
+        names, classes_told = _named(case, names, classes_told)
         code = f"made_texts_in({folder!r}, {names!r}, {ending or '.txt'!r})"
         return (
             code,
             f"a text for each of {', '.join(names[:6])}",
-            f"line {datum.line}: opened as text",
+            f"line {datum.line}: opened as text; {classes_told}",
             ("made_texts_in",),
         )
     return None
@@ -134,6 +136,61 @@ def note_siblings(flow: Flow) -> None:
         beside = [d for d in listed if os.path.dirname(d.path or "") == os.path.dirname(datum.path or "")]
         if len(beside) > 1 and not datum.of("sibling"):
             datum.uses.append(Use((), "sibling", beside.index(datum), datum.line))
+
+
+def _named(case: Case, names: list[str], told: str) -> tuple[list[str], str]:
+    """The names of the classes that the program looks up, and more where it asks for more of them; and what tells them."""
+    keys = _keys(case.source)
+    if not keys:
+        return names, told
+    ends = clues.ends(case.source)
+    outputs = ends.outputs if ends.outputs and ends.form in ("classes", "one-hot", None) else 0
+    wanted = max(likeliest_asked(case.source)[0], outputs, len(keys))
+    more = [f"Other_{place}" for place in range(len(keys), wanted)]
+    return [*keys, *more], f"names are looked up{f', and {wanted} classes are asked for' if more else ''}"
+
+
+@once
+def likeliest_asked(source: Source) -> tuple[int, int]:
+    """How many of the likeliest classes a program asks for at most (`topk(3)`), and the line; 0 where it asks for none."""
+    found = [(0, 0)]
+    for call in source.all_calls:
+        name = last_name(call.func)
+        told = [k.value for k in call.keywords if k.arg in ("topk", "top_k")]
+        found += [(count, call.lineno) for value in told for count in _numbers(source, value)]
+        if name not in _LIKELIEST:
+            continue
+        method = name == "topk" and source.qualified(call.func) not in ("torch.topk",)
+        place = 0 if method else _LIKELIEST[name]
+        given = next((k.value for k in call.keywords if k.arg == "k"), None)
+        if given is None and len(call.args) > place:
+            given = call.args[place]
+        found += [(count, call.lineno) for count in _numbers(source, given)]
+    return max(found)
+
+
+_LIKELIEST = {"topk": 1, "top_k": 1, "in_top_k": 2, "TopKCategoricalAccuracy": 0, "SparseTopKCategoricalAccuracy": 0,
+              "top_k_categorical_accuracy": 2, "sparse_top_k_categorical_accuracy": 2}  # fmt: skip
+"""Calls that ask for the likeliest classes, and the place of their number."""
+
+
+def _numbers(source: Source, node: ast.expr | None) -> list[int]:
+    """The numbers that an expression may be: constants, what a name is bound to, or the default of a parameter."""
+    if isinstance(node, ast.Constant):
+        return [node.value] if isinstance(node.value, int) and not isinstance(node.value, bool) else []
+    parts = node.elts if isinstance(node, (ast.Tuple, ast.List)) else []
+    if isinstance(node, ast.Call) and last_name(node.func) == "max":
+        parts = node.args
+    if parts or not isinstance(node, ast.Name):
+        return [number for part in parts for number in _numbers(source, part)]
+    function = source.enclosing(node, ast.FunctionDef)
+    if function is not None:
+        given = function.args
+        defaults = dict(zip([a.arg for a in given.args][::-1], given.defaults[::-1], strict=False))
+        if node.id in defaults:
+            return _numbers(source, defaults[node.id])
+    values = source.bindings(node)
+    return _numbers(source, values[0]) if len(values) == 1 and not isinstance(values[0], ast.Name) else []
 
 
 @once
