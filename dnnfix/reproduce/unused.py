@@ -19,8 +19,20 @@ FRAMEWORKS = ("torch.", "keras.", "tensorflow.")
 _INNOCENT = words(
     """torch.manual_seed torch.device torch.cuda.is_available torch.set_default_dtype torch.set_printoptions
     torch.cuda.manual_seed torch.cuda.manual_seed_all torch.cuda.device_count torch.set_num_threads
-    tensorflow.random.set_seed tensorflow.set_random_seed keras.backend.image_dim_ordering
+    tensorflow.random.set_seed keras.backend.image_dim_ordering
     keras.backend.image_data_format keras.utils.set_random_seed"""
+) | frozenset(
+    f"tensorflow.{place}{name}"
+    for place in ("", "compat.v1.", "app.", "compat.v1.app.")
+    for name in (
+        "disable_v2_behavior",
+        "disable_eager_execution",
+        "enable_eager_execution",
+        "reset_default_graph",
+        "set_random_seed",
+        "logging.set_verbosity",
+        *(f"flags.DEFINE_{kind}" for kind in ("string", "integer", "float", "boolean", "bool", "enum")),
+    )
 )
 """Calls of the frameworks that files make which only define things."""
 
