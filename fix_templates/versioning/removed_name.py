@@ -23,6 +23,8 @@ ELSEWHERE = BACKEND_CALLS | {
     "keras.wrappers.scikit_learn",
     "sklearn.datasets.load_boston",
     "tensorflow.examples.tutorials.mnist",
+    "tensorflow.summary.FileWriter",
+    "tensorflow.train.SummaryWriter",
 }
 """Names that have a template of their own where they are used; here they are only taken out of imports."""
 
