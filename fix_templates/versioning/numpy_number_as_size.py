@@ -1,0 +1,248 @@
+"""`Dense(np.max(y) + 1)`: a number of NumPy where Keras 3 takes Python's integers only."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from dnnfix.api import ApiChange, Example, Hit, Reject, Source, Subject, Wrap, uses_of
+
+SIZES = {
+    "keras.layers.Dense": ("units",),
+    "keras.layers.Embedding": ("input_dim", "output_dim"),
+    "keras.layers.GRU": ("units",),
+    "keras.layers.SimpleRNN": ("units",),
+    "keras.layers.RepeatVector": ("n",),
+    "keras.layers.MultiHeadAttention": ("num_heads", "key_dim", "value_dim"),
+    **{f"keras.layers.Conv{n}D": ("", "kernel_size", "strides") for n in (1, 2, 3)},
+    **{f"keras.layers.Conv{n}DTranspose": ("", "kernel_size", "strides") for n in (1, 2, 3)},
+    **{f"keras.layers.SeparableConv{n}D": ("", "kernel_size", "strides") for n in (1, 2)},
+    **{f"keras.layers.DepthwiseConv{n}D": ("kernel_size", "strides") for n in (1, 2)},
+    **{f"keras.layers.{kind}Pooling{n}D": ("pool_size", "strides") for kind in ("Max", "Average") for n in (1, 2, 3)},
+    **{f"keras.layers.UpSampling{n}D": ("size",) for n in (1, 2, 3)},
+    **{f"keras.layers.ZeroPadding{n}D": ("padding",) for n in (1, 2, 3)},
+    **{f"keras.layers.Cropping{n}D": ("cropping",) for n in (1, 2, 3)},
+}
+"""By layer, its first arguments, where the named ones have to be integers of Python (tried with Keras 3.15)."""
+
+FORMER = {"units": "output_dim", "n": "n"}
+"""By argument, what Keras 1 called it."""
+
+REDUCING = frozenset({"max", "min", "sum", "prod", "argmax", "argmin"})
+"""What gives one number of an array, as a function of NumPy and as a method."""
+
+NUMBERS = REDUCING | {
+    *("amax", "amin", "product", "ceil", "floor", "rint", "round", "around", "sqrt", "log2", "power", "count_nonzero"),
+    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "int_"),
+}
+"""Functions of NumPy whose result is a number of NumPy, where they are given numbers or no axis."""
+
+REFUSED = re.compile(r"integer")
+RECEIVED = re.compile(
+    r"[Rr]eceived:? (?:\w+=)?\d+(?:\.0)?(?![\d.(,])|got <class 'numpy|state_size must be|of type \w*int\d"
+)
+"""How Keras says that it was given a whole number that is no integer of Python."""
+
+
+class NumpyNumberAsSize(ApiChange):
+    """Keras 3 refuses `numpy.int64` and whole floats as sizes of most layers, which Keras 1 and 2 took.
+
+    The maximum of the labels, a product of a shape, or a rounded number becomes an integer where it is made, or where
+    it is given if that is not one plain assignment. Seen by reading where NumPy makes the number; after a crash whose
+    message says so also where it came from elsewhere.
+
+    Fix safety: safe where NumPy makes the number: only its type changes. Unsafe where it was read from a crash.
+
+    References: https://keras.io/api/layers/core_layers/dense/, https://numpy.org/doc/stable/reference/arrays.scalars.html.
+    """
+
+    code = "DNF573"
+    name = "numpy-number-as-size"
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """Sizes of Keras's layers that are numbers of NumPy."""
+        source = subject.source
+        if "keras" not in source.frameworks:
+            return
+        crashed = _crashed(subject)
+        for call in uses_of(source).calls():
+            for name, value in _sizes(source, call):
+                proven = _is_numpy(source, value)
+                if not proven and not (call is crashed and _may_be(source, value)):
+                    continue
+                place = _made(source, value) if proven else value
+                site = source.site(place)
+                yield Hit(
+                    source.site(value),
+                    f"{name} has to be an integer of Python in Keras 3, and {source.segment(source.site(value))} is a "
+                    "number of NumPy",
+                    title=f"make an integer of {source.segment(site)}",
+                    edits=(Wrap(site, "int(", ")"),),
+                    safe=proven,
+                    removed={"keras": "3.0"},
+                    confidence=0.9,
+                    within=source.site(call),
+                    felt=source.site(call),
+                )
+
+    examples = (
+        Example(
+            "as many classes as labels",
+            """\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+
+classes = np.max(y) + 1
+model = Sequential()
+model.add(Dense(32, activation="relu"))
+model.add(Dense(classes, activation="softmax"))
+""",
+            """\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+
+classes = int(np.max(y) + 1)
+model = Sequential()
+model.add(Dense(32, activation="relu"))
+model.add(Dense(classes, activation="softmax"))
+""",
+        ),
+        Example(
+            "a method of an array, and a size where it is given",
+            """\
+import numpy
+from tensorflow.keras import layers
+
+
+def network(x, words, shape):
+    x = layers.Embedding(input_dim=words.max() + 1, output_dim=8)(x)
+    x = layers.RepeatVector(numpy.prod(shape))(x)
+    return layers.UpSampling1D(numpy.int32(2))(x)
+""",
+            """\
+import numpy
+from tensorflow.keras import layers
+
+
+def network(x, words, shape):
+    x = layers.Embedding(input_dim=int(words.max() + 1), output_dim=8)(x)
+    x = layers.RepeatVector(int(numpy.prod(shape)))(x)
+    return layers.UpSampling1D(int(numpy.int32(2)))(x)
+""",
+        ),
+        Example(
+            "a number from elsewhere, after a crash",
+            """\
+import keras
+import numpy as np
+
+
+def network(width):
+    return keras.Sequential([keras.Input((4,)), keras.layers.Dense(width)])
+
+
+for width in np.array([2, 3]):
+    network(width)
+""",
+            """\
+import keras
+import numpy as np
+
+
+def network(width):
+    return keras.Sequential([keras.Input((4,)), keras.layers.Dense(int(width))])
+
+
+for width in np.array([2, 3]):
+    network(width)
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "integers of Python",
+            """\
+import numpy as np
+from keras.layers import Dense, Embedding, LSTM
+
+layer = Dense(int(np.max(y) + 1))
+other = Dense(x.shape[1])
+last = Dense(len(np.unique(y)))
+words = Embedding(max(3, 4), 8)
+recurrent = LSTM(np.int64(4))
+""",
+        ),
+        Reject(
+            "a size that is wrong whatever its type",
+            """\
+import keras
+
+count = 0
+layer = keras.layers.Dense(count)
+""",
+            runs=True,
+        ),
+        Reject(
+            "layers of PyTorch take numbers of NumPy",
+            """\
+import numpy as np
+import torch
+
+layer = torch.nn.Linear(4, np.max(np.array([1, 2])))
+""",
+        ),
+    )
+
+
+def _sizes(source: Source, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    """The arguments of a call that have to be integers, with their names."""
+    names = SIZES.get(source.qualified(call.func) or "", ())
+    for position, name in enumerate(names):
+        given = [k.value for k in call.keywords if k.arg and k.arg in (name, FORMER.get(name))]
+        given += call.args[position : position + 1]
+        if name and given and not isinstance(given[0], (ast.Starred, ast.Tuple, ast.List, ast.Constant)):
+            yield name, given[0]
+
+
+def _is_numpy(source: Source, expr: ast.expr) -> bool:
+    """Whether NumPy makes the number that an expression is."""
+    if isinstance(expr, ast.Name):
+        bound = source.bindings(expr)
+        return bool(bound) and all(not isinstance(v, ast.Name) and _is_numpy(source, v) for v in bound)
+    if isinstance(expr, ast.BinOp):
+        return not isinstance(expr.op, ast.Div) and (_is_numpy(source, expr.left) or _is_numpy(source, expr.right))
+    if not isinstance(expr, ast.Call) or any(k.arg == "axis" for k in expr.keywords):
+        return False
+    package, _, last = (source.qualified(expr.func) or "").rpartition(".")
+    if package:
+        return package == "numpy" and last in NUMBERS
+    method = expr.func.attr if isinstance(expr.func, ast.Attribute) else ""
+    return method in REDUCING and not expr.args and not expr.keywords
+
+
+def _made(source: Source, value: ast.expr) -> ast.expr:
+    """Where to make the integer: at the one assignment of a variable, or at the argument itself."""
+    bound = source.bindings(value) if isinstance(value, ast.Name) else ()
+    return bound[0] if len(bound) == 1 else value
+
+
+def _crashed(subject: Subject) -> ast.AST | None:
+    """The call that ended the run, where Keras says that it was given a whole number of another type."""
+    crash = subject.crash
+    if crash is None or crash.kind not in ("TypeError", "ValueError"):
+        return None
+    if not REFUSED.search(crash.message) or not RECEIVED.search(crash.message):
+        return None
+    return subject.node(crash.site)
+
+
+def _may_be(source: Source, value: ast.expr) -> bool:
+    """Whether an argument of a call that was refused can be the number: none that is seen to be an integer."""
+    if isinstance(value, ast.Call):
+        return source.qualified(value.func) not in ("builtins.int", "builtins.len", "builtins.round")
+    bound = source.bindings(value) if isinstance(value, ast.Name) else ()
+    return not (bound and all(isinstance(v, ast.Constant) for v in bound))
