@@ -102,6 +102,7 @@ from dnnfix.detect.targets import (
     target_expression,
     target_site,
 )
+from dnnfix.detect.tutorials import reads_for_torch
 from dnnfix.detect.values import (
     LossUse,
     binary,

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from dnnfix.detect.tutorials import reads_for_torch
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import syntax
 from dnnfix.reproduce.beside import everywhere
@@ -219,13 +220,14 @@ def _steps(case: Case) -> Iterator[EditStep | Gap]:
 
 def _for_the_tutorials(case: Case) -> Iterator[EditStep]:
     """The reader of MNIST that TensorFlow's tutorials had is gone, and not brought back; what replaces it finds data."""
-    known = KNOWN["keras.datasets.mnist.load_data"]
+    name = "torchvision.datasets.MNIST" if reads_for_torch(case.source) else "keras.datasets.mnist.load_data"
+    known = KNOWN[name]
     line = _line_of_tutorials(case.source)
     if line is not None and _installed(case, known):
         yield EditStep(
             ACTION,
-            f"keras.datasets.mnist.load_data gives made-up data: {known.holds}",
-            "for a repair of the program: where the tutorials' reader was, its data set is in keras.datasets today",
+            f"{name} gives made-up data: {known.holds}",
+            f"for a repair of the program: where the tutorials' reader was, {name} has its data set today",
             line,
             scaffold=Scaffold(start=known.start),
             standins=("made_in_place_of", known.stand_in),

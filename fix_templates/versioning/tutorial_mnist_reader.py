@@ -19,6 +19,7 @@ from dnnfix.api import (
     Replace,
     Source,
     Subject,
+    reads_for_torch,
     uses_of,
 )
 
@@ -47,20 +48,30 @@ class DataSet:
 '''
 
 
-def reader(*given: str, validation: bool = False) -> str:
-    """What takes the reader's place, with the settings that a program gives: `np` is NumPy and `tf` TensorFlow."""
+def reader(*given: str, validation: bool = False, torch: bool = False) -> str:
+    """What takes the reader's place, with the settings that a program gives: `np` is NumPy and `tf` TensorFlow.
+
+    In a program of torch the images come from torchvision, and are kept in the folder that is named.
+    """
     settings = [f"{name}={usual}" for name, usual in KEPT.items() if name in given]
     encoded = "np.eye(10)[labels] if one_hot else labels" if "one_hot" in given else "labels"
     first = "validation_size" if "validation_size" in given else KEPT["validation_size"]
     aside = f"        validation=DataSet(images[:{first}], labels[:{first}]),\n" if validation else ""
     shape = "[-1, 784] if reshape else [-1, 28, 28, 1]" if "reshape" in given else "[-1, 784]"
+    taken = "    for images, labels in tf.keras.datasets.mnist.load_data():"
+    if torch:
+        settings.insert(0, "train_dir")
+        taken = """\
+    for train in (True, False):
+        data = torchvision.datasets.MNIST(train_dir, train=train, download=True)
+        images, labels = data.data.numpy(), data.targets.numpy()"""
     return f'''\
 {DATA_SET}
 
 def read_data_sets({", ".join(settings)}):
     """MNIST as the reader of TensorFlow's tutorials gave it: from 0 to 1, the first images put aside for validation."""
     parts = []
-    for images, labels in tf.keras.datasets.mnist.load_data():
+{taken}
         images = np.multiply(images, 1 / 255, dtype=np.float32).reshape({shape})
         parts.append((images, {encoded}))
     (images, labels), test = parts
@@ -74,7 +85,8 @@ class TutorialMnistReader(ApiChange):
     """`input_data.read_data_sets` went with the tutorials of TensorFlow 1; `keras.datasets.mnist` has the same images.
 
     A reader of the same results is put into the program: images from 0 to 1 as rows of 784, labels as numbers or one-hot,
-    5,000 images for validation, and `next_batch`. The folder that was named goes: Keras keeps the file in its own.
+    5,000 images for validation, and `next_batch`. The folder that was named goes: Keras keeps the file in its own. A
+    program of torch that has no other use for TensorFlow gets the images from torchvision instead.
 
     Fix safety: unsafe: batches come in another order, and the images from another place.
 
@@ -103,10 +115,12 @@ class TutorialMnistReader(ApiChange):
         if not imports:
             return
         reason = _reason(source, imports, calls) if calls else "where the reader is called is not plain"
+        torch = reads_for_torch(source)
+        has = "torchvision" if torch else "keras.datasets.mnist"
         yield Hit(
             source.site(imports[0]),
-            "the reader of MNIST went with the tutorials of TensorFlow 1; keras.datasets.mnist has the images",
-            title="read MNIST with Keras",
+            f"the reader of MNIST went with the tutorials of TensorFlow 1; {has} has the images",
+            title=f"read MNIST with {'torchvision' if torch else 'Keras'}",
             edits=() if reason else tuple(_edits(source, imports, calls)),
             decline=reason,
             removed={"tensorflow": "2.0"},
@@ -201,6 +215,32 @@ def main():
 main()
 """,
         ),
+        Example(
+            "a program of torch",
+            """\
+import torch
+import numpy as np
+from tensorflow.examples.tutorials.mnist import input_data
+
+mnist = input_data.read_data_sets("../MNIST_data", one_hot=True)
+x, y = mnist.train.next_batch(32)
+print(torch.from_numpy(x).shape, np.argmax(y, axis=1))
+""",
+            f"""\
+import torch
+import numpy as np
+from types import SimpleNamespace
+import torchvision
+
+
+{reader("one_hot", torch=True)}
+
+
+mnist = read_data_sets("../MNIST_data", one_hot=True)
+x, y = mnist.train.next_batch(32)
+print(torch.from_numpy(x).shape, np.argmax(y, axis=1))
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -258,16 +298,19 @@ def _edits(source: Source, imports: list[ast.Import | ast.ImportFrom], calls: li
     if first is None:
         yield AddImport(NAMESPACE)
     given = {k.arg for call in calls for k in call.keywords if k.arg in KEPT}
-    text = reader(*sorted(map(str, given)), validation="validation" in source.words)
-    for package, usual in (("numpy", "np"), ("tensorflow", "tf")):
+    torch = reads_for_torch(source)
+    text = reader(*sorted(map(str, given)), validation="validation" in source.words, torch=torch)
+    for package, usual in (("numpy", "np"), ("torchvision", "torchvision") if torch else ("tensorflow", "tf")):
         known = next((local for local, name in at_top.items() if name == package), None)
         if known is None:
-            yield AddImport(f"import {package} as {usual}")
+            yield AddImport(f"import {package}{f' as {usual}' if usual != package else ''}")
         elif known != usual:
             text = re.sub(rf"\b{usual}\.", f"{known}.", text)
     for call in calls:
         site = source.site(call)
         yield Replace(source.site(call.func), "read_data_sets")
+        if torch:
+            continue
         if call.args:
             yield RemoveArgument(site, "", 0)
         elif any(k.arg == "train_dir" for k in call.keywords):
