@@ -34,7 +34,7 @@ class SummaryWriter(ApiChange):
         if source.words.isdisjoint(self.triggers) or graph_of(source) is not None:
             return
         calls = {call.func: call for call in uses_of(source).calls()}
-        imported = {name for name, _module in source.imported_names}
+        imported = {name for name, what in source.imported_names if what in WRITERS}
         bare = (node for node in source.nodes(ast.Name) if node.id in imported)
         for named in (*source.nodes(ast.Attribute), *bare):
             written = source.written(named)
