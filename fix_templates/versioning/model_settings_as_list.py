@@ -1,0 +1,184 @@
+"""`model.get_config()[0]["class_name"]`: the settings of a sequential model are no list of its layers any more."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import ApiChange, Example, Hit, Reject, Source, Subject, Wrap, is_multi_backend, uses_of
+
+SEQUENTIAL = frozenset({"keras.Sequential", "keras.models.Sequential"})
+
+OF_LAYER = frozenset({"class_name", "config", "name"})
+"""What the settings of a layer are asked for, and those of a model are not."""
+
+
+class ModelSettingsAsList(ApiChange):
+    """`Sequential.get_config()` gave a list with the settings of each layer until Keras 2.2.2.
+
+    It is a dictionary now, as of every other model, with that list under `"layers"`. An index, a loop over layers or a
+    data frame made of it is an error, or goes over the keys. What is read as a list is taken from `"layers"`;
+    `Sequential.from_config` takes what `get_config` gives, and stays.
+
+    Fix safety: unsafe: the settings of the layers have other entries than then.
+
+    References: https://keras.io/api/models/model_saving_apis/model_config_serialization/.
+    """
+
+    code = "DNF565"
+    name = "model-settings-as-list"
+    triggers = ("get_config",)
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """The places where settings of a sequential model are read as a list."""
+        source = subject.source
+        if "get_config" not in source.words or "keras" not in source.frameworks:
+            return
+        for call in source.all_calls:
+            if not _settings(source, call):
+                continue
+            for read in _reads(subject, call):
+                if _as_list(source, read) and is_multi_backend(source):
+                    site = source.site(read)
+                    yield Hit(
+                        site,
+                        "the settings of a Sequential are a dictionary since Keras 2.2.3; those of its layers are in it",
+                        title="take the settings of the layers",
+                        edits=(Wrap(site, "", "['layers']"),),
+                        removed={"keras": "2.2.3"},
+                    )
+
+    examples = (
+        Example(
+            "a table of the layers",
+            """\
+import pandas as pd
+from keras.layers.core import Dense
+from keras.models import Sequential
+from keras.utils import np_utils
+
+labels = np_utils.to_categorical([0, 1])
+model = Sequential()
+model.add(Dense(output_dim=2, input_dim=4))
+config = model.get_config()
+print(pd.DataFrame(config), config)
+""",
+            """\
+import pandas as pd
+from keras.layers import Dense
+from keras.models import Sequential
+from keras.utils import to_categorical
+
+labels = to_categorical([0, 1])
+model = Sequential()
+model.add(Dense(units=2, input_dim=4))
+config = model.get_config()
+print(pd.DataFrame(config['layers']), config)
+""",
+        ),
+        Example(
+            "an index",
+            """\
+from keras.layers import Dense
+from keras.models import Sequential
+
+net = Sequential([Dense(output_dim=3, input_dim=4)])
+print(net.get_config()[0]["class_name"])
+""",
+            """\
+from keras.layers import Dense
+from keras.models import Sequential
+
+net = Sequential([Dense(units=3, input_dim=4)])
+print(net.get_config()['layers'][0]["class_name"])
+""",
+        ),
+        Example(
+            "loops over the layers",
+            """\
+from keras.layers import Dense
+from keras.models import Sequential
+
+net = Sequential([Dense(3, input_dim=4, init="uniform")])
+for layer in net.get_config():
+    print(layer["class_name"])
+names = [each["config"]["name"] for each in net.get_config()]
+""",
+            """\
+from keras.layers import Dense
+from keras.models import Sequential
+
+net = Sequential([Dense(3, input_dim=4, kernel_initializer="uniform")])
+for layer in net.get_config()['layers']:
+    print(layer["class_name"])
+names = [each["config"]["name"] for each in net.get_config()['layers']]
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "settings read as they are",
+            """\
+from keras.layers import Dense
+from keras.models import Sequential
+
+net = Sequential([Dense(3, input_dim=4)])
+config = net.get_config()
+for key in config:
+    print(key, config[key])
+again = Sequential.from_config(config)
+print(config["layers"][0])
+""",
+        ),
+        Reject(
+            "a model of today",
+            """\
+import keras
+
+net = keras.Sequential([keras.layers.Dense(3)])
+first = net.get_config()["layers"][0]
+other = keras.Model(net.inputs, net.outputs).get_config()
+""",
+        ),
+    )
+
+
+def _settings(source: Source, call: ast.Call) -> bool:
+    """Whether a call asks a sequential model for its settings."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "get_config" or call.args:
+        return False
+    made = source.constructor(call.func.value)
+    return made is not None and source.qualified(made.func) in SEQUENTIAL
+
+
+def _reads(subject: Subject, call: ast.Call) -> Iterator[ast.expr]:
+    """The call itself, or where the variable is read that it is assigned to."""
+    source = subject.source
+    above = source.parent(call)
+    if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
+        for name in uses_of(source).names(above.targets[0].id):
+            if isinstance(name.ctx, ast.Load) and source.bindings(name) == (call,):
+                yield name
+    else:
+        yield call
+
+
+def _as_list(source: Source, read: ast.expr) -> bool:
+    above = source.parent(read)
+    if isinstance(above, ast.Subscript) and above.value is read:
+        index = above.slice.operand if isinstance(above.slice, ast.UnaryOp) else above.slice
+        return isinstance(index, ast.Constant) and isinstance(index.value, int) or isinstance(index, ast.Slice)
+    if isinstance(above, ast.Call) and read in above.args:
+        return source.qualified(above.func) == "pandas.DataFrame"
+    if isinstance(above, (ast.For, ast.comprehension)) and above.iter is read and isinstance(above.target, ast.Name):
+        loop = above if isinstance(above, ast.For) else source.parent(above)
+        each = above.target.id
+        return any(
+            isinstance(node, ast.Subscript)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == each
+            and isinstance(node.slice, ast.Constant)
+            and node.slice.value in OF_LAYER
+            for node in ast.walk(loop or above)
+        )
+    return False
