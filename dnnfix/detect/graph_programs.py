@@ -13,6 +13,7 @@ from functools import cached_property
 
 from dnnfix.detect.api_imports import GRAPHS
 from dnnfix.detect.api_names import Target, Uses, uses_of
+from dnnfix.detect.first_releases import boolean_axes, is_older, reordered
 from dnnfix.detect.graph_functions import GraphFunctions
 from dnnfix.detect.versions import Hit
 from dnnfix.records import Delete, Edit, Replace, Site
@@ -132,17 +133,6 @@ _LABELS_FIRST = {
 }
 """Functions of `tf.contrib` and `slim` that live on, without `streaming_`, with the labels first: their old parameters."""
 
-_FIRST_AXIS = {"concat": ("concat_dim", "values"), "split": ("split_dim", "num_split")}
-"""Functions that took the axis first before TensorFlow 1.0, with the keywords of that time."""
-
-_CROSS_ENTROPIES = frozenset(
-    {
-        "softmax_cross_entropy_with_logits",
-        "sigmoid_cross_entropy_with_logits",
-        "sparse_softmax_cross_entropy_with_logits",
-    }
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Left:
@@ -162,6 +152,8 @@ class Graph:
     edits: tuple[Edit, ...]
     """None where the program does not import TensorFlow as a whole."""
     left: tuple[Left, ...]
+    changed: tuple[tuple[Site, str], ...]
+    """Calls and names that no version of the last years had: where, and what became of them."""
     exact: bool
     """Whether all names mean what they meant."""
 
@@ -172,6 +164,7 @@ class _Keeping:
 
     uses: Uses
     left: list[Left] = field(default_factory=list)
+    changed: dict[Site, str] = field(default_factory=dict)
     exact: bool = True
     _new: Rewriting = field(init=False)
     _functions: GraphFunctions = field(init=False)
@@ -253,6 +246,8 @@ class _Keeping:
             self.exact = False
             if refused:
                 self._leave(self.uses.source.site(node), written, refused)
+            else:
+                self._change(node, f"{written} went with TensorFlow 1: the program gets a function that does the same")
             return
         if rest.partition(".")[0] in ("compat", "python", "keras", "core", "examples", "models"):
             if rest.startswith("keras.") and not rest.startswith(("keras.datasets.", "keras.utils.")):
@@ -283,6 +278,12 @@ class _Keeping:
         self.exact = self.exact and target.safe
         leaf = target.final.removeprefix(f"{_V1}.").removeprefix("tensorflow.")
         self._new.write(node, f"{self._alias(node)}.{leaf}")
+        first = next((change.removed for change in target.changes if change.removed), "2.0")
+        if first.startswith(("0.", "1.")) or rest.startswith("contrib."):
+            self._change(node, f"{written} is called {self._alias(node)}.{leaf} since TensorFlow {first}")
+
+    def _change(self, node: ast.expr, what: str) -> None:
+        self.changed.setdefault(self.uses.source.site(node), what)
 
     def _leave(self, site: Site, name: str, reason: str) -> None:
         self.left.append(Left(site, name, reason or f"nothing replaces {name}"))
@@ -368,6 +369,10 @@ class _Keeping:
         self.exact = False
         self._new.write(call, written)
         return True
+
+    @cached_property
+    def _older(self) -> bool:
+        return is_older(self.uses)
 
     @cached_property
     def _of_keras(self) -> frozenset[str]:
@@ -512,45 +517,19 @@ class _Keeping:
 
     def _positions(self, call: ast.Call) -> None:
         """Calls of releases before 1.0, whose arguments had other places; later ones refused them or had an error."""
-        if call in self._new or any(isinstance(argument, ast.Starred) for argument in call.args):
+        source = self.uses.source
+        written = source.written(call.func) or ""
+        if call in self._new or not written.startswith("tensorflow.") or written.startswith(_V1):
             return
-        written = self.uses.source.written(call.func) or ""
-        leaf = written.rpartition(".")[2]
-        if not written.startswith("tensorflow.") or written.startswith(_V1):
+        marks = boolean_axes(call, written)
+        if marks is not None:
+            self._new.write(*marks)
+            self._change(call, f"{written} takes the numbers of axes since TensorFlow 1.0")
             return
-        keywords = {k.arg: k.value for k in call.keywords if k.arg}
-        function = self.uses.source.segment(self.uses.source.site(call.func))
-        if leaf in _CROSS_ENTROPIES and len(call.args) >= 2 and not keywords.keys() & {"labels", "logits"}:
-            logits, labels, *others = call.args
-            if not others:
-                self._call(call, function, {"logits": logits, "labels": labels}, keywords)
-        elif leaf in _CROSS_ENTROPIES and "targets" in keywords:
-            named = {"logits": keywords.pop("logits", call.args[0] if call.args else keywords["targets"])}
-            self._call(call, function, {**named, "labels": keywords.pop("targets")}, keywords)
-        elif written == "tensorflow.concat" and self._axis_first(call, keywords, "concat_dim"):
-            axis = keywords.pop("concat_dim", None) or call.args[0]
-            values = keywords.pop("values", None) or call.args[-1]
-            self._call(call, function, {"values": values, "axis": axis}, keywords, positional=2)
-        elif written == "tensorflow.split" and self._axis_first(call, keywords, "split_dim"):
-            given = dict(zip(("split_dim", "num_split", "value"), call.args, strict=False))
-            given.update({key: keywords.pop(key) for key in ("split_dim", "num_split", "value") if key in keywords})
-            if len(given) == 3:
-                new = {"value": given["value"], "num_or_size_splits": given["num_split"], "axis": given["split_dim"]}
-                self._call(call, function, new, keywords, positional=3)
-
-    def _axis_first(self, call: ast.Call, keywords: dict[str, ast.expr], old: str) -> bool:
-        """Whether the first argument of a call is an axis: a whole number, with something behind it that is none."""
-        if old in keywords:
-            return True
-        if (
-            "axis" in keywords
-            or "num_or_size_splits" in keywords
-            or len(call.args) + len(keywords) < 2
-            or not call.args
-        ):
-            return False
-        last = call.args[-1] if len(call.args) > 1 else next(iter(keywords.values()))
-        return _whole(call.args[0]) and not _whole(last)
+        changed = reordered(source, call, written, self._older, graph=True)
+        if changed is not None:
+            self._change(call, changed.what)
+            self._call(call, source.segment(source.site(call.func)), changed.given, {}, changed.placed)
 
     def _call(
         self,
@@ -580,11 +559,6 @@ def in_later_order(source: Source) -> tuple[Edit, ...]:
     for call in keeping.uses.calls():
         keeping._positions(call)
     return keeping._new.edits()
-
-
-def _whole(node: ast.expr) -> bool:
-    value = node.operand if isinstance(node, ast.UnaryOp) else node
-    return isinstance(value, ast.Constant) and isinstance(value.value, int)
 
 
 def chains(uses: Uses) -> Iterator[tuple[ast.expr, str]]:
@@ -625,7 +599,9 @@ def graph_of(source: Source) -> Graph | None:
     keeping = _Keeping(uses)
     edits = keeping.edits()
     exact = keeping.exact and not any(name.partition(".")[0] == "keras" for name in uses.imported.values())
-    return Graph(tuple(sorted(places)), edits, tuple(sorted(keeping.left, key=lambda left: left.site)), exact)
+    left = tuple(sorted(keeping.left, key=lambda left: left.site))
+    changed = tuple(sorted(keeping.changed.items()))
+    return Graph(tuple(sorted(places)), edits, left, changed, exact)
 
 
 def outside_graph(source: Source, hits: Iterable[Hit]) -> Iterator[Hit]:

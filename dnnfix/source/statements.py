@@ -139,13 +139,15 @@ def add_definitions(tree: Tree, edits: Sequence[AddDefinition], gone: frozenset[
     )
     if anchor is None:
         return [TextChange(0, 0, f"{code}\n\n\n", whole_lines=True, stacks=True)]
+    taken = {line for site in gone for line in range(site.line, site.end_line + 1)}
     place = _Place.of(tree, anchor)
     if place.following is not None:
         raise EditError(f"The definitions cannot stand behind the import in line {place.last}, which goes on.")
-    below = 0
-    while place.last + below < len(tree.lines) and not tree.lines[place.last + below].strip():
-        below += 1
-    apart = "" if place.last + below >= len(tree.lines) else "\n" * max(0, 2 - below)
+    below, line = 0, place.last + 1
+    while line <= len(tree.lines) and (line in taken or not tree.lines[line - 1].strip()):
+        below += line not in taken
+        line += 1
+    apart = "" if line > len(tree.lines) else "\n" * max(0, 2 - below)
     end = tree.starts[place.last - 1] + len(tree.lines[place.last - 1])
     return [TextChange(end, end, f"\n\n\n{code}{apart}", like=place.first, stacks=True)]
 

@@ -21,6 +21,8 @@ from dnnfix.api import (
 
 WHAT = "the program builds a graph and runs it in sessions, which TensorFlow 2 has only under tf.compat.v1"
 
+KEPT = "keep the graph under tensorflow.compat.v1"
+
 
 class GraphAndSession(ApiChange):
     """TensorFlow 2 runs operations as they are called; graphs, placeholders and sessions live on in `tf.compat.v1`.
@@ -53,16 +55,20 @@ class GraphAndSession(ApiChange):
         crash = subject.crash
         lines = {frame.site.line for frame in crash.frames if not frame.site.path} if crash is not None else set()
         felt = next((site for site in graph.places if site.line in lines), None)
+        safe = graph.exact and not graph.left
         yield Hit(
             graph.places[0],
             WHAT,
-            title="keep the graph under tensorflow.compat.v1",
+            title=KEPT,
             edits=graph.edits,
             decline="" if graph.edits else "TensorFlow is imported piece by piece",
-            safe=graph.exact and not graph.left,
+            safe=safe,
             removed={"tensorflow": "2.0"},
             felt=felt,
         )
+        if graph.edits:
+            for site, what in graph.changed:
+                yield Hit(site, what, title=KEPT, edits=graph.edits, safe=safe, removed={"tensorflow": "1.0"})
         for left in graph.left:
             yield Hit(
                 left.site,
@@ -75,8 +81,8 @@ class GraphAndSession(ApiChange):
         """The program as functions that TensorFlow 2 runs, where that is certain; then the graph as it is."""
         kept = list(super().propose(finding, subject))
         alone = not finding.site.path and not any(migration(file) for path, file in subject.files.items() if path)
-        if finding.message == WHAT and alone:
-            others = [hit for hit in migration(subject) if hit.edits and hit.what != WHAT]
+        if alone and any(isinstance(each, Candidate) for each in kept):
+            others = [hit for hit in migration(subject) if hit.edits and hit.title != KEPT]
             try:
                 edits = eager_edits(subject.source, others)
             except InTheWay as reason:

@@ -7,7 +7,7 @@ import pytest
 from dnnfix.api import Candidate, Decline
 from dnnfix.detect.graph_statements import InTheWay
 from dnnfix.detect.versions import migration
-from dnnfix.fix_templates.versioning.graph_and_session import WHAT, GraphAndSession
+from dnnfix.fix_templates.versioning.graph_and_session import KEPT, WHAT, GraphAndSession
 from dnnfix.records import Applicability
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
@@ -49,7 +49,7 @@ def kept(text: str) -> str:
 def functions(text: str) -> str:
     """The program as functions."""
     of = subject(text)
-    others = [hit for hit in migration(of) if hit.edits and hit.what != WHAT]
+    others = [hit for hit in migration(of) if hit.edits and hit.title != KEPT]
     return apply_edits(of.source, eager_edits(of.source, others)).decode()
 
 
@@ -76,6 +76,17 @@ def reason(text: str) -> str:
             "tf.nn.softmax_cross_entropy_with_logits(x, x)",
             "tf.nn.softmax_cross_entropy_with_logits(logits=x, labels=x)",
         ),
+        ("tf.reverse(x, [False, True])", "tf.reverse(x, [1])"),
+        ("tf.batch_matmul(x, x, adj_y=True)", "tf.matmul(x, x, adjoint_b=True)"),
+        ("tf.image_summary('i', x, max_images=3)", "tf.summary.image('i', x, 3)"),
+        (
+            "tf.nn.nce_loss(x, tf.neg(x), x, x, 3, 10)",
+            "tf.nn.nce_loss(x, tf.negative(x), x, x, num_sampled=3, num_classes=10)",
+        ),
+        ("tf.nn.nce_loss(x, x, x, x, 3, 10)", "tf.nn.nce_loss(x, x, x, x, 3, 10)"),
+        ("tf.contrib.losses.log_loss(x, 1 - x)", "tf.losses.log_loss(predictions=x, labels=1 - x)"),
+        ("tf.contrib.layers.xavier_initializer(uniform=False)", "tf.glorot_normal_initializer()"),
+        ("tf.contrib.layers.variance_scaling_initializer()", "tf.variance_scaling_initializer(2.0)"),
         ("tf.train.SummaryWriter('logs')", "tf.summary.FileWriter('logs')"),
         ("tf.pack([x, x])", "tf.stack([x, x])"),
         ("tf.layers.dense(x, 3, name='out')", "tf.keras.layers.Dense(3, name='out')(x)"),
@@ -105,6 +116,15 @@ def reason(text: str) -> str:
 def test_a_graph_is_kept_under_the_names_of_version_1(before: str, after: str) -> None:
     head = HEAD.replace("import tensorflow as tf", "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()")
     assert kept(f"{HEAD}y = {before}\n") == f"{head}y = {after}\n"
+
+
+def test_each_name_that_went_before_version_2_is_a_finding_at_its_line() -> None:
+    hits = migration(
+        subject(f"{HEAD}y = tf.mul(x, x)\nz = tf.concat(1, [x, tf.layers.dense(y, 2, reuse=False, name='d')])\n")
+    )
+    assert [hit.site.line for hit in hits if hit.edits] == [4, 5, 6, 6]
+    hits = migration(subject(f"{HEAD}cell = tf.contrib.rnn.GRUCell(4)\n"))
+    assert [(hit.site.line, bool(hit.edits)) for hit in hits] == [(4, True), (5, True)]
 
 
 @pytest.mark.parametrize(

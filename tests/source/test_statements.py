@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 
 from dnnfix.errors import EditError, NestedSitesError, SiteNotFoundError
-from dnnfix.records import AddImport, Delete, Enclose, InsertAfter, InsertBefore, Replace, SetArgument, Site
+from dnnfix.records import (
+    AddDefinition,
+    AddImport,
+    Delete,
+    Enclose,
+    InsertAfter,
+    InsertBefore,
+    Replace,
+    SetArgument,
+    Site,
+)
 from tests.source.helpers import edited, place, read
 
 BLOCK = "for i in j:\n    k(i)\n"
@@ -205,3 +215,23 @@ def test_statements_are_put_under_a_header() -> None:
         edited(text, Enclose(first, place(source, "y"), "with h():"))
     with pytest.raises(EditError):
         edited(text, Enclose(first, first, "h()"))
+
+
+def test_definitions_stand_below_the_imports_behind_what_they_use() -> None:
+    text = '"""Words."""\nimport os\nimport numpy as np\n\nos.environ["A"] = "1"\nimport sys\nx = 1\n'
+    code = "def f():\n    return np.ones(3)"
+    assert edited(text, AddDefinition(code), AddImport("import re")) == (
+        '"""Words."""\nimport os\nimport numpy as np\nimport re\n\nos.environ["A"] = "1"\nimport sys\n\n\n'
+        "def f():\n    return np.ones(3)\n\n\nx = 1\n"
+    )
+    later = "import os\n\nx = 1\nimport numpy as np\n\ny = 2\n"
+    assert edited(later, AddDefinition(code)) == f"import os\n\nx = 1\nimport numpy as np\n\n\n{code}\n\n\ny = 2\n"
+    assert edited("x = 1\n", AddDefinition("def f():\n    pass")) == "def f():\n    pass\n\n\nx = 1\n"
+
+
+def test_two_definitions_and_a_deleted_import() -> None:
+    text = "import a\nimport b\n\n\nx = 1\n"
+    after = edited(
+        text, AddDefinition("def f():\n    pass"), Delete(Site(2, 1, 2, 9)), AddDefinition("def g():\n    pass")
+    )
+    assert after == "import a\n\n\ndef f():\n    pass\n\n\ndef g():\n    pass\n\n\nx = 1\n"
