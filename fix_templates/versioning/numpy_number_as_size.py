@@ -174,6 +174,10 @@ other = Dense(x.shape[1])
 last = Dense(len(np.unique(y)))
 words = Embedding(max(3, 4), 8)
 recurrent = LSTM(np.int64(4))
+units = 8
+for _ in range(3):
+    units = units * 2
+wide = Dense(units)
 """,
         ),
         Reject(
@@ -208,13 +212,14 @@ def _sizes(source: Source, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
             yield name, given[0]
 
 
-def _is_numpy(source: Source, expr: ast.expr) -> bool:
-    """Whether NumPy makes the number that an expression is."""
+def _is_numpy(source: Source, expr: ast.expr, under: frozenset[str] = frozenset()) -> bool:
+    """Whether NumPy makes the number that an expression is; `under` has the names that are being followed."""
     if isinstance(expr, ast.Name):
-        bound = source.bindings(expr)
-        return bool(bound) and all(not isinstance(v, ast.Name) and _is_numpy(source, v) for v in bound)
+        bound = source.bindings(expr) if expr.id not in under else ()
+        return bool(bound) and all(_is_numpy(source, value, under | {expr.id}) for value in bound)
     if isinstance(expr, ast.BinOp):
-        return not isinstance(expr.op, ast.Div) and (_is_numpy(source, expr.left) or _is_numpy(source, expr.right))
+        sides = () if isinstance(expr.op, ast.Div) else (expr.left, expr.right)
+        return any(_is_numpy(source, side, under) for side in sides)
     if not isinstance(expr, ast.Call) or any(k.arg == "axis" for k in expr.keywords):
         return False
     package, _, last = (source.qualified(expr.func) or "").rpartition(".")

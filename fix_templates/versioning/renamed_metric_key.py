@@ -172,6 +172,9 @@ import pandas as pd
 from keras.models import Sequential
 
 METRICS = ['acc']
+table = [[1, 2]]
+table = pd.DataFrame(table)
+print(table['accuracy'])
 
 
 def show(record, key):
@@ -195,6 +198,9 @@ import pandas as pd
 from keras.models import Sequential
 
 METRICS = ['acc']
+table = [[1, 2]]
+table = pd.DataFrame(table)
+print(table['accuracy'])
 
 
 def show(record, key):
@@ -399,22 +405,23 @@ def _given(source: Source, name: ast.Name) -> Iterator[ast.Constant]:
         above = source.parent(above)
 
 
-def _is_history(source: Source, expr: ast.expr) -> bool:
-    """Whether an expression is the dictionary, or table, of a training's history, or what a callback is told."""
+def _is_history(source: Source, expr: ast.expr, under: frozenset[str] = frozenset()) -> bool:
+    """Whether an expression is the dictionary, or table, of a training's history, or what a callback is told.
+
+    `under` has the names that are being followed, one of which may be made of itself.
+    """
     if isinstance(expr, ast.Attribute):
         return expr.attr == "history"
     if isinstance(expr, ast.Call):
-        return (
-            bool(expr.args) and source.qualified(expr.func) == "pandas.DataFrame" and _is_history(source, expr.args[0])
-        )
-    if not isinstance(expr, ast.Name):
+        table = bool(expr.args) and source.qualified(expr.func) == "pandas.DataFrame"
+        return table and _is_history(source, expr.args[0], under)
+    if not isinstance(expr, ast.Name) or expr.id in under:
         return False
     hook = source.enclosing(expr, ast.FunctionDef)
     if hook is not None and hook.name in HOOKS and hook.args.args and hook.args.args[-1].arg == expr.id:
         return True
     bound = source.bindings(expr)
+    history = [_is_history(source, value, under | {expr.id}) for value in bound]
     # `history = history.history`: the object of the training and its dictionary under one name
-    return any(_is_history(source, v) for v in bound if not isinstance(v, ast.Name)) and all(
-        _is_history(source, v) or isinstance(v, ast.Call) and getattr(v.func, "attr", "").startswith("fit")
-        for v in bound
-    )
+    fitted = (isinstance(v, ast.Call) and getattr(v.func, "attr", "").startswith("fit") for v in bound)
+    return any(history) and all(one or other for one, other in zip(history, fitted, strict=True))
