@@ -8,6 +8,7 @@ program does not fit it, that still shows. A function that a newer release remov
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -215,6 +216,7 @@ def _steps(case: Case) -> Iterator[EditStep | Gap]:
             )
     yield from _for_the_tutorials(case)
     yield from _for_the_prices(case)
+    yield from _for_the_files_of_mnist(case)
     yield from _downloads(case)
 
 
@@ -253,6 +255,33 @@ def _for_the_prices(case: Case) -> Iterator[EditStep]:
             scaffold=Scaffold(start="made_in_place_of('urllib.request.urlopen', made_page_of_prices)"),
             standins=("made_in_place_of", "made_page_of_prices"),
         )
+
+
+_IDX = re.compile(r"(?:train|t10k)-(?:images|labels)[-.]idx[13]-ubyte(?:\.gz)?")
+
+
+def _for_the_files_of_mnist(case: Case) -> Iterator[EditStep]:
+    """The four files of MNIST, for who fetches them by their names; a quarter of the images where no count is written down."""
+    source = case.source
+    named = [
+        n for n in source.nodes(ast.Constant) if isinstance(n.value, str) and _IDX.fullmatch(n.value.rpartition("/")[2])
+    ]
+    fetched = source.words & {"urlopen", "urlretrieve"}
+    if not named or not fetched:
+        return
+    whole = any(n.value == 60000 for n in source.nodes(ast.Constant) if isinstance(n.value, int))
+    shares = 1 if whole else 4
+    yield EditStep(
+        ACTION,
+        f"the files of MNIST are made: {60000 // shares} and {10000 // shares} images of 28x28 bytes, 10 classes",
+        "the documented form of the files, which tell how many images they have",
+        named[0].lineno,
+        scaffold=Scaffold(
+            start=f"made_in_place_of('urllib.request.urlopen', made_idx_opened({shares}))\n"
+            f"made_in_place_of('urllib.request.urlretrieve', made_idx_retrieved({shares}))"
+        ),
+        standins=("made_in_place_of", "made_idx_opened", "made_idx_retrieved"),
+    )
 
 
 _TUTORIALS = ("tensorflow.examples.tutorials", "tensorflow.contrib.learn.python.learn.datasets", "tensorflow.contrib.learn.datasets")  # fmt: skip

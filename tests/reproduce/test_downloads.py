@@ -132,3 +132,23 @@ def test_nltk(run_in: Run) -> None:
     trace = ran(run_in, NLTK)
     assert trace.outcome is RunOutcome.FINISHED, trace.detail
     assert trace.printed == "['Hello', 'there', ',', \"it's\", 'me', '.'] 25\n"
+
+
+def test_the_files_of_mnist_are_made_for_who_fetches_them_by_hand(run_in: Run) -> None:
+    program = """
+        import gzip, struct, urllib.request
+        import numpy as np
+        base = "http://yann.lecun.com/exdb/mnist/"
+        files = ["train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", "t10k-labels-idx1-ubyte.gz"]
+        images = gzip.decompress(urllib.request.urlopen(base + files[0]).read())
+        print(struct.unpack(">IIII", images[:16]), len(images) - 16 == 15000 * 784)
+        for name in files[1:]:
+            urllib.request.urlretrieve(base + name, name)
+            labels = gzip.open(name).read()
+            print(struct.unpack(">II", labels[:8]), sorted(set(np.frombuffer(labels, np.uint8, offset=8))) == list(range(10)))
+    """
+    trace = ran(run_in, program)
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert trace.printed.splitlines() == ["(2051, 15000, 28, 28) True", "(2049, 15000) True", "(2049, 2500) True"]
+    (step,) = steps_of(program.replace("15000", "60000"))
+    assert isinstance(step, EditStep) and "60000 and 10000" in step.what

@@ -112,6 +112,62 @@ def made_retrieved(kinds):
     return stand_in
 
 
+def made_idx(name, shares):
+    """The bytes of a file of MNIST (`train-images-idx3-ubyte.gz`): one in `shares` of its images, with the count in front."""
+    import gzip
+    import struct
+
+    images, labels = made_image_set("mnist", "train" in name)
+    count = len(images) // shares
+    if "images" in name:
+        content = struct.pack(">IIII", 2051, count, 28, 28) + images[:count].tobytes()
+    else:
+        content = struct.pack(">II", 2049, count) + labels[:count].astype("uint8").tobytes()
+    return gzip.compress(content, 1) if name.endswith(".gz") else content
+
+
+def made_idx_opened(shares):
+    """In the place of `urlopen`: the files of MNIST."""
+
+    def stand_in(original):
+        import io
+        import re
+        from email.message import Message
+        from urllib.response import addinfourl
+
+        @made_wraps(original)
+        def urlopen(url, *args, **kwargs):
+            address = str(getattr(url, "full_url", url))
+            if not re.search(r"(train|t10k)-(images|labels)[-.]idx[13]-ubyte(\.gz)?$", address):
+                return original(url, *args, **kwargs)
+            return addinfourl(io.BytesIO(made_idx(address, shares)), Message(), address, 200)
+
+        return urlopen
+
+    return stand_in
+
+
+def made_idx_retrieved(shares):
+    """In the place of `urlretrieve`: the files of MNIST."""
+
+    def stand_in(original):
+        import os
+        import re
+
+        @made_wraps(original)
+        def urlretrieve(url, filename=None, *args, **kwargs):
+            address, path = str(url), str(filename or os.path.basename(str(url)))
+            if not re.search(r"(train|t10k)-(images|labels)[-.]idx[13]-ubyte(\.gz)?$", address):
+                return original(url, filename, *args, **kwargs)
+            with open(path, "wb") as file:
+                file.write(made_idx(address, shares))
+            return path, None
+
+        return urlretrieve
+
+    return stand_in
+
+
 def made_page_of_prices(original):
     """In the place of `urlopen`: the page on which the Boston housing prices are, a row on two lines each."""
     import io
