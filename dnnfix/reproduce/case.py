@@ -28,7 +28,7 @@ class Case:
     `traces` are its runs so far, the first one as it stands, later ones inside the scaffold of the round before.
     `said` is the text of a bug report around the code, logs and traceback included. `folder` is where the program's own
     files are. `installed` tells whether its interpreter can import a module (top-level names only). `taken` are names
-    for which an earlier action has a definition already.
+    for which an earlier action has a definition already, `called_with` the words that one gave the program.
     """
 
     source: Source
@@ -39,6 +39,7 @@ class Case:
     gpu: bool = False
     arguments: tuple[str, ...] = ()
     taken: frozenset[str] = frozenset()
+    called_with: tuple[str, ...] = ()
 
     @property
     def latest(self) -> Trace | None:
@@ -66,9 +67,11 @@ class Case:
             return False
         return (self.folder / path).exists()
 
-    def taking(self, names: frozenset[str]) -> Case:
-        """The case for the actions that come after definitions of these names."""
-        return replace(self, taken=self.taken | names) if names else self
+    def taking(self, names: frozenset[str], words: tuple[str, ...] = ()) -> Case:
+        """The case for the actions that come after definitions of these names and words of the command line."""
+        if not names and not words:
+            return self
+        return replace(self, taken=self.taken | names, called_with=(*self.called_with, *words))
 
 
 class Action(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import arrays, clues
@@ -36,7 +37,7 @@ _FOLLOWED_AT_MOST = 400_000
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
     """Make what the program reads and nobody has."""
-    flow = flow_of(case.source, tuple(name.name for name in case.undefined))
+    flow = flow_of(case.source, tuple(name.name for name in case.undefined), case.called_with or case.arguments)
     bound = _bound(case.source)
     partners = _partners(flow)
     scaled = [use for datum in flow.data if datum.kind == "name" for use in arrays.scaled_from_bytes(datum.uses)]
@@ -52,11 +53,12 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
 
 
 @once
-def flow_of(source: Source, undefined: tuple[str, ...]) -> Flow:
-    """The data of a program and what is done with it."""
+def flow_of(source: Source, undefined: tuple[str, ...], words: tuple[str, ...] = ()) -> Flow:
+    """The data of a program, which is called with these words, and what is done with it."""
     if len(source.text) > _FOLLOWED_AT_MOST:
         return Flow()
-    return follow(source, undefined, _options(source))
+    given = {name.lstrip("-").replace("-", "_"): value for name, value in pairwise(words) if name.startswith("--")}
+    return follow(source, undefined, {**_options(source), **given, "argv": ("program.py", *words)})
 
 
 @once

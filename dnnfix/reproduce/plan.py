@@ -45,7 +45,8 @@ def plan(case: Case) -> Reproduction:
                 gaps.append(found.what if found.line is None else f"line {found.line}: {found.what}")
                 continue
             steps.append(found)
-            case = case.taking(frozenset(name for name, _ in found.scaffold.definitions))
+            scaffold = found.scaffold
+            case = case.taking(frozenset(name for name, _ in scaffold.definitions), scaffold.arguments)
     return Reproduction(tuple(steps), joined(steps), tuple(dict.fromkeys(gaps)))
 
 

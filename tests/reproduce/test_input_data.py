@@ -534,3 +534,31 @@ model.fit(x_train, y_train, verbose=0)
 """
     trace = run(keras_runner, code)
     assert trace.outcome is RunOutcome.CRASHED and "shape" in trace.detail
+
+
+@pytest.mark.parametrize(
+    ("head", "path", "words"),
+    [
+        ("import sys", "sys.argv[1]", ("made/first.npy",)),
+        (
+            (
+                "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--the-file', required=True)\n"
+                "args = parser.parse_args()"
+            ),
+            "args.the_file",
+            ("--the-file", "made/first.npy"),
+        ),
+    ],
+)
+def test_a_file_that_the_command_line_names(head: str, path: str, words: tuple[str, ...]) -> None:
+    code = f"""{head}
+import numpy as np
+import torch
+
+images = np.load({path})
+net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.Flatten())
+print(net(torch.tensor(images.reshape(-1, 3, 16, 16))).shape)
+"""
+    case = Case(Source.from_bytes(code.encode(), "program.py"), (), lambda name: True).taking(frozenset(), words)
+    steps = [step for step in input_data.steps(case) if isinstance(step, EditStep)]
+    assert any("made/first.npy" in step.scaffold.start for step in steps)
