@@ -201,6 +201,7 @@ class CallChanges:
             if keywords:
                 yield from self._keywords(call, keywords)
             yield from self._values(call)
+            yield from self._places(call)
 
     def methods(self) -> Iterator[Hit]:
         """Methods and attributes of objects, outer ones first."""
@@ -318,6 +319,56 @@ class CallChanges:
                     code = self._quoted(given, change.new)
                     edits = [SetArgument(site, change.argument, code, change.position)]
                 yield self._hit(self.source.site(given), site, change, edits, "" if edits else change.note)
+
+    def _places(self, call: ast.Call) -> Iterator[Hit]:
+        """Arguments given by their place that are taken by their name only."""
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if last not in self.uses.hot and last not in self.uses.imported or not call.args:
+            return
+        names = self._names(call)
+        changes = [change for name in names for known in self.uses.tables for change in known.places(name)]
+        changes += () if names else self._methods_with_places(call, last)
+        for change in changes[:1]:
+            order, kept = change.old.split(), change.position or 0
+            given = {keyword.arg for keyword in call.keywords}
+            if change.argument and len(call.args) == 1 and change.argument not in given:
+                return  # what is taken by its place today
+            if not kept < len(call.args) <= len(order) or None in given or given.intersection(order[: len(call.args)]):
+                return
+            if any(isinstance(arg, ast.Starred) for arg in call.args):
+                return
+            named = list(zip(order, call.args, strict=False))[kept:]
+            site = self.source.site(call)
+            words = ", ".join(name for name, _ in named)
+            package = change.of[0].partition(".")[0]
+            yield Hit(
+                site,
+                f"{last} takes {words} by name only since {package} {change.removed}",
+                title=f"name the arguments {words}",
+                edits=(
+                    *(RemoveArgument(site, name, place) for place, (name, _) in enumerate(named, kept)),
+                    *(SetArgument(site, name, self.source.segment(self.source.site(arg))) for name, arg in named),
+                ),
+                safe=change.safe,
+                removed=removed_in((change,)),
+                evidence={"reference": change.reference},
+            )
+
+    def _methods_with_places(self, call: ast.Call, last: str) -> Iterator[Change]:
+        if not isinstance(call.func, ast.Attribute) or last in self.uses.defined:
+            return
+        for kind in RECEIVERS:
+            for change in (change for known in self.uses.tables for change in known.places(f"{kind}.{last}")):
+                holds = receiver_is(self.source, call.func.value, kind)
+                if holds or holds is None and change.telling and self._tells_axis(call, change):
+                    yield change
+
+    def _tells_axis(self, call: ast.Call, change: Change) -> bool:
+        """Whether what is given is an axis, as no other library is told it in this way."""
+        order = change.old.split()
+        place = order.index("axis") if "axis" in order else len(call.args)
+        given = call.args[place] if place < len(call.args) else None
+        return len(call.args) == place + 1 and isinstance(given, ast.Constant) and given.value in (0, 1, "columns")
 
     def _methods_called(self, call: ast.Call) -> tuple[str, ...]:
         """The methods that a call may be of, by classes that the tables speak of."""

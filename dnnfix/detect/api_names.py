@@ -35,6 +35,7 @@ _LIBRARY = (
 
 _WORDS = {
     "python": _LIBRARY,
+    "places": ("pandas", "pd", "seaborn", "sklearn"),
     "numpy": ("np", "numpy"),
     "pandas": ("pd", "pandas"),
     "sklearn": ("sklearn",),

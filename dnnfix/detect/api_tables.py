@@ -7,9 +7,11 @@ A file holds arrays of tables, one for each kind of change, and nothing else:
     [[method]]      a method or attribute of a class:   of = ["keras.Model"]  old = "fit_generator"  new = "fit"
     [[argument]]    a keyword of calls:                 of = ["keras.layers.Dense"]  old = "init"  new = "kernel_initializer"
     [[value]]       a literal given for an argument:    of = [...]  argument = "reduction"  old = "elementwise_mean"  new = "mean"
+    [[place]]       arguments taken by name only:       of = ["seaborn.lmplot"]  old = "x y data hue"  position = 1
     [[default]]     what an argument is if not given:   of = [...]  argument = "learning_rate"  old = "1.0"  new = "0.001"
 
-A default states in `since` when it changed (in `tensorflow` when for `tensorflow.keras`), in `effect` what that does to
+A place has in `old` the arguments in the order in which they were given before, and in `position` how many are still taken
+by their place; `argument` is the one that stands first today where that is another one. A default states in `since` when it changed (in `tensorflow` when for `tensorflow.keras`), in `effect` what that does to
 a program, and in `silent` why no program is told of it, where it is in the table for the record alone. `write` is the code
 that has the old effect today where the old value has not (names of libraries stand in braces), `given` a literal whose
 meaning changed, `also` the names under which the argument was given before, `where` the literals of other arguments
@@ -41,7 +43,7 @@ from typing import Any
 
 from dnnfix.errors import CatalogueError
 
-FORMAT = 6
+FORMAT = 7
 """Changes when what is kept in the cache changes its form."""
 
 _TEXT, _TRUTH, _TEXTS = "a text", "true or false", "a list of texts"
@@ -68,6 +70,7 @@ _KINDS: Mapping[str, Mapping[str, str]] = {
         "values": "a table of texts",
     },
     "value": {**_COMMON, "of": _TEXTS, "argument": _TEXT, "position": "a whole number"},
+    "place": {**_COMMON, "of": _TEXTS, "argument": _TEXT, "position": "a whole number", "telling": _TRUTH},
     "default": {
         **_COMMON,
         "of": _TEXTS,
@@ -86,6 +89,7 @@ _REQUIRED = {
     "method": ("of", "old"),
     "argument": ("of", "old"),
     "value": ("of", "argument", "old"),
+    "place": ("of", "old"),
     "default": ("of", "argument", "old", "new", "since", "effect"),
 }
 
@@ -170,6 +174,10 @@ class Table:
     def values(self, of: str) -> tuple[Change, ...]:
         """The changes of literals given to calls of `of`."""
         return _changes("value", self._part(of, "value").get(of, ()))
+
+    def places(self, of: str) -> tuple[Change, ...]:
+        """How calls of `of` were given arguments that are taken by their names only today."""
+        return _changes("place", self._part(of, "place").get(of, ()))
 
     def defaults(self, of: str) -> tuple[Change, ...]:
         """The changes of defaults of calls of `of`."""
@@ -284,7 +292,7 @@ def _check(kind: str, entry: Any, where: str) -> None:
         raise CatalogueError(f"{where}: {' and '.join(missing)} must be given.")
     if not entry.get("since") and not entry.get("removed"):
         raise CatalogueError(f"{where}: give since (deprecated) or removed (gone), the version that changed it.")
-    if not entry.get("new") and not entry.get("drop") and not entry.get("note"):
+    if kind != "place" and not entry.get("new") and not entry.get("drop") and not entry.get("note"):
         raise CatalogueError(f"{where}: without new, say in note why nothing replaces it.")
     if entry.get("old") == entry.get("new") and not entry.get("values"):
         raise CatalogueError(f"{where}: old and new are the same.")
@@ -327,7 +335,9 @@ def _add(raw: dict[str, dict[str, Any]], kind: str, entry: dict[str, Any], where
             others = group.get(key, ())
             for other in others:
                 same = set(other["of"]) & set(entry["of"])
-                if same and (kind == "method" or (other["argument"], other["old"]) == (entry["argument"], old)):
+                if same and (
+                    kind in ("method", "place") or (other["argument"], other["old"]) == (entry["argument"], old)
+                ):
                     raise CatalogueError(f"{where}: listed twice for {min(same)}. Keep one entry.")
             group[key] = (*others, entry)
 

@@ -15,7 +15,8 @@ class RemovedArgument(ApiChange):
 
     Keras 1 wrote `Dense(output_dim=…, init=…)` and `fit(nb_epoch=…)`, Keras 2 `Adam(lr=…)`; scikit-learn wrote
     `OneHotEncoder(sparse=…)`. Renamed keywords are renamed in place. One that only chose how to compute is dropped; one
-    whose effect would be lost is left, with the reason.
+    whose effect would be lost is left, with the reason. Arguments that pandas, scikit-learn and seaborn take by their names
+    only are named: `df.drop("x", 1)` is `df.drop("x", axis=1)`.
 
     Fix safety: safe for keywords whose meaning stayed; dropping one that had an effect is unsafe.
 
@@ -132,6 +133,29 @@ from sklearn.preprocessing import OneHotEncoder
 
 encoder = OneHotEncoder(sparse_output=False)
 targets = torch.tensor(encoder.fit_transform([[0], [1]]))
+""",
+        ),
+        Example(
+            "arguments that pandas and scikit-learn take by name only",
+            """\
+import pandas as pd
+import torch
+from sklearn.ensemble import RandomForestClassifier
+
+table = pd.read_csv("iris.csv", ",")
+both = pd.concat([table, table], 1).drop("class", 1)
+forest = RandomForestClassifier(100, "entropy")
+x = torch.from_numpy(both.values).sum(0)
+""",
+            """\
+import pandas as pd
+import torch
+from sklearn.ensemble import RandomForestClassifier
+
+table = pd.read_csv("iris.csv", sep=",")
+both = pd.concat([table, table], axis=1).drop("class", axis=1)
+forest = RandomForestClassifier(100, criterion="entropy")
+x = torch.from_numpy(both.values).sum(0)
 """,
         ),
     )

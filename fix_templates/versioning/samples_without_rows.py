@@ -207,13 +207,12 @@ def _hit(subject: Subject, call: ast.Call, method: str, shape: str) -> Hit:
     source, given = subject.source, call.args[0]
     site = source.site(given)
     edit: Replace | Wrap
-    if shape == "number" or method in READING and isinstance(given, ast.List):
-        edit, title = (
-            Wrap(site, "[[" if shape == "number" else "[", "]]" if shape == "number" else "]"),
-            "give one sample",
-        )
+    rows = "(1, -1)" if method in READING and not _one_feature(subject, call) else "(-1, 1)"
+    if shape == "number":
+        edit, title = Wrap(site, "[[", "]]"), "give one sample"
+    elif rows == "(1, -1)" and isinstance(given, ast.List):
+        edit, title = Wrap(site, "[", "]"), "give one sample"
     else:
-        rows = "(1, -1)" if method in READING and not _one_feature(subject, call) else "(-1, 1)"
         numpy = next((local for local, name in uses_of(source).imported.items() if name == "numpy"), "")
         if numpy:
             edit = Wrap(site, f"{numpy}.reshape(", f", {rows})")
