@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from dnnfix.detect.api_names import tables_for
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import conventions
+from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.names import Undefined, misspelt, starred
 from dnnfix.source import names
@@ -26,7 +27,7 @@ ACTION = EditAction.IMPORTS
 def steps(case: Case) -> Iterator[EditStep | Gap]:
     """Imports for names that lack one, stand-ins for packages and modules that are not there, and what stays missing."""
     yield from _undefined(case)
-    yield from _missing(case)
+    yield from everywhere(_missing, case)
     yield from _drawing(case)
 
 
