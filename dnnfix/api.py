@@ -75,6 +75,7 @@ from dnnfix.detect.graph_statements import InTheWay
 from dnnfix.detect.keras_backend import APART as BACKEND_CALLS
 from dnnfix.detect.keras_backend import backend_calls, compared_orderings
 from dnnfix.detect.keras_era import is_multi_backend
+from dnnfix.detect.learning_phase import phase_of
 from dnnfix.detect.metrics import compiled_losses, is_compile
 from dnnfix.detect.origins import origins
 from dnnfix.detect.python2 import mode_of, opened_by, speaks_python2

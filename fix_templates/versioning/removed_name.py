@@ -13,6 +13,7 @@ from dnnfix.api import (
     Subject,
     compared_orderings,
     outside_graph,
+    phase_of,
     renamed_names,
     uses_of,
 )
@@ -27,6 +28,11 @@ ELSEWHERE = BACKEND_CALLS | {
     "tensorflow.train.SummaryWriter",
 }
 """Names that have a template of their own where they are used; here they are only taken out of imports."""
+
+OF_A_PHASE = frozenset(
+    f"{keras}.backend.{name}" for keras in ("keras", "tensorflow.keras") for name in ("learning_phase", "set_session")
+)
+"""Names that have a template of their own in programs that build a graph."""
 
 
 class RemovedName(ApiChange):
@@ -47,8 +53,9 @@ class RemovedName(ApiChange):
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """What the tables say of the imports, attributes and bare names of the program."""
+        elsewhere = ELSEWHERE | (OF_A_PHASE if phase_of(subject.source) is not None else frozenset())
         for hit in outside_graph(subject.source, renamed_names(uses_of(subject.source))):
-            if not hit.decline or hit.evidence.get("old") not in ELSEWHERE:
+            if not hit.decline or hit.evidence.get("old") not in elsewhere:
                 yield hit
         yield from compared_orderings(subject.source)
 

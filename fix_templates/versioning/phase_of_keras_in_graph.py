@@ -1,0 +1,149 @@
+"""`K.learning_phase()` in the feed of a session: the phase of Keras 2 in a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, phase_of
+
+
+class PhaseOfKerasInGraph(ApiChange):
+    """Layers of Keras 2 on the placeholders of TensorFlow 1 took part in its session, and were told when it trained.
+
+    Keras 3 has no session to be given and no phase that is fed: `K.set_session` and `K.learning_phase` are gone. Its layers
+    still build a graph under `tensorflow.compat.v1`, but a Dropout that nobody tells does nothing. The phase becomes a
+    placeholder of the program's own, and Dropout is TensorFlow's where that placeholder is true.
+
+    Fix safety: unsafe: the names of the weights and the order in which random numbers are drawn change.
+
+    References: https://keras.io/guides/migrating_to_keras_3/,
+    https://www.tensorflow.org/api_docs/python/tf/compat/v1/placeholder_with_default.
+    """
+
+    code = "DNF549"
+    name = "phase-of-keras-in-graph"
+    triggers = ("learning_phase", "set_session")
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """Each place where the program speaks of Keras' session or phase."""
+        phase = phase_of(subject.source)
+        for place in phase.places if phase is not None else ():
+            yield Hit(
+                subject.source.site(place),
+                "Keras 3 has no session and no phase that is fed to one",
+                title="make the phase a placeholder",
+                edits=phase.edits if phase is not None else (),
+                decline=phase.decline if phase is not None else "",
+                removed={"keras": "3.0"},
+            )
+
+    examples = (
+        Example(
+            "dropout that is fed its phase",
+            """\
+import tensorflow as tf
+from keras import backend as K
+from keras.layers import Dense, Dropout
+
+sess = tf.Session()
+K.set_session(sess)
+x = tf.placeholder(tf.float32, [None, 4])
+h = Dense(8, activation="relu")(x)
+h = Dropout(0.5)(h)
+loss = tf.reduce_mean(tf.square(Dense(1)(h)))
+train = tf.train.AdamOptimizer().minimize(loss)
+sess.run(tf.global_variables_initializer())
+sess.run(train, {x: [[1, 2, 3, 4]], K.learning_phase(): 1})
+print(sess.run(loss, {x: [[1, 2, 3, 4]], K.learning_phase(): 0}))
+""",
+            """\
+import tensorflow.compat.v1 as tf
+tf.disable_v2_behavior()
+from keras.layers import Dense
+
+
+learning_phase = tf.placeholder_with_default(False, [])
+
+
+sess = tf.Session()
+x = tf.placeholder(tf.float32, [None, 4])
+h = Dense(8, activation="relu")(x)
+h = tf.cond(learning_phase, lambda: tf.nn.dropout(h, rate=0.5), lambda: h)
+loss = tf.reduce_mean(tf.square(Dense(1)(h)))
+train = tf.train.AdamOptimizer().minimize(loss)
+sess.run(tf.global_variables_initializer())
+sess.run(train, {x: [[1, 2, 3, 4]], learning_phase: 1})
+print(sess.run(loss, {x: [[1, 2, 3, 4]], learning_phase: 0}))
+""",
+        ),
+        Example(
+            "a session alone",
+            """\
+import tensorflow as tf
+import keras
+
+session = tf.InteractiveSession()
+keras.backend.set_session(session)
+x = tf.placeholder(tf.float32, [None, 4])
+print(keras.layers.Dense(2)(x))
+""",
+            """\
+import tensorflow.compat.v1 as tf
+tf.disable_v2_behavior()
+import keras
+
+session = tf.InteractiveSession()
+x = tf.placeholder(tf.float32, [None, 4])
+print(keras.layers.Dense(2)(x))
+""",
+        ),
+        Example(
+            "the Keras within TensorFlow",
+            """\
+import tensorflow as tf
+
+x = tf.placeholder(tf.float32, [None, 4])
+x = tf.keras.layers.Dropout(rate=0.3)(x)
+with tf.Session() as sess:
+    tf.keras.backend.set_session(sess)
+    print(sess.run(x, feed_dict={x: [[1, 2, 3, 4]], tf.keras.backend.learning_phase(): True}))
+""",
+            """\
+import tensorflow.compat.v1 as tf
+tf.disable_v2_behavior()
+
+
+learning_phase = tf.placeholder_with_default(False, [])
+
+
+x = tf.placeholder(tf.float32, [None, 4])
+x = tf.cond(learning_phase, lambda: tf.nn.dropout(x, rate=0.3), lambda: x)
+with tf.Session() as sess:
+    print(sess.run(x, feed_dict={x: [[1, 2, 3, 4]], learning_phase: True}))
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "a session for the settings of models that Keras trains",
+            """\
+import tensorflow.compat.v1 as tf
+import tf_keras
+
+tf_keras.backend.set_session(tf.Session())
+model = tf_keras.Sequential([tf_keras.layers.Dense(1)])
+model.compile(loss="mse")
+""",
+        ),
+        Reject(
+            "a phase of the program's own",
+            """\
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+learning_phase = tf.placeholder_with_default(False, [])
+x = tf.placeholder(tf.float32, [None, 4])
+h = tf.cond(learning_phase, lambda: tf.nn.dropout(x, rate=0.3), lambda: x)
+""",
+        ),
+    )
