@@ -203,6 +203,16 @@ layer = Conv2D(8, (3, 3), input_shape=shape)
 """,
         ),
         Reject(
+            "an image of one column",
+            """\
+from keras.layers import Conv2D, Reshape
+from keras.models import Sequential
+
+model = Sequential([Conv2D(64, (4, 1), input_shape=(784, 1, 1)), Reshape((781, 1, 64))])
+print(model.predict_classes(x))
+""",
+        ),
+        Reject(
             "a program of today whose shape is another matter",
             """\
 from keras.models import Sequential
@@ -238,12 +248,14 @@ def _first(shapes: Iterable[Told]) -> ast.expr | None:
 
 def _of_layers(source: Source, layers: Iterable[ast.Call]) -> Iterator[Told]:
     for call in layers:
-        given = [(k.value, (k.arg or "").startswith("batch")) for k in call.keywords if k.arg in SHAPES]
-        if (source.qualified(call.func) or "").rpartition(".")[2] in ("Reshape", "Input") and call.args:
-            given.append((call.args[0], False))
-        for shape, with_batch in given:
+        given = [(k.value, k.arg or "") for k in call.keywords if k.arg in SHAPES]
+        name = (source.qualified(call.func) or "").rpartition(".")[2]
+        if name in ("Reshape", "Input") and call.args:
+            given.append((call.args[0], "target_shape" if name == "Reshape" else "shape"))
+        for shape, argument in given:
             sizes = _sizes(source, shape)
-            yield shape, _order(sizes[1:] if with_batch else sizes) or _order_of_features(sizes)
+            order = _order(sizes[1:] if argument.startswith("batch") else sizes)
+            yield shape, order or (_order_of_features(sizes) if argument == "target_shape" else "")
 
 
 def _of_arrays(source: Source) -> Iterator[Told]:
@@ -270,7 +282,7 @@ def _order(sizes: Sequence[int | None]) -> str:
 
 def _order_of_features(sizes: Sequence[int | None]) -> str:
     """Of what a network makes, as of `Reshape((128, 7, 7))`: the two axes of one size are the sides."""
-    if len(sizes) == 3 and None not in sizes and len(set(sizes)) == 2:
+    if len(sizes) == 3 and None not in sizes and len(set(sizes)) == 2 and sizes[1] != 1:
         return FIRST if sizes[1] == sizes[2] else LAST if sizes[0] == sizes[1] else ""
     return ""
 

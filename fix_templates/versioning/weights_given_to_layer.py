@@ -148,6 +148,7 @@ x = Dense(2, weights=[np.ones((5, 2)), np.zeros(2)])(inputs)
 model = Model(inputs, x)
 other = Sequential()
 other.add(Dense(2, weights=start, input_shape=(5,)))
+third = Sequential([Dense(2, input_dim=5, weights=start)])
 """,
             """\
 import numpy as np
@@ -162,6 +163,7 @@ model = Model(inputs, x)
 other = Sequential()
 other.add(Dense(2, input_shape=(5,)))
 other.layers[-1].set_weights(start)
+third = Sequential([Dense(2, input_dim=5, kernel_initializer=Constant(start[0]), bias_initializer=Constant(start[1]))])
 """,
         ),
     )
@@ -196,7 +198,12 @@ def _edits(subject: Subject, call: ast.Call, weights: ast.expr, layer: str) -> t
     if any(keyword.arg in ("init", "kernel_initializer", "gamma_init") for keyword in call.keywords):
         return [], "the layer is given an initializer too"
     arrays = _arrays(source, weights)
-    moved = [source.segment(source.site(array)) for array in arrays]
+    written = source.segment(source.site(weights))
+    listed = not isinstance(weights, ast.Name)
+    moved = [
+        source.segment(source.site(array)) if listed else f"{written}[{place}]" for place, array in enumerate(arrays)
+    ]
+    as_they_are = list(moved)
     imports: list[Edit] = []
     if layer in SIDES:
         order = _order(source, call, arrays[0], SIDES[layer]) if arrays else ""
@@ -213,7 +220,7 @@ def _edits(subject: Subject, call: ast.Call, weights: ast.expr, layer: str) -> t
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         function = statement.value.func
         owner = source.segment(source.site(function.value)) if isinstance(function, ast.Attribute) else ""
-        given = f"[{', '.join(moved)}]" if arrays else source.segment(source.site(weights))
+        given = written if moved == as_they_are else f"[{', '.join(moved)}]"
         after = InsertAfter(source.site(statement), f"{owner}.layers[-1].set_weights({given})")
         return [removed, after, *imports], ""
     if not 0 < len(arrays) <= len(ARRAYS[layer]):
@@ -225,8 +232,10 @@ def _edits(subject: Subject, call: ast.Call, weights: ast.expr, layer: str) -> t
 
 
 def _arrays(source: Source, weights: ast.expr) -> list[ast.expr]:
-    """The arrays of a list that is written out where it is given."""
-    return list(weights.elts) if isinstance(weights, (ast.List, ast.Tuple)) else []
+    """The arrays of a list that is written out where it is given, or assigned to the name that is."""
+    bound = source.bindings(weights) if isinstance(weights, ast.Name) else (weights,)
+    listed = bound[0] if len(bound) == 1 else None
+    return list(listed.elts) if isinstance(listed, (ast.List, ast.Tuple)) else []
 
 
 def _order(source: Source, call: ast.Call, kernel: ast.expr, sides: int) -> str:
