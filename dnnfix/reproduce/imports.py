@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from dnnfix.detect.api_names import tables_for
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import conventions
+from dnnfix.reproduce import conventions, environments
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.names import Undefined, misspelt, starred
@@ -187,6 +187,10 @@ _FRAMEWORKS = frozenset(["torch", "keras", "tensorflow"])
 def _stand_in(root: str, wanted: _Wanted, source: Source) -> EditStep | Gap:
     if root in conventions.SILENT:
         return _silent(root, wanted.line)
+    if root in environments.PACKAGES and not wanted.whole:
+        found = environments.step(root, wanted.line, wanted.parts, source)
+        if found is not None:
+            return found
     if _is_idle(root, wanted, source):
         return _silent(root, wanted.line, "it is not installed, and nothing of it is ever used")
     made = _made(wanted, source) if root not in _FRAMEWORKS else None
