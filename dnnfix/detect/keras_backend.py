@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from dnnfix.detect.api_imports import Renames, facts, removed_in
 from dnnfix.detect.api_names import Uses
+from dnnfix.detect.matrices import is_matrix
 from dnnfix.detect.versions import Hit
 from dnnfix.records import Edit, InsertElement, RemoveArgument, RenameArgument, Replace, SetArgument, Wrap
 from dnnfix.source.program import Source
@@ -87,6 +88,7 @@ APART = frozenset(
         "bias_add",
         "cast_to_floatx",
         "constant",
+        "dot",
         "dtype",
         "gather",
         "in_train_phase",
@@ -123,6 +125,7 @@ class BackendCalls:
         special: Mapping[str, Callable[[ast.Call, str], Rewritten]] = {
             **dict.fromkeys(ASSIGNED, self._assigned),
             "batch_dot": self._batch_dot,
+            "dot": self._dot,
             "dtype": self._attribute,
             "in_test_phase": self._phase,
             "in_train_phase": self._phase,
@@ -222,6 +225,20 @@ class BackendCalls:
         if not isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)):
             return [], f"a tensor tells its {attribute} by .{attribute}"
         return [Replace(self.source.site(call), f"{self._text(value)}.{attribute}")], ""
+
+    def _dot(self, call: ast.Call, function: str) -> Rewritten:
+        """A product with a matrix is `matmul`, which takes sparse tensors as `K.dot` did; others are `dot`."""
+        named = {k.arg: k.value for k in call.keywords}
+        second = call.args[1] if len(call.args) > 1 else named.get("y")
+        matrix = second is not None and is_matrix(self.source, second)
+        edits = self._named(call, "ops.matmul" if matrix else "ops.dot")
+        if edits is None:
+            return [], "it is imported by its name"
+        site = self.source.site(call)
+        return [
+            *edits,
+            *(RenameArgument(site, old, new) for old, new in (("x", "x1"), ("y", "x2")) if old in named),
+        ], ""
 
     def _batch_dot(self, call: ast.Call, function: str) -> Rewritten:
         axes = next((k.value for k in call.keywords if k.arg == "axes"), call.args[2] if len(call.args) > 2 else None)

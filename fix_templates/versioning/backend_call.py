@@ -84,6 +84,43 @@ layer = Lambda(attend)
 """,
         ),
         Example(
+            "products with a matrix, which may be sparse, and with what is not known",
+            """\
+from keras import backend as K
+from keras.engine import Layer
+
+
+class Spread(Layer):
+    def build(self, input_shapes):
+        shape = input_shapes[0]
+        assert len(shape) == 2
+        self.W = self.add_weight((shape[1], 4), initializer="uniform", name="W")
+        self.u = self.add_weight((4,), initializer="uniform", name="u")
+
+    def call(self, inputs, mask=None):
+        features = inputs[0]
+        spread = K.dot(inputs[1], features)
+        return K.dot(K.dot(x=spread, y=self.W), self.u)
+""",
+            """\
+from keras import ops
+from keras.layers import Layer
+
+
+class Spread(Layer):
+    def build(self, input_shapes):
+        shape = input_shapes[0]
+        assert len(shape) == 2
+        self.W = self.add_weight((shape[1], 4), initializer="uniform", name="W")
+        self.u = self.add_weight((4,), initializer="uniform", name="u")
+
+    def call(self, inputs, mask=None):
+        features = inputs[0]
+        spread = ops.matmul(inputs[1], features)
+        return ops.dot(ops.matmul(x1=spread, x2=self.W), self.u)
+""",
+        ),
+        Example(
             "a variable that is set, and the phase of training",
             """\
 from keras import backend
