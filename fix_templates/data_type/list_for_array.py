@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dnnfix.api import (
     Candidate,
@@ -29,6 +29,8 @@ from dnnfix.api import (
 
 REFUSED = frozenset({"list", "tuple", "object", "str"})
 """What a Keras model does not take as numbers."""
+
+_TAKE_TARGETS = frozenset({"fit", "evaluate", "train_on_batch", "test_on_batch"})
 
 
 class ListForArray(FixTemplate):
@@ -97,6 +99,9 @@ class ListForArray(FixTemplate):
                 after += ".reshape(-1, 1)"
             nodes = sibling_inputs(subject, given) if inputs else sibling_targets(subject, given)
             found += change_data(subject, nodes, f"{spelling.code}(", after)
+            if plain and not inputs:
+                others = _numbers_for_batches(subject, nodes)
+                found += change_data(subject, others, f"{spelling.code}(", ")", each=True)
         if refused:
             yield self.candidate(finding, "Make arrays of numbers of the data", *found, prior=0.85)
         else:
@@ -141,6 +146,38 @@ table = np.array([[1, 2.5], [2, True], [3, 0.5]], dtype=object)
 model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
 model.fit(np.array(table, dtype="float32"), np.array([1.0, 2.0, 3.0]), verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "lists as the targets of several models",
+            before="""\
+import keras
+import numpy as np
+
+first = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, activation="sigmoid")])
+second = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, activation="sigmoid")])
+first.compile(optimizer="sgd", loss="binary_crossentropy")
+second.compile(optimizer="sgd", loss="binary_crossentropy")
+size = 4
+x = np.random.rand(2 * size, 2)
+y = [1] * size + [0] * size
+first.train_on_batch(x, y)
+second.train_on_batch(x, [1] * 2 * size)
+""",
+            after="""\
+import keras
+import numpy as np
+
+first = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, activation="sigmoid")])
+second = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, activation="sigmoid")])
+first.compile(optimizer="sgd", loss="binary_crossentropy")
+second.compile(optimizer="sgd", loss="binary_crossentropy")
+size = 4
+x = np.random.rand(2 * size, 2)
+y = [1] * size + [0] * size
+first.train_on_batch(x, np.array(y))
+second.train_on_batch(x, np.array([1] * 2 * size))
 """,
             runs=True,
         ),
@@ -279,6 +316,27 @@ def _into_keras(subject: Subject) -> list[tuple[ast.expr, Value]]:
         if value.dtype in REFUSED and isinstance(node, ast.expr):
             found.append((node, value))
     return found
+
+
+def _numbers_for_batches(subject: Subject, known: Sequence[ast.expr]) -> list[ast.expr]:
+    """Lists of numbers that are handed as targets to other models: each of them would be the next crash."""
+    found = []
+    for call in subject.source.all_calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _TAKE_TARGETS:
+            given = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "y"), None)
+            if given is not None and _is_row(given) and not any(given is one for one in known):
+                found.append(given)
+    return found
+
+
+def _is_row(node: ast.expr) -> bool:
+    """Whether an expression is a list of numbers as it stands: `[0, 1]`, `[1] * size`, `[1] * size + [0] * size`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return _is_row(node.left) or _is_row(node.right)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _is_row(node.left) and _is_row(node.right)
+    numbers = node.elts if isinstance(node, ast.List) else []
+    return bool(numbers) and all(isinstance(n, ast.Constant) and isinstance(n.value, (int, float)) for n in numbers)
 
 
 def _is_input(subject: Subject, node: ast.expr) -> bool:
