@@ -15,6 +15,9 @@ from dnnfix.source.program import Source
 EPOCH = 10_000_000_000
 """Multiplications of one pass forward over all samples: two or three seconds on one core."""
 
+IMAGE_CHANNELS = 4
+"""Channels that an image has at most: where so few stand first in Keras, it is told or set to take them there."""
+
 _GATES = {"LSTM": 4, "CuDNNLSTM": 4, "GRU": 3, "CuDNNGRU": 3, "SimpleRNN": 1, "RNN": 1}
 
 
@@ -31,7 +34,7 @@ def multiplications(source: Source, shape: tuple[int, ...]) -> int:
     """The multiplications for one sample, after the layers in their order in the text; branches count one after the other."""
     if not shape:
         return 0
-    first = "torch" in source.frameworks and len(shape) > 2
+    first = len(shape) > 2 and ("torch" in source.frameworks or shape[0] <= IMAGE_CHANNELS < min(shape[1:]))
     width = shape[0] if first else shape[-1]
     places = math.prod(shape[1:] if first else shape[:-1])
     total = 0

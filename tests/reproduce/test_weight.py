@@ -19,6 +19,7 @@ SMALL = {
     "both directions": ("x = Bidirectional(GRU(8))(x)", (10, 4), 10 * 3 * 8 * 12 * 2),
     "images": ("Conv2D(8, 3)\nMaxPooling2D(2)\nFlatten()\nDense(10)", (28, 28, 1), 784 * 9 * 8 + 196 * 8 * 10),
     "PyTorch": ("nn.Conv2d(3, 16, 3)\nnn.Linear(16, 10)", (3, 32, 32), 1024 * 9 * 3 * 16 + 1024 * 16 * 10),
+    "channels first in Keras": ("Conv2D(8, 3)\nFlatten()\nDense(10)", (1, 28, 28), 784 * 9 * 8 + 784 * 8 * 10),
     "sizes in names": ("units = 64\nDense(units)", (16,), 16 * 64),
     "the first Keras": ("Dense(output_dim=64)\nConvolution2D(4, 3, 3)", (8, 8, 4), 64 * 4 * 64 + 64 * 64 * 9 * 4),
 }
