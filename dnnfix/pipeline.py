@@ -192,7 +192,8 @@ def _reproduced(
 
     case = case_of(source, (trace,), settings)
     reproduction, _ = attempt(case, _within(laboratory, source, settings, progress))
-    laboratory.reproduced(reproduction)
+    if reproduction.scaffold != laboratory.reproduction.scaffold:  # else the last run was within it, and is kept
+        laboratory.reproduced(reproduction)
     return reproduction
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from dnnfix import pipeline
 from dnnfix.config import load
-from dnnfix.records import FileReport, PatchVerdict
+from dnnfix.records import FileReport, PatchVerdict, RunOutcome
 
 SNIPPET = """\
 class Net(nn.Module):
@@ -78,6 +78,12 @@ def test_a_fault_is_repaired_and_the_scaffold_is_no_part_of_the_patch(
     assert line in accepted[0].diff and "made_" not in accepted[0].diff
     assert report.reproduction.steps and not report.runs[0].reproduction and report.runs[1].reproduction
     assert (tmp_path / "program.py").read_text() == program
+
+
+def test_what_a_run_in_the_scaffold_showed_is_not_run_again(tmp_path: Path) -> None:
+    report = suggested(OLD, tmp_path)
+    ends = [run.outcome for run in report.runs]
+    assert ends[0] is RunOutcome.CRASHED and RunOutcome.CRASHED not in ends[2:], ends
 
 
 def test_the_certificate_holds_the_scaffold_and_the_proof_holds_again(tmp_path: Path) -> None:
