@@ -132,8 +132,11 @@ def add_definitions(tree: Tree, edits: Sequence[AddDefinition], gone: frozenset[
     used = {node.id for node in ast.walk(parse(code)) if isinstance(node, ast.Name)}
     kept = [s for s in tree.module.body if tree.site(s) not in gone]
     head = [s for s in _head(tree.module) if s in kept]
+    imports = [s for s in kept if _imports(s)]
+    # A name that is imported again further down, as notebooks do, is there from its first import on.
+    needed = [next((s for s in imports if name in _bound(s)), None) for name in sorted(used)]
     anchor = max(
-        (s for s in kept if _imports(s) and (s in head or not used.isdisjoint(_bound(s)))),
+        (s for s in imports if s in head or s in needed),
         key=lambda statement: statement.lineno,
         default=head[0] if head else None,
     )

@@ -226,6 +226,11 @@ def test_definitions_stand_below_the_imports_behind_what_they_use() -> None:
     )
     later = "import os\n\nx = 1\nimport numpy as np\n\ny = 2\n"
     assert edited(later, AddDefinition(code)) == f"import os\n\nx = 1\nimport numpy as np\n\n\n{code}\n\n\ny = 2\n"
+    again = "import numpy as np\n\nx = f()\nimport numpy as np\n\ny = f()\n"
+    assert (
+        edited(again, AddDefinition(code))
+        == f"import numpy as np\n\n\n{code}\n\n\nx = f()\nimport numpy as np\n\ny = f()\n"
+    )
     assert edited("x = 1\n", AddDefinition("def f():\n    pass")) == "def f():\n    pass\n\n\nx = 1\n"
 
 
