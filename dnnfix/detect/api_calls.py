@@ -385,6 +385,8 @@ class CallChanges:
         called = isinstance(above, ast.Call) and above.func is function
         if not called and isinstance(function.value, ast.Name) and function.value.id == "self":
             return  # a class may keep what it likes under any name
+        if isinstance(above, ast.Attribute) and above.attr in ("get_value", "set_value"):
+            return  # a variable of Theano's, which has a template of its own
         if function.attr in self.uses.defined:
             return  # the program has a method of this name itself
         for known in self.uses.tables:

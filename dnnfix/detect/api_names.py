@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -65,6 +65,12 @@ _KEPT_KERAS = (
 _GONE_WITH_VERSION_1 = ("tensorflow.contrib", "tensorflow.compat.v1.")
 """Those of them of which parts are gone: what the tables have of a part holds for all that is in it."""
 
+_PRIVATE, _PUBLIC = "keras.src.legacy.preprocessing.", "tensorflow.keras.preprocessing."
+"""Where Keras 3 keeps what it does not show any more, and where TensorFlow shows it to this day."""
+
+_HIDDEN = ("DataFrameIterator", "flip_axis", "transform_matrix_offset_center")
+"""What is not shown there either."""
+
 _FOLLOWED = 4
 """How many changes in a row are followed from an old name to the present one."""
 
@@ -120,11 +126,14 @@ class Uses:
     tables: tuple[Table, ...]
     hot: frozenset[str] = field(init=False)
     """Identifiers of the program that occur in a table."""
+    on_tensorflow: bool = field(init=False, default=False)
+    """Whether TensorFlow is there: the program uses it, or a run showed that Keras does."""
     _targets: dict[str, Target | None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         words = self.source.words
         self.hot = frozenset(word for word in words for known in self.tables if word in known.words)
+        self.on_tensorflow = "tensorflow" in self.source.frameworks
 
     @cached_property
     def _nodes(self) -> dict[type[ast.AST], list[ast.AST]]:
@@ -238,7 +247,12 @@ class Uses:
         """What a name, given as the import wrote it, is called today; `None` where nothing changed."""
         if written not in self._targets:
             self._targets[written] = self._target(written)
-        return self._targets[written]
+        found = self._targets[written]
+        if found is None or not self.on_tensorflow or not found.final.startswith(_PRIVATE):
+            return found
+        if found.final.endswith(_HIDDEN):
+            return found
+        return replace(found, final=found.final.replace(_PRIVATE, _PUBLIC, 1))
 
     def _target(self, written: str) -> Target | None:
         if written in self.patched:

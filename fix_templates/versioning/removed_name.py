@@ -40,7 +40,8 @@ class RemovedName(ApiChange):
 
     Keras 3 has no `keras.layers.core` and no `np_utils`, NumPy no `np.int`, scikit-learn no `cross_validation`. Where
     the name only moved, the import is changed in place and its uses follow; a name that is imported and never used
-    leaves the import. Imports that a program tries under `except ImportError` are left alone.
+    leaves the import. Imports that a program tries under `except ImportError` are left alone. What Keras 3 has under a
+    private name only, such as `ImageDataGenerator` and `Tokenizer`, is taken from TensorFlow where that is there.
 
     Fix safety: safe where the data file says that the new name means the same; otherwise unsafe, as for
     `keras.optimizers.legacy`, whose replacements have arguments of their own.
@@ -54,7 +55,9 @@ class RemovedName(ApiChange):
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """What the tables say of the imports, attributes and bare names of the program."""
         elsewhere = ELSEWHERE | (OF_A_PHASE if phase_of(subject.source) is not None else frozenset())
-        for hit in outside_graph(subject.source, renamed_names(uses_of(subject.source))):
+        uses = uses_of(subject.source)
+        uses.on_tensorflow |= subject.trace is not None and "tensorflow" in subject.trace.versions
+        for hit in outside_graph(subject.source, renamed_names(uses)):
             if not hit.decline or hit.evidence.get("old") not in elsewhere:
                 yield hit
         yield from compared_orderings(subject.source)
@@ -186,6 +189,28 @@ from keras import ops
 
 def rmse(y_true, y_pred):
     return ops.sqrt(ops.mean(ops.square(y_pred - y_true), axis=-1) + K.epsilon())
+""",
+        ),
+        Example(
+            "what TensorFlow shows and Keras 3 does not",
+            """\
+import tensorflow as tf
+from keras.preprocessing.image import ImageDataGenerator, img_to_array
+from keras.preprocessing.text import Tokenizer
+
+words = Tokenizer(num_words=100)
+images = ImageDataGenerator(rescale=1 / 255)
+print(tf.reduce_sum(img_to_array(picture)))
+""",
+            """\
+import tensorflow as tf
+from keras.preprocessing.image import img_to_array
+from tensorflow.keras.preprocessing.image import ImageDataGenerator
+from tensorflow.keras.preprocessing.text import Tokenizer
+
+words = Tokenizer(num_words=100)
+images = ImageDataGenerator(rescale=1 / 255)
+print(tf.reduce_sum(img_to_array(picture)))
 """,
         ),
         Example(
