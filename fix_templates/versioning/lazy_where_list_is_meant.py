@@ -1,0 +1,332 @@
+"""`d.keys()[0]`, `len(map(f, x))`: what was a list in Python 2 and is no list in Python 3."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import ApiChange, Example, Hit, Reject, Source, Subject, Wrap, speaks_python2, uses_of
+
+LAZY = ("builtins.map", "builtins.filter", "builtins.zip")
+VIEWS = ("keys", "values", "items")
+DICTIONARIES = ("builtins.dict", "collections.OrderedDict", "collections.defaultdict", "collections.Counter")
+
+LIST_METHODS = frozenset(("append", "extend", "insert", "pop", "remove", "reverse", "sort"))
+SHUFFLES = frozenset(("random.shuffle", "numpy.random.shuffle"))
+SEQUENCES = frozenset(("random.choice", "random.sample", "numpy.random.choice", "numpy.random.permutation"))
+ARRAYS = frozenset(
+    f"numpy.{name}"
+    for name in (
+        "argmax",
+        "argmin",
+        "argsort",
+        "array",
+        "asarray",
+        "average",
+        "column_stack",
+        "concatenate",
+        "cumsum",
+        "dstack",
+        "hstack",
+        "max",
+        "mean",
+        "median",
+        "min",
+        "prod",
+        "stack",
+        "std",
+        "sum",
+        "unique",
+        "var",
+        "vstack",
+    )
+) | frozenset(
+    f"torch.{name}" for name in ("FloatTensor", "LongTensor", "Tensor", "as_tensor", "cat", "stack", "tensor")
+)
+"""Functions that make nothing of an iterator: NumPy puts it into an array as it is, torch refuses it."""
+
+WORDS = frozenset(("map", "filter", "zip", "range", "xrange", *VIEWS))
+
+
+class LazyWhereListIsMeant(ApiChange):
+    """`map`, `filter`, `zip`, `range` and the methods of dictionaries gave lists in Python 2; now they give no lists.
+
+    What they give is indexed, measured, added to, sorted, shuffled or made an array of, none of which works. It is made a
+    list where it is made. The expressions are followed through variables that hold nothing else, and through the
+    functions of the program. In a program that was plainly written for Python 2, what a variable holds and a loop goes
+    through again and again is made a list too, as an iterator is empty after the first time.
+
+    Fix safety: unsafe: it is the list that the program had in Python 2, except for the order of dictionaries.
+
+    References: https://docs.python.org/3/whatsnew/3.0.html#views-and-iterators-instead-of-lists.
+    """
+
+    code = "DNF584"
+    name = "lazy-where-list-is-meant"
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """The calls whose result is used as a list."""
+        source = subject.source
+        if source.words.isdisjoint(WORDS):
+            return
+        found: dict[ast.Call, str] = {}
+        for value, use, refused in _wanted(source):
+            for call, kind in _makers(subject, value):
+                if kind in refused:
+                    found.setdefault(call, use)
+        if speaks_python2(source):
+            for call in _worn_out(subject):
+                found.setdefault(call, "it is gone through more than once")
+        for call, use in found.items():
+            site = source.site(call)
+            yield Hit(
+                site,
+                f"{_name(call)} gives no list since Python 3, and {use}",
+                title="make a list of it",
+                edits=(Wrap(site, "list(", ")"),),
+                confidence=0.9,
+            )
+
+    examples = (
+        Example(
+            "keys and pairs that are indexed",
+            """\
+import torch
+
+sizes = {"a": 1, "b": 2}
+pairs = zip([1, 2], [3, 4])
+print(sizes.keys()[0], pairs[1], len(filter(None, [0, 1])), torch.ones(1))
+""",
+            """\
+import torch
+
+sizes = {"a": 1, "b": 2}
+pairs = list(zip([1, 2], [3, 4]))
+print(list(sizes.keys())[0], pairs[1], len(list(filter(None, [0, 1]))), torch.ones(1))
+""",
+            runs=True,
+        ),
+        Example(
+            "an order that is shuffled",
+            """\
+import random
+import torch
+
+x = torch.arange(6.0)
+order = range(6)
+random.shuffle(order)
+rest = range(2) + [5]
+print(x[order], x[rest])
+""",
+            """\
+import random
+import torch
+
+x = torch.arange(6.0)
+order = list(range(6))
+random.shuffle(order)
+rest = list(range(2)) + [5]
+print(x[order], x[rest])
+""",
+            runs=True,
+        ),
+        Example(
+            "numbers that a function gives for an array",
+            """\
+import numpy as np
+import torch
+
+
+def numbers(line):
+    return map(float, line.split(","))
+
+
+x = np.array(numbers("1,2,3"))
+y = torch.tensor(map(int, "123"))
+""",
+            """\
+import numpy as np
+import torch
+
+
+def numbers(line):
+    return list(map(float, line.split(",")))
+
+
+x = np.array(numbers("1,2,3"))
+y = torch.tensor(list(map(int, "123")))
+""",
+            runs=True,
+        ),
+        Example(
+            "batches that are gone through in every epoch",
+            """\
+import torch
+
+batches = zip([1.0, 2.0], [0.0, 1.0])
+for epoch in xrange(3):
+    for x, y in batches:
+        print torch.tensor(x) - y
+""",
+            """\
+import torch
+
+batches = list(zip([1.0, 2.0], [0.0, 1.0]))
+for epoch in range(3):
+    for x, y in batches:
+        print(torch.tensor(x) - y)
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "what is only gone through, and what can be done with a range or a view",
+            """\
+import numpy as np
+import torch
+
+numbers = range(5)
+sizes = {"a": 1}
+print(numbers[2], len(numbers), len(sizes.keys()), np.array(numbers), torch.tensor(numbers))
+for a, b in zip(numbers, map(str, numbers)):
+    print(a, b)
+print(sorted(sizes.keys()), np.array(list(map(float, "12"))), list(zip("a", "b"))[0], max(map(int, "12")))
+""",
+            runs=True,
+        ),
+        Reject(
+            "objects with methods of these names, and functions of the program's own",
+            """\
+import pandas as pd
+import torch
+
+table = pd.DataFrame({"a": [1]})
+pool = torch.nn.ModuleDict({"a": torch.nn.Linear(1, 1)})
+
+
+def zip(a, b):
+    return [a, b]
+
+
+def first(columns):
+    return columns.keys()[0]
+
+
+print(table.keys()[0], zip(1, 2)[0], first(table), len(pool.keys()))
+""",
+            runs=True,
+        ),
+    )
+
+
+def _name(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _wanted(source: Source) -> Iterator[tuple[ast.expr, str, frozenset[str]]]:
+    """The expressions that are used as lists, how, and the kinds of what is made that cannot be used so."""
+    every, lazy = frozenset(("map", "view", "range")), frozenset(("map",))
+    uses = uses_of(source)
+    for index in uses.subscripts():
+        if isinstance(index.ctx, ast.Load):
+            yield index.value, "it is indexed", frozenset(("map", "view"))
+        else:
+            yield index.value, "its elements are changed", every
+    for addition in source.nodes(ast.BinOp):
+        if isinstance(addition.op, ast.Add):
+            yield addition.left, "something is added to it", every
+            yield addition.right, "it is added to something", every
+        elif isinstance(addition.op, ast.Mult):
+            yield addition.left, "it is repeated", every
+    for call in uses.calls():
+        function, name = call.func, source.qualified(call.func) or ""
+        if isinstance(function, ast.Attribute) and function.attr in LIST_METHODS:
+            yield function.value, f"{function.attr} is called on it", every
+        if not call.args:
+            continue
+        first = call.args[0]
+        if name == "builtins.len":
+            yield first, "its length is taken", lazy
+        elif name in SHUFFLES:
+            yield first, "it is shuffled", every
+        elif name in SEQUENCES:
+            yield first, "something is drawn from it", frozenset(("map", "view"))
+        elif name in ARRAYS:
+            yield first, "an array is made of it", frozenset(("map", "view"))
+
+
+def _makers(subject: Subject, value: ast.expr, depth: int = 3) -> Iterator[tuple[ast.Call, str]]:
+    """The calls that made what an expression holds, each with its kind, where all of what it may hold is made so."""
+    source = subject.source
+    if isinstance(value, ast.Call):
+        kind = _kind(source, value)
+        if kind == "view" and not (_is_dictionary(source, value) or _shown(subject, value)):
+            return
+        if kind:
+            yield value, kind
+        elif depth and isinstance(made := source.definition(value.func), ast.FunctionDef):
+            given = [node.value for node in ast.walk(made) if isinstance(node, ast.Return) and node.value is not None]
+            if len(given) == 1:
+                yield from _makers(subject, given[0], depth - 1)
+    elif depth and isinstance(value, (ast.Name, ast.Attribute)):
+        bound = source.bindings(value, value)
+        if len(bound) == 1 and not isinstance(bound[0], ast.Name):
+            yield from _makers(subject, bound[0], depth - 1)
+
+
+def _kind(source: Source, call: ast.Call) -> str:
+    name = source.qualified(call.func)
+    if name in LAZY:
+        return "map"
+    if name == "builtins.range" or isinstance(call.func, ast.Name) and call.func.id == "xrange" and name is None:
+        return "range"
+    function = call.func
+    if isinstance(function, ast.Attribute) and function.attr in VIEWS and not call.args and not call.keywords:
+        return "view"
+    return ""
+
+
+def _shown(subject: Subject, call: ast.Call) -> bool:
+    """Whether the program is one of Python 2, or the run stopped on this line at what a dictionary gave."""
+    crash = subject.crash
+    if crash is not None and crash.kind == "TypeError" and "dict_" in crash.message:
+        return any(frame.site.line == call.lineno for frame in crash.frames if not frame.site.path)
+    return speaks_python2(subject.source)
+
+
+def _is_dictionary(source: Source, call: ast.Call) -> bool:
+    expr = call.func.value if isinstance(call.func, ast.Attribute) else call
+    bound = source.bindings(expr) if isinstance(expr, (ast.Name, ast.Attribute)) else (expr,)
+    return bool(bound) and all(
+        isinstance(value, (ast.Dict, ast.DictComp))
+        or isinstance(value, ast.Call)
+        and source.qualified(value.func) in DICTIONARIES
+        for value in bound
+    )
+
+
+def _worn_out(subject: Subject) -> Iterator[ast.Call]:
+    """The iterators that a variable holds and that are gone through more than once."""
+    source = subject.source
+    for statement in uses_of(source).assignments():
+        call = statement.value
+        if not isinstance(call, ast.Call) or _kind(source, call) != "map" or len(statement.targets) != 1:
+            continue
+        target = statement.targets[0]
+        if not isinstance(target, ast.Name):
+            continue
+        reads = [
+            name
+            for name in uses_of(source).names(target.id)
+            if isinstance(name.ctx, ast.Load) and source.bindings(name, name) == (call,)
+        ]
+        if len(reads) > 1 or any(_is_repeated(source, name, statement) for name in reads):
+            yield call
+
+
+def _is_repeated(source: Source, name: ast.Name, made: ast.stmt) -> bool:
+    """Whether a name is read in a loop that does not make its value anew."""
+    loop = source.enclosing(name, ast.For, ast.While)
+    if isinstance(loop, ast.For) and any(node is name for node in ast.walk(loop.iter)):
+        loop = source.enclosing(loop, ast.For, ast.While)
+    return loop is not None and not any(node is made for node in ast.walk(loop))
