@@ -200,6 +200,7 @@ def _unused(source: Source, edits: tuple[Edit, ...]) -> Iterator[Edit]:
 
 def _together(source: Source, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
     """Edits, where those that change one import statement in different ways are made one."""
+    edits = _read_anew(source, edits)
     statements: dict[Site, list[Edit]] = {}
     for edit in edits:
         if isinstance(edit, (Replace, Delete)) and isinstance(source.node_at(edit.site), ast.ImportFrom):
@@ -212,6 +213,31 @@ def _together(source: Source, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
             together[several[0]] = merged(source.segment(site), node, site, versions)
             together.update((edit, []) for edit in several[1:])
     return tuple(each for edit in edits for each in together.get(edit, [edit]))
+
+
+def _read_anew(source: Source, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+    """Edits, where a statement that is only written as it was read has the other edits within it carried out."""
+    from dnnfix.source.edits import edit as carried_out
+
+    whole = [
+        e for e in edits if isinstance(e, Replace) and source.document.rewritten and e.code == source.segment(e.site)
+    ]
+    plain = Source.from_bytes(source.text.encode(), "program.py") if whole else source
+    for statement in whole:
+        within = tuple(
+            e for e in edits if e is not statement and not isinstance(e, AddImport) and statement.site.encloses(e.site)
+        )
+        if not within or plain.text != source.text:
+            continue
+        try:
+            text = carried_out(plain, within).text
+        except EditError:
+            continue
+        site, places = statement.site, source.places
+        after = len(source.text) - places.offset(site.end_line, site.end_column)
+        code = text[places.offset(site.line, site.column) : len(text) - after]
+        edits = tuple(Replace(site, code) if e is statement else e for e in edits if e not in within)
+    return edits
 
 
 def migration(subject: Subject) -> tuple[Hit, ...]:

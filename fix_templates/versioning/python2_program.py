@@ -214,6 +214,26 @@ words.sort(key=cmp_to_key(longer))
 print(sorted(words, key=cmp_to_key(longer)), next(Batches()))
 """,
         ),
+        Example(
+            "a number that is printed, and keys that are indexed",
+            """\
+import numpy as np
+import torch
+
+loss = (torch.ones(2, requires_grad=True) - 1).pow(2).sum()
+loss.backward()
+print "loss", loss.data[0], np.float(3)
+print {"a": loss}.keys()[0]
+""",
+            """\
+import torch
+
+loss = (torch.ones(2, requires_grad=True) - 1).pow(2).sum()
+loss.backward()
+print("loss", loss.item(), float(3))
+print(list({"a": loss}.keys())[0])
+""",
+        ),
     )
     rejects = (
         Reject(
