@@ -162,14 +162,16 @@ model.fit(x, y, epochs=2)
         Example(
             "initializer and activation behind the sizes",
             """\
-from keras.layers import Convolution2D
+from keras.layers import Convolution2D, Deconvolution2D
 
 layer = Convolution2D(32, 3, 3, "he_normal", "relu", border_mode="same")
+other = Deconvolution2D(3, 3, 3, (None, 3, 14, 14), subsample=(2, 2))
 """,
             """\
-from keras.layers import Convolution2D
+from keras.layers import Convolution2D, Conv2DTranspose
 
 layer = Convolution2D(32, (3, 3), padding="same", kernel_initializer="he_normal", activation="relu")
+other = Conv2DTranspose(3, (3, 3), strides=(2, 2))
 """,
         ),
     )
@@ -224,6 +226,8 @@ def _edits(subject: Subject, call: ast.Call, names: tuple[str, ...], written: st
         return [], ""
     if not _is_old(subject, written, keywords):
         return [], ""
+    if written.endswith("Deconvolution2D") and behind and isinstance(behind[0], (ast.Tuple, ast.List)):
+        behind = behind[1:]  # the shape of the output, which the layer works out itself
     if len(behind) > len(BEHIND) or not all(_is_choice(subject, one) for one in behind):
         return [], ""
     sizes = [source.segment(source.site(size)) for size in given]
