@@ -43,6 +43,25 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
             standins=("made_shell",),
             invented=False,
         )
+    yield from _imported_shell(case)
+
+
+_SHELLS = ("IPython.get_ipython", "IPython.core.getipython.get_ipython")
+
+
+def _imported_shell(case: Case) -> Iterator[EditStep]:
+    """The shell of the notebook where the program imports it: outside of one there is none."""
+    call = next(case.source.calls(*_SHELLS), None)
+    if call is not None and case.installed("IPython"):
+        yield EditStep(
+            ACTION,
+            "get_ipython gives a shell whose magics do nothing",
+            "there is none outside of a notebook",
+            call.lineno,
+            scaffold=Scaffold(start="\n".join(f"made_in_place_of({p!r}, made_shell_at_hand)" for p in _SHELLS)),
+            standins=("made_in_place_of", "made_shell_at_hand"),
+            invented=False,
+        )
 
 
 def _is_free(case: Case, name: str) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-from dnnfix.records import EditStep
+from dnnfix.records import EditStep, Trace
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.compile_errors import steps
+from dnnfix.reproduce.plan import joined
 from dnnfix.source.program import Source
 
 
@@ -42,3 +45,17 @@ def test_names_of_the_notebook_get_a_meaning() -> None:
 
 def test_a_program_that_defines_them_itself_keeps_its_own() -> None:
     assert not list(steps(case("def display(x):\n    print(x)\ndisplay(3)\n")))
+
+
+def test_a_comment_that_speaks_of_display_needs_no_shell() -> None:
+    assert not list(steps(case("x = 1  # display it\nprint(x)\n")))
+
+
+def test_a_shell_that_is_imported_is_there_outside_of_a_notebook(run_in: Callable[..., Trace]) -> None:
+    text = "from IPython import get_ipython\nget_ipython().run_line_magic('matplotlib', 'inline')\nprint('on')\n"
+    found = [step for step in steps(case(text)) if isinstance(step, EditStep)]
+    assert [step.line for step in found] == [2]
+    package = "import sys, types\nsys.modules['IPython'] = types.ModuleType('IPython')\nsys.modules['IPython'].get_ipython = lambda: None\n"
+    scaffold = joined(found)
+    trace = run_in(text, replace(scaffold, start=package + scaffold.start))
+    assert trace.printed == "on\n", trace.detail
