@@ -58,11 +58,11 @@ def flow_of(source: Source, undefined: tuple[str, ...], words: tuple[str, ...] =
     if len(source.text) > _FOLLOWED_AT_MOST:
         return Flow()
     given = {name.lstrip("-").replace("-", "_"): value for name, value in pairwise(words) if name.startswith("--")}
-    return follow(source, undefined, {**_options(source), **given, "argv": ("program.py", *words)})
+    return follow(source, undefined, {**options(source), **given, "argv": ("program.py", *words)})
 
 
 @once
-def _options(source: Source) -> dict[str, object]:
+def options(source: Source) -> dict[str, object]:
     """The defaults of the options that a program asks for, by the name that they are read under."""
     found: dict[str, object] = {}
     for call in source.all_calls:

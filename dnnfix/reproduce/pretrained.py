@@ -1,7 +1,7 @@
 """Edit action: downloading models and tokenizers. Weights that are nowhere are the random ones the network begins with.
 
-The architecture is always the real one: it is built by the library, or by the program. What exists only in a file (a
-whole saved network, a tokenizer) cannot be made, and is told as missing.
+The architecture is the real one: it is built by the library, or by the program. What exists only in a file (a whole saved
+network, a tokenizer) cannot be made, and is told as missing; but a network that a program just asks for predictions.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, RunOutcome, Scaffold
+from dnnfix.reproduce import clues
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.guards import looks_for_file
+from dnnfix.reproduce.input_data import options
 from dnnfix.reproduce.names import misspelt
 from dnnfix.reproduce.syntax import argument, last_name
 from dnnfix.source.program import Source
@@ -235,11 +237,48 @@ def _is_state(source: Source, call: ast.Call) -> bool:
     )
 
 
-def _saved_networks(case: Case) -> Iterator[Gap]:
-    """Whole networks in files: their architecture is nowhere else."""
-    for call in case.source.calls("keras.models.load_model"):
+_LOADERS = ("keras.src.saving.saving_api.load_model", "keras.saving.load_model", "keras.models.load_model")
+
+
+def _saved_networks(case: Case) -> Iterator[EditStep | Gap]:
+    """Whole networks in files: their architecture is nowhere else, so only one that the program just asks can be made."""
+    source = case.source
+    for call in source.calls("keras.models.load_model"):
         for path in _missing_paths(case, call, ("save", "save_model", "ModelCheckpoint")):
-            yield Gap(f"the network saved in {path!r} is only in that file: put it beside the program", call.lineno)
+            asked = _asked_of(source, call)
+            if not asked or not asked <= _ASKED:
+                yield Gap(f"the network saved in {path!r} is only in that file: put it beside the program", call.lineno)
+                continue
+            outputs = clues.ends(source).outputs or 2
+            code = [f"made_in_place_of({place!r}, made_loaded_network({path!r}, {outputs}))" for place in _LOADERS]
+            yield EditStep(
+                ACTION,
+                f"the network of {path!r}: one layer with random weights and {outputs} outputs",
+                "the file is nowhere, and nothing tells its architecture: a guess",
+                call.lineno,
+                scaffold=Scaffold(start="\n".join(code)),
+                standins=("made_in_place_of", "made_loaded_network"),
+            )
+
+
+_ASKED = frozenset(["predict", "predict_generator", "predict_classes", "predict_proba", "predict_on_batch", "summary"])
+"""What any network can be asked; a program that takes its layers or trains on needs the one that was saved."""
+
+
+def _asked_of(source: Source, call: ast.Call) -> frozenset[str] | None:
+    """What the program asks of a network that it loads under a name; `None` where it hands the network on."""
+    above = source.parent(call)
+    target = above.targets[0] if isinstance(above, ast.Assign) and len(above.targets) == 1 else None
+    if not isinstance(target, ast.Name):
+        return None
+    asked: set[str] = set()
+    for node in source.nodes(ast.Name):
+        if node.id == target.id and isinstance(node.ctx, ast.Load):
+            use = source.parent(node)
+            if not isinstance(use, ast.Attribute):
+                return None
+            asked.add(use.attr)
+    return frozenset(asked)
 
 
 def _missing_paths(case: Case, call: ast.Call, savers: tuple[str, ...]) -> list[str]:
@@ -280,6 +319,8 @@ def _was_at(case: Case, call: ast.Call) -> bool:
 
 def _texts(source: Source, expr: ast.expr) -> list[str]:
     """The constant texts that an expression may be, where all of them are known."""
+    if isinstance(expr, ast.Attribute) and isinstance(given := options(source).get(expr.attr), str):
+        return [given]
     values = [expr] if isinstance(expr, ast.Constant) else list(source.bindings(expr))
     texts = [value.value for value in values if isinstance(value, ast.Constant) and isinstance(value.value, str)]
     return texts if len(texts) == len(values) else []

@@ -562,3 +562,21 @@ print(net(torch.tensor(images.reshape(-1, 3, 16, 16))).shape)
     case = Case(Source.from_bytes(code.encode(), "program.py"), (), lambda name: True).taking(frozenset(), words)
     steps = [step for step in input_data.steps(case) if isinstance(step, EditStep)]
     assert any("made/first.npy" in step.scaffold.start for step in steps)
+
+
+def test_the_index_of_shapenets_parts_comes_with_its_clouds(runner: Runner) -> None:
+    program = """
+import os
+import numpy as np
+import torch
+root = "shapes"
+with open(os.path.join(root, "synsetoffset2category.txt")) as file:
+    kinds = dict(line.strip().split() for line in file)
+print(len(kinds), kinds["Airplane"])
+folder = os.path.join(root, kinds["Chair"], "points")
+names = sorted(os.listdir(folder))
+points = np.loadtxt(os.path.join(folder, names[0]))
+parts = np.loadtxt(os.path.join(root, kinds["Chair"], "points_label", names[0].replace(".pts", ".seg")))
+print(len(names), points.shape, sorted(set(parts)))
+"""
+    assert finished(run(runner, program)).splitlines() == ["16 02691156", "20 (200, 3) [1.0, 2.0]"]

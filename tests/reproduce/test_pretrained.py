@@ -148,3 +148,19 @@ def test_weights_of_a_keras_model_that_nobody_has(run_in: Run) -> None:
     trace = ran(run_in, program)
     assert trace.printed == "True\n"
     assert trace.outcome is RunOutcome.NEEDS_DATA and "other.h5" in trace.detail
+
+
+def test_a_saved_network_is_made_for_who_only_asks_it_for_predictions(run_in: Run) -> None:
+    head = "import argparse\nimport numpy as np\nfrom keras.models import load_model\n"
+    asks = head + (
+        "parser = argparse.ArgumentParser()\nparser.add_argument('--net', default='nowhere.h5')\n"
+        "args = parser.parse_args()\nmodel = load_model(args.net)\nmodel.summary()\n"
+        "print(model.predict(np.zeros((5, 8, 8, 3)), verbose=0).shape)\n"
+    )
+    (step,) = [found for found in steps_of(asks) if isinstance(found, EditStep)]
+    assert step.invented and "'nowhere.h5'" in step.what and "a guess" in step.evidence
+    trace = ran(run_in, asks)
+    assert trace.outcome is RunOutcome.FINISHED and trace.printed.endswith("(5, 2)\n"), trace.detail
+    trains = head + "model = load_model('nowhere.h5')\nmodel.layers[-1].trainable = False\n"
+    (gap,) = steps_of(trains)
+    assert isinstance(gap, Gap) and "only in that file" in gap.what

@@ -1,4 +1,4 @@
-"""Files of data sets that everybody knows: the batches of CIFAR-10, MNIST as `mnist.npz` and `mnist.pkl.gz`."""
+"""Files of data sets that everybody knows: CIFAR-10 in batches, MNIST in one file, the parts of ShapeNet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MNIST = "made_pair({samples}, {shape}, 'classes', 10, scale={scale!r}, part={pa
 
 
 def known(datum: Datum, path: str) -> Made | None:
-    """A file of a data set whose form is documented: the batches of CIFAR-10, MNIST as `mnist.npz` and `mnist.pkl.gz`."""
+    """A file of a data set whose form is documented: batches of CIFAR-10, `mnist.npz`, `mnist.pkl.gz`, ShapeNet's index."""
     name = path.rpartition("/")[2]
     if datum.kind == "pickle" and re.fullmatch(r"data_batch_[1-5]|test_batch", name):
         taken = {use.detail[1] for use in datum.of("column") if use.detail[0] == "one" and use.part == ()}
@@ -20,6 +20,14 @@ def known(datum: Datum, path: str) -> Made | None:
         code = f"made_pickle({path!r}, dict(zip({keys!r}, made_cifar_batch({part}))))"
         words = "10000 rows of 3072 bytes and their labels of 10 classes"
         return code, words, "the documented form of CIFAR-10", ("made_pickle", "made_cifar_batch")
+    if name == "synsetoffset2category.txt":
+        words = "16 kinds of things with 20 clouds of 200 points each, in points and points_label"
+        return (
+            f"made_shapes({path!r})",
+            words,
+            "the documented form of ShapeNet's part benchmark",
+            ("made_shapes",),
+        )
     if datum.kind == "array" and name == "mnist.npz":
         pairs = [
             _MNIST.format(samples=n, shape=(28, 28), scale="bytes", part=part) for part, n in ((0, 60000), (1, 10000))

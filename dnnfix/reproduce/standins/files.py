@@ -187,6 +187,29 @@ def made_wav(path, seconds=1.0, rate=16000, seed=0):
         file.writeframes((sound / abs(sound).max() * 30000).astype("<i2").tobytes())
 
 
+def made_shapes(index):
+    """The part benchmark of ShapeNet beside its index: a folder for each kind of thing, with points and their parts.
+
+    Each kind is a cloud stretched in its own way; the part of a point is the side on which it lies.
+    """
+    import os
+
+    import numpy
+
+    kinds = "Airplane Bag Cap Car Chair Earphone Guitar Knife Lamp Laptop Motorbike Mug Pistol Rocket Skateboard Table"
+    random = numpy.random.RandomState(5)
+    numbers = ["%08d" % (2691156 + 1000 * place) for place in range(len(kinds.split()))]
+    made_text_file(index, "".join("%s\t%s\n" % pair for pair in zip(kinds.split(), numbers)))
+    for number in numbers:
+        stretch = random.uniform(0.1, 1.0, 3)
+        for sample in range(20):
+            points = random.uniform(-0.5, 0.5, (200, 3)) * stretch
+            stem = os.path.join(os.path.dirname(index), number, "%s", "%08x.%s" % (sample, "%s"))
+            rows = "".join("%.5f %.5f %.5f\n" % tuple(point) for point in points)
+            made_text_file(stem % ("points", "pts"), rows)
+            made_text_file(stem % ("points_label", "seg"), "".join("%d\n" % (1 + (x > 0)) for x in points[:, 0]))
+
+
 def made_lines(rows, kinds, separator="\t", classes=2, seed=0, words=()):
     """Lines of fields, each of a kind (see `made_columns`), as one text."""
     columns = made_columns(rows, kinds, classes, seed, words)
