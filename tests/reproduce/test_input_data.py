@@ -577,6 +577,6 @@ folder = os.path.join(root, kinds["Chair"], "points")
 names = sorted(os.listdir(folder))
 points = np.loadtxt(os.path.join(folder, names[0]))
 parts = np.loadtxt(os.path.join(root, kinds["Chair"], "points_label", names[0].replace(".pts", ".seg")))
-print(len(names), points.shape, sorted(set(parts)))
+print(len(names), points.shape, sorted(set(parts.tolist())))
 """
     assert finished(run(runner, program)).splitlines() == ["16 02691156", "20 (200, 3) [1.0, 2.0]"]
