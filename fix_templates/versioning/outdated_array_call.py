@@ -1,0 +1,347 @@
+"""`np.asscalar(x)`, `np.load("x.npy").item()`, `scipy.misc.imread(path)`: calls that have another form today."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+
+from dnnfix.api import (
+    AddImport,
+    ApiChange,
+    Edit,
+    Example,
+    Hit,
+    Reject,
+    Replace,
+    SetArgument,
+    Source,
+    Subject,
+    uses_of,
+    words,
+)
+
+FILTERS = {"nearest": "NEAREST", "bilinear": "BILINEAR", "bicubic": "BICUBIC", "cubic": "BICUBIC", "lanczos": "LANCZOS"}
+"""By the word that `imresize` was given, the filter of Pillow."""
+
+WORDS = words("NINF array asarray asfarray asscalar fromstring imread imresize load msort")
+ARRAYS = ("numpy.array", "numpy.asarray")
+
+
+class OutdatedArrayCall(ApiChange):
+    """Calls of NumPy and SciPy that nothing replaces under another name, but an expression does.
+
+    `np.asscalar(x)` is `x.item()`, `np.asfarray(x)` an array of floats, `np.msort(x)` a sort along the first axis, `-np.inf`
+    takes the place of `np.NINF`, and `np.fromstring` of bytes is `np.frombuffer`. `np.load` reads objects only if it is told to, which is done where what it read is used as an
+    object. An array of rows of different lengths is one of objects. `scipy.misc` read and resized pictures with Pillow,
+    which does so itself.
+
+    Fix safety: safe for `asscalar`, `asfarray`, `msort` and `NINF`; unsafe for `np.load`, as a file of objects can run any
+    code, and for the others, whose results differ in detail (`imresize` scaled numbers to bytes first).
+
+    References: https://numpy.org/doc/stable/release/1.23.0-notes.html, https://numpy.org/doc/stable/release/1.16.3-notes.html,
+    https://numpy.org/doc/stable/release/1.24.0-notes.html, https://docs.scipy.org/doc/scipy/release/1.2.0-notes.html.
+    """
+
+    code = "DNF585"
+    name = "outdated-array-call"
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """The calls, and the constant, that are written in another form."""
+        source = subject.source
+        if source.words.isdisjoint(WORDS):
+            return
+        uses = uses_of(source)
+        for attribute in uses.all_attributes():
+            if attribute.attr == "NINF" and source.written(attribute) == "numpy.NINF":
+                owner = source.segment(source.site(attribute.value))
+                yield _hit(source, attribute, "numpy.NINF", f"-{owner}.inf", "2.0", safe=True)
+        for call in uses.calls():
+            written = source.written(call.func) or ""
+            if written in FORMS and not any(isinstance(arg, ast.Starred) for arg in call.args):
+                yield from FORMS[written](source, call)
+            elif written == "numpy.load":
+                yield from _load(subject, call)
+            elif written in ARRAYS:
+                yield from _ragged(subject, call)
+
+    examples = (
+        Example(
+            "numbers and infinities",
+            """\
+import numpy as np
+import torch
+
+best = np.NINF
+loss = torch.ones(1).numpy()
+print(np.asscalar(loss), np.asscalar(loss[0] + 1), np.msort([2, 1]), np.asfarray([1, 2]), best)
+""",
+            """\
+import numpy as np
+import torch
+
+best = -np.inf
+loss = torch.ones(1).numpy()
+print(loss.item(), (loss[0] + 1).item(), np.sort([2, 1], axis=0), np.asarray([1, 2], dtype=float), best)
+""",
+            runs=True,
+        ),
+        Example(
+            "a dictionary in a file of NumPy, and bytes",
+            """\
+import numpy as np
+import torch
+
+np.save("labels.npy", {"a": 1})
+labels = np.load("labels.npy").item()
+pixels = np.fromstring(b"ab", dtype=np.uint8)
+print(labels["a"], torch.from_numpy(pixels))
+""",
+            """\
+import numpy as np
+import torch
+
+np.save("labels.npy", {"a": 1})
+labels = np.load("labels.npy", allow_pickle=True).item()
+pixels = np.frombuffer(b"ab", dtype=np.uint8).copy()
+print(labels["a"], torch.from_numpy(pixels))
+""",
+        ),
+        Example(
+            "pictures that SciPy read",
+            """\
+import torch
+from scipy.misc import imread, imresize
+
+picture = imread("a.png", mode="RGB")
+small = imresize(picture, (32, 64), interp="bicubic")
+size = (8, 8)
+x = torch.from_numpy(imresize(small, size))
+""",
+            """\
+import torch
+from PIL import Image
+import numpy as np
+
+picture = np.array(Image.open("a.png").convert("RGB"))
+small = np.array(Image.fromarray(picture).resize((64, 32), Image.BICUBIC))
+size = (8, 8)
+x = torch.from_numpy(np.array(Image.fromarray(small).resize(size[1::-1], Image.BILINEAR)))
+""",
+        ),
+        Example(
+            "rows of different lengths, as a run shows",
+            """\
+import numpy as np
+import torch
+
+rows = np.array([[1, 2, 3], [4, 5]])
+print(torch.tensor(rows[0]))
+""",
+            """\
+import numpy as np
+import torch
+
+rows = np.array([[1, 2, 3], [4, 5]], dtype=object)
+print(torch.tensor(rows[0]))
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "arrays of numbers, and text that is read as numbers",
+            """\
+import numpy as np
+import torch
+
+np.save("x.npy", np.ones(3))
+x = np.load("x.npy")
+print(np.fromstring("1 2", sep=" "), torch.from_numpy(x).sum().item(), np.array([[1, 2], [3, 4]]))
+""",
+            runs=True,
+        ),
+        Reject(
+            "functions of the program's own",
+            """\
+import torch
+
+
+def asscalar(x):
+    return x.item()
+
+
+def imread(path):
+    return torch.ones(2)
+
+
+print(asscalar(torch.ones(1)), imread("a.png"))
+""",
+        ),
+    )
+
+
+def _owner(source: Source, call: ast.Call) -> tuple[str, tuple[Edit, ...]]:
+    """The name under which a program has NumPy, and the import of it where it has it not."""
+    uses = uses_of(source)
+    local = next((local for local, name in uses.imported.items() if name == "numpy"), "")
+    return (local, ()) if local and local not in uses.bound else ("np", (AddImport("import numpy as np"),))
+
+
+def _text(source: Source, expr: ast.expr, called: bool = False) -> str:
+    text = source.segment(source.site(expr))
+    simple = isinstance(expr, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    return text if simple or not called else f"({text})"
+
+
+def _scalar(source: Source, call: ast.Call) -> Iterator[Hit]:
+    if len(call.args) == 1 and not call.keywords:
+        code = f"{_text(source, call.args[0], called=True)}.item()"
+        yield _hit(source, call, "numpy.asscalar", code, "1.23", safe=True)
+
+
+def _floats(source: Source, call: ast.Call) -> Iterator[Hit]:
+    if len(call.args) == 1 and not call.keywords:
+        name, edits = _owner(source, call)
+        code = f"{name}.asarray({_text(source, call.args[0])}, dtype=float)"
+        yield _hit(source, call, "numpy.asfarray", code, "2.0", edits, safe=True)
+
+
+def _sorted(source: Source, call: ast.Call) -> Iterator[Hit]:
+    if len(call.args) == 1 and not call.keywords:
+        name, edits = _owner(source, call)
+        code = f"{name}.sort({_text(source, call.args[0])}, axis=0)"
+        yield _hit(source, call, "numpy.msort", code, "2.0", edits, safe=True)
+
+
+def _bytes(source: Source, call: ast.Call) -> Iterator[Hit]:
+    if len(call.args) > 3 or any(k.arg not in ("dtype", "count", "string") for k in call.keywords):
+        return  # with `sep`, it reads text and still does
+    name, edits = _owner(source, call)
+    given = [_text(source, arg) for arg in call.args]
+    given += [f"{'buffer' if k.arg == 'string' else k.arg}={_text(source, k.value)}" for k in call.keywords]
+    code = f"{name}.frombuffer({', '.join(given)}).copy()"
+    yield _hit(source, call, "numpy.fromstring of bytes", code, "2.3", edits)
+
+
+def _read(source: Source, call: ast.Call) -> Iterator[Hit]:
+    """`scipy.misc.imread(path, flatten, mode)`."""
+    if len(call.args) != 1 or any(k.arg not in ("mode", "flatten") for k in call.keywords):
+        return
+    name, edits = _owner(source, call)
+    named = {k.arg: k.value for k in call.keywords}
+    flat, mode = named.get("flatten"), named.get("mode")
+    if flat is not None and not isinstance(flat, ast.Constant):
+        return
+    turned = f".convert({_text(source, mode)})" if mode is not None else ""
+    turned += '.convert("F")' if isinstance(flat, ast.Constant) and flat.value else ""
+    code = f"{name}.array(Image.open({_text(source, call.args[0])}){turned})"
+    yield _picture(source, call, "imread", code, edits)
+
+
+def _resize(source: Source, call: ast.Call) -> Iterator[Hit]:
+    """`scipy.misc.imresize(picture, (height, width), interp)`."""
+    named = {k.arg: k.value for k in call.keywords}
+    size = call.args[1] if len(call.args) > 1 else named.get("size")
+    chosen = call.args[2] if len(call.args) > 2 else named.get("interp")
+    word = chosen.value if isinstance(chosen, ast.Constant) else "bilinear" if chosen is None else None
+    if not call.args or size is None or word not in FILTERS or not named.keys() <= {"size", "interp"}:
+        return
+    if isinstance(size, (ast.Tuple, ast.List)) and len(size.elts) >= 2:
+        wide = f"({_text(source, size.elts[1])}, {_text(source, size.elts[0])})"
+    elif isinstance(size, ast.Name):
+        bound = source.bindings(size)
+        if len(bound) != 1 or not isinstance(bound[0], (ast.Tuple, ast.List)):
+            return  # a percentage or a fraction
+        wide = f"{_text(source, size)}[1::-1]"
+    else:
+        return
+    name, edits = _owner(source, call)
+    picture = _text(source, call.args[0])
+    code = f"{name}.array(Image.fromarray({picture}).resize({wide}, Image.{FILTERS[str(word)]}))"
+    yield _picture(source, call, "imresize", code, edits)
+
+
+def _picture(source: Source, call: ast.Call, function: str, code: str, edits: tuple[Edit, ...]) -> Hit:
+    uses = uses_of(source)
+    there = uses.imported.get("Image")
+    decline = "Image is something else here" if "Image" in uses.bound or there not in (None, "PIL.Image") else ""
+    if there is None:
+        edits = (AddImport("from PIL import Image"), *edits)
+    return _hit(source, call, f"scipy.misc.{function}", code, "1.3", edits, decline=decline)
+
+
+def _load(subject: Subject, call: ast.Call) -> Iterator[Hit]:
+    """A file of objects: what was read is used as an object, or the run stopped at it."""
+    source = subject.source
+    if any(k.arg in (None, "allow_pickle") for k in call.keywords) or len(call.args) > 2:
+        return
+    above = source.parent(call)
+    called = isinstance(above, ast.Attribute) and above.attr == "item"
+    unwrapped = isinstance(above, ast.Subscript) and isinstance(above.slice, ast.Tuple) and not above.slice.elts
+    if called or unwrapped or _stopped(subject, call, "allow_pickle=False"):
+        edits = (SetArgument(source.site(call), "allow_pickle", "True"),)
+        yield Hit(
+            source.site(call),
+            "numpy.load reads no objects since numpy 1.16.3 unless it is told to",
+            title="let numpy.load read objects",
+            edits=edits,
+            removed={"numpy": "1.16.3"},
+            confidence=0.9,
+        )
+
+
+def _ragged(subject: Subject, call: ast.Call) -> Iterator[Hit]:
+    """Rows of different lengths, at which the run stopped."""
+    source = subject.source
+    if len(call.args) == 1 and not call.keywords and _stopped(subject, call, "inhomogeneous shape"):
+        yield Hit(
+            source.site(call),
+            "an array of rows of different lengths has to be told that it holds objects since numpy 1.24",
+            title="make an array of objects",
+            edits=(SetArgument(source.site(call), "dtype", "object"),),
+            removed={"numpy": "1.24"},
+            confidence=0.8,
+        )
+
+
+def _stopped(subject: Subject, call: ast.Call, said: str) -> bool:
+    crash = subject.crash
+    if crash is None or crash.kind != "ValueError" or said not in crash.message:
+        return False
+    site = subject.source.site(call)
+    last = next((frame.site.line for frame in reversed(crash.frames) if not frame.site.path), 0)
+    return site.line <= last <= site.end_line
+
+
+def _hit(
+    source: Source,
+    node: ast.expr,
+    old: str,
+    code: str,
+    removed: str,
+    edits: tuple[Edit, ...] = (),
+    safe: bool = False,
+    decline: str = "",
+) -> Hit:
+    site, package = source.site(node), old.partition(".")[0]
+    return Hit(
+        site,
+        f"{old} is gone since {package} {removed}",
+        title=f"write {code}",
+        edits=() if decline else (Replace(site, code), *edits),
+        decline=decline,
+        safe=safe,
+        removed={package: removed},
+    )
+
+
+FORMS: Mapping[str, Callable[[Source, ast.Call], Iterator[Hit]]] = {
+    "numpy.asscalar": _scalar,
+    "numpy.asfarray": _floats,
+    "numpy.msort": _sorted,
+    "numpy.fromstring": _bytes,
+    "scipy.misc.imread": _read,
+    "scipy.ndimage.imread": _read,
+    "scipy.misc.imresize": _resize,
+}
+"""By function, what reads a call of it."""
