@@ -92,18 +92,23 @@ def probe_of(framework: str) -> Any:
 
 
 def versions(named: List[str]) -> Dict[str, str]:
-    """The versions of Python, the frameworks and numpy."""
+    """The versions of Python, the frameworks and numpy; for Keras also that of TensorFlow, whether it is used or not."""
     found = {"python": platform.python_version()}
-    for name in list(named) + ["numpy"]:
+    for name in list(named) + ["tensorflow"] * ("keras" in named) + ["numpy"]:
         if name not in _versions:
-            try:
-                _versions[name] = importlib.metadata.version(name)
-            except importlib.metadata.PackageNotFoundError:
-                _versions[name] = ""
+            _versions[name] = next(filter(None, map(_version, _DISTRIBUTIONS.get(name, [name]))), "")
         if _versions[name]:
             found[name] = _versions[name]
     return found
 
 
+def _version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+_DISTRIBUTIONS = {"tensorflow": ["tensorflow", "tensorflow-cpu", "tensorflow-intel", "tensorflow-macos"]}
 _versions: Dict[str, str] = {}
 _PROBES = {"torch": "torch_probe", "keras": "keras_probe", "tensorflow": "keras_probe"}
