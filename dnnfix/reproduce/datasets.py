@@ -18,7 +18,9 @@ from dnnfix.reproduce import syntax
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.conventions import HUB_SETS, TFDS
+from dnnfix.reproduce.data_files import images
 from dnnfix.reproduce.guards import looks_for_file
+from dnnfix.reproduce.weight import few_of_a_batch
 from dnnfix.source.program import Source, once
 
 ACTION = EditAction.DATASETS
@@ -207,9 +209,16 @@ def _steps(case: Case) -> Iterator[EditStep | Gap]:
             called = node.func if isinstance(node, ast.Call) else node
             written = case.source.qualified(called) if isinstance(called, ast.expr) else None
             places = known.places if written in (None, name) else (*known.places, written)
+            few = _few(case, name)
+            said, why = known.told(name)
+            if few:
+                known = replace(known, code=known.code.replace(")", f", {few})"))
+                said += f", of which the first {few} are taken"
+                why += "; a whole batch would take the network longer than a run"
             yield EditStep(
                 ACTION,
-                *known.told(name),
+                said,
+                why,
                 node.lineno,
                 scaffold=Scaffold(start=replace(known, places=places).start),
                 standins=("made_in_place_of", known.stand_in),
@@ -218,6 +227,16 @@ def _steps(case: Case) -> Iterator[EditStep | Gap]:
     yield from _for_the_prices(case)
     yield from _for_the_files_of_mnist(case)
     yield from _downloads(case)
+
+
+def _few(case: Case, name: str) -> int:
+    """How many images of a set are taken where a batch of them is too much for a run; 0 for all of them."""
+    set_name = name.removeprefix("torchvision.datasets.")
+    if set_name == name or set_name not in _TORCHVISION_ARRAYS:
+        return 0
+    side = max(images.sides(case.source), default=32)
+    channels = 1 if set_name.endswith("MNIST") or set_name in ("USPS", "SEMEION") else 3
+    return few_of_a_batch(case.source, (channels, side, side))
 
 
 def _for_the_tutorials(case: Case) -> Iterator[EditStep]:

@@ -18,6 +18,9 @@ EPOCH = 10_000_000_000
 IMAGE_CHANNELS = 4
 """Channels that an image has at most: where so few stand first in Keras, it is told or set to take them there."""
 
+BATCH = 3 * EPOCH
+"""Multiplications of one pass forward over a batch from which on a run may be over before its first step."""
+
 _GATES = {"LSTM": 4, "CuDNNLSTM": 4, "GRU": 3, "CuDNNGRU": 3, "SimpleRNN": 1, "RNN": 1}
 
 
@@ -30,18 +33,40 @@ def affordable(source: Source, shape: tuple[int, ...], most: int, least: int) ->
     return max(least, fewer)
 
 
+def few_of_a_batch(source: Source, shape: tuple[int, ...]) -> int:
+    """How many samples a data set may have where a whole batch of the program's is too much for a run; 0 where it is not."""
+    loaders = source.calls("torch.utils.data.DataLoader")
+    batch = max((_whole(source, argument(call, "batch_size", 1)) for call in loaders), default=0)
+    needed = multiplications(source, shape)
+    if needed * batch <= BATCH or "drop_last" in source.words:
+        return 0
+    return min(batch, max(FEWEST, EPOCH // needed))
+
+
+FEWEST = 8
+"""Samples of a data set at least: layers that normalize want some."""
+
+
 def multiplications(source: Source, shape: tuple[int, ...]) -> int:
-    """The multiplications for one sample, after the layers in their order in the text; branches count one after the other."""
+    """The multiplications for one sample, after the layers in their order in the text; branches count one after the other.
+
+    Each class of the program begins with the sample, one that begins with a transposed convolution with a single place.
+    """
     if not shape:
         return 0
     first = len(shape) > 2 and ("torch" in source.frameworks or shape[0] <= IMAGE_CHANNELS < min(shape[1:]))
     width = shape[0] if first else shape[-1]
     places = math.prod(shape[1:] if first else shape[:-1])
-    total = 0
+    sample = width, places
+    total, owner = 0, None
     for call in source.all_calls:
         kind = _layer(source, call)
         units = _number(source, call, 1 if "torch" in source.frameworks else 0)
         twice = 2 if _layer(source, source.parent(call)) == "Bidirectional" else 1
+        inside = source.enclosing(call, ast.ClassDef)
+        if kind and inside is not owner:
+            width, places = (0, 1) if "Transpose" in kind else sample
+            owner = inside
         if kind == "Flatten":
             width, places = width * places, 1
         elif "Pool" in kind:
@@ -53,7 +78,13 @@ def multiplications(source: Source, shape: tuple[int, ...]) -> int:
             width = units * twice
             sequences = keyword(call, "return_sequences")
             places = places if first or (isinstance(sequences, ast.Constant) and sequences.value) else 1
+        elif "Transpose" in kind and units:
+            given = _whole(source, call.args[0]) if "torch" in source.frameworks and call.args else width
+            kernel, stride = _kernel(source, call, kind), _stride(source, call, kind)
+            total += places * kernel * given * units
+            width, places = units, kernel if places == 1 and stride == 1 else places * stride
         elif "Conv" in kind and units:
+            places = max(1, places // _stride(source, call, kind))
             total += places * _kernel(source, call, kind) * width * units * (8 if "LSTM" in kind else 1)
             width = units
         elif kind in ("Dense", "Linear") and units:
@@ -80,10 +111,31 @@ def _number(source: Source, call: ast.Call, place: int) -> int:
 
 
 def _whole(source: Source, node: ast.expr | None) -> int:
-    """A whole number that an expression is, where it is one for certain."""
+    """A whole number that an expression is, where it is one for certain: a constant, a name for one, a product of such.
+
+    A parameter is what it is without an argument.
+    """
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return _whole(source, node.left) * _whole(source, node.right)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
+        return _whole(source, node.left) // (_whole(source, node.right) or 1)
     values = [node] if isinstance(node, ast.Constant) else list(source.bindings(node)) if node is not None else []
+    function = source.enclosing(node, ast.FunctionDef) if isinstance(node, ast.Name) else None
+    if not values and isinstance(node, ast.Name) and function is not None:
+        pairs = zip(function.args.args[::-1], function.args.defaults[::-1], strict=False)
+        values = [default for argument_, default in pairs if argument_.arg == node.id]
     value = values[0].value if len(values) == 1 and isinstance(values[0], ast.Constant) else 0
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _stride(source: Source, call: ast.Call, kind: str) -> int:
+    """How many places of the input there are for one of the output of a convolution; the reverse of a transposed one."""
+    axes = 3 if "3" in kind else 1 if "1" in kind else 2
+    torch = "torch" in source.frameworks
+    step = argument(call, "stride", 3) if torch else keyword(call, "strides")
+    if isinstance(step, (ast.Tuple, ast.List)):
+        return math.prod(_whole(source, part) or 1 for part in step.elts)
+    return int((_whole(source, step) or 1) ** axes)
 
 
 def _kernel(source: Source, call: ast.Call, kind: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnnfix.reproduce.weight import affordable, multiplications
+from dnnfix.reproduce.weight import affordable, few_of_a_batch, multiplications
 from dnnfix.source.program import Source
 
 
@@ -21,6 +21,23 @@ SMALL = {
     "PyTorch": ("nn.Conv2d(3, 16, 3)\nnn.Linear(16, 10)", (3, 32, 32), 1024 * 9 * 3 * 16 + 1024 * 16 * 10),
     "channels first in Keras": ("Conv2D(8, 3)\nFlatten()\nDense(10)", (1, 28, 28), 784 * 9 * 8 + 784 * 8 * 10),
     "sizes in names": ("units = 64\nDense(units)", (16,), 16 * 64),
+    "strides and sizes that are parameters": (
+        (
+            "class D(nn.Module):\n    def __init__(self, d=4):\n        self.a = nn.Conv2d(1, d, 4, 2, 1)\n"
+            "        self.b = nn.Conv2d(d, d * 2, 4, stride=2)"
+        ),
+        (1, 16, 16),
+        64 * 16 * 4 + 16 * 16 * 4 * 8,
+    ),
+    "transposed convolutions from a single place": (
+        (
+            "class D(nn.Module):\n    def __init__(self):\n        self.a = nn.Linear(256, 2)\n"
+            "class G(nn.Module):\n    def __init__(self):\n        self.a = nn.ConvTranspose2d(10, 8, 4, 1, 0)\n"
+            "        self.b = nn.ConvTranspose2d(8, 1, 4, 2, 1)\n"
+        ),
+        (256,),
+        256 * 2 + 16 * 10 * 8 + 16 * 16 * 8,
+    ),
     "the first Keras": ("Dense(output_dim=64)\nConvolution2D(4, 3, 3)", (8, 8, 4), 64 * 4 * 64 + 64 * 64 * 9 * 4),
 }
 
@@ -38,3 +55,12 @@ def test_large_networks_get_fewer_samples_and_never_none() -> None:
     deep = read("Conv2D(512, 3)\n" * 12)
     assert affordable(deep, (256, 256, 3), 512, 32) == 32
     assert affordable(deep, (), 512, 32) == 512
+
+
+def test_a_data_set_is_cut_only_where_a_batch_is_too_much_for_a_run() -> None:
+    network = "net = nn.Sequential(nn.Conv2d(1, 1024, 3), nn.Conv2d(1024, 64, 3))\n"
+    loader = "loader = torch.utils.data.DataLoader(data, batch_size=size, {})\nsize = 128\n"
+    assert few_of_a_batch(read(network + loader.format("shuffle=True")), (1, 64, 64)) == 8
+    assert few_of_a_batch(read(network + loader.format("drop_last=True")), (1, 64, 64)) == 0
+    assert few_of_a_batch(read(network + loader.format("shuffle=True")), (1, 8, 8)) == 0
+    assert few_of_a_batch(read(network), (1, 64, 64)) == 0

@@ -70,6 +70,28 @@ def test_the_outcome(run: Run, text: str, outcome: RunOutcome, detail: str) -> N
     assert (trace.outcome, detail in trace.detail) == (outcome, True), trace.detail
 
 
+SERIES = """
+import torch
+
+w = torch.ones(1, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.1)
+for epoch in range(30):
+    (w**2).sum().backward()
+    optimizer.step()
+    with open(f"{epoch}.txt", "w") as file:
+        file.write("1")
+print(sum(int(open(f"{epoch}.txt").read()) for epoch in range(30)), open("other.txt").read())
+"""
+
+
+def test_a_file_that_a_loop_would_have_written_is_not_missing_data(run: Run) -> None:
+    trace = run(SERIES, steps=5)
+    assert trace.outcome is RunOutcome.BUDGET
+    assert trace.crash is None
+    assert "a loop that was cut" in trace.detail
+    assert run(SERIES, steps=60).outcome is RunOutcome.NEEDS_DATA
+
+
 def test_what_a_program_registers_for_its_end_still_runs(run: Run) -> None:
     assert run("import atexit\natexit.register(print, 'over')\nprint('first')").printed == "first\nover\n"
 

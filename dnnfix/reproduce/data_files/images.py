@@ -25,21 +25,24 @@ def size_of(case: Case, datum: Datum) -> tuple[tuple[int, int], str]:
         value = datum.options.get(key)
         if isinstance(value, (tuple, list)) and len(value) == 2 and all(isinstance(side, int) for side in value):
             return (value[0], value[1]), f"line {datum.line}: {key}={tuple(value)}"
-    sides = [
-        arg.value
-        for call in case.source.all_calls
-        if last_name(call.func)
-        in ("Resize", "resize", "Scale", "RandomResizedCrop", "CenterCrop", "RandomCrop", "RandomSizedCrop")
-        for arg in [n for a in call.args for n in ast.walk(a) if isinstance(n, ast.Constant)]
-        if isinstance(arg.value, int) and arg.value >= 8
-    ]
-    if sides:
-        return (max(sides), max(sides)), f"the program resizes images to {max(sides)}"
+    found = sides(case.source)
+    if found:
+        return (max(found), max(found)), f"the program resizes images to {max(found)}"
     inputs = clues.ends(case.source).inputs
     spatial = [size for size in inputs or () if size and size > 4]
     if len(spatial) == 2:
         return (spatial[0], spatial[1]), clues.FROM_NETWORK.format(what="input")
     return (64, 64), "a guess: nothing tells the size of the images"
+
+
+_RESIZING = ("Resize", "resize", "Scale", "RandomResizedCrop", "CenterCrop", "RandomCrop", "RandomSizedCrop")
+
+
+def sides(source: Source) -> list[int]:
+    """The sizes that a program brings images to."""
+    given = [arg for call in source.all_calls if last_name(call.func) in _RESIZING for arg in call.args]
+    found = [number for arg in given for node in ast.walk(arg) for number in _numbers(source, node)]
+    return [number for number in found if number >= 8]
 
 
 def _classes(case: Case, datum: Datum) -> tuple[list[str], str]:
@@ -174,7 +177,7 @@ _LIKELIEST = {"topk": 1, "top_k": 1, "in_top_k": 2, "TopKCategoricalAccuracy": 0
 """Calls that ask for the likeliest classes, and the place of their number."""
 
 
-def _numbers(source: Source, node: ast.expr | None) -> list[int]:
+def _numbers(source: Source, node: ast.AST | None) -> list[int]:
     """The numbers that an expression may be: constants, what a name is bound to, or the default of a parameter."""
     if isinstance(node, ast.Constant):
         return [node.value] if isinstance(node.value, int) and not isinstance(node.value, bool) else []

@@ -223,8 +223,11 @@ _made_labels_of = {
 }
 
 
-def made_torchvision_arrays(name):
-    """In the place of a class of torchvision.datasets that holds all images in memory: its constructor reads nothing."""
+def made_torchvision_arrays(name, most=None):
+    """In the place of a class of torchvision.datasets that holds all images in memory: its constructor reads nothing.
+
+    Of each part there are the first `most` images.
+    """
 
     def stand_in(cls):
         original = cls.__init__
@@ -247,7 +250,7 @@ def made_torchvision_arrays(name):
                 train = bool(given.get("train", True))
             self.train = train
             data, labels = made_image_set(key, train)
-            _made_torchvision_fill(self, name, data, labels)
+            _made_torchvision_fill(self, name, data[:most], labels[:most])
 
         cls.__init__ = made_wraps(original)(__init__)
         return cls

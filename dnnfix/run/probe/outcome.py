@@ -20,6 +20,7 @@ NEEDS_NETWORK = "needs-network"
 NEEDS_DATA = "needs-data"
 NEEDS_INPUT = "needs-input"
 NEEDS_GPU = "needs-gpu"
+BUDGET = "budget"
 
 Ending = Tuple[str, str]
 
@@ -33,6 +34,8 @@ def report(error: BaseException, hooks: List[Any]) -> Ending:
     failed = scaffold.failed(error, call is not None)
     if failed is not None:
         return ENVIRONMENT, failed
+    if ending[0] == BUDGET:
+        return ending
     frames = sites.frames_of(error.__traceback__)
     if isinstance(error, SyntaxError):
         frames = _syntax_frames(error) or frames
@@ -53,6 +56,8 @@ def classify(error: BaseException) -> Ending:
     """(outcome, detail) of an exception that left the program."""
     for cause in _chain(error):
         found = _environmental(cause)
+        if found is not None and found[0] == NEEDS_DATA and budget.used_up() and opened.is_of_a_series(found[1]):
+            return BUDGET, "%s would have been written by a loop that was cut" % found[1]
         if found is not None:
             return found
     return CRASHED, "%s: %s" % (_kind(error), _message(error))
