@@ -26,6 +26,8 @@ ELSEWHERE = BACKEND_CALLS | {
     "numpy.asfarray",
     "numpy.asscalar",
     "numpy.msort",
+    "pandas.DataFrame.from_csv",
+    "pandas.Series.from_csv",
     "scipy.misc.imread",
     "scipy.misc.imresize",
     "scipy.ndimage.imread",
