@@ -40,15 +40,28 @@ class Reliance:
         return self.change.tensorflow if self.in_tensorflow and of_keras else self.change.since
 
 
-def relied_defaults(subject: Subject) -> Iterator[tuple[Reliance, Proof]]:
-    """The defaults that changed and that a program of before relies on, with what shows that it is from before."""
+def relied_defaults(subject: Subject, apart: bool = False) -> Iterator[tuple[Reliance, Proof]]:
+    """The defaults that changed and that a program of before relies on, with what shows that it is from before.
+
+    With `apart`, those instead of which the effect needs a function that this program does not call, as the loading of
+    weights of then: it is told of them, and nothing is to be changed.
+    """
     known = table(TABLE)
     if subject.source.words.isdisjoint((*known.words, "compile")):
         return
     for reliance in _reliances(uses_of(subject.source), known):
-        proof = _proof(subject, reliance) if _matters(subject, reliance.change) else None
+        change = reliance.change
+        wanted = _lacks(subject, change) if apart else _matters(subject, change)
+        proof = _proof(subject, reliance) if wanted else None
         if proof is not None:
             yield reliance, proof
+
+
+def _lacks(subject: Subject, change: Change) -> bool:
+    """Whether a change is without effect only since the program calls none of some functions."""
+    if change.silent or not change.beside or change.given or subject.source.words & {*change.apart}:
+        return False
+    return _last_names(subject.source).isdisjoint(change.beside)
 
 
 def _matters(subject: Subject, change: Change) -> bool:

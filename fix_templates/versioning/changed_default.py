@@ -38,7 +38,8 @@ class ChangedDefault(ApiChange):
     `F.dropout(x)` did nothing and drops values now; weights saved from a GRU no longer fit. A program is told of it only
     where something in it shows that it was written before the change: a name that is gone, a pinned version, Python 2.
     What changed is said with the numbers of the table, and the patch states the former value, with the rest of the
-    migration. Changes without an effect that could be measured are in the table, and nobody is told.
+    migration. Where a network is trained anew with gates of another form, a run tells of it, and nothing is changed.
+    Changes without an effect that could be measured are in the table, and nobody is told.
 
     Fix safety: unsafe: what is trained today changes, back to what it was when the program was written; whether
     results of then or of today are wanted, only its owner knows.
@@ -62,6 +63,11 @@ class ChangedDefault(ApiChange):
             found.setdefault(reliance.name, []).append((reliance, proof))
         for name, proven in found.items():
             yield _hit(subject, name, proven)
+        apart: dict[str, list[tuple[Reliance, Proof]]] = {}
+        for reliance, proof in relied_defaults(subject, apart=True) if subject.trace is not None else ():
+            apart.setdefault(reliance.name, []).append((reliance, proof))
+        for name, proven in apart.items():
+            yield replace(_hit(subject, name, proven), edits=(), decline=_harmless(proven), confidence=0.5)
 
     examples = (
         Example(
@@ -272,6 +278,16 @@ def _hit(subject: Subject, name: str, proven: list[tuple[Reliance, Proof]]) -> H
         evidence=evidence,
         confidence=0.8,
         within=site,
+    )
+
+
+def _harmless(proven: list[tuple[Reliance, Proof]]) -> str:
+    """Why a change is only told of."""
+    first = proven[0][0].change
+    stated = " and ".join(dict.fromkeys(reliance.change.argument for reliance, _ in proven))
+    return (
+        f"without {' or '.join(first.beside[:2])} in the program the network is trained anew, and learned as well where it "
+        f"was measured; state {stated} to have it as it was"
     )
 
 

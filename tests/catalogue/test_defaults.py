@@ -293,6 +293,19 @@ def test_an_error_that_only_the_new_default_raises_is_proof_as_well() -> None:
     assert "pd.get_dummies(data, dtype='uint8')" in patched
 
 
+def test_gates_of_a_network_that_is_trained_anew_are_told_of_and_left() -> None:
+    text = (
+        "from keras.models import Sequential\nfrom keras.layers import Dense, LSTM\n"
+        "model = Sequential([LSTM(output_dim=8, input_shape=(10, 4)), Dense(1)])\nmodel.fit(x, y, nb_epoch=5)\n"
+    )
+    assert not list(ChangedDefault().detect(subject(text)))
+    known = subject(text, Trace(outcome=RunOutcome.FINISHED, versions={"keras": "3.15.0"}))
+    (finding,) = ChangedDefault().detect(known)
+    assert "hard_sigmoid" in finding.message and finding.confidence == 0.5
+    proposed = propose(finding, known, ChangedDefault)
+    assert not proposed.candidates and "trained anew" in str(proposed)
+
+
 def test_an_older_version_that_is_installed_has_the_former_default() -> None:
     trace = Trace(outcome=RunOutcome.FINISHED, versions={"keras": "2.1.6"})
     assert not list(
