@@ -27,15 +27,16 @@ class GraphFunctions:
         function = old_function(rest)
         if function is None:
             return None
-        if call is not None and (reason := function.refused(call)):
+        if call is not None and (reason := function.refused(call, rest)):
             return reason
         name = self._name(function)
-        if call is None or not any(self._goes(function, keyword) for keyword in call.keywords):
+        gone = function.unplaced(call) if call is not None else []
+        if call is None or not gone and not any(self._goes(function, keyword) for keyword in call.keywords):
             self.new.write(node, name)
             return ""
 
         def written() -> str:
-            given = [self.new.text(argument) for argument in call.args]
+            given = [self.new.text(argument) for argument in call.args if argument not in gone]
             given += [self.new.text(keyword) for keyword in call.keywords if not self._goes(function, keyword)]
             return f"{name}({', '.join(given)})"
 

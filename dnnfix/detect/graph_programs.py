@@ -51,6 +51,7 @@ _GONE_PARTS = (
     "tensorflow.nn.rnn_cell",
     "tensorflow.python.ops.rnn",
     "tensorflow.python.ops.rnn_cell",
+    "tensorflow.python.ops.seq2seq",
 )
 """What of version 1 can be imported no more, and is taken out of the imports when nothing uses it any longer."""
 
@@ -166,6 +167,8 @@ class _Keeping:
     left: list[Left] = field(default_factory=list)
     changed: dict[Site, str] = field(default_factory=dict)
     exact: bool = True
+    _modules: list[tuple[ast.expr, str]] = field(default_factory=list)
+    """Parts that are gone and are given a name of their own."""
     _new: Rewriting = field(init=False)
     _functions: GraphFunctions = field(init=False)
 
@@ -185,7 +188,7 @@ class _Keeping:
             self._name(node, written)
         for call in self.uses.calls():
             self._positions(call)
-        return (*imports, *self._gone_imports(), *self._new.edits(), *self._functions.edits())
+        return (*imports, *self._gone_imports(), *self._gone_names(), *self._new.edits(), *self._functions.edits())
 
     def _imports(self) -> list[Edit]:
         """`import tensorflow as tf`, wherever it stands, as compat.v1; the switch stands after the first."""
@@ -226,6 +229,19 @@ class _Keeping:
                 target = self.uses.target(names[0])
                 self._leave(source.site(statement), names[0], target.change.note if target is not None else "")
 
+    def _gone_names(self) -> Iterator[Edit]:
+        """`slim = tf.contrib.slim`: taken away where nothing needs it any more, else left."""
+        for node, written in self._modules:
+            statement = self.uses.source.parent(node)
+            if not isinstance(statement, ast.Assign):
+                continue
+            used = self.uses.names(*(target.id for target in statement.targets if isinstance(target, ast.Name)))
+            if all(self._written_anew(name) for name in used if isinstance(name.ctx, ast.Load)):
+                yield Delete(self.uses.source.site(statement))
+            else:
+                target = self.uses.target(written)
+                self._leave(self.uses.source.site(node), written, target.change.note if target is not None else "")
+
     def _written_anew(self, node: ast.AST | None) -> bool:
         while node is not None:
             if node in self._new:
@@ -248,6 +264,9 @@ class _Keeping:
                 self._leave(self.uses.source.site(node), written, refused)
             else:
                 self._change(node, f"{written} went with TensorFlow 1: the program gets a function that does the same")
+            return
+        if rest.startswith("contrib.") and rest.count(".") == 1 and isinstance(above, ast.Assign) and call is None:
+            self._modules.append((node, written))
             return
         if rest.partition(".")[0] in ("compat", "python", "keras", "core", "examples", "models"):
             if rest.startswith("keras.") and not rest.startswith(("keras.datasets.", "keras.utils.")):

@@ -106,12 +106,12 @@ def _changes(source: Source, edits: tuple[Edit, ...]) -> list[TextChange]:
     for site, group in by_site.items():
         changes += element_changes(tree, site, group)
     changes += statements.delete(tree, [e for e in edits if isinstance(e, Delete)])
+    gone = frozenset(e.site for e in edits if isinstance(e, Delete))
     imports = [e for e in edits if isinstance(e, AddImport)]
     if imports:
-        changes = statements.add_imports(tree, imports, source.imported_names) + changes
+        changes = statements.add_imports(tree, imports, source.imported_names, gone) + changes
     definitions = [e for e in edits if isinstance(e, AddDefinition)]
     if definitions:
-        gone = frozenset(e.site for e in edits if isinstance(e, Delete))
         changes += statements.add_definitions(tree, definitions, gone)
     return changes
 

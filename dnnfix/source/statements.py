@@ -111,13 +111,18 @@ def delete(tree: Tree, edits: Sequence[Delete]) -> list[TextChange]:
     return changes
 
 
-def add_imports(tree: Tree, edits: Sequence[AddImport], bound: frozenset[tuple[str, str]]) -> list[TextChange]:
-    """Import statements at the top of the module. `bound` has (name, qualified name) of what is imported there."""
+def add_imports(
+    tree: Tree, edits: Sequence[AddImport], bound: frozenset[tuple[str, str]], gone: frozenset[Site]
+) -> list[TextChange]:
+    """Import statements at the top of the module. `bound` has (name, qualified name) of what is imported there.
+
+    `gone` has the statements that are taken away.
+    """
     missing = [code for edit in edits for code in _missing(edit.statement, bound)]
     if not missing:
         return []
     code = "\n".join(dict.fromkeys(missing))
-    anchor, after = _import_anchor(tree.module)
+    anchor, after = _import_anchor(tree, gone)
     if anchor is None:
         end = len(tree.text)
         lead = "\n" if tree.lines[-1].strip() else ""
@@ -356,11 +361,11 @@ def _missing(statement: str, bound: frozenset[tuple[str, str]]) -> list[str]:
     return [ast.unparse(node)] if missing else []
 
 
-def _import_anchor(module: ast.Module) -> tuple[ast.stmt | None, bool]:
+def _import_anchor(tree: Tree, gone: frozenset[Site]) -> tuple[ast.stmt | None, bool]:
     """The statement that new imports go after (true) or before (false)."""
     anchor: ast.stmt | None = None
     imported = False
-    for number, statement in enumerate(module.body):
+    for number, statement in enumerate(tree.module.body):
         is_docstring = (
             number == 0
             and isinstance(statement, ast.Expr)
@@ -368,7 +373,7 @@ def _import_anchor(module: ast.Module) -> tuple[ast.stmt | None, bool]:
             and isinstance(statement.value.value, str)
         )
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
-            anchor = statement
+            anchor = anchor if tree.site(statement) in gone else statement
             imported = imported or getattr(statement, "module", None) != "__future__"
         elif is_docstring:
             anchor = statement
@@ -376,7 +381,7 @@ def _import_anchor(module: ast.Module) -> tuple[ast.stmt | None, bool]:
             break
     if anchor is not None:
         return anchor, True
-    return (module.body[0], False) if module.body else (None, False)
+    return (tree.module.body[0], False) if tree.module.body else (None, False)
 
 
 def _head(module: ast.Module) -> list[ast.stmt]:

@@ -19,7 +19,13 @@ _PLACES = {
     "cells": ("nn.rnn_cell", "contrib.rnn", "python.ops.rnn_cell", "python.ops.rnn_cell_impl", "models.rnn.rnn_cell"),
     "layers": ("layers",),
     "contrib_layers": ("contrib.layers", "contrib.slim"),
-    "sequences": ("contrib.seq2seq", "contrib.legacy_seq2seq", "nn.seq2seq", "models.rnn.seq2seq"),
+    "sequences": (
+        "contrib.seq2seq",
+        "contrib.legacy_seq2seq",
+        "nn.seq2seq",
+        "python.ops.seq2seq",
+        "models.rnn.seq2seq",
+    ),
 }
 """By file, the modules of TensorFlow that had what it defines."""
 
@@ -50,16 +56,26 @@ class OldFunction:
     """How many arguments it takes by place, -1 for any number."""
     keywords: frozenset[str]
 
-    def refused(self, call: ast.Call) -> str:
+    def unplaced(self, call: ast.Call) -> list[ast.expr]:
+        """What is given by place behind the last argument that is taken so."""
+        return call.args[self.positional :] if self.positional >= 0 else []
+
+    def refused(self, call: ast.Call, module: str = "") -> str:
         """Why a call that was written for TensorFlow 1 does not fit, an empty text where it does."""
         if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
             return ""  # what is unpacked is mostly what the function knows
-        if len(call.args) > self.positional >= 0:
+        if any(not _not_used(self.name, module, argument) for argument in self.unplaced(call)):
             return f"{self.name} has more arguments by place than are plain"
         for keyword in call.keywords:
             if keyword.arg not in self.keywords and not superfluous(keyword):
                 return f"{self.name} is called with {keyword.arg}, which nothing takes the place of"
         return ""
+
+
+def _not_used(name: str, module: str, argument: ast.expr) -> bool:
+    """Whether the second argument of `LSTMCell` says nothing: the size of the inputs before 1.0, then peepholes or not."""
+    of_first = module.startswith(("models.", "python.")) and not isinstance(argument, ast.Constant)
+    return name == "LSTMCell" and (of_first or isinstance(argument, ast.Constant) and argument.value in (None, False))
 
 
 def superfluous(keyword: ast.keyword) -> bool:

@@ -201,6 +201,17 @@ steps = tf.unstack(outputs, 5, 1)
 old = tf.contrib.legacy_seq2seq.sequence_loss_by_example(steps, tf.unstack(targets, 5, 1), [tf.ones([4])] * 5)
 out = tf.concat([[one], each, old], 0)
 """,
+    "one cell for both sides": """
+steps = tf.unstack(series, 5, 1)
+cell = tf.contrib.rnn.GRUCell(3)
+tied, _ = tf.contrib.legacy_seq2seq.tied_rnn_seq2seq(steps, steps, cell)
+apart, _ = tf.contrib.legacy_seq2seq.basic_rnn_seq2seq(steps, steps, tf.contrib.rnn.GRUCell(3))
+out = tf.concat([tied[-1], apart[-1]], 1)
+""",
+    "a name for a part": """
+slim = tf.contrib.slim
+out = slim.fully_connected(rows, 3, scope="a", reuse=False)
+""",
     "optimize_loss": """
 step = tf.train.get_or_create_global_step()
 fitted = tf.matmul(rows, tf.get_variable("w", [6, 1]))

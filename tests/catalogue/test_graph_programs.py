@@ -118,6 +118,18 @@ def test_a_graph_is_kept_under_the_names_of_version_1(before: str, after: str) -
     assert kept(f"{HEAD}y = {before}\n") == f"{head}y = {after}\n"
 
 
+def test_a_function_has_another_name_where_the_program_has_one_of_the_same_name() -> None:
+    text = f"{HEAD}def dense(x):\n    return tf.layers.dense(x, 2, reuse=tf.AUTO_REUSE, name='d')\n\n\ny = dense(x)\n"
+    assert "    return dense_v1(x, 2, reuse=tf.AUTO_REUSE, name='d')" in kept(text)
+    assert kept(text).count("def dense(") == kept(text).count("def dense_v1(") == 1
+
+
+def test_what_a_cell_was_given_for_nothing_goes() -> None:
+    text = f"from tensorflow.models.rnn import rnn_cell\n{HEAD}cell = rnn_cell.LSTMCell(8, size, state_is_tuple=True)\n"
+    assert kept(text).endswith("\ncell = LSTMCell(8)\n") and "models.rnn" not in kept(text)
+    assert "rnn_cell.LSTMCell(8, True)" in kept(text.replace("size, state_is_tuple=True", "True"))
+
+
 def test_each_name_that_went_before_version_2_is_a_finding_at_its_line() -> None:
     hits = migration(
         subject(f"{HEAD}y = tf.mul(x, x)\nz = tf.concat(1, [x, tf.layers.dense(y, 2, reuse=False, name='d')])\n")

@@ -239,4 +239,5 @@ def test_two_definitions_and_a_deleted_import() -> None:
     after = edited(
         text, AddDefinition("def f():\n    pass"), Delete(Site(2, 1, 2, 9)), AddDefinition("def g():\n    pass")
     )
+    assert edited(text, Delete(Site(2, 1, 2, 9)), AddImport("import c")) == "import a\nimport c\n\n\nx = 1\n"
     assert after == "import a\n\n\ndef f():\n    pass\n\n\ndef g():\n    pass\n\n\nx = 1\n"

@@ -1,5 +1,6 @@
 """Recurrent cells: `tf.nn.rnn_cell` and `tf.contrib.rnn`."""
 
+import copy
 from collections import namedtuple
 
 import tensorflow.compat.v1 as tf
@@ -23,6 +24,14 @@ class RNNCell:
         if name not in kept:
             kept[name] = tf.get_variable(name, shape, initializer=initializer)
         return kept[name]
+
+    def copied(self):
+        """A cell of the same kind with weights of its own."""
+        made = copy.copy(self)
+        vars(made).pop("weights_by_name", None)
+        if hasattr(self, "cell"):
+            made.cell = self.cell.copied()
+        return made
 
     def zero_state(self, batch_size, dtype):
         return tf.nest.map_structure(lambda size: tf.zeros([batch_size, size], dtype), self.state_size)
@@ -117,12 +126,12 @@ class GRUCell(RNNCell):
 
 
 class MultiRNNCell(RNNCell):
-    """`tf.nn.rnn_cell.MultiRNNCell` of TensorFlow 1: cells, one on top of the other."""
+    """`tf.nn.rnn_cell.MultiRNNCell` of TensorFlow 1: cells, each with weights of its own, one on top of the other."""
 
     name = "multi_rnn_cell"
 
     def __init__(self, cells):
-        self.cells = list(cells)
+        self.cells = [cell.copied() if cell in cells[:i] else cell for i, cell in enumerate(cells)]
         self.state_size = tuple(cell.state_size for cell in self.cells)
         self.output_size = self.cells[-1].output_size
 

@@ -9,6 +9,7 @@ def sequence_loss(
     weights,
     average_across_timesteps=True,
     average_across_batch=True,
+    *,
     softmax_loss_function=None,
     name=None,
 ):
@@ -52,3 +53,19 @@ def rnn_decoder(decoder_inputs, initial_state, cell, loop_function=None, scope=N
             output, state = cell(inputs, state)
             outputs.append(output)
     return outputs, state
+
+
+def tied_rnn_seq2seq(encoder_inputs, decoder_inputs, cell, loop_function=None, dtype=tf.float32, scope=None):
+    """`tied_rnn_seq2seq` of TensorFlow 1: one cell reads the inputs and then writes the outputs."""
+    with tf.variable_scope("combined_tied_rnn_seq2seq"):
+        scope = scope or "tied_rnn_seq2seq"
+        _, state = tf.nn.static_rnn(cell, encoder_inputs, dtype=dtype, scope=scope)
+        tf.get_variable_scope().reuse_variables()
+        return rnn_decoder(decoder_inputs, state, cell, loop_function=loop_function, scope=scope)
+
+
+def basic_rnn_seq2seq(encoder_inputs, decoder_inputs, cell, dtype=tf.float32, scope=None):
+    """`basic_rnn_seq2seq` of TensorFlow 1: one cell reads the inputs, another one like it writes the outputs."""
+    with tf.variable_scope(scope or "basic_rnn_seq2seq"):
+        _, state = tf.nn.static_rnn(cell.copied(), encoder_inputs, dtype=dtype)
+        return rnn_decoder(decoder_inputs, state, cell)
