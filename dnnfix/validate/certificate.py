@@ -31,8 +31,6 @@ class Certificate:
 
     path: str
     program_hash: str
-    beside: Mapping[str, str]
-    """The hashes of the modules beside the program, by their paths in its folder."""
     diff: str
     codes: tuple[str, ...]
     seed: int
@@ -43,6 +41,8 @@ class Certificate:
     """What the program was called with."""
     reproduction: Reproduction = field(default_factory=Reproduction)
     """What the program ran in, where it does not run as it stands; its scaffold only."""
+    beside: Mapping[str, str] = field(default_factory=dict)
+    """The hashes of the modules beside the program, by their paths in its folder."""
 
 
 def digest(content: bytes) -> str:

@@ -196,7 +196,7 @@ def test_standard_input_goes_to_standard_output(stage: Stage, call: Call, monkey
     written = io.BytesIO()
     stdout = io.TextIOWrapper(written)
     monkeypatch.setattr(sys, "stdout", stdout)
-    said = call("fix", "-", "--unsafe")
+    said = call("fix", "-", "--unsafe", "--stdin-filename", "a.py")
     assert written.getvalue() == raw.replace(b"old(1)", b"new(1)").replace(b"bad(5)", b"good(5)")
     assert "line 6 is wrong" in said.err
     assert call("fix", "-", "--interactive").code == 2
