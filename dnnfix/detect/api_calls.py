@@ -394,6 +394,8 @@ class CallChanges:
                 holds = [receiver_is(self.source, function.value, kind) for kind in change.of]
                 if not any(holds) and not (change.telling and None in holds):
                     continue
+                if function.attr in self.uses.stored:
+                    return  # a class of the program keeps something under this name
                 site = self.source.site(function)
                 edits: list[Edit] = []
                 if change.new:

@@ -223,6 +223,11 @@ class Uses:
                 yield node
 
     @cached_property
+    def stored(self) -> frozenset[str]:
+        """The attributes that the program assigns, of whatever object."""
+        return frozenset(node.attr for node in self.all_attributes() if isinstance(node.ctx, ast.Store))
+
+    @cached_property
     def imported(self) -> dict[str, str]:
         """What the import statements bind, as written."""
         found: dict[str, str] = {}

@@ -116,8 +116,45 @@ frame = pd.read_csv("iris.csv")
 data = torch.tensor(frame[["a", "b"]].to_numpy())
 """,
         ),
+        Example(
+            "settings of layers under the names of Keras 1",
+            """\
+from keras.layers import Conv2D, Dropout
+from keras.models import Sequential
+
+conv = Conv2D(8, (3, 3))
+model = Sequential([conv, Dropout(0.5)])
+assert conv.nb_filter == 8 and model.layers[0].nb_row == model.layers[0].nb_col == 3
+print(model.layers[0].border_mode, model.layers[-1].p)
+""",
+            """\
+from keras.layers import Conv2D, Dropout
+from keras.models import Sequential
+
+conv = Conv2D(8, (3, 3))
+model = Sequential([conv, Dropout(0.5)])
+assert conv.filters == 8 and model.layers[0].kernel_size[0] == model.layers[0].kernel_size[1] == 3
+print(model.layers[0].padding, model.layers[-1].rate)
+""",
+        ),
     )
     rejects = (
+        Reject(
+            "a layer of the program's own keeps what it likes",
+            """\
+import keras
+
+
+class Noise(keras.layers.Layer):
+    def __init__(self, p):
+        super().__init__()
+        self.p = p
+
+
+model = keras.Sequential([Noise(0.1)])
+print(model.layers[0].p)
+""",
+        ),
         Reject(
             "classifiers of scikit-learn have predict_proba",
             """\
