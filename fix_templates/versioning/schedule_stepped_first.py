@@ -102,6 +102,45 @@ for epoch in range(100):
 """,
         ),
         Example(
+            "an optimizer that is handed on in a list",
+            """\
+import torch
+from torch.optim import lr_scheduler
+
+
+def train(loader, optimizers):
+    for x, y in loader:
+        optimizers[0].zero_grad()
+        criterion(model(x), y).backward()
+        optimizers[0].step()
+
+
+weights = torch.optim.SGD(model.parameters(), lr=0.1)
+schedule = lr_scheduler.StepLR(weights, 20, gamma=0.8)
+for epoch in range(50):
+    schedule.step()
+    train(loader, [weights])
+""",
+            """\
+import torch
+from torch.optim import lr_scheduler
+
+
+def train(loader, optimizers):
+    for x, y in loader:
+        optimizers[0].zero_grad()
+        criterion(model(x), y).backward()
+        optimizers[0].step()
+
+
+weights = torch.optim.SGD(model.parameters(), lr=0.1)
+schedule = lr_scheduler.StepLR(weights, 20, gamma=0.8)
+for epoch in range(50):
+    train(loader, [weights])
+    schedule.step()
+""",
+        ),
+        Example(
             "epochs that are functions",
             """\
 import torch
@@ -265,10 +304,30 @@ def _steps(subject: Subject, statement: ast.stmt, optimizer: str) -> bool:
             return True
         definition = subject.source.definition(node.func)
         if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(
-            isinstance(inner, ast.Call) and _steps_it(subject, inner, optimizer) for inner in ast.walk(definition)
+            isinstance(inner, ast.Call)
+            and any(
+                _steps_it(subject, inner, name)
+                for name in (optimizer, *_names_in(subject, definition, node, optimizer))
+            )
+            for inner in ast.walk(definition)
         ):
             return True
     return False
+
+
+def _names_in(
+    subject: Subject, function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, optimizer: str
+) -> Iterator[str]:
+    """What a function calls the optimizer that a call gives it, alone or in a list."""
+    positional = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
+    given = [*zip(positional, call.args, strict=False), *((k.arg, k.value) for k in call.keywords if k.arg)]
+    for name, value in given:
+        if isinstance(value, (ast.List, ast.Tuple)):
+            for place, item in enumerate(value.elts):
+                if subject.text(subject.source.site(item)) == optimizer:
+                    yield f"{name}[{place}]"
+        elif subject.text(subject.source.site(value)) == optimizer:
+            yield name
 
 
 def _steps_it(subject: Subject, call: ast.Call, optimizer: str) -> bool:
