@@ -69,6 +69,15 @@ def chosen(source: Source, is_argument: Is, default: str | None = None, optional
     return best
 
 
+def words_of(source: Source, is_argument: Is) -> dict[str, int]:
+    """All words that an argument is compared with, in their order, with the line of each."""
+    found: dict[str, int] = {}
+    for test, told, _body, _other in _compared(source, is_argument):
+        for word in told:
+            found.setdefault(word, test.lineno)
+    return found
+
+
 def switched(source: Source, is_argument: Is, word: str) -> Choice | None:
     """The word of a switch that turns the training on, where the program has one and does not train without it."""
     tested = list(_tested(source, is_argument))

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from dnnfix.reproduce import choices
 from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.sizes import GUESS, Known, value_of
 from dnnfix.reproduce.unused import top_level
@@ -104,7 +105,7 @@ def _argument(case: Case, parameter: ast.arg, depth: int, within: tuple[ast.AST,
         if own_settings is not None:
             return Built(f"{own_settings.name}()", [f"line {own_settings.lineno}: the program's class of settings"])
         code = settings_of(case, name, [case.source.tree])
-        return Built(code, [GUESS]) if code is not None else None
+        return Built(code, [GUESS], guesses=2) if code is not None else None  # they may not go together
     listed = _listed(name, within)
     if listed:
         return Built(listed, [GUESS])
@@ -264,13 +265,26 @@ def settings_of(case: Case, name: str, nodes: Iterable[ast.AST]) -> str | None:
         return None
     values: dict[str, str] = {}
     for one in sorted(names):
-        known = value_of(case, one) or _of_its_kind(one)
+        known = value_of(case, one) or _of_its_kind(one) or _compared(case, one)
         if known is None:
             return None
         values[one] = known.code
     if keys:
         return "{" + ", ".join(f"{key!r}: {value}" for key, value in values.items()) + "}"
     return f"__import__('types').SimpleNamespace({', '.join(f'{key}={value}' for key, value in values.items())})"
+
+
+_USUAL_WORDS = ("lstm", "adam", "relu", "train")
+"""Of several words the one that is chosen most."""
+
+
+def _compared(case: Case, setting: str) -> Known | None:
+    """A word that the program compares a setting with: `args.model == "lstm"`; the most usual of them, or the first."""
+    words = choices.words_of(case.source, lambda node: isinstance(node, ast.Attribute) and node.attr == setting)
+    if not words:
+        return None
+    word = next((word for word in words if word.lower() in _USUAL_WORDS), next(iter(words)))
+    return Known(word if word.isdigit() else repr(word), f"line {words[word]}: the program compares it with that")
 
 
 def _is_named(node: ast.expr, name: str) -> bool:

@@ -108,6 +108,23 @@ def test_the_docstring_tells_shapes_before_anything_else() -> None:
     assert "docstring" in step.evidence
 
 
+def test_a_setting_that_is_compared_with_words_is_one_of_them() -> None:
+    program = """import tensorflow as tf
+class Model():
+    def __init__(self, args):
+        if args.model == "rnn":
+            size = 1
+        elif args.model == "lstm":
+            size = args.rnn_size
+        else:
+            raise ValueError(args.model)
+        self.x = tf.placeholder(tf.float32, [args.batch_size, size])
+"""
+    (step,) = taken(program)
+    assert "SimpleNamespace(batch_size=32, model='lstm', rnn_size=32)" in step.scaffold.end
+    assert step.scaffold.end.endswith(", 2)")
+
+
 def test_an_argument_that_nothing_tells_is_a_gap() -> None:
     program = "import tensorflow as tf\ndef layer(x, mystery):\n    return tf.nn.relu(x) + mystery(x)\n"
     assert [one.what for one in found(program) if isinstance(one, Gap)] == [
