@@ -19,7 +19,8 @@ _UNEQUAL = re.compile(r"<>")
 _BACKTICKS = re.compile(r"`(?P<value>[^`\n]+)`")
 _ASYNC = re.compile(r"(?<=[(,])\s*(?P<word>async)(?=\s*=(?!=))")
 """The keyword of `x.cuda(async=True)`, which is a word of the language since Python 3.7."""
-_LAMBDA = re.compile(r"\blambda[ \t]*(?P<open>\()[\w \t,]+(?P<close>\))[ \t]*:")
+_LAMBDA = re.compile(r"\blambda[ \t]*(?P<parts>\((?P<names>[\w \t,]+)\))[ \t]*:")
+"""A function of one value that is taken apart where it comes in."""
 
 
 def python2(draft: Draft) -> bool:
@@ -34,9 +35,7 @@ def python2(draft: Draft) -> bool:
         draft.replace_all(_LONG, lambda m: [(m.start("suffix"), m.end(), "")]),
         draft.replace_all(_ASYNC, lambda m: [(m.start("word"), m.end("word"), "non_blocking")]),
         draft.replace_all(_RAW, lambda m: [(m.start(), m.end(), "")]),
-        draft.replace_all(
-            _LAMBDA, lambda m: [(m.start("open"), m.end("open"), " "), (m.start("close"), m.end("close"), " ")]
-        ),
+        draft.replace_all(_LAMBDA, _unpacked(draft)),
     )
     if any(steps):
         draft.notes.append("Python 2 syntax was read as its Python 3 form")
@@ -64,6 +63,41 @@ def _as_call(draft: Draft) -> Callable[[re.Match[str]], Replacements]:
         return [(opened, commas[0][1] if commas else stop, "("), (last, end, file + closing)]
 
     return replacements
+
+
+def _unpacked(draft: Draft) -> Callable[[re.Match[str]], Replacements]:
+    """`lambda (k, v): v`: the value has a name, and its parts are taken from it where they are used."""
+    text = draft.text
+    strings = dict(draft.scan().strings)
+
+    def replacements(match: re.Match[str]) -> Replacements:
+        names = [name.strip() for name in match["names"].split(",") if name.strip()]
+        whole = "pair" if len(names) == 2 else "parts"
+        while re.search(rf"\b{whole}\b", text):
+            whole += "_"
+        found = [(*match.span("parts"), f" {whole}" if text[match.start("parts") - 1] == "a" else whole)]
+        for start, end in _words(text, strings, match.end()):
+            if text[start:end] in names:
+                found.append((start, end, f"{whole}[{names.index(text[start:end])}]"))
+        return found
+
+    return replacements
+
+
+def _words(text: str, skipped: Mapping[int, int], start: int) -> Iterator[tuple[int, int]]:
+    """Where the names of an expression stand: up to the comma, bracket or line end that ends it."""
+    depth, at, word = 0, start, re.compile(r"(?<![\w.])[A-Za-z_]\w*(?!\s*=(?!=))")
+    while at < len(text):
+        if at in skipped:
+            at = skipped[at]
+            continue
+        depth += (text[at] in "([{") - (text[at] in ")]}")
+        if depth < 0 or depth == 0 and text[at] in ",;\n":
+            return
+        found = word.match(text, at)
+        if found is not None:
+            yield found.span()
+        at = found.end() if found is not None else at + 1
 
 
 def _marks(

@@ -24,7 +24,7 @@ READ = {
     ),
     "Python 2 literals": (
         'x = `3` <> 0777 + 10L\ns = ur"a 0777 `b`"\nexec "code"\nsort(lambda (k, v): v)\n',
-        'x = repr(3) != 0o777 + 10\ns = r"a 0777 `b`"\nexec("code")\nsort(lambda  k, v : v)\n',
+        'x = repr(3) != 0o777 + 10\ns = r"a 0777 `b`"\nexec("code")\nsort(lambda pair: pair[1])\n',
         "Python 2",
     ),
     "escaped by a web page": (
