@@ -25,14 +25,6 @@ class RNNCell:
             kept[name] = tf.get_variable(name, shape, initializer=initializer)
         return kept[name]
 
-    def copied(self):
-        """A cell of the same kind with weights of its own."""
-        made = copy.copy(self)
-        vars(made).pop("weights_by_name", None)
-        if hasattr(self, "cell"):
-            made.cell = self.cell.copied()
-        return made
-
     def zero_state(self, batch_size, dtype):
         return tf.nest.map_structure(lambda size: tf.zeros([batch_size, size], dtype), self.state_size)
 
@@ -125,13 +117,22 @@ class GRUCell(RNNCell):
         return tf.matmul(both, kernel) + self.get_weight(name + "/bias", [size], self.bias_initializer or bias)
 
 
+def copied(cell):
+    """A cell of the same kind with weights of its own."""
+    made = copy.copy(cell)
+    vars(made).pop("weights_by_name", None)
+    if hasattr(cell, "cell"):
+        made.cell = copied(cell.cell)
+    return made
+
+
 class MultiRNNCell(RNNCell):
     """`tf.nn.rnn_cell.MultiRNNCell` of TensorFlow 1: cells, each with weights of its own, one on top of the other."""
 
     name = "multi_rnn_cell"
 
     def __init__(self, cells):
-        self.cells = [cell.copied() if cell in cells[:i] else cell for i, cell in enumerate(cells)]
+        self.cells = [copied(cell) if cell in cells[:i] else cell for i, cell in enumerate(cells)]
         self.state_size = tuple(cell.state_size for cell in self.cells)
         self.output_size = self.cells[-1].output_size
 

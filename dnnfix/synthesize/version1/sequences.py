@@ -1,5 +1,7 @@
 """Losses and decoders of sequences: `tf.contrib.seq2seq`, `tf.contrib.legacy_seq2seq` and `tf.nn.seq2seq`."""
 
+import copy
+
 import tensorflow.compat.v1 as tf
 
 
@@ -67,5 +69,5 @@ def tied_rnn_seq2seq(encoder_inputs, decoder_inputs, cell, loop_function=None, d
 def basic_rnn_seq2seq(encoder_inputs, decoder_inputs, cell, dtype=tf.float32, scope=None):
     """`basic_rnn_seq2seq` of TensorFlow 1: one cell reads the inputs, another one like it writes the outputs."""
     with tf.variable_scope(scope or "basic_rnn_seq2seq"):
-        _, state = tf.nn.static_rnn(cell.copied(), encoder_inputs, dtype=dtype)
+        _, state = tf.nn.static_rnn(copy.deepcopy(cell), encoder_inputs, dtype=dtype)
         return rnn_decoder(decoder_inputs, state, cell)
