@@ -12,7 +12,7 @@ import importlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import ClassVar
 
@@ -30,6 +30,7 @@ from dnnfix.records import (
     FixPattern,
     Json,
     Replace,
+    ReplaceLines,
     RunOutcome,
     Site,
     Symptom,
@@ -219,9 +220,8 @@ def _read_anew(source: Source, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
     """Edits, where a statement that is only written as it was read has the other edits within it carried out."""
     from dnnfix.source.edits import edit as carried_out
 
-    whole = [
-        e for e in edits if isinstance(e, Replace) and source.document.rewritten and e.code == source.segment(e.site)
-    ]
+    read = [edit for edit in edits if isinstance(edit, (Replace, ReplaceLines)) and source.document.rewritten]
+    whole = [edit for edit in read if edit.code == source.segment(edit.site)]
     plain = Source.from_bytes(source.text.encode(), "program.py") if whole else source
     for statement in whole:
         within = tuple(
@@ -236,7 +236,8 @@ def _read_anew(source: Source, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
         site, places = statement.site, source.places
         after = len(source.text) - places.offset(site.end_line, site.end_column)
         code = text[places.offset(site.line, site.column) : len(text) - after]
-        edits = tuple(Replace(site, code) if e is statement else e for e in edits if e not in within)
+        anew = replace(statement, code=code)
+        edits = tuple(anew if e is statement else e for e in edits if e not in within)
     return edits
 
 

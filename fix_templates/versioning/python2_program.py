@@ -234,6 +234,35 @@ print("loss", loss.item(), float(3))
 print(list({"a": loss}.keys())[0])
 """,
         ),
+        Example(
+            "heads of loops, branches and handlers",
+            """\
+import torch
+
+
+def show(parts):
+    try:
+        for name, value in sorted(parts.iteritems(), key=lambda (k, v): v):
+            print name, torch.tensor(value)
+    except ValueError, error:
+        print error
+    if len(parts) <> 2:
+        exec "pass"
+""",
+            """\
+import torch
+
+
+def show(parts):
+    try:
+        for name, value in sorted(parts.items(), key=lambda pair: pair[1]):
+            print(name, torch.tensor(value))
+    except ValueError as error:
+        print(error)
+    if len(parts) != 2:
+        exec("pass")
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -291,16 +320,24 @@ print("sum", torch.ones(2).sum())
 
 
 def _statements(subject: Subject) -> Iterator[Edit]:
-    """Each simple statement on a line that had to be rewritten, as it was read."""
+    """Each simple statement on a line that had to be rewritten, as it was read, and the other such lines."""
     source = subject.source
     lines = {number for number, line in source.document.rewritten.items() if line.segments}
     for node in ast.walk(source.tree):
         if isinstance(node, (ast.Expr, ast.Assign, ast.AugAssign, ast.Raise, ast.Return, ast.Assert)):
             site = source.site(node)
-            if any(line in lines for line in range(site.line, site.end_line + 1)):
+            if lines.intersection(range(site.line, site.end_line + 1)):
+                lines.difference_update(range(site.line, site.end_line + 1))
                 yield Replace(site, source.segment(site))
             elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Name) and node.value.id == "print":
                 yield Replace(site, "print()")
+    heads: set[int] = set()
+    for node in ast.walk(source.tree):
+        if isinstance(node, (ast.For, ast.While, ast.If, ast.With, ast.ExceptHandler, ast.FunctionDef)):
+            heads.update(range(node.lineno, max(node.body[0].lineno, node.lineno + 1)))
+    for number in sorted(lines & heads):
+        line = source.places.lines[number - 1]
+        yield ReplaceLines(Site(number, 1, number, len(line) + 1), line)
 
 
 def _names(subject: Subject) -> Iterator[Hit]:
