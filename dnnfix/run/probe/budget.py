@@ -58,5 +58,5 @@ def used_up() -> bool:
 
 
 def evaluation_batches() -> int:
-    """How many batches a pass over data without optimizer steps may take."""
-    return int(job.get("budget", {}).get("evaluation_batches", 4))
+    """How many batches a pass over data without optimizer steps may take: one where training was cut by the clock."""
+    return 1 if hurried else int(job.get("budget", {}).get("evaluation_batches", 4))

@@ -1,0 +1,14 @@
+"""The pipeline: observe, detect, synthesize, validate, rank, emit; each arrow from records to records.
+
+`check_file` is the static path, `suggest_file` the whole one, `reproduce_file` its first half alone. None of them
+prints, and none raises for what is wrong with the user's program.
+"""
+
+from __future__ import annotations
+
+from dnnfix.pipeline.proofs import verify_certificate
+from dnnfix.pipeline.reproduction import reproduce_file, reproduce_report
+from dnnfix.pipeline.static import check_file, unmigrated
+from dnnfix.pipeline.whole import suggest_file
+
+__all__ = ["check_file", "reproduce_file", "reproduce_report", "suggest_file", "unmigrated", "verify_certificate"]

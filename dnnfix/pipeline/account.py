@@ -1,0 +1,108 @@
+"""What a report says beside its findings: what was not checked, and crashes that nothing explains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from dnnfix.config import Settings
+from dnnfix.records import (
+    UNEXPLAINED_CODE,
+    UNEXPLAINED_RULE,
+    Family,
+    Finding,
+    FindingOutcome,
+    FindingResult,
+    PatchVerdict,
+    RunOutcome,
+    Site,
+    Symptom,
+    Trace,
+)
+from dnnfix.source.program import Source
+from dnnfix.suppress import split
+
+if TYPE_CHECKING:
+    from dnnfix.synthesize.search import Repair
+
+
+def misread(source: Source) -> tuple[str, ...]:
+    """Where the analysed text is not the file's: what Python itself makes of the file was not checked there."""
+    return tuple(f"the file as it stands: {note}" for note in source.recoveries)
+
+
+def unexplained(trace: Trace, outcome: Repair) -> Iterator[FindingResult]:
+    """The crash of the program, where no template has a finding for it: a crash is never reported as "no problem"."""
+    crash = trace.crash
+    explained = any(result.finding.symptom is Symptom.CRASH for result in outcome.results)
+    explained = explained or any(patch.verdict is PatchVerdict.ACCEPTED for patch in outcome.patches)
+    if crash is None or explained or trace.outcome is not RunOutcome.CRASHED or _after_cut(trace):
+        return
+    said = ": ".join([crash.kind, *crash.message.strip().splitlines()[:1]])
+    finding = Finding(
+        UNEXPLAINED_CODE,
+        UNEXPLAINED_RULE,
+        Family.OPINIONATED,
+        crash.site or Site(1, 1, 1, 1),
+        f"the program crashes: {said[:300]}",
+        Symptom.CRASH,
+        confidence=1.0,
+        cause="crash",
+    )
+    yield FindingResult(finding, FindingOutcome.DECLINED, "no template explains this crash")
+
+
+def doubt(finding: Finding, source: Source) -> str:
+    """What to say of a crash that no rule explains, in a program that ran on made-up things only."""
+    said = finding.message.removeprefix("the program crashes: ")
+    return f"the program beyond {_line(source, finding.site)}: on what was made up it crashes there, with {said}"
+
+
+def wanted(finding: Finding, source: Source, settings: Settings) -> bool:
+    """Whether the user wants to hear of a finding that no template made."""
+    enabled = settings.enabled(finding.code, finding.rule)
+    return enabled and bool(split([finding], source.text, source.path, settings).kept)
+
+
+def _after_cut(trace: Trace) -> bool:
+    """Whether a crash came after training, behind a loop that the budget cut: that may be the cut's own doing."""
+    return trace.crash is not None and bool(trace.cut) and bool(trace.steps)
+
+
+def unrun(trace: Trace) -> bool:
+    """Whether the run ended before the program showed anything, for a reason that lies outside of it."""
+    told = trace.outcome.says_something and trace.outcome is not RunOutcome.EXITED
+    return not told and not trace.steps
+
+
+def unchecked(source: Source, trace: Trace, outcome: Repair, failures: list[str]) -> tuple[str, ...]:
+    """What was not checked, and why; never empty, since no run shows everything."""
+    from dnnfix.run.advice import ending
+
+    said: list[str] = []
+    if not trace.outcome.says_something:
+        said.append(f"the program's behaviour: the run ended with {ending(trace)}")
+    if trace.outcome is RunOutcome.EXITED:
+        said.append(f"what comes after the program's own end: {ending(trace)}")
+    if trace.crash is not None and _after_cut(trace):
+        place = f" at {_line(source, trace.crash.site)}" if trace.crash.site else ""
+        said.append(
+            f"the end of the program: it stopped{place} with {trace.crash.kind} after its loops were cut to the budget, "
+            "which may be the cut's doing"
+        )
+    for site in trace.cut:
+        said.append(f"the loop at {_line(source, site)} beyond {len(trace.steps)} optimizer steps")
+    if trace.outcome.says_something and not trace.steps:
+        said.append("training: no optimizer step was taken")
+    said.extend(outcome.unchecked)
+    said.extend(dict.fromkeys(failures))
+    said.append("code that this run did not reach, except by reading it")
+    return tuple(said)
+
+
+def _line(source: Source, site: Site) -> str:
+    """A line as the reader of the program counts it."""
+    if site.path:
+        return f"line {site.line} of {site.path}"
+    cell, line = source.locate(site.line)
+    return f"line {line}" if cell is None else f"line {line} of cell {cell}"

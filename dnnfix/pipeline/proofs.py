@@ -1,0 +1,93 @@
+"""Certificates: written for what was accepted, and held against a new run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dnnfix.config import Settings
+from dnnfix.errors import CertificateError, InputError
+from dnnfix.pipeline.runs import laboratory_for
+from dnnfix.records import Candidate, FixPattern, Patch, PatchVerdict, Reproduction
+from dnnfix.source.program import Source
+
+if TYPE_CHECKING:
+    from dnnfix.emit.hunks import Replacement
+    from dnnfix.run.job import Tier
+    from dnnfix.synthesize.search import Repair
+
+
+def certified(patch: Patch, outcome: Repair, tier: Tier, settings: Settings, reproduction: Reproduction) -> Patch:
+    """The patch with its certificate written, where it was accepted and the cache folder can be written."""
+    from dnnfix.validate import certificate
+
+    proof = outcome.proofs.get(patch.id)
+    if proof is None or patch.verdict is not PatchVerdict.ACCEPTED:
+        return patch
+    content = certificate.document(patch, proof, tier, settings.seed, settings.budget, settings.arguments, reproduction)
+    try:
+        return replace(patch, certificate=str(certificate.write(settings.certificates, content)))
+    except OSError:  # a full or read-only cache costs the certificate, not the patch
+        return patch
+
+
+def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, ...]]:
+    """Whether the proof in a certificate holds when it is run again, and in what it differs.
+
+    The program may be as it was, or with the patch applied. What it is called with comes from the certificate. Raises
+    `CertificateError` where the certificate or its program cannot be used.
+    """
+    from dnnfix.emit import hunks
+    from dnnfix.validate import certificate as certificates
+    from dnnfix.validate.evidence import Evidence
+    from dnnfix.validate.ladder import climb
+
+    written = certificates.read(Path(path))
+    changes = {name: hunks.replacements(section) for name, section in hunks.sections(written.diff).items()}
+    folder = Path(written.path).parent
+
+    def both(file: Path, shown: str, digest: str) -> tuple[Source, Source]:
+        own = changes.get(hunks.own_section(file.as_posix()), ())
+        raw = _certified_bytes(path, file, digest, own)
+        return Source.from_bytes(raw, shown), Source.from_bytes(hunks.apply(raw, own), shown)
+
+    before, after = both(Path(written.path), written.path, written.program_hash)
+    modules = [both(folder / name, name, digest) for name, digest in written.beside.items()]
+    before, after = before.along_with(old for old, _ in modules), after.along_with(new for _, new in modules)
+    budget = max(settings.budget, written.budget)
+    again = replace(settings, seed=written.seed, budget=budget, arguments=written.arguments)
+    with laboratory_for(before, again, []) as laboratory:
+        laboratory.reproduced(written.reproduction)
+        trace = laboratory.observe(before, written.seed)
+        findings = laboratory.findings(before, trace)
+        meant = tuple(finding for finding in findings if finding.code in written.codes)
+        if not meant:
+            return False, (f"the finding ({', '.join(written.codes)}) does not appear any more",)
+        repaired = Candidate("", "certified patch", FixPattern.CHANGE_NEURAL_ARCHITECTURE, (), meant)
+        evidence = Evidence((repaired,), before, after, trace, trace, original=findings)
+        verdicts = climb(evidence, laboratory).evidence.verdicts
+        differences = certificates.differences(written, verdicts, settings.baseline_python)
+    return not differences, (*differences, *certificates.unrepeated(written, settings.baseline_python))
+
+
+def _certified_bytes(path: str, file: Path, digest: str, changes: Sequence[Replacement]) -> bytes:
+    """The bytes that a file had when it was certified: as it is, or without the patch. Raises `CertificateError`."""
+    from dnnfix.emit import hunks
+    from dnnfix.validate import certificate as certificates
+
+    try:
+        raw = file.read_bytes()
+    except OSError as error:
+        raise CertificateError(
+            f"{path}: its program {file} cannot be read ({error.strerror}). Run dnnfix verify in the folder in which "
+            "the patch was made."
+        ) from error
+    if certificates.digest(raw) != digest:
+        with suppress(InputError):
+            raw = hunks.apply(raw, hunks.backwards(changes))
+    if certificates.digest(raw) != digest:
+        raise CertificateError(f"{path}: {file} is not the program that was certified; it changed since")
+    return raw

@@ -1,0 +1,142 @@
+"""Where a program is run: its laboratory, the modules beside it, and the scaffold that makes it runnable."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dnnfix import registry
+from dnnfix.config import Settings
+from dnnfix.detect.catalogue import detect
+from dnnfix.pipeline.static import selected
+from dnnfix.records import Finding, Reproduction, Trace
+from dnnfix.source.program import Source
+from dnnfix.source.viewpoint import seen_from
+from dnnfix.subject import Subject
+from dnnfix.suppress import split
+
+if TYPE_CHECKING:
+    from dnnfix.reproduce.attempt import Run
+    from dnnfix.reproduce.case import Case
+    from dnnfix.validate.laboratory import TrialLaboratory
+
+RUN_SECONDS = 20.0
+"""Seconds that a run may take at least, within the budget of its file; of a larger budget each may take a third."""
+
+Progress = Callable[[str], None]
+"""Is told, in words, what is under way."""
+
+
+@contextmanager
+def laboratory_for(source: Source, settings: Settings, failures: list[str]) -> Iterator[TrialLaboratory]:
+    """A laboratory for one program, whose clock starts now; failures of templates are added to `failures`."""
+    from dnnfix.run.runner import Runner
+    from dnnfix.validate.laboratory import TrialLaboratory
+
+    deadline = time.monotonic() + settings.budget
+    templates = selected(settings)
+
+    def findings_of(program: Source, trace: Trace | None) -> tuple[Finding, ...]:
+        detection = detect(Subject(program, trace), templates)
+        failures.extend(detection.failures)
+        return _heard(detection.findings, program, settings)
+
+    with Runner(
+        interpreter=Path(settings.python),
+        tier=settings.tier,
+        trust=settings.trust,
+        companions=Path(source.path).resolve().parent,
+        framework=_framework(source),
+        baseline=Path(settings.baseline_python) if settings.baseline_python else None,
+    ) as runner:
+        yield TrialLaboratory(
+            runner,
+            source.path,
+            findings_of,
+            deadline,
+            registry.validators(),
+            settings.test_command,
+            settings.workers,
+            settings.arguments,
+            seconds=max(RUN_SECONDS, settings.budget / 3),
+            baseline=settings.baseline_python,
+            python=settings.python,
+        )
+
+
+def _heard(findings: Sequence[Finding], program: Source, settings: Settings) -> tuple[Finding, ...]:
+    """The findings that nothing silences: no comment in the file that they are in, no setting for it."""
+    beside = {module.path: module for module in program.beside}
+    kept = list(split([f for f in findings if f.site.path not in beside], program.text, program.path, settings).kept)
+    for place, module in beside.items():
+        own = [seen_from(finding, {place: ""}) for finding in findings if finding.site.path == place]
+        path = str(Path(program.path).parent / place)
+        kept += [seen_from(finding, {"": place}) for finding in split(own, module.text, path, settings).kept]
+    return tuple(kept)
+
+
+def with_modules(source: Source) -> Source:
+    """The program with the modules beside it that it imports."""
+    from dnnfix.reproduce.beside import modules_beside
+
+    return source.along_with(modules_beside(source, Path(source.path).resolve().parent))
+
+
+def _framework(source: Source) -> str | None:
+    for name in ("tensorflow", "keras", "torch"):
+        if name in source.frameworks:
+            return name
+    return None
+
+
+def made_runnable(
+    source: Source, trace: Trace, laboratory: TrialLaboratory, settings: Settings, progress: Progress
+) -> Reproduction:
+    """What makes a program run that did not run as it stands; the laboratory runs everything inside of it from now on.
+
+    Its time is not taken from the file's: a program that needed it has as much for its repair as any other.
+    """
+    from dnnfix.reproduce.attempt import attempt, needed
+
+    if not needed(trace):
+        return Reproduction()
+
+    begun = time.monotonic()
+    case = case_of(source, (trace,), settings)
+    reproduction, _ = attempt(case, within(laboratory, source, settings, progress))
+    if reproduction.scaffold != laboratory.reproduction.scaffold:  # else the last run was within it, and is kept
+        laboratory.reproduced(reproduction)
+    laboratory.deadline += time.monotonic() - begun
+    return reproduction
+
+
+def within(laboratory: TrialLaboratory, program: Source, settings: Settings, progress: Progress) -> Run:
+    """Runs a program inside the scaffold of a reproduction, in which the laboratory stays from then on."""
+
+    def run(reproduction: Reproduction) -> Trace:
+        progress(f"making it runnable: {len(reproduction.steps)} steps")
+        laboratory.reproduced(reproduction)
+        return laboratory.observe(program, settings.seed)
+
+    return run
+
+
+def case_of(source: Source, traces: tuple[Trace, ...], settings: Settings, said: str = "") -> Case:
+    """What the edit actions of reproduction are shown of a program; `said` is the text of a bug report."""
+    from dnnfix.reproduce.case import Case
+    from dnnfix.run.interpreter import modules
+
+    path = Path(source.path)
+    return Case(
+        source,
+        traces,
+        lambda name: name in modules(Path(settings.python)),
+        path.resolve().parent,
+        said,
+        gpu=os.path.exists("/dev/nvidiactl"),
+        arguments=settings.arguments,
+    )

@@ -1,0 +1,80 @@
+"""The static path: findings of one file as it reads, without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix import registry
+from dnnfix.config import Settings
+from dnnfix.detect.catalogue import detect
+from dnnfix.errors import EditError
+from dnnfix.pipeline.account import misread
+from dnnfix.records import Family, FileReport, Finding, FindingOutcome, FindingResult, Patch, PatchVerdict
+from dnnfix.source.program import Source
+from dnnfix.subject import Subject
+from dnnfix.suppress import split
+from dnnfix.template import FixTemplate
+
+NOT_RUN = "the program was not run: `dnnfix suggest` does that"
+
+
+def check_file(raw: bytes, path: str, settings: Settings, patches: bool = True) -> FileReport:
+    """The static part alone: findings from the source, with unvalidated patches if `patches`.
+
+    Raises `InputError` where the bytes cannot be analysed.
+    """
+    source = Source.from_bytes(raw, path)
+    active = [template for template in selected(settings) if not template.needs_run]
+    subject = Subject(source)
+    detection = detect(subject, active)
+    sorted_out = split(detection.findings, source.text, path, settings, {template.code for template in active})
+    kept = sorted_out.kept
+    results: list[FindingResult] = []
+    drafts: list[Patch] = []
+    for finding in kept:
+        own = _drafts(finding, subject, settings, len(drafts)) if patches else ()
+        drafts.extend(own)
+        results.append(FindingResult(finding, FindingOutcome.DECLINED, NOT_RUN, tuple(patch.id for patch in own)))
+    results.extend(sorted_out.unused)
+    unchecked = (NOT_RUN, *misread(source), *detection.failures)
+    return FileReport(path, tuple(results), tuple(drafts), unchecked=unchecked)
+
+
+def unmigrated(raw: bytes, path: str, settings: Settings) -> Iterator[tuple[Finding, str]]:
+    """What of an old program is still as it was, with the reason, in the order of the source.
+
+    Raises `InputError` where the bytes cannot be analysed.
+    """
+    from dnnfix.synthesize.candidates import propose
+
+    subject = Subject(Source.from_bytes(raw, path))
+    active = {t.code: t for t in selected(settings) if t.family is Family.VERSIONING and not t.needs_run}
+    found = split(detect(subject, active.values()).findings, subject.source.text, path, settings).kept
+    for finding in sorted(found, key=lambda finding: finding.site):
+        proposals = propose(finding, subject, active[finding.code])
+        yield finding, proposals.declined or proposals.failed or "there is a patch, which was not proven or not allowed"
+
+
+def selected(settings: Settings) -> tuple[type[FixTemplate], ...]:
+    """The templates that the settings switch on."""
+    return tuple(t for t in registry.templates(settings.templates) if settings.enabled(t.code, t.name, t.default))
+
+
+def _drafts(finding: Finding, subject: Subject, settings: Settings, start: int) -> tuple[Patch, ...]:
+    """Unvalidated patches for a finding of the static path."""
+    from dnnfix.source.diff import program_diff
+    from dnnfix.synthesize.candidates import Variant, apply, propose
+
+    template = registry.template(finding.code, settings.templates)
+    if template is None or not settings.may_fix(finding.code, finding.rule):
+        return ()
+    drafts: list[Patch] = []
+    for candidate in propose(finding, subject, template).candidates:
+        try:
+            variant = apply(Variant(subject.source), candidate)
+        except EditError:
+            continue
+        diff = program_diff(subject.source, variant.source)
+        name = f"patch-{start + len(drafts) + 1}"
+        drafts.append(Patch(name, candidate, diff, PatchVerdict.UNVALIDATED, rank=len(drafts)))
+    return tuple(drafts)

@@ -1,0 +1,58 @@
+"""The whole path: run a program, find its faults, and prove patches for them."""
+
+from __future__ import annotations
+
+from dnnfix.config import Settings
+from dnnfix.pipeline.account import doubt, misread, unchecked, unexplained, unrun, wanted
+from dnnfix.pipeline.proofs import certified
+from dnnfix.pipeline.runs import Progress, laboratory_for, made_runnable, with_modules
+from dnnfix.pipeline.static import selected
+from dnnfix.records import FileReport
+from dnnfix.source.program import Source
+
+
+def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) -> FileReport:
+    """The whole pipeline on one program: run it, find its faults, and prove patches for them.
+
+    Raises `InputError` where the bytes cannot be analysed, `SandboxError` and `InterpreterError` where nothing can run.
+    """
+    from dnnfix.synthesize.search import repair
+
+    source = with_modules(Source.from_bytes(raw, path))
+    templates = {template.code: template for template in selected(settings)}
+    failures: list[str] = []
+    progress("starting the interpreter")
+    with laboratory_for(source, settings, failures) as laboratory:
+        runner = laboratory.runner
+        progress("running the program")
+        trace = laboratory.observe(source, settings.seed)
+        reproduction = made_runnable(source, trace, laboratory, settings, progress)
+        if reproduction.steps:
+            trace = laboratory.observe(source, settings.seed)
+        outcome = repair(source, trace, laboratory, templates, settings, progress)
+        patches = tuple(certified(patch, outcome, runner.tier, settings, reproduction) for patch in outcome.patches)
+        crash = tuple(unexplained(trace, outcome))
+        doubted = crash if any(step.invented for step in reproduction.steps) else ()
+        heard = tuple(r for r in crash if not doubted and wanted(r.finding, source, settings))
+        silenced = tuple(
+            f"{result.finding.message}, which the settings or a comment silence"
+            for result in crash[len(heard) :]
+            if not doubted
+        )
+        return FileReport(
+            path,
+            findings=(*outcome.results, *heard),
+            patches=patches,
+            runs=tuple(laboratory.records),
+            unchecked=(
+                *misread(source),
+                *silenced,
+                *(doubt(result.finding, source) for result in doubted),
+                *laboratory.uncompared,
+                *unchecked(source, trace, outcome, failures),
+            ),
+            sandbox=runner.tier.value,
+            notes=trace.notes,
+            reproduction=reproduction,
+            unrun=bool(doubted) or unrun(trace),
+        )
