@@ -37,7 +37,10 @@ DATA = ROOT / "fix_templates" / "data"
 TEMPLATES = ROOT / "fix_templates" / "versioning"
 UNDOCUMENTED = "never documented"
 RENAMED = "given by place"
-OF_ANOTHER = {"tensorflow.Tensor": "tensors of graphs have it", "tensorflow.compat.v1.Tensor": "tensors of graphs have it"}
+OF_ANOTHER = {
+    "tensorflow.Tensor": "tensors of graphs have it",
+    "tensorflow.compat.v1.Tensor": "tensors of graphs have it",
+}
 """Classes of which no program makes an object: operations give objects of classes that nothing public names."""
 TIMEOUT = 900
 """Seconds for one interpreter; importing all of TensorFlow's modules takes about a minute."""
