@@ -16,6 +16,7 @@ from dnnfix.errors import EditError
 from dnnfix.records import (
     CRASH_CAUSE,
     Candidate,
+    Family,
     Finding,
     FindingOutcome,
     FindingResult,
@@ -292,10 +293,12 @@ def _settles(smaller: Climb, larger: Climb) -> bool:
 
 
 def _merit(variant: Variant, result: Climb) -> tuple[float, ...]:
-    """Ranks accepted patches: faults left, faults settled, confidence and prior, measured skill, smallness.
+    """Ranks accepted patches: no other matter, faults left, faults settled, confidence and prior, measured skill, smallness.
 
-    Only faults of the original count as settled, and rival explanations of one crash as one: a chain of repairs meets
-    each of them again under another line, and would else outrank one patch that mends them all.
+    A program that fell behind its libraries is first of all to do what it did; a patch that repairs a silent fault along
+    with that comes after the one that does not. Only faults of the original count as settled, and rival explanations of
+    one crash as one: a chain of repairs meets each of them again under another line, and would else outrank one patch
+    that mends them all.
     """
     original = {finding.id for finding in result.evidence.original}
     settled = len({f.cause or f.id for f in result.evidence.findings if f.id in original})
@@ -305,7 +308,16 @@ def _merit(variant: Variant, result: Climb) -> tuple[float, ...]:
         certainty *= candidate.prior * candidate.findings[0].confidence
     skill = next((step.skill for step in reversed(result.evidence.after.steps) if step.skill is not None), 0.0)
     change = len(program_diff(result.evidence.source_before, variant.source))
-    return (-float(left), float(settled), round(certainty, 3), round(skill, 1), -float(change))
+    return (-_beside(result.evidence), -float(left), float(settled), round(certainty, 3), round(skill, 1), -float(change))
+
+
+def _beside(evidence: Evidence) -> float:
+    """How many silent faults a patch repairs along with a crash that comes of versions."""
+    versions = any(finding.family is Family.VERSIONING for finding in evidence.findings)
+    if evidence.before.crash is None or not versions:
+        return 0.0
+    silent = (f for f in evidence.findings if f.family is not Family.VERSIONING and f.symptom is not Symptom.CRASH)
+    return float(len(list(silent)))
 
 
 def _report(search: _Search) -> Repair:
@@ -318,7 +330,8 @@ def _report(search: _Search) -> Repair:
         if result.accepted:
             proofs[patches[-1].id] = result.evidence
     findings = {finding.id: finding for finding in search.original}
-    for variant, _ in ordered[:1]:  # what the best patch met on its way; other ways are alternatives
+    further = [item for item in ordered[1:] if _beside(item[1].evidence)]
+    for variant, _ in (*ordered[:1], *further[:1]):  # what the best patches met on their way; other ways are alternatives
         for finding in _settled(search, variant):
             findings.setdefault(finding.id, finding)
     results = tuple(_result(search, finding, patches) for finding in findings.values())

@@ -109,7 +109,7 @@ class Scale(Layer):
         self.b = Variable(ops.zeros((self.units,)))
 
     def call(self, x, mask=None):
-        return ops.dot(x, self.W) + self.b
+        return ops.matmul(x, self.W) + self.b
 
     def compute_output_shape(self, input_shape):
         return (input_shape[0], self.units)
