@@ -308,7 +308,14 @@ def _merit(variant: Variant, result: Climb) -> tuple[float, ...]:
         certainty *= candidate.prior * candidate.findings[0].confidence
     skill = next((step.skill for step in reversed(result.evidence.after.steps) if step.skill is not None), 0.0)
     change = len(program_diff(result.evidence.source_before, variant.source))
-    return (-_beside(result.evidence), -float(left), float(settled), round(certainty, 3), round(skill, 1), -float(change))
+    return (
+        -_beside(result.evidence),
+        -float(left),
+        float(settled),
+        round(certainty, 3),
+        round(skill, 1),
+        -float(change),
+    )
 
 
 def _beside(evidence: Evidence) -> float:
@@ -331,7 +338,10 @@ def _report(search: _Search) -> Repair:
             proofs[patches[-1].id] = result.evidence
     findings = {finding.id: finding for finding in search.original}
     further = [item for item in ordered[1:] if _beside(item[1].evidence)]
-    for variant, _ in (*ordered[:1], *further[:1]):  # what the best patches met on their way; other ways are alternatives
+    for variant, _ in (
+        *ordered[:1],
+        *further[:1],
+    ):  # what the best patches met on their way; other ways are alternatives
         for finding in _settled(search, variant):
             findings.setdefault(finding.id, finding)
     results = tuple(_result(search, finding, patches) for finding in findings.values())
