@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Edit, Example, Hit, Reject, Replace, Site, Subject, origins, uses_of
+from dnnfix.api import ApiChange, Edit, Example, Hit, Reject, Replace, Site, Source, Subject, origins, uses_of
 
 LEADING = {
     "torch.nn.Linear": 2,
@@ -65,34 +65,33 @@ LEADING = {
     "numpy.identity": 1,
     "numpy.random.rand": 9,
     "numpy.random.randn": 9,
-    "numpy.random.permutation": 1,
     "tensorflow.zeros": 1,
     "tensorflow.ones": 1,
     "random.randint": 2,
     "random.randrange": 3,
-    "random.sample": 2,
     "matplotlib.pyplot.subplot": 3,
     "matplotlib.pyplot.subplots": 2,
-    "itertools.islice": 4,
-    "PIL.Image.new": 2,
 }
 """By function, how many of its first arguments are whole numbers."""
 
 BEHIND = {
-    "numpy.reshape": 1,
-    "numpy.repeat": 1,
-    "numpy.tile": 1,
-    "numpy.resize": 1,
-    "numpy.array_split": 1,
-    "numpy.split": 1,
-    "tensorflow.reshape": 1,
-    "tensorflow.tile": 1,
-    "keras.backend.reshape": 1,
-    "keras.ops.reshape": 1,
-    "keras.backend.repeat_elements": 1,
-    "cv2.resize": 1,
+    "numpy.reshape": slice(1, 2),
+    "numpy.repeat": slice(1, 2),
+    "numpy.tile": slice(1, 2),
+    "numpy.resize": slice(1, 2),
+    "numpy.array_split": slice(1, 2),
+    "numpy.split": slice(1, 2),
+    "tensorflow.reshape": slice(1, 2),
+    "tensorflow.tile": slice(1, 2),
+    "keras.backend.reshape": slice(1, 2),
+    "keras.ops.reshape": slice(1, 2),
+    "keras.backend.repeat_elements": slice(1, 2),
+    "cv2.resize": slice(1, 2),
+    "random.sample": slice(1, 2),
+    "PIL.Image.new": slice(1, 2),
+    "itertools.islice": slice(1, 4),
 }
-"""By function, the position of its one argument that is a whole number or a shape."""
+"""By function, which of its arguments are whole numbers or shapes, where the first is data that may well be divided."""
 
 NAMED = frozenset(
     [
@@ -132,13 +131,20 @@ NAMED = frozenset(
 METHODS = frozenset({"view", "reshape", "repeat", "expand", "narrow"})
 """Methods of tensors that take whole numbers only."""
 
+GRIDS = frozenset({"numpy.mgrid", "numpy.ogrid", "numpy.r_", "numpy.c_", "numpy.s_", "numpy.index_exp"})
+LABELS = frozenset({"loc", "at", "xs"})
+"""Objects and attributes that take slices of fractions too."""
+
+COUNTED = frozenset({"builtins.len", "builtins.int", "builtins.max", "builtins.min", "builtins.sum", "builtins.abs"})
+"""Functions that give plain numbers here, and no arrays."""
+
 
 class FloatWhereSizeIsMeant(ApiChange):
     """`/` gives a float in Python 3, whatever it divides; layers, shapes and `range` take whole numbers.
 
-    Seen where the division stands in the argument itself or among the bounds of a slice, or is what the only variable in
-    it was assigned; after a crash also where the float came through lists, parameters and several assignments. The division becomes `//`, which
-    gives what Python 2 gave.
+    Seen where the division stands in the argument itself, among the bounds of a slice or in how often a list is repeated,
+    or is what the only variable in it was assigned; after a crash also where the float came through lists, parameters and
+    several assignments. The division becomes `//`, which gives what Python 2 gave.
 
     Fix safety: safe where the division is seen in the argument: the call fails with every float, and `//` of integers is
     what `/` was in Python 2. Unsafe where it was followed from a crash.
@@ -418,6 +424,23 @@ mean = [1, 2][0] * (1 / 2)
 """,
         ),
         Reject(
+            "arrays that are divided, and grids of fractions",
+            """\
+import numpy as np
+import torch
+
+image = np.ones((4, 3))
+gray = ([0.3, 0.6, 0.1] * (image / 255)).sum(axis=1)
+scale = image / 255
+twice = [2] * scale
+order = np.random.permutation(image / 2)
+step = 1 / 4
+points = np.mgrid[0:1:step, 0 : 1 : 1 / 2], np.r_[0 : 1 : 1 / 4]
+print(torch.from_numpy(gray), twice.shape, order.shape)
+""",
+            runs=True,
+        ),
+        Reject(
             "whole numbers and paths",
             """\
 from pathlib import Path
@@ -485,7 +508,7 @@ def _sizes(subject: Subject, call: ast.Call) -> Iterator[ast.expr]:
     if name is None and isinstance(call.func, ast.Name) and call.func.id == "xrange":
         yield from _flat(call.args)  # the range of Python 2
     elif name in BEHIND:
-        yield from _flat(call.args[BEHIND[name] : BEHIND[name] + 1])
+        yield from _flat(call.args[BEHIND[name]])
     elif name in LEADING:
         yield from _flat(call.args[: LEADING[name]])
         yield from _flat([k.value for k in call.keywords if k.arg in NAMED])
@@ -497,11 +520,35 @@ def _sizes(subject: Subject, call: ast.Call) -> Iterator[ast.expr]:
 
 def _bounds(subject: Subject) -> Iterator[ast.expr]:
     """The bounds of slices, and how often a list is repeated."""
-    for part in subject.source.nodes(ast.Slice):
-        yield from (bound for bound in (part.lower, part.upper, part.step) if bound is not None)
-    for product in subject.source.nodes(ast.BinOp):
-        if isinstance(product.op, ast.Mult) and isinstance(product.left, ast.List):
+    source = subject.source
+    for part in source.nodes(ast.Slice):
+        index = source.enclosing(part, ast.Subscript)
+        if index is not None and not _takes_fractions(source, index.value):
+            yield from (bound for bound in (part.lower, part.upper, part.step) if bound is not None)
+    for product in source.nodes(ast.BinOp):
+        repeated = product.left if isinstance(product.op, ast.Mult) and isinstance(product.left, ast.List) else None
+        if repeated is not None and _is_number(source, product.right, unknown=len(repeated.elts) == 1):
             yield product.right
+
+
+def _takes_fractions(source: Source, indexed: ast.expr) -> bool:
+    return source.qualified(indexed) in GRIDS or isinstance(indexed, ast.Attribute) and indexed.attr in LABELS
+
+
+def _is_number(source: Source, expr: ast.expr, unknown: bool, depth: int = 3) -> bool:
+    """Whether an expression is a plain number, as a list times an array is no longer list; else `unknown` for parameters."""
+    if isinstance(expr, ast.BinOp):
+        return all(_is_number(source, side, unknown, depth) for side in (expr.left, expr.right))
+    if isinstance(expr, ast.Constant):
+        return isinstance(expr.value, int)
+    if isinstance(expr, ast.Call):
+        return source.qualified(expr.func) in COUNTED
+    if isinstance(expr, ast.Subscript):
+        return isinstance(expr.value, ast.Attribute) and expr.value.attr == "shape"
+    bound = source.bindings(expr) if isinstance(expr, (ast.Name, ast.Attribute)) else ()
+    if not bound or not depth:
+        return unknown
+    return all(_is_number(source, value, unknown, depth - 1) for value in bound)
 
 
 def _flat(arguments: list[ast.expr]) -> Iterator[ast.expr]:

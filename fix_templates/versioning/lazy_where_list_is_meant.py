@@ -70,7 +70,7 @@ class LazyWhereListIsMeant(ApiChange):
         if source.words.isdisjoint(WORDS):
             return
         found: dict[ast.Call, str] = {}
-        for value, use, refused in _wanted(source):
+        for value, use, refused in _wanted(subject):
             for call, kind in _makers(subject, value):
                 if kind in refused:
                     found.setdefault(call, use)
@@ -188,6 +188,7 @@ import torch
 numbers = range(5)
 sizes = {"a": 1}
 print(numbers[2], len(numbers), len(sizes.keys()), np.array(numbers), torch.tensor(numbers))
+print(np.ones(5) + numbers, numbers * np.ones(5), range(5) + np.ones(5))
 for a, b in zip(numbers, map(str, numbers)):
     print(a, b)
 print(sorted(sizes.keys()), np.array(list(map(float, "12"))), list(zip("a", "b"))[0], max(map(int, "12")))
@@ -223,8 +224,9 @@ def _name(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
-def _wanted(source: Source) -> Iterator[tuple[ast.expr, str, frozenset[str]]]:
+def _wanted(subject: Subject) -> Iterator[tuple[ast.expr, str, frozenset[str]]]:
     """The expressions that are used as lists, how, and the kinds of what is made that cannot be used so."""
+    source = subject.source
     every, lazy = frozenset(("map", "view", "range")), frozenset(("map",))
     uses = uses_of(source)
     for index in uses.subscripts():
@@ -234,10 +236,13 @@ def _wanted(source: Source) -> Iterator[tuple[ast.expr, str, frozenset[str]]]:
             yield index.value, "its elements are changed", every
     for addition in source.nodes(ast.BinOp):
         if isinstance(addition.op, ast.Add):
-            yield addition.left, "something is added to it", every
-            yield addition.right, "it is added to something", every
+            for one, other, use in (
+                (addition.left, addition.right, "something is added to it"),
+                (addition.right, addition.left, "it is added to something"),
+            ):
+                yield one, use, every if _is_list(subject, other) else every - {"range"}
         elif isinstance(addition.op, ast.Mult):
-            yield addition.left, "it is repeated", every
+            yield addition.left, "it is repeated", every if _is_count(subject, addition.right) else every - {"range"}
     for call in uses.calls():
         function, name = call.func, source.qualified(call.func) or ""
         if isinstance(function, ast.Attribute) and function.attr in LIST_METHODS:
@@ -253,6 +258,37 @@ def _wanted(source: Source) -> Iterator[tuple[ast.expr, str, frozenset[str]]]:
             yield first, "something is drawn from it", frozenset(("map", "view"))
         elif name in ARRAYS:
             yield first, "an array is made of it", frozenset(("map", "view"))
+
+
+def _is_list(subject: Subject, expr: ast.expr) -> bool:
+    """Whether what a range is added to is a list, and not an array, which takes a range; Python 2 knew ranges as lists."""
+    source = subject.source
+    if isinstance(expr, ast.BinOp):
+        return _is_list(subject, expr.left) or _is_list(subject, expr.right)
+    bound = source.bindings(expr, expr) if isinstance(expr, (ast.Name, ast.Attribute)) else (expr,)
+    lists = [
+        isinstance(value, (ast.List, ast.ListComp))
+        or isinstance(value, ast.Call)
+        and (source.qualified(value.func) == "builtins.list" or bool(_kind(source, value)))
+        for value in bound
+    ]
+    return bool(lists) and all(lists) or speaks_python2(source) or _stopped_at(subject, expr, "'range'")
+
+
+def _is_count(subject: Subject, expr: ast.expr) -> bool:
+    """Whether a range is repeated so often, and not multiplied with an array."""
+    source = subject.source
+    bound = source.bindings(expr, expr) if isinstance(expr, (ast.Name, ast.Attribute)) else (expr,)
+    whole = [isinstance(value, ast.Constant) and isinstance(value.value, int) for value in bound]
+    return bool(whole) and all(whole) or speaks_python2(source) or _stopped_at(subject, expr, "'range'")
+
+
+def _stopped_at(subject: Subject, expr: ast.expr, word: str) -> bool:
+    """Whether the run stopped on the line of an expression, at a type that the message names by this word."""
+    crash = subject.crash
+    if crash is None or crash.kind != "TypeError" or word not in crash.message:
+        return False
+    return any(frame.site.line == expr.lineno for frame in crash.frames if not frame.site.path)
 
 
 def _makers(subject: Subject, value: ast.expr, depth: int = 3) -> Iterator[tuple[ast.Call, str]]:
@@ -288,10 +324,7 @@ def _kind(source: Source, call: ast.Call) -> str:
 
 def _shown(subject: Subject, call: ast.Call) -> bool:
     """Whether the program is one of Python 2, or the run stopped on this line at what a dictionary gave."""
-    crash = subject.crash
-    if crash is not None and crash.kind == "TypeError" and "dict_" in crash.message:
-        return any(frame.site.line == call.lineno for frame in crash.frames if not frame.site.path)
-    return speaks_python2(subject.source)
+    return _stopped_at(subject, call, "dict_") or speaks_python2(subject.source)
 
 
 def _is_dictionary(source: Source, call: ast.Call) -> bool:

@@ -34,12 +34,19 @@ IMPORTED = {"reduce": "functools", "reload": "importlib", "intern": "sys"}
 
 METHODS = {
     "iteritems": "items", "itervalues": "values", "iterkeys": "keys", "viewitems": "items", "viewvalues": "values",
-    "viewkeys": "keys", "func_name": "__name__", "func_code": "__code__", "func_defaults": "__defaults__",
-    "im_func": "__func__", "im_self": "__self__",
+    "viewkeys": "keys",
 }  # fmt: skip
-"""Methods and attributes that no library has, and what they are called in Python 3."""
+"""Methods of dictionaries that no library has, and what they are called in Python 3."""
 
-WORDS = frozenset((*NAMES, *IMPORTED, *METHODS, "has_key", "cmp", "sort", "sorted", "join", "next", "apply"))
+OF_FUNCTIONS = {
+    "func_name": "__name__", "func_code": "__code__", "func_defaults": "__defaults__", "im_func": "__func__",
+    "im_self": "__self__",
+}  # fmt: skip
+"""Attributes of functions, under names that programs give to things of their own too."""
+
+WORDS = frozenset(
+    (*NAMES, *IMPORTED, *METHODS, *OF_FUNCTIONS, "has_key", "cmp", "sort", "sorted", "join", "next", "apply")
+)
 
 PICKLES = ("pickle.load", "cPickle.load", "pickle.loads", "cPickle.loads", "pickle.Unpickler")
 WRITERS = ("pickle.dump", "cPickle.dump", "pickle.dumps", "cPickle.dumps", "pickle.Pickler")
@@ -316,6 +323,16 @@ import torch
 print("sum", torch.ones(2).sum())
 """,
         ),
+        Reject(
+            "names that functions had, of records that others made",
+            """\
+import torch
+
+
+def shown(entries):
+    return [(entry.func_name, entry.im_self) for entry in entries], torch.ones(1)
+""",
+        ),
     )
 
 
@@ -366,11 +383,20 @@ def _names(subject: Subject) -> Iterator[Hit]:
 def _attributes(source: Source) -> Iterator[Hit]:
     uses = uses_of(source)
     for attribute in uses.all_attributes():
-        if attribute.attr not in METHODS or attribute.attr in uses.defined or source.written(attribute) is not None:
+        new = METHODS.get(attribute.attr) or OF_FUNCTIONS.get(attribute.attr)
+        if new is None or attribute.attr in uses.defined or source.written(attribute) is not None:
+            continue
+        if attribute.attr in OF_FUNCTIONS and not _of_function(source, attribute):
             continue
         owner = source.segment(source.site(attribute.value))
-        new = METHODS[attribute.attr]
         yield _hit(source.site(attribute), attribute.attr, new, f"{owner}.{new}")
+
+
+def _of_function(source: Source, attribute: ast.Attribute) -> bool:
+    """Whether an attribute is one of a function: the program defines that, or is one of Python 2 with no such attribute."""
+    if isinstance(source.definition(attribute.value), ast.FunctionDef):
+        return True
+    return attribute.attr not in uses_of(source).stored and speaks_python2(source)
 
 
 def _call(source: Source, call: ast.Call) -> Iterator[Hit]:
