@@ -66,7 +66,7 @@ def definitions() -> Mapping[str, Definition]:
     import tomllib
 
     found: dict[str, Definition] = {}
-    for entry in tomllib.loads((DATA / "definitions.toml").read_text("utf-8"))["definition"]:
+    for entry in tomllib.loads(DATA.with_name("definitions.toml").read_text("utf-8"))["definition"]:
         each = Definition(
             names=tuple(entry["names"]),
             removed=entry["removed"],

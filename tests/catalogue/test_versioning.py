@@ -21,7 +21,7 @@ from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import propose
 from dnnfix.template import FixTemplate
 
-FILES = sorted(path for path in api_names.DATA.glob("*.toml") if path.stem != "definitions")
+FILES = sorted(api_names.DATA.glob("*.toml"))
 INSTALLED = ("keras", "torch", "numpy", "sklearn", "pandas")
 NEWER_PYTHON = ("_dummy_thread", "packaging.")
 """What Python itself may lack that an entry names."""
