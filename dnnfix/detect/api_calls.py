@@ -326,13 +326,16 @@ class CallChanges:
         if last not in self.uses.hot and last not in self.uses.imported or not call.args:
             return
         names = self._names(call)
-        changes = [change for name in names for known in self.uses.tables for change in known.places(name)]
+        # the order is that of the name as it is written: what it is called today may have another one
+        changes = [change for name in names[:1] for known in self.uses.tables for change in known.places(name)]
         changes += () if names else self._methods_with_places(call, last)
         for change in changes[:1]:
             order, kept = change.old.split(), change.position or 0
             given = {keyword.arg for keyword in call.keywords}
             if change.argument and len(call.args) == 1 and change.argument not in given:
                 return  # what is taken by its place today
+            if change.argument and receiver_is(self.source, call.args[0], "pandas.DataFrame"):
+                return  # so is a table, which no earlier order had in the first place
             if not kept < len(call.args) <= len(order) or None in given or given.intersection(order[: len(call.args)]):
                 return
             if any(isinstance(arg, ast.Starred) for arg in call.args):

@@ -33,20 +33,19 @@ class Folds:
     """What the renamed argument was where it was not given, if that is another number today."""
     data: str = "{0}"
     """What `split` is given, of the first argument."""
-    takes: int = 0
-    """Arguments that the class takes by their place today."""
+    stays: bool = False
+    """Whether what is behind the data is taken by its place today too."""
 
 
 NUMBERS = ("n", "n_folds", "shuffle", "random_state")
 SHUFFLED = ("n", "n_iter", "test_size", "train_size", "random_state")
-SETS = ("KFold", "StratifiedKFold", "ShuffleSplit", "StratifiedShuffleSplit", "LeaveOneOut", "LeavePOut")
 FOLDS = {
     "KFold": Folds(NUMBERS, ("n_folds", "n_splits"), "3"),
     "StratifiedKFold": Folds(("y", *NUMBERS[1:]), ("n_folds", "n_splits"), "3", "{0}, {0}"),
     "ShuffleSplit": Folds(SHUFFLED, ("n_iter", "n_splits")),
     "StratifiedShuffleSplit": Folds(("y", *SHUFFLED[1:]), ("n_iter", "n_splits"), "", "{0}, {0}"),
     "LeaveOneOut": Folds(("n",)),
-    "LeavePOut": Folds(("n", "p"), takes=1),
+    "LeavePOut": Folds(("n", "p"), stays=True),
     "LabelKFold": Folds(("labels", "n_folds"), ("n_folds", "n_splits"), "3", "{0}, groups={0}"),
     "LeaveOneLabelOut": Folds(("labels",), data="{0}, groups={0}"),
 }
@@ -55,6 +54,11 @@ FOLDS = {
 CONSUMERS = frozenset(("builtins.enumerate", "builtins.list", "builtins.tuple", "builtins.zip", "builtins.iter"))
 """Functions that go through what they are given."""
 
+SPLITTERS = frozenset(
+    ("cross_val_score", "cross_val_predict", "cross_validate", "GridSearchCV", "RandomizedSearchCV", "RFECV")
+)
+"""What takes folds by place and gives them the data itself."""
+
 
 class FoldsOfNumbers(ApiChange):
     """Folds knew the number of samples, or the labels, when they were made; since 0.18 `split` is told the data.
@@ -62,10 +66,11 @@ class FoldsOfNumbers(ApiChange):
     `KFold(len(X), n_folds=5)` is `KFold(n_splits=5)`, and `for train, test in folds` goes through `folds.split(X)`. The
     same holds for `StratifiedKFold`, `ShuffleSplit`, `StratifiedShuffleSplit`, `LeaveOneOut`, `LeavePOut` and folds of
     labels. Where folds are handed on, as `cv=folds`, what takes them splits its own data. Three folds, the former default,
-    are written where the number was left out.
+    are written where the number was left out. Where the folds go elsewhere, nothing is proposed.
 
-    Fix safety: safe for `KFold` and `LeaveOneOut` without shuffling, whose parts are the same; unsafe elsewhere, as
-    random numbers are drawn in another order and samples are spread over stratified folds in another way.
+    Fix safety: safe for `KFold`, `LeaveOneOut` and `LeavePOut` without shuffling, whose parts are the same, where they are
+    imported from `sklearn.model_selection` already; unsafe elsewhere, as random numbers are drawn in another order and
+    samples are spread over stratified folds in another way.
 
     References: https://scikit-learn.org/stable/whats_new/v0.18.html (model selection enhancements and API changes).
     """
@@ -83,8 +88,8 @@ class FoldsOfNumbers(ApiChange):
             module, _, name = written.rpartition(".")
             if module not in ("sklearn.cross_validation", "sklearn.model_selection") or name not in FOLDS:
                 continue
-            if _is_old(call, FOLDS[name], module):
-                yield _hit(source, call, name)
+            if _is_old(source, call, FOLDS[name], module):
+                yield _hit(source, call, name, module)
 
     examples = (
         Example(
@@ -171,6 +176,7 @@ X = torch.zeros(10, 2).numpy()
 for train, test in KFold(5, shuffle=True).split(X):
     print(len(train))
 print(KFold(5), KFold(n_splits=3), LeaveOneOut().get_n_splits(X), ShuffleSplit(3, test_size=0.5))
+print(KFold(5, True, 42), ShuffleSplit(10, 0.2))
 """,
         ),
         Reject(
@@ -195,80 +201,109 @@ for part in KFold(10, n_folds=5):
     )
 
 
-def _is_old(call: ast.Call, folds: Folds, module: str) -> bool:
-    """Whether a call gives what the class took before."""
+def _is_old(source: Source, call: ast.Call, folds: Folds, module: str) -> bool:
+    """Whether a call gives what the class took before; by place only data can tell, as today's settings stand there too."""
     given = {keyword.arg for keyword in call.keywords}
     if None in given or any(isinstance(arg, ast.Starred) for arg in call.args):
         return False
     if module == "sklearn.cross_validation":
         return bool(call.args) or folds.arguments[0] in given
-    by_place = len(call.args) > max(folds.takes, 1)
-    return folds.arguments[0] in given or "n_folds" in given or "n_iter" in given or by_place
+    if call.args and folds.arguments[0] == "n" and _counted(source, call.args[0]) is not None:
+        return True
+    return not given.isdisjoint((folds.arguments[0], "n_folds", "n_iter"))
 
 
-def _hit(source: Source, call: ast.Call, name: str) -> Hit:
+def _hit(source: Source, call: ast.Call, name: str, module: str) -> Hit:
     folds, site = FOLDS[name], source.site(call)
     named = {keyword.arg or "": keyword.value for keyword in call.keywords}
     first = call.args[0] if call.args else named.get(folds.arguments[0])
-    decline = ""
-    if first is None or len(call.args) > len(folds.arguments):
-        decline = "what it is given is not known as arguments of it"
-    edits: list[Edit] = []
-    old, new = folds.renamed or ("", "")
-    for place in reversed(range(len(call.args))):
-        if place < len(folds.arguments) and place <= folds.takes and folds.takes and place:
-            continue
-        edits.append(RemoveArgument(site, folds.arguments[min(place, len(folds.arguments) - 1)], place))
-    for keyword, argument in zip(folds.arguments[1:], call.args[1:], strict=False):
-        if not folds.takes:
-            edits.append(SetArgument(site, new if keyword == old else keyword, source.segment(source.site(argument))))
-    if folds.arguments[0] in named:
-        edits.append(RemoveArgument(site, folds.arguments[0]))
-    if old and old in named:
-        edits.append(RenameArgument(site, old, new))
-    elif old and len(call.args) < 2 and folds.default:
-        edits.append(SetArgument(site, new, folds.default))
-    if not decline and first is not None:
-        counted = folds.arguments[0] == "n"
-        data = folds.data.format(_samples(source, first) if counted else source.segment(source.site(first)))
-        edits += _uses(source, call, data)
-    shuffled = "shuffle" in named or len(call.args) > 2
+    edits: list[Edit] | None = None
+    if first is not None and len(call.args) <= len(folds.arguments):
+        edits = _uses(source, call, _data(source, folds, first))
+    same = name in ("KFold", "LeaveOneOut", "LeavePOut") and "shuffle" not in named and len(call.args) < 3
     return Hit(
         site,
         f"{name} is made without the data since sklearn 0.18, and split is given it",
         title=f"give the data to split, not to {name}",
-        edits=() if decline else tuple(edits),
-        decline=decline,
-        safe=name in ("KFold", "LeaveOneOut", "LeavePOut") and not shuffled,
+        edits=() if edits is None else (*_settings(source, call, folds), *edits),
+        decline="what is done with the folds is not plain" if edits is None else "",
+        safe=same and module == "sklearn.model_selection",
         removed={"sklearn": "0.20"},
     )
 
 
-def _samples(source: Source, first: ast.expr) -> str:
-    """The data of a number of samples: `X` for `len(X)` and `X.shape[0]`, else as many numbers."""
+def _settings(source: Source, call: ast.Call, folds: Folds) -> Iterator[Edit]:
+    """The edits of what the class itself is given."""
+    site, named = source.site(call), {keyword.arg for keyword in call.keywords}
+    old, new = folds.renamed or ("", "")
+    for place in reversed(range(len(call.args))):
+        if not (folds.stays and place):
+            yield RemoveArgument(site, folds.arguments[place], place)
+    for keyword, argument in zip(folds.arguments[1:], call.args[1:], strict=False):
+        if not folds.stays:
+            yield SetArgument(site, new if keyword == old else keyword, source.segment(source.site(argument)))
+    if folds.arguments[0] in named:
+        yield RemoveArgument(site, folds.arguments[0])
+    if old and old in named:
+        yield RenameArgument(site, old, new)
+    elif folds.default and len(call.args) < 2:
+        yield SetArgument(site, new, folds.default)
+
+
+def _data(source: Source, folds: Folds, first: ast.expr) -> str:
+    """What `split` is given: the labels, what the rows were counted of, or as many numbers."""
+    text = source.segment(source.site(first))
+    if folds.arguments[0] == "n":
+        counted = _counted(source, first)
+        text = f"range({text})" if counted is None else source.segment(source.site(counted))
+    return folds.data.format(text)
+
+
+def _counted(source: Source, first: ast.expr) -> ast.expr | None:
+    """The data of a number of samples: `X` for `len(X)` and `X.shape[0]`."""
     match first:
-        case ast.Call(func=ast.Name(id="len"), args=[data]):
-            return source.segment(source.site(data))
+        case ast.Call(func=function, args=[data]) if source.qualified(function) == "builtins.len":
+            return data
         case ast.Subscript(value=ast.Attribute(value=data, attr="shape"), slice=ast.Constant(value=0)):
-            return source.segment(source.site(data))
-    return f"range({source.segment(source.site(first))})"
+            return data
+    return None
 
 
-def _uses(source: Source, call: ast.Call, data: str) -> Iterator[Edit]:
-    """The edits where folds are gone through, or their number is asked for."""
+def _uses(source: Source, call: ast.Call, data: str) -> list[Edit] | None:
+    """The edits where folds are gone through, or their number is asked for; `None` where more is done with them."""
+    places = _places(source, call)
+    edits: list[Edit] = []
+    for place in places or ():
+        above, site = source.parent(place), source.site(place)
+        name = source.qualified(above.func) if isinstance(above, ast.Call) else None
+        if isinstance(above, (ast.For, ast.comprehension)) and above.iter is place or name in CONSUMERS:
+            edits.append(Wrap(site, "", f".split({data})"))
+        elif isinstance(above, ast.Call) and name == "builtins.len":
+            edits.append(Replace(source.site(above), f"{source.segment(site)}.get_n_splits({data})"))
+        elif not _is_handed_on(source, place):
+            return None
+    return None if places is None else edits
+
+
+def _places(source: Source, call: ast.Call) -> list[ast.expr] | None:
+    """The call itself, or where the name that it is assigned to is read; `None` where other folds may be meant there."""
     above = source.parent(call)
-    places: list[ast.expr] = [call]
-    if isinstance(above, ast.Assign) and above.value is call and len(above.targets) == 1:
-        target = above.targets[0]
-        nodes = uses_of(source).names(target.id) if isinstance(target, ast.Name) else ()
-        places = [n for n in nodes if isinstance(n.ctx, ast.Load) and source.bindings(n) == (call,)]
-    for place in places:
-        around = source.parent(place)
-        site = source.site(place)
-        looped = isinstance(around, (ast.For, ast.comprehension)) and around.iter is place
-        handed = isinstance(around, ast.Call) and place in around.args
-        name = source.qualified(around.func) if isinstance(around, ast.Call) else None
-        if looped or handed and name in CONSUMERS:
-            yield Wrap(site, "", f".split({data})")
-        elif handed and name == "builtins.len" and isinstance(around, ast.Call):
-            yield Replace(source.site(around), f"{source.segment(site)}.get_n_splits({data})")
+    if not isinstance(above, ast.Assign):
+        return [call]
+    target = above.targets[0]
+    if len(above.targets) > 1 or not isinstance(target, ast.Name):
+        return None
+    reads = [name for name in uses_of(source).names(target.id) if isinstance(name.ctx, ast.Load)]
+    reads = [name for name in reads if call in source.bindings(name)]
+    return list(reads) if all(source.bindings(name) == (call,) for name in reads) else None
+
+
+def _is_handed_on(source: Source, place: ast.expr) -> bool:
+    """Whether folds are given to a function that splits its own data with them, or are only shown."""
+    above = source.parent(place)
+    if isinstance(above, ast.keyword):
+        return above.arg == "cv"
+    if not isinstance(above, ast.Call):
+        return isinstance(above, ast.Expr)
+    name = source.qualified(above.func) or ""
+    return name == "builtins.print" or name.rpartition(".")[2] in SPLITTERS

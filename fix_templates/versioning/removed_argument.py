@@ -158,8 +158,54 @@ forest = RandomForestClassifier(100, criterion="entropy")
 x = torch.from_numpy(both.values).sum(0)
 """,
         ),
+        Example(
+            "what seaborn draws",
+            """\
+import keras
+import seaborn as sns
+from seaborn import barplot
+
+sns.lmplot('x', 'y', data, 'class', fit_reg=False).set(title='Data')
+sns.lineplot(range(len(losses)), losses)
+barplot("epoch", data=table)
+""",
+            """\
+import keras
+import seaborn as sns
+from seaborn import barplot
+
+sns.lmplot(fit_reg=False, x='x', y='y', data=data, hue='class').set(title='Data')
+sns.lineplot(x=range(len(losses)), y=losses)
+barplot(data=table, x="epoch")
+""",
+        ),
     )
     rejects = (
+        Reject(
+            "what is drawn is given by name, or the data alone",
+            """\
+import keras
+import seaborn as sns
+
+sns.lineplot(x=steps, y=losses)
+sns.countplot(labels)
+sns.boxplot(table, x="class", y="loss")
+""",
+        ),
+        Reject(
+            "a plot of the program's own",
+            """\
+import torch
+import seaborn
+
+
+def lineplot(x, y):
+    return x, y
+
+
+lineplot([1], [2])
+""",
+        ),
         Reject(
             "the sizes of an embedding keep their names",
             """\
