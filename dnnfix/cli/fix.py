@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from dnnfix.cli import options, suggest
-from dnnfix.cli.apply import replace_file
+from dnnfix.cli.apply import Rewrite, replace_files
 from dnnfix.cli.console import Console
 from dnnfix.cli.files import Program
 from dnnfix.cli.output import palette
@@ -18,7 +18,7 @@ from dnnfix.emit.choice import applicable, chosen, independent
 from dnnfix.emit.diff import taken
 from dnnfix.emit.hunks import apply, own_section, replacements, sections
 from dnnfix.emit.view import printable, view
-from dnnfix.errors import ConfigError, InputError
+from dnnfix.errors import ConfigError
 from dnnfix.records import FileReport, Patch
 
 OPERANDS = "PATH ..."
@@ -122,15 +122,16 @@ def _apply(session: Session, program: Program, report: FileReport, patches: tupl
         if program.file is None:
             session.console.write_bytes(after)
         elif patches:
-            modules = [_module(program, name, section) for name, section in _beside(program, patches).items()]
-            for file, before, changed in ((program.file, program.raw, after), *modules):
-                replace_file(file, before, changed)
+            modules = [_module(program, report, name, section) for name, section in _beside(program, patches).items()]
+            replace_files([Rewrite(program.file, program.raw, after), *modules])
             session.console.remark(f"{program.path}: applied {', '.join(patch.id for patch in patches)}")
         done = {patch.id for patch in patches}
         gone = [result.finding.id for result in report.findings if done & set(result.patches)]
         session.repaired += [f"{report.path}::{id}" for id in gone]
     possible = applicable(report, unproven=session.output.unproven)
     left = [patch for patch in possible if patch not in patches and independent(report, patch, list(patches))]
+    if program.file is None:  # of the others it was said why they are not applied
+        left = [patch for patch in left if not _beside(program, (patch,))]
     if left and not session.output.brief:
         kind = "another run proves and applies the rest" if patches else "--unsafe or --interactive applies it"
         session.console.remark(f"{program.path}: not applied: {left[0].candidate.title} ({left[0].id}); {kind}")
@@ -142,15 +143,11 @@ def _beside(program: Program, patches: tuple[Patch, ...]) -> dict[str, str]:
     return {name: section for patch in patches for name, section in sections(patch.diff).items() if name != own}
 
 
-def _module(program: Program, name: str, section: str) -> tuple[Path, bytes, bytes]:
-    """A module beside the program, its bytes, and those that the patch makes of it. Raises `InputError`."""
+def _module(program: Program, report: FileReport, name: str, section: str) -> Rewrite:
+    """What the patch makes of a module beside the program, as it was when the patch was proven. Raises `InputError`."""
     inside = PurePosixPath(name).relative_to(PurePosixPath(own_section(program.path)).parent)
-    file = Path(program.path).resolve().parent / inside
-    try:
-        before = file.read_bytes()
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read ({error.strerror}); nothing was changed.") from None
-    return file, before, apply(before, replacements(section))
+    before = report.modules[inside.as_posix()]
+    return Rewrite(Path(program.path).resolve().parent / inside, before, apply(before, replacements(section)))
 
 
 def _list_unmigrated(session: Session, program: Program, patches: tuple[Patch, ...]) -> None:

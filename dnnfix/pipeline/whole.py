@@ -55,4 +55,5 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
             notes=trace.notes,
             reproduction=reproduction,
             unrun=bool(doubted) or unrun(trace),
+            modules={module.path: module.raw for module in source.beside},
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dnnfix import pipeline
-from dnnfix.cli.apply import replace_file
+from dnnfix.cli.apply import Rewrite, replace_files
 from dnnfix.errors import InputError
 from dnnfix.records import (
     Applicability,
@@ -230,7 +230,7 @@ def test_mode_and_link_are_kept(tmp_path: Path) -> None:
     file.write_bytes(b"old")
     file.chmod(0o750)
     link.symlink_to("real.py")
-    replace_file(link, b"old", b"new")
+    replace_files([Rewrite(link, b"old", b"new")])
     assert link.is_symlink() and file.read_bytes() == b"new" and file.stat().st_mode & 0o777 == 0o750
     assert sorted(os.listdir(tmp_path)) == ["link.py", "real.py"]
 
@@ -240,5 +240,22 @@ def test_read_only_is_left_alone(tmp_path: Path) -> None:
     file.write_bytes(b"old")
     file.chmod(0o444)
     with pytest.raises(InputError, match="is read-only"):
-        replace_file(file, b"old", b"new")
+        replace_files([Rewrite(file, b"old", b"new")])
     assert file.read_bytes() == b"old" and sorted(os.listdir(tmp_path)) == ["a.py"]
+
+
+def test_of_several_files_all_are_written_or_none(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a.py", "b.py", "c.py")]
+    for file in files:
+        file.write_bytes(b"old")
+    rewrites = [Rewrite(file, b"old", b"new") for file in files]
+    with pytest.raises(InputError, match="c.py: changed while dnnfix worked on it"):
+        replace_files([*rewrites[:2], Rewrite(files[2], b"another", b"new")])
+    files[1].chmod(0o444)
+    with pytest.raises(InputError, match="b.py: is read-only"):
+        replace_files(rewrites)
+    assert [file.read_bytes() for file in files] == [b"old"] * 3
+    files[1].chmod(0o644)
+    replace_files(rewrites)
+    assert [file.read_bytes() for file in files] == [b"new"] * 3
+    assert sorted(os.listdir(tmp_path)) == ["a.py", "b.py", "c.py"]
