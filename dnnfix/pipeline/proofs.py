@@ -47,15 +47,18 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
 
     written = certificates.read(Path(path))
     changes = {name: hunks.replacements(section) for name, section in hunks.sections(written.diff).items()}
-    folder = Path(written.path).parent
+    folder = Path(written.path).resolve().parent
 
-    def both(file: Path, shown: str, digest: str) -> tuple[Source, Source]:
-        own = changes.get(hunks.own_section(file.as_posix()), ())
+    def both(file: Path, shown: str, in_diff: str, digest: str) -> tuple[Source, Source]:
+        own = changes.get(hunks.own_section(in_diff), ())
         raw = _certified_bytes(path, file, digest, own)
         return Source.from_bytes(raw, shown), Source.from_bytes(hunks.apply(raw, own), shown)
 
-    before, after = both(Path(written.path), written.path, written.program_hash)
-    modules = [both(folder / name, name, digest) for name, digest in written.beside.items()]
+    def module(name: str, digest: str) -> tuple[Source, Source]:
+        return both(folder / name, name, (Path(written.path).parent / name).as_posix(), digest)
+
+    before, after = both(Path(written.path), written.path, written.path, written.program_hash)
+    modules = [module(name, digest) for name, digest in written.beside.items()]
     before, after = before.along_with(old for old, _ in modules), after.along_with(new for _, new in modules)
     budget = max(settings.budget, written.budget)
     again = replace(settings, seed=written.seed, budget=budget, arguments=written.arguments)

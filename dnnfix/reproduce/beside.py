@@ -10,6 +10,7 @@ from pathlib import Path
 from dnnfix.errors import InputError
 from dnnfix.records import EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.run.project import offered
 from dnnfix.source.program import Source, once
 
 MOST = 20
@@ -38,7 +39,7 @@ def everywhere(ask: Ask, case: Case) -> Iterator[EditStep | Gap]:
 
 @once
 def modules_beside(source: Source, folder: Path | None) -> tuple[Source, ...]:
-    """The files in the program's folder that it imports, and those that they import."""
+    """The files in the program's folder that it imports, and those that they import: of those that a run gets to see."""
     if folder is None:
         return ()
     program = folder / Path(source.path).name
@@ -46,7 +47,7 @@ def modules_beside(source: Source, folder: Path | None) -> tuple[Source, ...]:
     pending = [(program, source)]
     while pending and len(found) < MOST:
         for path in _imported(*pending.pop(), folder):
-            if path in found or path == program:
+            if path in found or path == program or not offered(folder, path):
                 continue
             try:
                 module = Source.from_bytes(path.read_bytes(), path.relative_to(folder).as_posix())

@@ -85,6 +85,12 @@ def looks_secret(name: str) -> bool:
     return _SECRET.fullmatch(name) is not None
 
 
+def offered(root: Path, file: Path) -> bool:
+    """Whether a trial gets to see a file below `root` (resolved): no secret, nor a link that leads out of the folder."""
+    steps = [*reversed(file.relative_to(root).parents[:-1]), file.relative_to(root)]
+    return all(_offered(root, step.name, str(root / step)) for step in steps)
+
+
 def _walk(root: Path) -> Iterator[tuple[str, str]]:
     """Files and folders below `root`, level by level, sorted; the bound on entries is checked while walking."""
     level = [("", str(root))]

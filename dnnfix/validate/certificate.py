@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from dnnfix import __version__
@@ -126,7 +126,7 @@ def read(path: Path) -> Certificate:
         return Certificate(
             path=str(content["program"]["path"]),
             program_hash=str(content["program"]["sha256"]),
-            beside={str(k): str(v) for k, v in content["program"].get("beside", {}).items()},
+            beside={_inside(str(k)): str(v) for k, v in content["program"].get("beside", {}).items()},
             diff=diff,
             codes=tuple(str(finding["code"]) for finding in content["findings"]),
             seed=int(content["seeds"][0]),
@@ -138,8 +138,15 @@ def read(path: Path) -> Certificate:
                 scaffold=_scaffold(content["program"].get("reproduction", {}).get("scaffold", {}))
             ),
         )
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
         raise CertificateError(f"{path}: the certificate lacks or garbles a field: {error!r}") from error
+
+
+def _inside(path: str) -> str:
+    """The path of a module; a certificate, which may be anyone's, has no say over files outside of the program's folder."""
+    if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+        raise ValueError(f"a module outside of the program's folder: {path}")
+    return path
 
 
 def _scaffold(content: Mapping[str, Any]) -> Scaffold:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from dnnfix import pipeline
 from dnnfix.config import Settings, load
+from dnnfix.errors import CertificateError
 from dnnfix.records import FileReport, PatchVerdict
 from dnnfix.reproduce.beside import modules_beside
 from dnnfix.source.program import Source
@@ -80,6 +82,16 @@ def test_the_modules_that_a_program_imports_are_known_by_their_paths(project: Pa
     assert [module.path for module in modules_beside(source, project)] == ["parts/nets.py", "parts/sums.py"]
 
 
+def test_what_a_run_does_not_get_to_see_is_no_module_of_the_program(project: Path) -> None:
+    (project.parent / "elsewhere.py").write_text("OUTSIDE = 1\n")
+    (project / "linked.py").symlink_to(project.parent / "elsewhere.py")
+    (project / "above").symlink_to(project.parent)
+    (project / "credentials.py").write_text("TOKEN = 1\n")
+    text = "import linked, credentials, above.elsewhere\nfrom .. import elsewhere\nfrom ..project.parts import sums\n"
+    found = modules_beside(Source.from_bytes(text.encode(), "train.py"), project)
+    assert [module.path for module in found] == ["parts/sums.py"]
+
+
 def test_one_patch_repairs_the_program_and_its_modules(project: Path) -> None:
     report = suggested(project)
     places = {(r.finding.code, r.finding.site.path, r.finding.site.line) for r in report.findings}
@@ -88,14 +100,24 @@ def test_one_patch_repairs_the_program_and_its_modules(project: Path) -> None:
     assert accepted and all(r.outcome.value == "repaired" for r in report.findings)
     assert "+    print(loss.item())" in accepted[0].diff
     assert '+    print("error", loss.item(), mean_of(output))' in accepted[0].diff and "sums" not in accepted[0].diff
-    holds, differences = pipeline.verify_certificate(accepted[0].certificate or "", settings_in(project))
+    certificate = Path(accepted[0].certificate or "")
+    holds, differences = pipeline.verify_certificate(str(certificate), settings_in(project))
     assert holds, differences
+    text = certificate.read_text()
+    for outside in ("../other.py", str(project / "other.py")):
+        certificate.write_text(text.replace('"parts/sums.py"', json.dumps(outside)))
+        with pytest.raises(CertificateError, match="outside of the program's folder"):
+            pipeline.verify_certificate(str(certificate), settings_in(project))
 
 
 def test_fix_writes_every_file_and_the_diff_of_a_folder_has_each_file_once(project: Path) -> None:
     (project / "again.py").write_text(PROGRAM)
     whole = dnnfix("suggest", "--isolated", "--output-format", "diff", ".", folder=project)
     assert whole.text.count("+++ b/parts/nets.py") == 1 and whole.text.count("+++ b/train.py") == 1
+    (project / "parts" / "nets.py").chmod(0o444)
+    assert "nets.py: is read-only" in dnnfix("fix", "--unsafe", "--isolated", "train.py", folder=project).err
+    assert (project / "train.py").read_text() == PROGRAM
+    (project / "parts" / "nets.py").chmod(0o644)
     dnnfix("fix", "--unsafe", "--isolated", "train.py", folder=project)
     assert (project / "train.py").read_text() == PROGRAM.replace("loss.data[0]", "loss.item()")
     assert (project / "parts" / "nets.py").read_text() == NETS.replace("loss.data[0]", "loss.item()")
@@ -109,6 +131,12 @@ def test_what_a_comment_in_a_module_silences_stays(project: Path) -> None:
     report = suggested(project)
     assert {r.finding.site.path for r in report.findings if r.finding.code == "DNF504"} == {""}
     assert not any("parts/nets.py" in patch.diff for patch in report.patches)
+
+
+def test_a_baseline_knows_the_findings_of_a_module_by_its_file(project: Path) -> None:
+    dnnfix("check", "--isolated", "--write-baseline", "known.json", ".", folder=project)
+    said = dnnfix("suggest", "--isolated", "--baseline", "known.json", "train.py", folder=project)
+    assert "DNF901" in said.text and "DNF504" not in said.text
 
 
 def test_files_that_a_module_reads_are_made_by_what_the_program_gives_it(tmp_path: Path) -> None:
