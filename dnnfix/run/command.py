@@ -28,14 +28,17 @@ def run_command(
 ) -> tuple[int, str]:
     """Exit status and last lines of a shell command, run in a copy of the folder of `path` that holds `program`.
 
-    `beside` has the text of modules in that folder, by their paths in it, where it is not that of the file. The copy is made in `scratch`. A command that runs longer than `seconds` is ended with all that it started, and has
-    the status 124.
+    `beside` has the text of modules in that folder, by their paths in it, where it is not that of the file. The copy is
+    made in `scratch`. A command that runs longer than `seconds` is ended with all that it started, and has the status 124.
     """
     folder = path.resolve().parent
     work = scratch / (folder.name or "program")
     _copy(folder, work, program)
     for name, text in {path.name: program, **(beside or {})}.items():
-        (work / name).write_bytes(text)
+        place = work / name
+        place.unlink(missing_ok=True)  # in a large folder it may be a link to the user's own file
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(text)
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     environment |= {"HOME": str(scratch), "TMPDIR": str(scratch), "MPLBACKEND": "Agg", "PYTHONDONTWRITEBYTECODE": "1"}
     with tempfile.TemporaryFile() as output:

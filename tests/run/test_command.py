@@ -47,3 +47,20 @@ def test_a_command_that_does_not_end_is_ended(project: Path) -> None:
     begun = time.monotonic()
     assert run("echo begun; sleep 60 & sleep 60", project, seconds=1.0) == (124, "begun\n")
     assert time.monotonic() - begun < 10
+
+
+def test_the_users_own_files_are_not_written_through_links(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dnnfix.run.project.COPIED", 0)  # as in a folder of many files, where what is left is linked to
+    (project / "parts").mkdir()
+    (project / "parts" / "sums.py").write_text("ONE = 1\n")
+    status, said = run_command(
+        "cat net.py parts/sums.py new/one.py",
+        project / "net.py",
+        b"SIZE = 4\n",
+        project.parent / "scratch",
+        20.0,
+        {"parts/sums.py": b"ONE = 2\n", "new/one.py": b"TWO = 2\n"},
+    )
+    assert (status, said) == (0, "SIZE = 4\nONE = 2\nTWO = 2\n")
+    assert (project / "net.py").read_text() == "SIZE = 3\n"
+    assert (project / "parts" / "sums.py").read_text() == "ONE = 1\n"
