@@ -38,6 +38,9 @@ NUMBERS = REDUCING | {
 }
 """Functions of NumPy whose result is a number of NumPy, where they are given numbers or no axis."""
 
+FRACTIONS = frozenset({"round", "around", "sqrt", "log2", "power", "float32", "float64"})
+"""Those of them that need not give a whole number, which the rest of the program may go on with."""
+
 REFUSED = re.compile(r"integer")
 RECEIVED = re.compile(
     r"[Rr]eceived:? (?:\w+=)?\d+(?:\.0)?(?![\d.(,])|got <class 'numpy|state_size must be|of type \w*int\d"
@@ -230,9 +233,15 @@ def _is_numpy(source: Source, expr: ast.expr, under: frozenset[str] = frozenset(
 
 
 def _made(source: Source, value: ast.expr) -> ast.expr:
-    """Where to make the integer: at the one assignment of a variable, or at the argument itself."""
+    """Where to make the integer: at the one assignment of a variable, or at the argument if that may be a fraction."""
     bound = source.bindings(value) if isinstance(value, ast.Name) else ()
-    return bound[0] if len(bound) == 1 else value
+    if len(bound) != 1 or any(
+        (source.qualified(call.func) or "").rpartition(".")[2] in FRACTIONS
+        for call in ast.walk(bound[0])
+        if isinstance(call, ast.Call)
+    ):
+        return value
+    return bound[0]
 
 
 def _crashed(subject: Subject) -> ast.AST | None:
