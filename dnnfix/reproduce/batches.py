@@ -54,7 +54,7 @@ def form_of(source: Source, node: Definition, bodies: Iterable[ast.AST]) -> Form
     return Form((inputs[0], targets[0]), inputs[0], targets[0], lowest, bool(words & _TURNS))
 
 
-def is_loader(whole: ast.AST, node: ast.AST, name: str) -> bool:
+def is_loader(whole: ast.AST, node: ast.AST, name: str, above: tuple[ast.AST, ...] = ()) -> bool:
     """Whether a parameter is looped over, or handed to a parameter of the same definition that is."""
     for part in ast.walk(node):
         over = part.iter if isinstance(part, ast.For) else None
@@ -64,11 +64,11 @@ def is_loader(whole: ast.AST, node: ast.AST, name: str) -> bool:
     for part in ast.walk(node):
         called = part.func if isinstance(part, ast.Call) else None
         target = functions.get(called.attr) if isinstance(called, ast.Attribute) else None
-        if not isinstance(part, ast.Call) or target is None or target is node:
+        if not isinstance(part, ast.Call) or target is None or target in (node, *above):
             continue
         places = [n for n, given in enumerate(part.args) if isinstance(given, ast.Name) and given.id == name]
         names = [argument.arg for argument in target.args.args[1:]]
-        if any(place < len(names) and is_loader(whole, target, names[place]) for place in places):
+        if any(place < len(names) and is_loader(whole, target, names[place], (node, *above)) for place in places):
             return True
     return False
 

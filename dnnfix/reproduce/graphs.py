@@ -28,6 +28,9 @@ _KNOWN_SIZES = (
     (re.compile(r"(?:\w*_)?(?:height|width|h|w|rows|cols|size)\Z", re.IGNORECASE), 16),
     (re.compile(r"(?:\w*_)?(?:channels?|c|depth)\Z", re.IGNORECASE), 3),
 )
+_APART = r"(?:\s*,\s*|\s+x\s+)"
+"""What stands between the sizes of a shape in a docstring."""
+
 BATCH, OTHER = 4, 5
 """The size of a batch, and of an axis whose name says nothing."""
 
@@ -204,11 +207,11 @@ def _told(case: Case, node: ast.FunctionDef, name: str) -> tuple[str, str] | Non
         re.MULTILINE,
     )
     shape = (
-        re.search(r"[\[(]\s*(?P<sizes>[\w?\-]+(?:\s*[,x]\s*[\w?\-]+)*)\s*,?\s*[\])]", found["said"]) if found else None
+        re.search(rf"[\[(]\s*(?P<sizes>[\w?\-]+(?:{_APART}[\w?\-]+)*)\s*,?\s*[\])]", found["said"]) if found else None
     )
     if found is None or shape is None:
         return None
-    sizes = [_size(word) for word in re.split(r"\s*[,x]\s+|\s*,\s*", shape["sizes"])]
+    sizes = [_size(word) for word in re.split(_APART, shape["sizes"])]
     before = found["said"][: shape.start()].lower()
     why = f"line {node.lineno}: its docstring says `{shortened(found.group(), 80)}`"
     if re.search(r"\b(?:tuple|list|size|integers)\b", before) and "tensor" not in before:

@@ -177,23 +177,29 @@ _LIKELIEST = {"topk": 1, "top_k": 1, "in_top_k": 2, "TopKCategoricalAccuracy": 0
 """Calls that ask for the likeliest classes, and the place of their number."""
 
 
-def _numbers(source: Source, node: ast.AST | None) -> list[int]:
-    """The numbers that an expression may be: constants, what a name is bound to, or the default of a parameter."""
+def _numbers(source: Source, node: ast.AST | None, within: frozenset[str] = frozenset()) -> list[int]:
+    """The numbers that an expression may be: constants, what a name is bound to, or the default of a parameter.
+
+    `within` are the names that led here: `k=k` and `k = max(k, 3)` lead nowhere else.
+    """
     if isinstance(node, ast.Constant):
         return [node.value] if isinstance(node.value, int) and not isinstance(node.value, bool) else []
     parts = node.elts if isinstance(node, (ast.Tuple, ast.List)) else []
     if isinstance(node, ast.Call) and last_name(node.func) == "max":
         parts = node.args
     if parts or not isinstance(node, ast.Name):
-        return [number for part in parts for number in _numbers(source, part)]
+        return [number for part in parts for number in _numbers(source, part, within)]
+    if node.id in within:
+        return []
+    within |= {node.id}
     function = source.enclosing(node, ast.FunctionDef)
     if function is not None:
         given = function.args
         defaults = dict(zip([a.arg for a in given.args][::-1], given.defaults[::-1], strict=False))
         if node.id in defaults:
-            return _numbers(source, defaults[node.id])
+            return _numbers(source, defaults[node.id], within)
     values = source.bindings(node)
-    return _numbers(source, values[0]) if len(values) == 1 and not isinstance(values[0], ast.Name) else []
+    return _numbers(source, values[0], within) if len(values) == 1 and not isinstance(values[0], ast.Name) else []
 
 
 @once
