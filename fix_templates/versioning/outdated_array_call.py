@@ -26,14 +26,26 @@ FILTERS = {"nearest": "NEAREST", "bilinear": "BILINEAR", "bicubic": "BICUBIC", "
 WORDS = words("NINF array asarray asfarray asscalar fromstring imread imresize load msort")
 ARRAYS = ("numpy.array", "numpy.asarray")
 
+SINCE = {
+    "numpy.NINF": "2.0",
+    "numpy.asfarray": "2.0",
+    "numpy.asscalar": "1.23",
+    "numpy.fromstring": "2.3",
+    "numpy.msort": "2.0",
+    "scipy.misc.imread": "1.3",
+    "scipy.misc.imresize": "1.3",
+    "scipy.ndimage.imread": "1.3",
+}
+"""By name, the version that took it away."""
+
 
 class OutdatedArrayCall(ApiChange):
     """Calls of NumPy and SciPy that nothing replaces under another name, but an expression does.
 
     `np.asscalar(x)` is `x.item()`, `np.asfarray(x)` an array of floats, `np.msort(x)` a sort along the first axis, `-np.inf`
-    takes the place of `np.NINF`, and `np.fromstring` of bytes is `np.frombuffer`. `np.load` reads objects only if it is told to, which is done where what it read is used as an
-    object. An array of rows of different lengths is one of objects. `scipy.misc` read and resized pictures with Pillow,
-    which does so itself.
+    takes the place of `np.NINF`, and `np.fromstring` of bytes is `np.frombuffer`. `np.load` reads objects only if it is
+    told to, which is done where what it read is used as an object. An array of rows of different lengths is one of
+    objects. `scipy.misc` read and resized pictures with Pillow, which does so itself.
 
     Fix safety: safe for `asscalar`, `asfarray`, `msort` and `NINF`; unsafe for `np.load`, as a file of objects can run any
     code, and for the others, whose results differ in detail (`imresize` scaled numbers to bytes first).
@@ -52,13 +64,22 @@ class OutdatedArrayCall(ApiChange):
             return
         uses = uses_of(source)
         for attribute in uses.all_attributes():
-            if attribute.attr == "NINF" and source.written(attribute) == "numpy.NINF":
+            if attribute.attr not in WORDS:
+                continue
+            written, above = source.written(attribute) or "", source.parent(attribute)
+            if written == "numpy.NINF":
                 owner = source.segment(source.site(attribute.value))
-                yield _hit(source, attribute, "numpy.NINF", f"-{owner}.inf", "2.0", safe=True)
+                code = f"(-{owner}.inf)" if isinstance(above, (ast.BinOp, ast.Attribute)) else f"-{owner}.inf"
+                yield _hit(source, attribute, written, code, safe=True)
+            elif written in FORMS and not (isinstance(above, ast.Call) and above.func is attribute):
+                yield from _left(source, attribute, written)
         for call in uses.calls():
             written = source.written(call.func) or ""
-            if written in FORMS and not any(isinstance(arg, ast.Starred) for arg in call.args):
-                yield from FORMS[written](source, call)
+            if written in FORMS:
+                found = (
+                    () if any(isinstance(arg, ast.Starred) for arg in call.args) else (*FORMS[written](source, call),)
+                )
+                yield from found or _left(source, call, written)
             elif written == "numpy.load":
                 yield from _load(subject, call)
             elif written in ARRAYS:
@@ -193,24 +214,31 @@ def _text(source: Source, expr: ast.expr, called: bool = False) -> str:
     return text if simple or not called else f"({text})"
 
 
+def _left(source: Source, node: ast.expr, written: str) -> Iterator[Hit]:
+    """A use that no expression takes the place of, told of all the same; `fromstring` with `sep` reads text as ever."""
+    if written != "numpy.fromstring":
+        decline = "what it is given has no plain counterpart"
+        yield _hit(source, node, written, "", decline=decline)
+
+
 def _scalar(source: Source, call: ast.Call) -> Iterator[Hit]:
     if len(call.args) == 1 and not call.keywords:
         code = f"{_text(source, call.args[0], called=True)}.item()"
-        yield _hit(source, call, "numpy.asscalar", code, "1.23", safe=True)
+        yield _hit(source, call, "numpy.asscalar", code, safe=True)
 
 
 def _floats(source: Source, call: ast.Call) -> Iterator[Hit]:
     if len(call.args) == 1 and not call.keywords:
         name, edits = _owner(source, call)
         code = f"{name}.asarray({_text(source, call.args[0])}, dtype=float)"
-        yield _hit(source, call, "numpy.asfarray", code, "2.0", edits, safe=True)
+        yield _hit(source, call, "numpy.asfarray", code, edits, safe=True)
 
 
 def _sorted(source: Source, call: ast.Call) -> Iterator[Hit]:
     if len(call.args) == 1 and not call.keywords:
         name, edits = _owner(source, call)
         code = f"{name}.sort({_text(source, call.args[0])}, axis=0)"
-        yield _hit(source, call, "numpy.msort", code, "2.0", edits, safe=True)
+        yield _hit(source, call, "numpy.msort", code, edits, safe=True)
 
 
 def _bytes(source: Source, call: ast.Call) -> Iterator[Hit]:
@@ -220,15 +248,15 @@ def _bytes(source: Source, call: ast.Call) -> Iterator[Hit]:
     given = [_text(source, arg) for arg in call.args]
     given += [f"{'buffer' if k.arg == 'string' else k.arg}={_text(source, k.value)}" for k in call.keywords]
     code = f"{name}.frombuffer({', '.join(given)}).copy()"
-    yield _hit(source, call, "numpy.fromstring of bytes", code, "2.3", edits)
+    yield _hit(source, call, "numpy.fromstring of bytes", code, edits)
 
 
 def _read(source: Source, call: ast.Call) -> Iterator[Hit]:
     """`scipy.misc.imread(path, flatten, mode)`."""
-    if len(call.args) != 1 or any(k.arg not in ("mode", "flatten") for k in call.keywords):
+    if not 1 <= len(call.args) <= 3 or any(k.arg not in ("mode", "flatten") for k in call.keywords):
         return
     name, edits = _owner(source, call)
-    named = {k.arg: k.value for k in call.keywords}
+    named = {k.arg or "": k.value for k in call.keywords} | dict(zip(("flatten", "mode"), call.args[1:], strict=False))
     flat, mode = named.get("flatten"), named.get("mode")
     if flat is not None and not isinstance(flat, ast.Constant):
         return
@@ -267,7 +295,7 @@ def _picture(source: Source, call: ast.Call, function: str, code: str, edits: tu
     decline = "Image is something else here" if "Image" in uses.bound or there not in (None, "PIL.Image") else ""
     if there is None:
         edits = (AddImport("from PIL import Image"), *edits)
-    return _hit(source, call, f"scipy.misc.{function}", code, "1.3", edits, decline=decline)
+    return _hit(source, call, f"scipy.misc.{function}", code, edits, decline=decline)
 
 
 def _load(subject: Subject, call: ast.Call) -> Iterator[Hit]:
@@ -318,12 +346,11 @@ def _hit(
     node: ast.expr,
     old: str,
     code: str,
-    removed: str,
     edits: tuple[Edit, ...] = (),
     safe: bool = False,
     decline: str = "",
 ) -> Hit:
-    site, package = source.site(node), old.partition(".")[0]
+    site, package, removed = source.site(node), old.partition(".")[0], SINCE[old.partition(" ")[0]]
     return Hit(
         site,
         f"{old} is gone since {package} {removed}",

@@ -56,7 +56,9 @@ class OutdatedTableCall(ApiChange):
         uses = uses_of(source)
         for index in uses.subscripts():
             holder = index.value
-            if isinstance(holder, ast.Attribute) and holder.attr == "ix" and not source.written(holder):
+            if not isinstance(holder, ast.Attribute) or holder.attr != "ix" or source.written(holder):
+                continue
+            if "ix" not in uses.stored:  # else a class of the program keeps something under this name
                 yield _reached(source, index, holder)
         for call in uses.calls():
             function = call.func
@@ -154,7 +156,7 @@ rows.append({"a": 1})
 table = pd.DataFrame(rows)
 columns = list(table.columns)
 columns.append("b")
-print(Cursor().ix.get(0), table.iloc[:, 0:1], torch.ones(1))
+print(Cursor().ix[0], table.iloc[:, 0:1], torch.ones(1))
 """,
             runs=True,
         ),

@@ -15,6 +15,9 @@ GETTERS = {
 }
 
 
+MODULES = frozenset({"initializers", "initializations", "regularizers", "constraints"})
+
+
 class SettingSavedByName(ApiChange):
     """Initializers were functions with a name in Keras 1; since Keras 2 they are objects, and `__name__` is an error.
 
@@ -34,11 +37,7 @@ class SettingSavedByName(ApiChange):
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """Names of initializers, and settings in a `get_config` that are saved without what they are of."""
         source = subject.source
-        if (
-            "keras" not in source.frameworks
-            or source.words.isdisjoint({"initializers", "initializations"})
-            and (source.words.isdisjoint({"regularizers", "constraints"}))
-        ):
+        if "keras" not in source.frameworks or source.words.isdisjoint(MODULES):
             return
         for attribute in source.nodes(ast.Attribute):
             node: ast.expr = attribute
@@ -51,11 +50,8 @@ class SettingSavedByName(ApiChange):
             elif attribute.attr != "__name__":
                 continue
             module = _made_by(source, attribute.value)
-            if (
-                module is None
-                or attribute.attr == "__name__"
-                and not module.endswith(("initializers", "initializations"))
-            ):
+            initializer = module is not None and module.endswith(("initializers", "initializations"))
+            if module is None or attribute.attr == "__name__" and not initializer:
                 continue
             above = source.parent(node)
             if isinstance(above, ast.IfExp) and above.body is node and _is_none(above.orelse):

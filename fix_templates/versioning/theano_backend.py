@@ -50,6 +50,8 @@ class TheanoBackend(ApiChange):
         used = [name for name in uses_of(source).names(*locals_) if isinstance(name.ctx, ast.Load)]
         said = "Theano is no backend of Keras since 2.4, and is not kept up"
         decline = f"its functions are used, as in line {min(n.lineno for n in used)}" if used else ""
+        if "*" in locals_:
+            decline = "which of its functions are used cannot be read"
         yield _hit(subject, imports[0], said, imports, decline)
 
     examples = (

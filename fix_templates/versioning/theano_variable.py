@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Subject, uses_of
+from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Subject, receiver_is, uses_of
 
 METHODS = {"set_value": ("assign", 1), "get_value": ("numpy", 0)}
 """By method of Theano's shared variables, that of Keras's variables, and how many arguments it takes."""
@@ -22,13 +22,16 @@ VARIABLES = {
 }
 """Attributes of optimizers and layers that hold a variable, with what they are called today."""
 
+HOLDERS = ("keras.optimizers.Optimizer", "keras.layers.Layer")
+
 
 class TheanoVariable(ApiChange):
     """On Theano the variables of Keras were Theano's, with `get_value` and `set_value`; on no other backend.
 
     The rate of an optimizer and the weights of a layer have `numpy` and `assign` in Keras 3.
 
-    Fix safety: safe: the same number is read or written.
+    Fix safety: safe where an optimizer or layer of Keras is seen to hold it: the same number is read or written. Unsafe
+    elsewhere, as only the names speak for it.
 
     References: https://keras.io/api/optimizers/, https://keras.io/guides/migrating_to_keras_3/.
     """
@@ -42,7 +45,8 @@ class TheanoVariable(ApiChange):
         source = subject.source
         if not source.frameworks or not source.frameworks <= {"keras", "tensorflow"}:
             return
-        for call in uses_of(source).calls():
+        uses = uses_of(source)
+        for call in uses.calls():
             function = call.func
             if not isinstance(function, ast.Attribute) or function.attr not in METHODS:
                 continue
@@ -51,14 +55,18 @@ class TheanoVariable(ApiChange):
             plain = isinstance(held, ast.Attribute) and held.attr in VARIABLES and not source.written(function)
             if not plain or not isinstance(held, ast.Attribute) or len(call.args) != count or call.keywords:
                 continue
+            if function.attr in uses.defined:
+                continue  # the program has such a method itself
             owner = source.segment(source.site(held.value))
             site = source.site(function)
+            of_keras = [receiver_is(source, held.value, kind) for kind in HOLDERS]
+            kept = held.attr in uses.stored  # what a layer of the program's own calls its weights stays
             yield Hit(
                 site,
                 f"{function.attr} is a method of Theano's variables; those of Keras 3 have {method}",
                 title=f"call {method}",
-                edits=(Replace(site, f"{owner}.{VARIABLES[held.attr]}.{method}"),),
-                safe=True,
+                edits=(Replace(site, f"{owner}.{held.attr if kept else VARIABLES[held.attr]}.{method}"),),
+                safe=any(of_keras) and not kept,
                 removed={"keras": "2.4"},
                 within=source.site(call),
             )
@@ -135,6 +143,14 @@ import keras
 
 slider.set_value(3)
 print(entry.rate.get_value())
+
+
+class Setting:
+    def get_value(self):
+        return 1
+
+
+print(made(Setting).lr.get_value())
 """,
         ),
     )
