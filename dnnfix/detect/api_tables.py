@@ -10,13 +10,14 @@ A file holds arrays of tables, one for each kind of change, and nothing else:
     [[place]]       arguments taken by name only:       of = ["seaborn.lmplot"]  old = "x y data hue"  position = 1
     [[default]]     what an argument is if not given:   of = [...]  argument = "learning_rate"  old = "1.0"  new = "0.001"
 
-A place has in `old` the arguments in the order in which they were given before, and in `position` how many are still taken
-by their place; `argument` is the one that stands first today where that is another one. A default states in `since` when it changed (in `tensorflow` when for `tensorflow.keras`), in `effect` what that does to
-a program, and in `silent` why no program is told of it, where it is in the table for the record alone. `write` is the code
-that has the old effect today where the old value has not (names of libraries stand in braces), `given` a literal whose
-meaning changed, `also` the names under which the argument was given before, `where` the literals of other arguments
-without which the default plays no part, `beside` and `apart` functions of which a program must call one or none for it
-to matter, and `crash` the error by which a run shows that the program is from before.
+A place has in `old` the arguments in the order in which they were given before, and in `position` how many are still
+taken by their place; `argument` is the one that stands first today where that is another one. A default states in
+`since` when it changed (in `tensorflow` when for `tensorflow.keras`), in `effect` what that does to a program, and in
+`silent` why no program is told of it, where it is in the table for the record alone. `write` is the code that has the
+old effect today where the old value has not (names of libraries stand in braces), `given` a literal whose meaning
+changed, `also` the names under which the argument was given before, `where` the literals of other arguments without
+which the default plays no part, `beside` and `apart` functions of which a program must call one or none for it to
+matter, and `crash` the error by which a run shows that the program is from before.
 
 `since` is the version that deprecated it and `removed` the one that took it away (or made it do nothing); without
 `removed` it still works. `safe` says that the rename provably keeps the meaning. Without `new` there is nothing to

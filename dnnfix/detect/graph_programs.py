@@ -500,6 +500,7 @@ class _Keeping:
             {{"weight": "weights", "target": "labels"}.get(k.arg, k.arg): k.value for k in call.keywords if k.arg}
         )
         self._call(call, f"{self._alias(call.func)}.{name.replace('streaming_', '')}", given, {})
+        self.exact = False  # a loss averages over other weights, and stands in another collection
         return True
 
     def _drawn(self, call: ast.Call, rest: str) -> bool:

@@ -338,10 +338,8 @@ def _report(search: _Search) -> Repair:
             proofs[patches[-1].id] = result.evidence
     findings = {finding.id: finding for finding in search.original}
     further = [item for item in ordered[1:] if _beside(item[1].evidence)]
-    for variant, _ in (
-        *ordered[:1],
-        *further[:1],
-    ):  # what the best patches met on their way; other ways are alternatives
+    # what the best patches met on their way; other ways are alternatives
+    for variant, _ in (*ordered[:1], *further[:1]):
         for finding in _settled(search, variant):
             findings.setdefault(finding.id, finding)
     results = tuple(_result(search, finding, patches) for finding in findings.values())

@@ -29,12 +29,13 @@ class GraphAndSession(ApiChange):
 
     Where the program is one straight line of placeholders, variables, tensors, training and runs, it is written as
     functions: placeholders become specifications of inputs, a run the call of a function, `minimize` a step under
-    `GradientTape` with an optimizer of equal settings. Otherwise, and as the safer choice, the graph is kept: TensorFlow is imported as `tensorflow.compat.v1` with the behaviour of version 2 switched off, so
-    that every function is the old one. What went away before version 1 gets its later name, calls with the argument
-    order of that time name their arguments, and functions of `tf.layers` become layers of Keras, since they are gone
-    along with Keras 2. Where Keras has no such layer (weights that are found by scope, updates and penalties in
-    collections, the recurrent cells, `tf.contrib.layers`), the program gets a function of the old name that does the
-    same, with weights of the same names. What has no replacement (estimators, most of `tf.contrib`) is named with its place.
+    `GradientTape` with an optimizer of equal settings. Otherwise, and as the safer choice, the graph is kept:
+    TensorFlow is imported as `tensorflow.compat.v1` with the behaviour of version 2 switched off, so that every
+    function is the old one. What went away before version 1 gets its later name, calls with the argument order of that
+    time name their arguments, and functions of `tf.layers` become layers of Keras, since they are gone along with Keras
+    2. Where Keras has no such layer (weights that are found by scope, updates and penalties in collections, the
+    recurrent cells, `tf.contrib.layers`), the program gets a function of the old name that does the same, with weights
+    of the same names. What has no replacement (estimators, most of `tf.contrib`) is named with its place.
 
     Fix safety: the kept graph is safe where every name is the old function itself; unsafe are functions in its place, a
     graph in which layers of Keras take a function's place, whose weights have other names, and one with functions of the
