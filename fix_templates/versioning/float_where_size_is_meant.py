@@ -559,18 +559,21 @@ def _flat(arguments: list[ast.expr]) -> Iterator[ast.expr]:
             yield argument
 
 
-def _divisions(subject: Subject, argument: ast.expr) -> Iterator[ast.BinOp]:
-    """The divisions that make an argument a float: in its own arithmetic, or in what its variable was assigned."""
+def _divisions(subject: Subject, argument: ast.expr, within: tuple[ast.expr, ...] = ()) -> Iterator[ast.BinOp]:
+    """The divisions that make an argument a float: in its own arithmetic, or in what its variable was assigned.
+
+    `within` are the assigned values that led here: `size = size + 1` leads back to itself.
+    """
     if isinstance(argument, ast.BinOp):
         if isinstance(argument.op, ast.Div):
             yield argument
         elif isinstance(argument.op, (ast.Add, ast.Sub, ast.Mult)):
-            yield from _divisions(subject, argument.left)
-            yield from _divisions(subject, argument.right)
+            yield from _divisions(subject, argument.left, within)
+            yield from _divisions(subject, argument.right, within)
     elif isinstance(argument, (ast.Name, ast.Attribute)):
         bound = subject.source.bindings(argument)
-        if len(bound) == 1 and isinstance(bound[0], ast.BinOp):
-            yield from _divisions(subject, bound[0])
+        if len(bound) == 1 and isinstance(bound[0], ast.BinOp) and bound[0] not in within:
+            yield from _divisions(subject, bound[0], (*within, bound[0]))
 
 
 def _floored(subject: Subject, division: ast.BinOp) -> Edit:
