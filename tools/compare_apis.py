@@ -6,9 +6,9 @@ Each interpreter is asked in a process of its own. A line is printed for every n
 the old version has and the new one lacks: what became of it (`gone`, `moved`, `argument`), its name, where it seems to
 be now, and whether `fix_templates/data` knows it. What the new version has without showing it is no difference. Three
 kinds of difference are left out, which the line says: what the old version had no documentation for, so that programs
-were not told of it, an argument that has another name at the same place and has to be given, so that programs give
-it by place, and what a class has lost of which programs make no object (`OF_ANOTHER`). The exit status is 0 where the tables know everything else, 1 where they do not, and 2 where the comparison
-could not be made.
+were not told of it, an argument that has another name at the same place and has to be given, so that programs give it
+by place, and what a class has lost of which programs make no object (`OF_ANOTHER`). The exit status is 0 where the
+tables know everything else, 1 where they do not, and 2 where the comparison could not be made.
 """
 
 from __future__ import annotations
