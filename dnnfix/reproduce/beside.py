@@ -11,11 +11,10 @@ from dnnfix.errors import InputError
 from dnnfix.records import EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.run.project import offered
-from dnnfix.source.program import Source, once
+from dnnfix.source.program import Source
 
 MOST = 20
 """Modules beside a program that are read."""
-
 
 Ask = Callable[[Case], Iterator[EditStep | Gap]]
 
@@ -27,7 +26,7 @@ def everywhere(ask: Ask, case: Case) -> Iterator[EditStep | Gap]:
         if isinstance(found, EditStep):
             done.add(found.scaffold)
         yield found
-    for module in modules_beside(case.source, case.folder):
+    for module in case.source.beside:
         for found in ask(replace(case, source=module)):
             if isinstance(found, Gap):
                 where = f", line {found.line}" if found.line is not None else ""
@@ -37,11 +36,8 @@ def everywhere(ask: Ask, case: Case) -> Iterator[EditStep | Gap]:
                 yield replace(found, what=f"{found.what} (asked for in {module.path})", line=None)
 
 
-@once
-def modules_beside(source: Source, folder: Path | None) -> tuple[Source, ...]:
+def modules_beside(source: Source, folder: Path) -> tuple[Source, ...]:
     """The files in the program's folder that it imports, and those that they import: of those that a run gets to see."""
-    if folder is None:
-        return ()
     program = folder / Path(source.path).name
     found: dict[Path, Source] = {}
     pending = [(program, source)]

@@ -46,7 +46,7 @@ def migrated(source: Source, said: str) -> tuple[Source, tuple[EditStep, ...]]:
     if not chosen or text is None:
         return source, ()
     try:
-        after = Source.from_bytes(text, source.path)
+        after = Source.from_bytes(text, source.path).along_with(source.beside)
     except InputError:
         return source, ()
     return after, tuple(_step(source, hit) for hit in chosen)

@@ -11,6 +11,7 @@ import pytest
 
 from dnnfix.records import EditStep, RunOutcome, Trace
 from dnnfix.reproduce import datasets, imports
+from dnnfix.reproduce.beside import modules_beside
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.plan import joined
 from dnnfix.source.program import Source
@@ -20,6 +21,7 @@ Run = Callable[..., Trace]
 
 def steps_of(text: str, folder: Path | None = None) -> list[EditStep | Gap]:
     source = Source.from_bytes(textwrap.dedent(text).encode(), "program.py")
+    source = source.along_with(modules_beside(source, folder) if folder else ())
     case = Case(source, (), lambda name: name != "tensorflow_datasets", folder)
     return [*imports.steps(case), *datasets.steps(case)]
 
