@@ -23,11 +23,12 @@ from dnnfix.records import FileReport, Patch
 
 OPERANDS = "PATH ..."
 
-DESCRIPTION = """Find faults as `suggest` does and apply the patches that were proven. Without --unsafe only patches that
-keep the program's meaning are applied (a renamed argument); most repairs change what is trained, and need --unsafe or
-your yes to --interactive. The best patch of a program is taken, and others only where they have nothing to do with it:
-run the command again for the rest. A file that changed meanwhile is left alone; line ends, encoding and mode are kept.
-What of an old program could not be migrated is listed at the end, with the place and the reason."""
+DESCRIPTION = """Find faults as `suggest` does and apply the patches that were proven. Without --unsafe only patches
+that keep the program's meaning are applied (a renamed argument); most repairs change what is trained, and need --unsafe
+or your yes to --interactive. The best patch of a program is taken, and others only where they have nothing to do with
+it: run the command again for the rest. Modules beside a program are repaired along with it: all files of a patch are
+written, or none where one changed meanwhile. Line ends, encoding and mode are kept. What of an old program could not be
+migrated is listed at the end, with the place and the reason."""
 
 EXAMPLES = """  dnnfix fix --diff train.py            show what would be applied, change nothing
   dnnfix fix --unsafe --diff train.py   the same, with patches that change what is trained

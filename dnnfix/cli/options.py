@@ -70,11 +70,8 @@ def add_fixing(parser: argparse.ArgumentParser) -> None:
 def add_running(parser: argparse.ArgumentParser, again: bool = False) -> None:
     """How programs are run; a run `again` takes seed and arguments from its certificate."""
     group = parser.add_argument_group("runs")
-    budget = (
-        "time for one file, runs included, without what makes it runnable (60)"
-        if not again
-        else "time for one proof, at least the time it had"
-    )
+    once_more = "time for one proof, at least the time it had"
+    budget = once_more if again else "time for one file, runs included, without what makes it runnable (60)"
     group.add_argument("--python", metavar="PATH", help="the interpreter that has the program's packages (this one)")
     old = "an interpreter with the old Keras: versioning patches are compared with what the program does there"
     group.add_argument("--baseline-python", metavar="PATH", help=old)
