@@ -135,8 +135,9 @@ GRIDS = frozenset({"numpy.mgrid", "numpy.ogrid", "numpy.r_", "numpy.c_", "numpy.
 LABELS = frozenset({"loc", "at", "xs"})
 """Objects and attributes that take slices of fractions too."""
 
-COUNTED = frozenset({"builtins.len", "builtins.int", "builtins.max", "builtins.min", "builtins.sum", "builtins.abs"})
-"""Functions that give plain numbers here, and no arrays."""
+COUNTED = frozenset(f"builtins.{name}" for name in ("abs", "int", "len", "max", "min", "round", "sum")) | {"numpy.prod"}
+COUNTING = frozenset({"count", "dim", "item", "nelement", "numel", "size"})
+"""Functions and methods that give plain numbers, and no arrays."""
 
 
 class FloatWhereSizeIsMeant(ApiChange):
@@ -437,6 +438,8 @@ order = np.random.permutation(image / 2)
 step = 1 / 4
 points = np.mgrid[0:1:step, 0 : 1 : 1 / 2], np.r_[0 : 1 : 1 / 4]
 print(torch.from_numpy(gray), twice.shape, order.shape)
+for library in (np, torch):
+    print(library.reshape(library.ones((2, 2)) / 2, (4,)))
 """,
             runs=True,
         ),
@@ -513,7 +516,7 @@ def _sizes(subject: Subject, call: ast.Call) -> Iterator[ast.expr]:
         yield from _flat(call.args[: LEADING[name]])
         yield from _flat([k.value for k in call.keywords if k.arg in NAMED])
     elif method in METHODS:
-        yield from _flat(call.args)
+        yield from (given for given in _flat(call.args) if _is_number(subject.source, given, unknown=True))
     elif method == "fit":
         yield from (k.value for k in call.keywords if k.arg in NAMED)
 
@@ -536,15 +539,17 @@ def _takes_fractions(source: Source, indexed: ast.expr) -> bool:
 
 
 def _is_number(source: Source, expr: ast.expr, unknown: bool, depth: int = 3) -> bool:
-    """Whether an expression is a plain number, as a list times an array is no longer list; else `unknown` for parameters."""
+    """Whether an expression is a plain number and no array; `unknown` is the answer where nothing tells."""
     if isinstance(expr, ast.BinOp):
         return all(_is_number(source, side, unknown, depth) for side in (expr.left, expr.right))
     if isinstance(expr, ast.Constant):
         return isinstance(expr.value, int)
     if isinstance(expr, ast.Call):
-        return source.qualified(expr.func) in COUNTED
+        name = source.qualified(expr.func)
+        return name in COUNTED or name is None and isinstance(expr.func, ast.Attribute) and expr.func.attr in COUNTING
     if isinstance(expr, ast.Subscript):
-        return isinstance(expr.value, ast.Attribute) and expr.value.attr == "shape"
+        of_shape = isinstance(expr.value, ast.Attribute) and expr.value.attr == "shape"
+        return of_shape or unknown and not isinstance(expr.slice, ast.Slice)
     bound = source.bindings(expr) if isinstance(expr, (ast.Name, ast.Attribute)) else ()
     if not bound or not depth:
         return unknown

@@ -136,7 +136,9 @@ from sklearn.preprocessing import LabelEncoder
 
 regression = LinearRegression()
 regression.fit([[1.0], [2.0]], [1, 2])
-print(regression.predict([[51]]), LabelEncoder().fit_transform([1, 2, 2]))
+x, y = np.ones((2, 1)), [1, 2]
+x *= 2
+print(regression.fit(x, y).predict([[51]]), LabelEncoder().fit_transform([1, 2, 2]))
 print(CountVectorizer().fit_transform(["a word", "two words"]).shape, torch.ones(2))
 """,
             runs=True,
@@ -186,6 +188,9 @@ def _told(subject: Subject, call: ast.Call) -> str:
 
 def _read(subject: Subject, given: ast.expr) -> str:
     """What the source says of the samples: `number`, `list`, or nothing."""
+    changed = (n.target.id for n in subject.source.nodes(ast.AugAssign) if isinstance(n.target, ast.Name))
+    if isinstance(given, ast.Name) and given.id in changed:
+        return ""  # `X *= 10` says nothing of what `X` is
     ends = [expr for expr in origins(subject, given) if not isinstance(expr, (ast.Name, ast.UnaryOp, ast.IfExp))]
     if ends and all(_is_number(end) for end in ends):
         return "number"
