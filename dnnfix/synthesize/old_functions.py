@@ -82,7 +82,7 @@ def superfluous(keyword: ast.keyword) -> bool:
     """Whether an argument that the function does not know says no more than that it is not used."""
     try:
         value = ast.literal_eval(keyword.value)
-    except ValueError:
+    except (TypeError, ValueError):
         return False
     return value in _NO_MATTER.get(keyword.arg or "", (None, False))
 

@@ -309,7 +309,7 @@ def _merit(variant: Variant, result: Climb) -> tuple[float, ...]:
     skill = next((step.skill for step in reversed(result.evidence.after.steps) if step.skill is not None), 0.0)
     change = len(program_diff(result.evidence.source_before, variant.source))
     return (
-        -_beside(result.evidence),
+        -_silent_along(result.evidence),
         -float(left),
         float(settled),
         round(certainty, 3),
@@ -318,7 +318,7 @@ def _merit(variant: Variant, result: Climb) -> tuple[float, ...]:
     )
 
 
-def _beside(evidence: Evidence) -> float:
+def _silent_along(evidence: Evidence) -> float:
     """How many silent faults a patch repairs along with a crash that comes of versions."""
     versions = any(finding.family is Family.VERSIONING for finding in evidence.findings)
     if evidence.before.crash is None or not versions:
@@ -337,7 +337,7 @@ def _report(search: _Search) -> Repair:
         if result.accepted:
             proofs[patches[-1].id] = result.evidence
     findings = {finding.id: finding for finding in search.original}
-    further = [item for item in ordered[1:] if _beside(item[1].evidence)]
+    further = [item for item in ordered[1:] if _silent_along(item[1].evidence)]
     # what the best patches met on their way; other ways are alternatives
     for variant, _ in (*ordered[:1], *further[:1]):
         for finding in _settled(search, variant):
@@ -356,15 +356,18 @@ def _settled(search: _Search, variant: Variant) -> tuple[Finding, ...]:
 def _moved(search: _Search, found_in: Source, finding: Finding) -> Finding:
     """A finding of a later program at the line of the original that it stands for."""
     site = finding.site
-    lines = line_map(_file(search.origin, site.path).text, _file(found_in, site.path).text)
+    original, later = _file(search.origin, site.path), _file(found_in, site.path)
+    if original is None or later is None:  # a module that no patch changes
+        return finding
+    lines = line_map(original.text, later.text)
     line = lines.get(site.line, site.line)
     moved = Site(line, site.column, line + site.end_line - site.line, site.end_column, site.path)
     return replace(finding, site=moved)
 
 
-def _file(source: Source, path: str) -> Source:
-    """The module beside a program that a site's path names; the program itself where it names none."""
-    return next((module for module in source.beside if module.path == path), source) if path else source
+def _file(source: Source, path: str) -> Source | None:
+    """The module beside a program that a site's path names, if it is known; the program itself where it names none."""
+    return next((module for module in source.beside if module.path == path), None) if path else source
 
 
 def _patch(search: _Search, variant: Variant, result: Climb) -> Patch:
