@@ -12,7 +12,7 @@ from dnnfix import __version__
 from dnnfix.emit.contract import sandbox, unchecked
 from dnnfix.emit.hunks import Replacement, replacements, sections
 from dnnfix.emit.rules import Rule
-from dnnfix.emit.view import Place, View, place, plain
+from dnnfix.emit.view import Place, View, place, plain, view
 from dnnfix.records import (
     Applicability,
     FileReport,
@@ -95,13 +95,15 @@ def _notification(level: str, text: str) -> Json:
 def _result(file: FileReport, result: FindingResult, seen: View, places: Mapping[str, int]) -> Json:
     finding = result.finding
     at = place(file, finding.site, seen)
+    module = file.modules.get(finding.site.path)
+    lines = view(module, finding.site.path).lines if module is not None else seen.lines
     grave = finding.symptom is Symptom.CRASH or result.outcome is FindingOutcome.REPAIRED
     made: dict[str, Json] = {
         "ruleId": finding.code,
         "level": "error" if grave else "warning",
         "message": {"text": plain(finding.message)},
         "locations": [_location(at)],
-        "partialFingerprints": {"dnnfix/v1": fingerprint(finding.code, finding.site.line, seen.lines)},
+        "partialFingerprints": {"dnnfix/v1": fingerprint(finding.code, finding.site.line, lines)},
         "properties": {
             "symptom": finding.symptom.value,
             "confidence": finding.confidence,
