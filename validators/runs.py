@@ -13,7 +13,7 @@ RUNG = "run"
 
 
 def judge(evidence: Evidence) -> Verdict:
-    """Pass when the patched program runs to its end or to its budget, and trains at least as many steps."""
+    """Pass when the patched program runs to its end or to its budget, and trains as many steps or as the clock lets both."""
     before, after = evidence.before, evidence.after
     if not after.outcome.says_something:
         reason = f"the patched program could not be run to an end ({after.outcome.value}: {after.detail})"
