@@ -397,8 +397,8 @@ class CallChanges:
                 holds = [receiver_is(self.source, function.value, kind) for kind in change.of]
                 if not any(holds) and not (change.telling and None in holds):
                     continue
-                if function.attr in self.uses.stored:
-                    return  # a class of the program keeps something under this name
+                if function.attr in self.uses.kept and self.source.constructor(function.value) is None:
+                    return  # a class of the program keeps something under this name, and the object may be one of it
                 site = self.source.site(function)
                 edits: list[Edit] = []
                 if change.new:

@@ -223,9 +223,10 @@ class Uses:
                 yield node
 
     @cached_property
-    def stored(self) -> frozenset[str]:
-        """The attributes that the program assigns, of whatever object."""
-        return frozenset(node.attr for node in self.all_attributes() if isinstance(node.ctx, ast.Store))
+    def kept(self) -> frozenset[str]:
+        """The attributes that the program's own classes assign."""
+        own = (node for node in self.all_attributes() if isinstance(node.ctx, ast.Store))
+        return frozenset(node.attr for node in own if isinstance(node.value, ast.Name) and node.value.id == "self")
 
     @cached_property
     def imported(self) -> dict[str, str]:

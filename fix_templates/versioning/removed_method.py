@@ -46,6 +46,35 @@ print(model.predict(x))
 """,
         ),
         Example(
+            "the rate of an optimizer, read and set, where a class of the program has one too",
+            """\
+from keras import optimizers
+
+
+class Schedule:
+    def __init__(self):
+        self.lr = 0.1
+
+
+sgd = optimizers.SGD(Schedule().lr)
+model.compile(optimizer=sgd, loss="mse")
+sgd.lr = sgd.lr * 0.5
+""",
+            """\
+from keras import optimizers
+
+
+class Schedule:
+    def __init__(self):
+        self.lr = 0.1
+
+
+sgd = optimizers.SGD(Schedule().lr)
+model.compile(optimizer=sgd, loss="mse")
+sgd.learning_rate = sgd.learning_rate * 0.5
+""",
+        ),
+        Example(
             "the size of a layer's output, and of a generator's data",
             """\
 import tensorflow as tf

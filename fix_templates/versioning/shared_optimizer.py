@@ -12,7 +12,8 @@ class SharedOptimizer(ApiChange):
     """One optimizer given to `compile` of several models, as programs with two networks did until Keras 3.
 
     Keras 1 and 2 made new states for each model. A Keras 3 optimizer belongs to the variables that it was first used with,
-    and refuses others at the second model's first step. Each further model gets a copy with the same settings.
+    and refuses others at the second model's first step. Each further model gets a copy with the same settings. A model
+    that the program never trains needs none, where the program shows which ones it trains.
 
     Fix safety: unsafe: the models shared the count of steps, on which a decay and the first steps of Adam depend.
 
@@ -29,6 +30,7 @@ class SharedOptimizer(ApiChange):
         if "keras" not in source.frameworks or "compile" not in source.words:
             return
         used: dict[tuple[ast.AST | None, str], list[str]] = {}
+        trained = {ast.dump(owner) for owner in _owners(subject, TRAINS)}
         for call in sorted(uses_of(source).calls(), key=source.site):
             function = call.func
             if not isinstance(function, ast.Attribute) or function.attr != "compile":
@@ -41,12 +43,19 @@ class SharedOptimizer(ApiChange):
                 continue
             models = used.setdefault((made, given.id), [])
             model = ast.dump(function.value)
+            if trained and model not in trained and _stays(subject, function.value):
+                continue
             if models and model not in models:
+                site = source.site(given)
+                decline = (
+                    f"{given.id} is changed later, which a copy would not notice" if _is_set(subject, given) else ""
+                )
                 yield Hit(
-                    source.site(given),
+                    site,
                     f"{given.id} belongs to the first model that it was compiled for since Keras 3.0, and refuses others",
                     title=f"give the model a copy of {given.id}",
-                    edits=(Replace(source.site(given), f"{given.id}.from_config({given.id}.get_config())"),),
+                    edits=() if decline else (Replace(site, f"{given.id}.from_config({given.id}.get_config())"),),
+                    decline=decline,
                     removed={"keras": "3.0"},
                 )
             models.append(model)
@@ -141,6 +150,22 @@ model.compile(adam, "mae")
 """,
         ),
         Reject(
+            "a model that is compiled and never trained",
+            """\
+import keras
+
+adam = keras.optimizers.Adam(1e-3)
+generator = keras.Sequential([keras.layers.Dense(4)])
+generator.compile(adam, "mse")
+critic = keras.Sequential([keras.layers.Dense(1)])
+critic.compile("sgd", "mse")
+both = keras.Sequential([generator, critic])
+both.compile(adam, "mse")
+critic.train_on_batch(generator.predict(noise), labels)
+both.train_on_batch(noise, labels)
+""",
+        ),
+        Reject(
             "an optimizer for each",
             """\
 import keras
@@ -156,6 +181,44 @@ third.compile("adam", "mse")
 """,
         ),
     )
+
+
+TRAINS = frozenset({"fit", "fit_generator", "train_on_batch"})
+"""The methods by which a compiled model is trained."""
+
+
+def _owners(subject: Subject, methods: frozenset[str]) -> Iterator[ast.expr]:
+    """What these methods are called on."""
+    for call in uses_of(subject.source).calls():
+        if isinstance(call.func, ast.Attribute) and call.func.attr in methods:
+            yield call.func.value
+
+
+def _stays(subject: Subject, model: ast.expr) -> bool:
+    """Whether a model is known by this name alone: one of the module, or of an object, that no function is given."""
+    source = subject.source
+    if isinstance(model, ast.Name) and source.enclosing(model, ast.FunctionDef, ast.Lambda) is not None:
+        return False
+    if not isinstance(model, ast.Name) and not (isinstance(model, ast.Attribute) and isinstance(model.value, ast.Name)):
+        return False
+    named = ast.dump(model)
+    own = (c for c in uses_of(source).calls() if isinstance(source.definition(c.func), ast.FunctionDef))
+    return not any(
+        ast.dump(given) == named for call in own for given in (*call.args, *(k.value for k in call.keywords))
+    )
+
+
+def _is_set(subject: Subject, optimizer: ast.Name) -> bool:
+    """Whether the program changes something of the optimizer after it was made."""
+    source = subject.source
+    for node in uses_of(source).all_attributes():
+        if isinstance(node.value, ast.Name) and node.value.id == optimizer.id:
+            above = source.parent(node)
+            assigns = isinstance(above, ast.Attribute) and above.attr in ("assign", "set_value")
+            given = isinstance(above, ast.Call) and (source.qualified(above.func) or "").endswith(".set_value")
+            if isinstance(node.ctx, ast.Store) or assigns or given:
+                return True
+    return False
 
 
 def _is_optimizer(subject: Subject, made: ast.Call) -> bool:

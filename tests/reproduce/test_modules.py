@@ -139,6 +139,16 @@ def test_a_baseline_knows_the_findings_of_a_module_by_its_file(project: Path) ->
     assert "DNF901" in said.text and "DNF504" not in said.text
 
 
+def test_a_table_of_numbers_that_a_module_reads_is_planned(tmp_path: Path) -> None:
+    (tmp_path / "tables.py").write_text(
+        "import numpy as np\n\n\ndef load(path='data/graph.content'):\n    table = np.genfromtxt(path)\n    return table\n"
+    )
+    (tmp_path / "train.py").write_text("from tables import load\n\nprint(len(load()))\n")
+    path = tmp_path / "train.py"
+    found = pipeline.reproduce_file(path.read_bytes(), str(path), settings_in(tmp_path), lambda words: None)
+    assert found.traces[-1].outcome.value == "finished"
+
+
 def test_files_that_a_module_reads_are_made_by_what_the_program_gives_it(tmp_path: Path) -> None:
     (tmp_path / "helpers").mkdir()
     (tmp_path / "helpers" / "tables.py").write_text(
