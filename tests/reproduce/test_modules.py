@@ -141,9 +141,13 @@ def test_a_baseline_knows_the_findings_of_a_module_by_its_file(project: Path) ->
 
 def test_a_table_of_numbers_that_a_module_reads_is_planned(tmp_path: Path) -> None:
     (tmp_path / "tables.py").write_text(
-        "import numpy as np\n\n\ndef load(path='data/graph.content'):\n    table = np.genfromtxt(path)\n    return table\n"
+        "import numpy as np\n\n\ndef load(path='inputs.csv'):\n    inputs = np.genfromtxt(path, delimiter=',')\n"
+        "    return inputs\n"
     )
-    (tmp_path / "train.py").write_text("from tables import load\n\nprint(len(load()))\n")
+    (tmp_path / "train.py").write_text(
+        "import torch\nfrom tables import load\n\nlayer = torch.nn.Linear(4, 2)\n"
+        "print(layer(torch.tensor(load()).float()).shape)\n"
+    )
     path = tmp_path / "train.py"
     found = pipeline.reproduce_file(path.read_bytes(), str(path), settings_in(tmp_path), lambda words: None)
     assert found.traces[-1].outcome.value == "finished"
