@@ -25,13 +25,18 @@ _pace = 0.0
 
 def start(of: Dict[str, Any]) -> None:
     """Begin to count for the job `of`."""
-    global job, steps, hurried, _limit, _until, _last, _pace
+    global job, steps, hurried, _limit
     job = of
     steps = 0
     hurried = False
-    allowed = of.get("budget", {})
-    _limit = int(allowed.get("steps", 20))
-    training = allowed.get("training")
+    _limit = int(of.get("budget", {}).get("steps", 20))
+    begin()
+
+
+def begin() -> None:
+    """The program's own time begins: before, frameworks are imported, which takes some of them longer than training."""
+    global _until, _last, _pace
+    training = job.get("budget", {}).get("training")
     _last = time.monotonic()
     _pace = 0.0
     _until = None if training is None else _last + float(training)

@@ -49,6 +49,7 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
         os.write(announce, b"r")
         os.close(announce)
     opened.watch()
+    budget.begin()
     begun = time.monotonic()
     ended, detail = _execute(source, filename, job, hooks)
     ended, detail = _settle(ended, detail, hooks)
