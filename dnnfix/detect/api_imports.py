@@ -96,7 +96,7 @@ class Renames:
             self.done.update(used)
         elif not used and not exported and target.names_module:
             plan.drop(alias, target)
-        elif target.final == module and self._inlined(alias, local, used, plan, target):
+        elif target.final == module and self._inlined(alias, used, plan, target):
             return
         elif (
             alias.asname
@@ -133,7 +133,7 @@ class Renames:
         there = self.uses.target(known)
         return (there.final if there is not None else known) == target.final
 
-    def _inlined(self, alias: ast.alias, local: str, used: list[ast.Name], plan: Plan, target: Target) -> bool:
+    def _inlined(self, alias: ast.alias, used: list[ast.Name], plan: Plan, target: Target) -> bool:
         """Import what is used of a module that became a part of its package: `np_utils.to_categorical(…)`."""
         source = self.uses.source
         above = [source.parent(name) for name in used]

@@ -53,7 +53,7 @@ class DefinitionTakenAway(ApiChange):
         for definition, found in places.items():
             if all(isinstance(node, ast.alias) for node, _ in found):
                 continue  # an import that nothing uses goes by itself
-            decline = _reason(subject, definition, found)
+            decline = _reason(subject, definition)
             yield Hit(
                 source.site(found[0][0]),
                 f"{found[0][1]}: {definition.said}",
@@ -239,7 +239,7 @@ def _public(name: str) -> str:
     return name.removeprefix("tensorflow.").removeprefix("python.")
 
 
-def _reason(subject: Subject, definition: Definition, found: list[tuple[ast.expr | ast.alias, str]]) -> str:
+def _reason(subject: Subject, definition: Definition) -> str:
     """Why the definition is not written into the program."""
     uses = uses_of(subject.source)
     other = {name for name in definition.defines if name in uses.bound}

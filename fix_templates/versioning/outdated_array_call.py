@@ -201,7 +201,7 @@ print(asscalar(torch.ones(1)), imread("a.png"))
     )
 
 
-def _owner(source: Source, call: ast.Call) -> tuple[str, tuple[Edit, ...]]:
+def _owner(source: Source) -> tuple[str, tuple[Edit, ...]]:
     """The name under which a program has NumPy, and the import of it where it has it not."""
     uses = uses_of(source)
     local = next((local for local, name in uses.imported.items() if name == "numpy"), "")
@@ -229,14 +229,14 @@ def _scalar(source: Source, call: ast.Call) -> Iterator[Hit]:
 
 def _floats(source: Source, call: ast.Call) -> Iterator[Hit]:
     if len(call.args) == 1 and not call.keywords:
-        name, edits = _owner(source, call)
+        name, edits = _owner(source)
         code = f"{name}.asarray({_text(source, call.args[0])}, dtype=float)"
         yield _hit(source, call, "numpy.asfarray", code, edits, safe=True)
 
 
 def _sorted(source: Source, call: ast.Call) -> Iterator[Hit]:
     if len(call.args) == 1 and not call.keywords:
-        name, edits = _owner(source, call)
+        name, edits = _owner(source)
         code = f"{name}.sort({_text(source, call.args[0])}, axis=0)"
         yield _hit(source, call, "numpy.msort", code, edits, safe=True)
 
@@ -244,7 +244,7 @@ def _sorted(source: Source, call: ast.Call) -> Iterator[Hit]:
 def _bytes(source: Source, call: ast.Call) -> Iterator[Hit]:
     if len(call.args) > 3 or any(k.arg not in ("dtype", "count", "string") for k in call.keywords):
         return  # with `sep`, it reads text and still does
-    name, edits = _owner(source, call)
+    name, edits = _owner(source)
     given = [_text(source, arg) for arg in call.args]
     given += [f"{'buffer' if k.arg == 'string' else k.arg}={_text(source, k.value)}" for k in call.keywords]
     code = f"{name}.frombuffer({', '.join(given)}).copy()"
@@ -255,7 +255,7 @@ def _read(source: Source, call: ast.Call) -> Iterator[Hit]:
     """`scipy.misc.imread(path, flatten, mode)`."""
     if not 1 <= len(call.args) <= 3 or any(k.arg not in ("mode", "flatten") for k in call.keywords):
         return
-    name, edits = _owner(source, call)
+    name, edits = _owner(source)
     named = {k.arg or "": k.value for k in call.keywords} | dict(zip(("flatten", "mode"), call.args[1:], strict=False))
     flat, mode = named.get("flatten"), named.get("mode")
     if flat is not None and not isinstance(flat, ast.Constant):
@@ -283,7 +283,7 @@ def _resize(source: Source, call: ast.Call) -> Iterator[Hit]:
         wide = f"{_text(source, size)}[1::-1]"
     else:
         return
-    name, edits = _owner(source, call)
+    name, edits = _owner(source)
     picture = _text(source, call.args[0])
     code = f"{name}.array(Image.fromarray({picture}).resize({wide}, Image.{FILTERS[str(word)]}))"
     yield _picture(source, call, "imresize", code, edits)
