@@ -58,7 +58,7 @@ class OutdatedTableCall(ApiChange):
             holder = index.value
             if not isinstance(holder, ast.Attribute) or holder.attr != "ix" or source.written(holder):
                 continue
-            if "ix" not in uses.stored:  # else a class of the program keeps something under this name
+            if "ix" not in uses.kept:  # else a class of the program keeps something under this name
                 yield _reached(source, index, holder)
         for call in uses.calls():
             function = call.func

@@ -396,7 +396,7 @@ def _of_function(source: Source, attribute: ast.Attribute) -> bool:
     """Whether an attribute is one of a function: the program defines that, or is one of Python 2 with no such attribute."""
     if isinstance(source.definition(attribute.value), ast.FunctionDef):
         return True
-    return attribute.attr not in uses_of(source).stored and speaks_python2(source)
+    return attribute.attr not in uses_of(source).kept and speaks_python2(source)
 
 
 def _call(source: Source, call: ast.Call) -> Iterator[Hit]:

@@ -60,13 +60,13 @@ class TheanoVariable(ApiChange):
             owner = source.segment(source.site(held.value))
             site = source.site(function)
             of_keras = [receiver_is(source, held.value, kind) for kind in HOLDERS]
-            kept = held.attr in uses.stored  # what a layer of the program's own calls its weights stays
+            own = held.attr in uses.kept  # what a layer of the program's own calls its weights stays
             yield Hit(
                 site,
                 f"{function.attr} is a method of Theano's variables; those of Keras 3 have {method}",
                 title=f"call {method}",
-                edits=(Replace(site, f"{owner}.{held.attr if kept else VARIABLES[held.attr]}.{method}"),),
-                safe=any(of_keras) and not kept,
+                edits=(Replace(site, f"{owner}.{held.attr if own else VARIABLES[held.attr]}.{method}"),),
+                safe=any(of_keras) and not own,
                 removed={"keras": "2.4"},
                 within=source.site(call),
             )
