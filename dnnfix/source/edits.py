@@ -108,12 +108,11 @@ def _changes(source: Source, edits: tuple[Edit, ...]) -> list[TextChange]:
     changes += statements.delete(tree, [e for e in edits if isinstance(e, Delete)])
     gone = frozenset(e.site for e in edits if isinstance(e, Delete))
     imports = [e for e in edits if isinstance(e, AddImport)]
-    if imports:
-        changes = statements.add_imports(tree, imports, source.imported_names, gone) + changes
+    imported = statements.add_imports(tree, imports, source.imported_names, gone) if imports else []
     definitions = [e for e in edits if isinstance(e, AddDefinition)]
     if definitions:
-        changes += statements.add_definitions(tree, definitions, gone)
-    return changes
+        changes += statements.add_definitions(tree, definitions, gone, bool(imported))
+    return imported + changes  # of what goes to one place, imports come first
 
 
 @once  # it is tried whether the code can stand there, which takes a parse

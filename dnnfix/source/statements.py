@@ -131,8 +131,13 @@ def add_imports(
     return _after(tree, place, code) if after else _before(tree, place, code)
 
 
-def add_definitions(tree: Tree, edits: Sequence[AddDefinition], gone: frozenset[Site]) -> list[TextChange]:
-    """Definitions below the imports that the module begins with; `gone` has the statements that are taken away."""
+def add_definitions(
+    tree: Tree, edits: Sequence[AddDefinition], gone: frozenset[Site], imported: bool
+) -> list[TextChange]:
+    """Definitions below the imports that the module begins with; `gone` has the statements that are taken away.
+
+    `imported` tells that imports are added as well.
+    """
     code = "\n\n\n".join(dict.fromkeys(_statements(edit.code) for edit in edits))
     used = {node.id for node in ast.walk(parse(code)) if isinstance(node, ast.Name)}
     kept = [s for s in tree.module.body if tree.site(s) not in gone]
@@ -145,8 +150,13 @@ def add_definitions(tree: Tree, edits: Sequence[AddDefinition], gone: frozenset[
         key=lambda statement: statement.lineno,
         default=head[0] if head else None,
     )
-    if anchor is None:
-        return [TextChange(0, 0, f"{code}\n\n\n", whole_lines=True, stacks=True)]
+    if (
+        anchor is None
+    ):  # before the first statement, which is where imports go then: what declares an encoding stays above
+        line = first_line(tree.module.body[0]) if tree.module.body else len(tree.lines)
+        start = tree.starts[line - 1]
+        lead = "\n\n" if imported else ""
+        return [TextChange(start, start, f"{lead}{code}\n\n\n", whole_lines=True, like=line, stacks=True)]
     taken = {line for site in gone for line in range(site.line, site.end_line + 1)}
     place = _Place.of(tree, anchor)
     if place.following is not None:

@@ -232,6 +232,10 @@ def test_definitions_stand_below_the_imports_behind_what_they_use() -> None:
         == f"import numpy as np\n\n\n{code}\n\n\nx = f()\nimport numpy as np\n\ny = f()\n"
     )
     assert edited("x = 1\n", AddDefinition("def f():\n    pass")) == "def f():\n    pass\n\n\nx = 1\n"
+    head = "#!/usr/bin/python\n# -*- coding: latin-1 -*-\n"
+    assert edited(f"{head}x = 1\n", AddDefinition("def f():\n    pass")) == f"{head}def f():\n    pass\n\n\nx = 1\n"
+    both = edited("x = 1\n", AddImport("import os"), AddDefinition("def f():\n    os"))
+    assert both == "import os\n\n\ndef f():\n    os\n\n\nx = 1\n"
 
 
 def test_two_definitions_and_a_deleted_import() -> None:
