@@ -22,6 +22,9 @@ from dnnfix.api import (
 PLACES = ("optimizer", "loss", "metrics", "loss_weights", "sample_weight_mode", "weighted_metrics")
 """The arguments of `compile` in the order of Keras 2; in Keras 3 `loss_weights` comes before `metrics`."""
 
+NUMBERS = ("builtins.", "numpy.", "keras.backend.", "keras.Variable")
+"""Where functions come from that make weights, and no metrics."""
+
 
 class MetricsByPlace(ApiChange):
     """`compile` of Keras 1 and 2 took the metrics as its third argument; Keras 3 has the weights of the losses there.
@@ -164,6 +167,8 @@ import keras
 near, far = 1.0, 0.2
 model = keras.Model(inputs, [first, second])
 model.compile("adam", "mse", [near, far])
+model.compile("adam", "mse", [float(near), keras.backend.variable(far)])
+model.compile("adam", "mse", [keras.Variable(near), keras.Variable(far)])
 """,
         ),
         Reject(
@@ -195,4 +200,5 @@ def _named(source: Source, value: ast.expr) -> bool:
 def _is_function(source: Source, value: ast.expr) -> bool:
     """Whether an element is a function or class of the program or of a library, or an object made by one."""
     named = value.func if isinstance(value, ast.Call) else value
-    return source.definition(named) is not None or bool(source.qualified(named))
+    known = source.qualified(named) or ""
+    return source.definition(named) is not None or bool(known) and not known.startswith(NUMBERS)

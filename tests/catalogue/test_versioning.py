@@ -373,6 +373,26 @@ def test_findings_of_one_migration_share_their_cause_and_declined_ones_do_not() 
     assert "MaxoutDense" in declined.declined
 
 
+@pytest.mark.parametrize(
+    "used",
+    [
+        "folds = KFold(10, n_folds=5)\nfor train, test in chosen(folds):\n    print(train)",
+        "folds = KFold(10, n_folds=5)\nprint(folds.n)",
+        "self.folds = KFold(10, n_folds=5)",
+    ],
+)
+def test_folds_that_go_elsewhere_are_told_of_and_left(used: str) -> None:
+    text = f"import torch\nfrom sklearn.cross_validation import KFold\n\n{used}\n"
+    hits = migration(Subject(Source.from_bytes(text.encode(), "program.py")))
+    assert [bool(hit.decline) for hit in hits if hit.what.startswith("KFold")] == [True]
+
+
+def test_places_of_a_class_are_those_of_the_name_that_is_written() -> None:
+    text = "import torch\nfrom sklearn.cross_validation import KFold\n\nprint(KFold(10, 5, True))\n"
+    hits = migration(Subject(Source.from_bytes(text.encode(), "program.py")))
+    assert not any("by name only" in hit.what for hit in hits)
+
+
 def test_what_is_silenced_is_not_edited_along() -> None:
     text = "from keras.layers import Dense\na = Dense(output_dim=1)\nb = Dense(output_dim=2)  # noqa: DNF502\n"
     patched, _ = first_patch(text, "DNF502")
