@@ -76,11 +76,8 @@ LEADING = {
 
 BEHIND = {
     "numpy.reshape": slice(1, 2),
-    "numpy.repeat": slice(1, 2),
     "numpy.tile": slice(1, 2),
     "numpy.resize": slice(1, 2),
-    "numpy.array_split": slice(1, 2),
-    "numpy.split": slice(1, 2),
     "tensorflow.reshape": slice(1, 2),
     "tensorflow.tile": slice(1, 2),
     "keras.backend.reshape": slice(1, 2),
@@ -435,6 +432,7 @@ gray = ([0.3, 0.6, 0.1] * (image / 255)).sum(axis=1)
 scale = image / 255
 twice = [2] * scale
 order = np.random.permutation(image / 2)
+classes = np.repeat([0, 1], len(image) / 2)
 step = 1 / 4
 points = np.mgrid[0:1:step, 0 : 1 : 1 / 2], np.r_[0 : 1 : 1 / 4]
 print(torch.from_numpy(gray), twice.shape, order.shape)
