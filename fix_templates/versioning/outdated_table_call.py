@@ -90,7 +90,6 @@ x = torch.tensor(table.iloc[:, 0:2].values)
 y = torch.tensor(table.loc[:, "y"].values)
 print(table.loc[0, ["a", "b"]], table.loc[table.y > 0], table.loc[1])
 """,
-            runs=True,
         ),
         Example(
             "rows that are added",
@@ -114,7 +113,6 @@ both = pd.concat([train, test], ignore_index=True)
 both = pd.concat([train, pd.DataFrame([{"a": 3.0}])], ignore_index=True)
 print(torch.tensor(both.values))
 """,
-            runs=True,
         ),
         Example(
             "a table in a file, and single values",
@@ -158,7 +156,6 @@ columns = list(table.columns)
 columns.append("b")
 print(Cursor().ix[0], table.iloc[:, 0:1], torch.ones(1))
 """,
-            runs=True,
         ),
         Reject(
             "a table of which little is known",
@@ -173,7 +170,6 @@ def add(both, one):
 
 print(add([1], 2), pd.Series([1]), torch.ones(1))
 """,
-            runs=True,
         ),
     )
 

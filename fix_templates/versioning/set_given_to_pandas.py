@@ -73,7 +73,6 @@ frame = pd.DataFrame(torch.zeros(len(words), 2).numpy(), columns=["x1", "x2"])
 frame["word"] = list(words)
 frame = frame[["word", "x1"]]
 """,
-            runs=True,
         ),
         Example(
             "columns that are left over",
@@ -93,7 +92,6 @@ table = pd.DataFrame({"a": [1], "b": [2], "y": [0]})
 inputs = table[list(set(table.columns) - {"y"})]
 x = torch.tensor(table.loc[:, list({"a", "b"})].values)
 """,
-            runs=True,
         ),
         Example(
             "the classes as a series",
@@ -113,7 +111,6 @@ names = {"cat", "dog"}
 series = pandas.Series(list(names))
 layer = torch.nn.Linear(2, len(series))
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -131,7 +128,6 @@ words = {"a"}
 words = [word for word in words]
 print(frame[words], frame[["a", "b"]])
 """,
-            runs=True,
         ),
         Reject(
             "a dictionary",
@@ -143,7 +139,6 @@ known = {}
 known["words"] = set("ab")
 print(pd.Series([1]), torch.ones(1), known)
 """,
-            runs=True,
         ),
     )
 

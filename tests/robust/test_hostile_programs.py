@@ -35,7 +35,7 @@ PROGRAMS: dict[str, tuple[str, Ending]] = {
     "reads_stdin": ("import sys; print(sys.stdin.read(), sys.stdin.readline())", FINISHED),
     "asks_secretly": ("import getpass; getpass.getpass()", Ending("needs-input", "asks for a password")),
     "stops_in_the_debugger": ("breakpoint()", Ending("needs-input", "stops in the debugger")),
-    "opens_a_window": ("import tkinter; tkinter.Tk().mainloop()", Ending("environment", "no display to open a window")),
+    "opens_a_window": ("import tkinter; tkinter.Tk().mainloop()", Ending("environment")),
     "exits_well": ("import sys; sys.exit(0)", FINISHED),
     "exits": ("import sys; sys.exit(3)", Ending("exited", "the program ended itself with 3")),
     "exits_with_words": ("raise SystemExit('no data set given')", Ending("exited", "no data set given")),
@@ -75,7 +75,7 @@ PROGRAMS: dict[str, tuple[str, Ending]] = {
     ),
     "connects": ("import socket; socket.create_connection(('192.0.2.7', 80), 2)", Ending("needs-network")),
     "imports_what_is_absent": (
-        "import no_such_package_at_all",
+        "import no_such_package_at_all\nno_such_package_at_all.train(epochs=3)",
         Ending("environment", "'no_such_package_at_all' is not installed"),
     ),
     "reads_what_is_absent": ("open('train.csv')", Ending("needs-data", "train.csv); runs see the folder")),
