@@ -18,6 +18,9 @@ from dnnfix.source.program import Source
 
 ACTION = EditAction.HYPERPARAMETERS
 
+MOST_WORDS = 100
+"""Words of a command line that are made up for one argument, or one program, at most."""
+
 _FOLDER = re.compile(
     r"(?:^|_|-)(?:dirs?|directory|folder|root|save|out|output|logs?|checkpoints?|results?|home)(?:_|-|$|path)",
     re.IGNORECASE,
@@ -173,7 +176,7 @@ def _argument(case: Case, call: ast.Call, names: list[str]) -> EditStep | None:
         value, code = _value(case, name, call)
     given: tuple[str, ...] = (value.code,) if positional else (longest, value.code)
     if isinstance(nargs, ast.Constant) and isinstance(nargs.value, int):
-        given = (*given, *(value.code for _ in range(nargs.value - 1)))
+        given = (*given, *(value.code for _ in range(min(nargs.value, MOST_WORDS) - 1)))
     return _given(given, value, call.lineno, code)
 
 
@@ -215,7 +218,7 @@ def _counted(case: Case) -> Iterator[EditStep | Gap]:
             continue
         if isinstance(index.value, int) and index.value > 0 and not _is_guarded(source, node):
             read.setdefault(index.value, node)
-    for number in range(1, max(read, default=0) + 1):
+    for number in range(1, min(max(read, default=0), MOST_WORDS) + 1):
         node_or_none = read.get(number)
         name, numeric = _meaning(source, node_or_none)
         optional = node_or_none is not None and _asks_first(source, node_or_none)

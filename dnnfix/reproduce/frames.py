@@ -17,6 +17,8 @@ from dnnfix.reproduce.flow.values import Datum, Use
 ROWS = 400
 """Rows where nothing tells: enough to split, and to look back a few hundred steps twice."""
 
+MOST_COLUMNS = 10_000
+
 _OF_FRAMES = frozenset(
     {
         "shape", "columns", "index", "values", "T", "dtypes", "size", "empty", "plot", "loc", "iloc", "ix", "samples", "n",
@@ -120,6 +122,7 @@ def table_of(case: Case, datum: Datum, options: dict[str, Any]) -> Table | None:
     given = options.get("names")
     given = list(given) if isinstance(given, (list, tuple)) else None
     width, evidence = _width(datum, ends, without_header, options)
+    width = min(width, MOST_COLUMNS)
     if given:
         names: list[str] | None = [str(name) for name in given]
         evidence = f"line {datum.line}: the names of the columns are given"

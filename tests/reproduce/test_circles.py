@@ -1,4 +1,4 @@
-"""What leads back to itself, and texts that a pattern could be lost in: a plan is made of each all the same."""
+"""What leads back to itself, is enormous, or holds up a pattern: a plan is made of each program all the same, and soon."""
 
 from __future__ import annotations
 
@@ -43,6 +43,15 @@ DOCSTRING = 'import tensorflow as tf\n\ndef scale(x):\n    """x: a tensor [{}"""
         FOLDER + "sizes = (sizes, 8)\ntorchvision.transforms.Resize(sizes)\n",
         CALLS,
         DOCSTRING.format("x" * 60),
+        "import sys\nprint(sys.argv[10000000000])\n",
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('x', nargs=10000000000)\nparser.parse_args()\n",
+        FOLDER + "scores.topk(10000000000)\n",
+        "import pandas as pd\nd = pd.read_csv('a.csv')\nx, y = d.iloc[:, 10000000000], d['a']\n",
+        "open('%10000000000d' % 3)\nopen('%*d' % (10000000000, 3))\n",
+        "open('{:10000000000d}'.format(3))\nopen('{:{}d}'.format(3, 10000000000))\n",
+        "x = 'a'\n" + "x = x + x\n" * 60 + "open(x)\n",
+        "x = 'a'\n" + "x = f'{x}{x}'\n" * 60 + "open(x)\n",
+        f"x = 1{'0' * 600}\nopen('%d.csv' % (x / 3))\n",
     ],
 )
 def test_a_plan_is_made(text: str) -> None:

@@ -19,6 +19,10 @@ EACH = 24
 _IMAGE = re.compile(r"\.(?:jpe?g|png|bmp|tiff?|gif)$", re.IGNORECASE)
 
 
+MOST_CLASSES = 10_000
+"""Classes of a made folder at most."""
+
+
 def size_of(case: Case, datum: Datum) -> tuple[tuple[int, int], str]:
     """The height and width of images, and what tells them."""
     for key in ("target_size", "image_size", "second"):
@@ -59,10 +63,12 @@ def _classes(case: Case, datum: Datum) -> tuple[list[str], str]:
         return compared, f"line {datum.of('compared')[0].line}: names are compared with these"
     ends = clues.ends(case.source)
     if ends.outputs and ends.outputs > 1 and ends.form in ("classes", "one-hot", None):
-        return [f"class_{place}" for place in range(ends.outputs)], clues.FROM_NETWORK.format(what="output")
+        return [f"class_{place}" for place in range(min(ends.outputs, MOST_CLASSES))], clues.FROM_NETWORK.format(
+            what="output"
+        )
     count, line = likeliest_asked(case.source)
     told = f"line {line}: the {count} likeliest classes are asked for" if count > 2 else "a guess: two classes"
-    return [f"class_{place}" for place in range(max(2, count))], told
+    return [f"class_{place}" for place in range(min(max(2, count), MOST_CLASSES))], told
 
 
 def image_folder(case: Case, datum: Datum, path: str) -> Made | None:
@@ -148,7 +154,7 @@ def _named(case: Case, names: list[str], told: str) -> tuple[list[str], str]:
         return names, told
     ends = clues.ends(case.source)
     outputs = ends.outputs if ends.outputs and ends.form in ("classes", "one-hot", None) else 0
-    wanted = max(likeliest_asked(case.source)[0], outputs, len(keys))
+    wanted = min(max(likeliest_asked(case.source)[0], outputs, len(keys)), MOST_CLASSES)
     more = [f"Other_{place}" for place in range(len(keys), wanted)]
     return [*keys, *more], f"names are looked up{f', and {wanted} classes are asked for' if more else ''}"
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from dnnfix.reproduce.flow.record import Record
 from dnnfix.reproduce.flow.values import (
+    LONGEST,
     Known,
     Names,
     Pack,
@@ -67,8 +68,9 @@ class Expressions(ABC):
                 return self._dict(node, names)
             case ast.JoinedStr():
                 texts = [self._value(p.value if isinstance(p, ast.FormattedValue) else p, names) for p in node.values]
-                known = [text.value for text in texts if isinstance(text, Known)]
-                return Known("".join(map(str, known))) if len(known) == len(texts) else None
+                known = [str(text.value) for text in texts if isinstance(text, Known)]
+                short = len(known) == len(texts) and sum(map(len, known)) <= LONGEST
+                return Known("".join(known)) if short else None
             case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
                 return self._comprehension(node, names)
             case ast.DictComp():

@@ -18,6 +18,7 @@ from dnnfix.reproduce.flow.values import (
     View,
     all_parts,
     constants,
+    is_wide,
     number_in,
     packed,
     plain,
@@ -256,7 +257,7 @@ class Library:
 
 def _formatted(text: str, call: Called) -> Value:
     """`"{}.csv".format(name)`, where all that is put in is known."""
-    if call.keywords or not all(isinstance(arg, Known) for arg in call.args):
+    if call.keywords or not all(isinstance(arg, Known) for arg in call.args) or is_wide(text):
         return None
     try:
         return Known(text.format(*(plain(arg) for arg in call.args)))

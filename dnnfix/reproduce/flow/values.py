@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -138,13 +139,29 @@ def packed(values: Sequence[Value], is_list: bool = False) -> Value:
     return Pack(tuple(values))
 
 
+LONGEST = 100_000
+"""Characters or items of a constant that is worked out, at most: a program can ask for more than there is memory for."""
+
+_WIDE = re.compile(
+    r"%(?:\([^)]*\))?[-+ #0]*(?:\d{4,}|\*|\d*\.(?:\d{4,}|\*))"  # %9999999d, %*d
+    r"|\{[^{}]*:[^{}]*(?:\d{4,}|\{)"  # {:9999999d}, {:{}d}
+)
+
+
+def is_wide(text: str) -> bool:
+    """Whether a format asks for a width that may be enormous."""
+    return _WIDE.search(text) is not None
+
+
 def calculated(left: Known, op: ast.operator, right: Known) -> Value:
     """What an operator makes of two constants; None for what is not worked out."""
     a, b = left.value, right.value
     try:
-        if isinstance(op, ast.Add) and type(a) is type(b) and isinstance(a, (str, int, float, list, tuple)):
+        if isinstance(op, ast.Add) and type(a) is type(b) and isinstance(a, (str, list, tuple)):
+            return Known(a + b) if len(a) + len(b) <= LONGEST else None
+        if isinstance(op, ast.Add) and type(a) is type(b) and isinstance(a, (int, float)):
             return Known(a + b)
-        if isinstance(op, ast.Mod) and isinstance(a, str):
+        if isinstance(op, ast.Mod) and isinstance(a, str) and not is_wide(a):
             return Known(a % (tuple(b) if isinstance(b, (list, tuple)) else b))
         if isinstance(a, (int, float)) and isinstance(b, (int, float)):
             if isinstance(op, ast.Sub):
@@ -156,8 +173,8 @@ def calculated(left: Known, op: ast.operator, right: Known) -> Value:
             if isinstance(op, ast.Div):
                 return Known(a / b)
         if isinstance(op, ast.Mult) and isinstance(a, (str, list)) and isinstance(b, int) and 0 <= b < 100:
-            return Known(a * b)
-    except (TypeError, ValueError, ZeroDivisionError):
+            return Known(a * b) if len(a) * b <= LONGEST else None
+    except (ArithmeticError, TypeError, ValueError):
         return None
     return None
 
