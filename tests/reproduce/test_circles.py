@@ -51,6 +51,7 @@ DOCSTRING = 'import tensorflow as tf\n\ndef scale(x):\n    """x: a tensor [{}"""
         "open('{:10000000000d}'.format(3))\nopen('{:{}d}'.format(3, 10000000000))\n",
         "x = 'a'\n" + "x = x + x\n" * 60 + "open(x)\n",
         "x = 'a'\n" + "x = f'{x}{x}'\n" * 60 + "open(x)\n",
+        "x = [0]\n" + "x = [x, x]\n" * 60 + "open('%s' % x)\nopen(f'{x}')\nopen('{}'.format(x))\nopen(str(x))\n",
         f"x = 1{'0' * 600}\nopen('%d.csv' % (x / 3))\n",
     ],
 )

@@ -19,6 +19,7 @@ from dnnfix.reproduce.flow.values import (
     View,
     all_parts,
     calculated,
+    is_single,
     number_in,
     packed,
     parts,
@@ -68,7 +69,7 @@ class Expressions(ABC):
                 return self._dict(node, names)
             case ast.JoinedStr():
                 texts = [self._value(p.value if isinstance(p, ast.FormattedValue) else p, names) for p in node.values]
-                known = [str(text.value) for text in texts if isinstance(text, Known)]
+                known = [str(text.value) for text in texts if isinstance(text, Known) and is_single(text.value)]
                 short = len(known) == len(texts) and sum(map(len, known)) <= LONGEST
                 return Known("".join(known)) if short else None
             case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():

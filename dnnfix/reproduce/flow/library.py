@@ -18,6 +18,7 @@ from dnnfix.reproduce.flow.values import (
     View,
     all_parts,
     constants,
+    is_single,
     is_wide,
     number_in,
     packed,
@@ -154,7 +155,7 @@ class Library:
                 return _formatted(text, call)
         if args and isinstance(args[0], Known):
             if last == "str":
-                return Known(str(args[0].value))
+                return Known(str(args[0].value)) if is_single(args[0].value) else None
             if last in ("expanduser", "abspath", "realpath", "normpath", "Path"):
                 return args[0]
         views = list(all_parts(call.values))
@@ -259,8 +260,11 @@ def _formatted(text: str, call: Called) -> Value:
     """`"{}.csv".format(name)`, where all that is put in is known."""
     if call.keywords or not all(isinstance(arg, Known) for arg in call.args) or is_wide(text):
         return None
+    given = [plain(arg) for arg in call.args]
+    if not is_single(*given):
+        return None
     try:
-        return Known(text.format(*(plain(arg) for arg in call.args)))
+        return Known(text.format(*given))
     except (AttributeError, IndexError, KeyError, ValueError):
         return None
 

@@ -153,6 +153,11 @@ def is_wide(text: str) -> bool:
     return _WIDE.search(text) is not None
 
 
+def is_single(*values: Any) -> bool:
+    """Whether values are no collections, which can be small and have a text that no memory holds: `x = [x, x]`, again."""
+    return not any(isinstance(value, (list, tuple, dict, set)) for value in values)
+
+
 def calculated(left: Known, op: ast.operator, right: Known) -> Value:
     """What an operator makes of two constants; None for what is not worked out."""
     a, b = left.value, right.value
@@ -161,7 +166,8 @@ def calculated(left: Known, op: ast.operator, right: Known) -> Value:
             return Known(a + b) if len(a) + len(b) <= LONGEST else None
         if isinstance(op, ast.Add) and type(a) is type(b) and isinstance(a, (int, float)):
             return Known(a + b)
-        if isinstance(op, ast.Mod) and isinstance(a, str) and not is_wide(a):
+        into = b if isinstance(b, (list, tuple)) else b.values() if isinstance(b, dict) else (b,)
+        if isinstance(op, ast.Mod) and isinstance(a, str) and is_single(*into) and not is_wide(a):
             return Known(a % (tuple(b) if isinstance(b, (list, tuple)) else b))
         if isinstance(a, (int, float)) and isinstance(b, (int, float)):
             if isinstance(op, ast.Sub):
