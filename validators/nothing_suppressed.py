@@ -30,19 +30,20 @@ QUIETING = frozenset({"filterwarnings", "simplefilter", "suppress", "exit", "_ex
 
 def judge(evidence: Evidence) -> Verdict:
     """Fail on an added handler, exit or filter, on switched-off gradients and on training calls that disappeared."""
-    before, after = _whole(evidence.source_before), _whole(evidence.source_after)
-    for kind in (*ADDED, "a filter or exit", "a frozen parameter"):
-        if after[kind] > before[kind]:
-            return Verdict(NAME, RUNG, Status.FAIL, f"the patch adds {kind}", {"kind": kind})
-    if after["training"] < before["training"]:
-        measured = {"before": before["training"], "after": after["training"]}
-        return Verdict(NAME, RUNG, Status.FAIL, "the patch takes a training operation away", measured)
+    for old, new in zip(_files(evidence.source_before), _files(evidence.source_after), strict=True):
+        before, after = _profile(old.tree), _profile(new.tree)
+        for kind in (*ADDED, "a filter or exit", "a frozen parameter"):
+            if after[kind] > before[kind]:
+                return Verdict(NAME, RUNG, Status.FAIL, f"the patch adds {kind}", {"kind": kind})
+        if after["training"] < before["training"]:
+            measured = {"before": before["training"], "after": after["training"]}
+            return Verdict(NAME, RUNG, Status.FAIL, "the patch takes a training operation away", measured)
     return Verdict(NAME, RUNG, Status.PASS, "nothing is caught, skipped, frozen or shortened")
 
 
-def _whole(program: Source) -> Counter[str]:
-    """The counts of a program and of the modules beside it."""
-    return sum((_profile(module.tree) for module in program.beside), _profile(program.tree))
+def _files(program: Source) -> tuple[Source, ...]:
+    """A program and the modules beside it: what one of them loses another does not make good."""
+    return (program, *program.beside)
 
 
 def _profile(tree: ast.AST) -> Counter[str]:
