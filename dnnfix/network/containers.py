@@ -22,6 +22,8 @@ from dnnfix.network.values import (
 )
 
 MOST_UNROLLED = 64
+MOST_HELD = 10_000
+"""Longer lists than this are not followed element by element: a line that doubles one stands in loops."""
 
 
 def part_of(base: Abstract, node: ast.AST | None) -> Abstract:
@@ -42,8 +44,20 @@ def elements(kind: str, arguments: Arguments) -> list[Item]:
     items = [Item(v) for v, _ in arguments.positional]
     for rest in arguments.rest:
         inner = rest.items if isinstance(rest, Items) else [Item(Opaque(), False)]
-        items.extend(Item(i.value, i.certain) for i in inner)
+        items = joined(items, [Item(i.value, i.certain) for i in inner])
     return items
+
+
+def joined(first: list[Item], second: list[Item]) -> list[Item]:
+    """The items of two lists in one, as far as they are followed."""
+    return [*first, *second] if len(first) + len(second) <= MOST_HELD else [*first, Item(Opaque(), False)]
+
+
+def extend(machine: Machine, base: Items, given: Abstract) -> None:
+    """What `+=` and `extend` do to a list, which may be given to itself."""
+    sure = machine.certain(base.context)
+    added = given.items if isinstance(given, Items) else [Item(Opaque(), False)]
+    base.items[:] = joined(base.items, [Item(i.value, i.certain and sure, i.name) for i in added])
 
 
 def several(value: Abstract | None) -> tuple[Abstract, ...]:
@@ -211,8 +225,7 @@ def list_method(machine: Machine, base: Items, name: str, arguments: Arguments, 
         machine.append(base, value, label)
         return base if base.draft is not None else Plain(None)
     if name == "extend" and isinstance(value, Items):
-        sure = machine.certain(base.context)
-        base.items.extend(Item(i.value, i.certain and sure, i.name) for i in value.items)
+        extend(machine, base, value)
         return base if base.draft is not None else Plain(None)
     if name == "insert" and value is not None:
         at = arguments.get(0)

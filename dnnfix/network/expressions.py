@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from dnnfix.network.containers import element, entry, part_of, unpack
+from dnnfix.network.containers import element, entry, joined, part_of, unpack
 from dnnfix.network.machine import Arguments, Machine
 from dnnfix.network.values import (
     Abstract,
@@ -145,7 +145,7 @@ class Expressions:
         if isinstance(left, Plain) and isinstance(right, Plain) and function is not None:
             return _fold(function, left.value, right.value, op)
         if isinstance(left, Items) and isinstance(right, Items) and isinstance(op, ast.Add) and left.draft is None:
-            return Items(left.kind, [*left.items, *right.items], self.machine.context)
+            return Items(left.kind, joined(left.items, right.items), self.machine.context)
         if isinstance(left, Items) and isinstance(op, ast.Mult) and left.draft is None:
             if isinstance(right, Plain) and isinstance(right.value, int) and len(left.items) * right.value <= 64:
                 return Items(left.kind, left.items * right.value, self.machine.context)
@@ -178,7 +178,7 @@ class Expressions:
         for child in node.elts:
             if isinstance(child, ast.Starred):
                 inner = self.evaluate(child.value, env)
-                items.extend(inner.items if isinstance(inner, Items) else [Item(Opaque(), False)])
+                items = joined(items, inner.items if isinstance(inner, Items) else [Item(Opaque(), False)])
             else:
                 items.append(Item(self.evaluate(child, env)))
         return Items(kind, items, self.machine.context)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from dnnfix.network.containers import unpack, unrollable
+from dnnfix.network.containers import extend, unpack, unrollable
 from dnnfix.network.expressions import Expressions
 from dnnfix.network.machine import Flow, Machine
 from dnnfix.network.nodes import own_nodes
@@ -103,9 +103,7 @@ class Statements:
     def _augmented(self, node: ast.AugAssign, env: Env) -> Flow:
         old, given = self.machine.evaluate(node.target, env), self.machine.evaluate(node.value, env)
         if isinstance(old, Items) and isinstance(node.op, ast.Add):
-            sure = self.machine.certain(old.context)
-            added = given.items if isinstance(given, Items) else [Item(Opaque(), False)]
-            old.items.extend(Item(i.value, i.certain and sure, i.name) for i in added)
+            extend(self.machine, old, given)
             return Flow.ON
         self.machine.bind(node.target, self.expressions.binary(node.op, old, given, node), env)
         return Flow.ON

@@ -54,6 +54,15 @@ def test_work_is_bounded_where_calls_multiply() -> None:
     assert 0 < len(network.calls) <= 4000
 
 
+@pytest.mark.parametrize(
+    "line", ["x += x", "x.extend(x)", "x = x + x", "x = [*x, *x]", "x = nn.Sequential(*x, *x)", "x = x * 2"]
+)
+def test_a_list_that_is_given_to_itself_is_followed_as_far_as_one_can(line: str) -> None:
+    started = time.process_time()
+    _, network = read("import torch.nn as nn\nx = [nn.Linear(2, 2)]\n" + f"{line}\n" * 60 + "nn.Sequential(*x)\n")
+    assert time.process_time() - started < 5 and network.components
+
+
 def test_deep_expressions_and_long_files_are_read() -> None:
     chain = "import torch\nx = torch.zeros(1)\ny = " + " + ".join(["x"] * 600) + "\nz = torch.relu(x)\n"
     _, network = read(chain)
