@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from dnnfix.network.containers import element, entry, joined, part_of, unpack
+from dnnfix.network.containers import MOST_HELD, element, entry, joined, part_of, unpack
 from dnnfix.network.machine import Arguments, Machine
 from dnnfix.network.values import (
     Abstract,
@@ -335,8 +335,8 @@ def _name_in(framework: str, name: str) -> str:
 def _fold(function: Callable[[Any, Any], Any], left: Any, right: Any, op: ast.operator) -> Abstract:
     if isinstance(op, ast.Pow | ast.Mult) and not _small(left, right, isinstance(op, ast.Pow)):
         return Opaque()
-    if isinstance(op, ast.Mod) and isinstance(left, str):
-        return Opaque()
+    if isinstance(left, str) and (isinstance(op, ast.Mod) or len(left) > MOST_HELD):
+        return Opaque()  # a line that doubles a text stands in loops
     try:
         result = function(left, right)
     except (TypeError, ValueError, ArithmeticError):

@@ -63,6 +63,11 @@ def test_a_list_that_is_given_to_itself_is_followed_as_far_as_one_can(line: str)
     assert time.process_time() - started < 5 and network.components
 
 
+def test_a_text_that_is_added_to_itself_is_not_written_out() -> None:
+    _, network = read("import torch.nn as nn\nx = 'ab'\n" + "x += x\n" * 60 + "nn.Linear(len(x), 3)\n")
+    assert network.components
+
+
 def test_deep_expressions_and_long_files_are_read() -> None:
     chain = "import torch\nx = torch.zeros(1)\ny = " + " + ".join(["x"] * 600) + "\nz = torch.relu(x)\n"
     _, network = read(chain)
