@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 
-from dnnfix.api import Evidence, Source, Status, Verdict
+from dnnfix.api import Evidence, Status, Verdict
 
 NAME = "nothing-suppressed"
 RUNG = "honest"
@@ -30,8 +30,9 @@ QUIETING = frozenset({"filterwarnings", "simplefilter", "suppress", "exit", "_ex
 
 def judge(evidence: Evidence) -> Verdict:
     """Fail on an added handler, exit or filter, on switched-off gradients and on training calls that disappeared."""
-    for old, new in zip(_files(evidence.source_before), _files(evidence.source_after), strict=True):
-        before, after = _profile(old.tree), _profile(new.tree)
+    # What one file loses another does not make good.
+    for path, file in evidence.source_before.files.items():
+        before, after = _profile(file.tree), _profile(evidence.source_after.files[path].tree)
         for kind in (*ADDED, "a filter or exit", "a frozen parameter"):
             if after[kind] > before[kind]:
                 return Verdict(NAME, RUNG, Status.FAIL, f"the patch adds {kind}", {"kind": kind})
@@ -39,11 +40,6 @@ def judge(evidence: Evidence) -> Verdict:
             measured = {"before": before["training"], "after": after["training"]}
             return Verdict(NAME, RUNG, Status.FAIL, "the patch takes a training operation away", measured)
     return Verdict(NAME, RUNG, Status.PASS, "nothing is caught, skipped, frozen or shortened")
-
-
-def _files(program: Source) -> tuple[Source, ...]:
-    """A program and the modules beside it: what one of them loses another does not make good."""
-    return (program, *program.beside)
 
 
 def _profile(tree: ast.AST) -> Counter[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property, update_wrapper
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -58,7 +58,17 @@ class Source:
     @property
     def contents(self) -> tuple[bytes, ...]:
         """The bytes of the file and of the modules beside it: what tells a program from its variants."""
-        return (self.raw, *(module.raw for module in self.beside))
+        return tuple(file.raw for file in self.files.values())
+
+    @property
+    def files(self) -> Mapping[str, Source]:
+        """The files of the program by the path that sites name them with: the program itself under ""."""
+        return {"": self, **{module.path: module for module in self.beside}}
+
+    def module_named(self, name: str) -> Source | None:
+        """The module beside the program that `import name` brings, a file or a package."""
+        place = name.replace(".", "/")
+        return next((m for m in self.beside if m.path in (f"{place}.py", f"{place}/__init__.py")), None)
 
     @property
     def newline(self) -> str:
@@ -168,13 +178,12 @@ class Source:
         if (own := self.definition(expr)) is not None:
             return self, own
         name, _, last = (self.qualified(expr) or "").rpartition(".")
-        place = name.replace(".", "/")
-        for module in self.beside:
-            if place and module.path in (f"{place}.py", f"{place}/__init__.py"):
-                kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-                found = [node for node in module.tree.body if isinstance(node, kinds) and node.name == last]
-                return (module, found[-1]) if found else None
-        return None
+        module = self.module_named(name) if name else None
+        if module is None:
+            return None
+        kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+        found = [node for node in module.tree.body if isinstance(node, kinds) and node.name == last]
+        return (module, found[-1]) if found else None
 
 
 class _Read(Protocol):

@@ -356,18 +356,13 @@ def _settled(search: _Search, variant: Variant) -> tuple[Finding, ...]:
 def _moved(search: _Search, found_in: Source, finding: Finding) -> Finding:
     """A finding of a later program at the line of the original that it stands for."""
     site = finding.site
-    original, later = _file(search.origin, site.path), _file(found_in, site.path)
+    original, later = search.origin.files.get(site.path), found_in.files.get(site.path)
     if original is None or later is None:  # a module that no patch changes
         return finding
     lines = line_map(original.text, later.text)
     line = lines.get(site.line, site.line)
     moved = Site(line, site.column, line + site.end_line - site.line, site.end_column, site.path)
     return replace(finding, site=moved)
-
-
-def _file(source: Source, path: str) -> Source | None:
-    """The module beside a program that a site's path names, if it is known; the program itself where it names none."""
-    return next((module for module in source.beside if module.path == path), None) if path else source
 
 
 def _patch(search: _Search, variant: Variant, result: Climb) -> Patch:

@@ -23,8 +23,7 @@ def whole(case: Case, datum: Datum) -> arrays.Looks | None:
 
 def _variable(source: Source, datum: Datum) -> str | None:
     """The name that the call's value is given, in the program or in the module beside it that makes the call."""
-    owner = next((module for module in source.beside if module.path == datum.module), source)
-    statement = owner.statement_of(datum.node)
+    statement = source.files[datum.module].statement_of(datum.node)
     if (
         isinstance(statement, ast.Assign)
         and statement.value is datum.node

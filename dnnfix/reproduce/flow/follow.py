@@ -41,8 +41,8 @@ class _Follower(Calls):
         return self._record.flow
 
     def _module(self, name: str) -> _Follower | None:
-        program, path = self._program, name.replace(".", "/")
-        module = next((m for m in program._source.beside if m.path in (f"{path}.py", f"{path}/__init__.py")), None)
+        program = self._program
+        module = program._source.module_named(name)
         if module is None:
             return None
         if module.path not in program._others:
