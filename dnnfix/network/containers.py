@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from dnnfix.network.machine import Arguments, Machine
 from dnnfix.network.values import (
+    MOST_HELD,
     Abstract,
     Instance,
     Item,
@@ -22,8 +23,6 @@ from dnnfix.network.values import (
 )
 
 MOST_UNROLLED = 64
-MOST_HELD = 10_000
-"""Longer lists than this are not followed element by element: a line that doubles one stands in loops."""
 
 
 def part_of(base: Abstract, node: ast.AST | None) -> Abstract:
@@ -230,7 +229,7 @@ def list_method(machine: Machine, base: Items, name: str, arguments: Arguments, 
     if name == "insert" and value is not None:
         at = arguments.get(0)
         place = at.value if isinstance(at, Plain) and isinstance(at.value, int) else 0
-        base.items.insert(place, Item(value, machine.certain(base.context)))
+        base.items.insert(place, Item(machine.followed(value), machine.certain(base.context)))
         return Plain(None)
     if name in ("copy", "children", "modules", "values"):
         return Items("list", list(base.items), machine.context) if name != "modules" else _lost(machine, base)

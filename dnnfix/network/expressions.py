@@ -7,9 +7,10 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from dnnfix.network.containers import MOST_HELD, element, entry, joined, part_of, unpack
+from dnnfix.network.containers import element, entry, joined, part_of, unpack
 from dnnfix.network.machine import Arguments, Machine
 from dnnfix.network.values import (
+    MOST_HELD,
     Abstract,
     Env,
     Function,
@@ -181,7 +182,7 @@ class Expressions:
                 items = joined(items, inner.items if isinstance(inner, Items) else [Item(Opaque(), False)])
             else:
                 items.append(Item(self.evaluate(child, env)))
-        return Items(kind, items, self.machine.context)
+        return self.machine.followed(Items(kind, items, self.machine.context))
 
     def _dict(self, node: ast.Dict, env: Env) -> Abstract:
         made = Mapping_("dict", context=self.machine.context)
@@ -195,7 +196,7 @@ class Expressions:
                 made.entries[at.value] = held
             else:
                 made.closed = False
-        return made
+        return self.machine.followed(made)
 
     def _subscript(self, node: ast.Subscript, env: Env) -> Abstract:
         base = self.evaluate(node.value, env)

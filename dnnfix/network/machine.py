@@ -31,6 +31,7 @@ from dnnfix.network.values import (
     Opaque,
     Plain,
     Tensor,
+    overfull,
 )
 from dnnfix.source.program import Source
 
@@ -267,9 +268,16 @@ class Machine:
         sure = old is None or self.certain(target.context)
         target.attributes[name] = value if sure or old is None else self.join(old, value)
 
+    def followed(self, value: Abstract) -> Abstract:
+        """The value, or something unknown in its place where it holds more than is followed."""
+        if not overfull(value):
+            return value
+        self.escape(value)
+        return Opaque()
+
     def append(self, target: Items, value: Abstract, name: str = "") -> None:
         """Add to a list."""
-        target.items.append(Item(value, self.certain(target.context), name))
+        target.items.append(Item(self.followed(value), self.certain(target.context), name))
 
     def library_of(self, value: Abstract) -> str | None:
         """Torch or keras, where the value tells."""

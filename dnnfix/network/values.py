@@ -260,3 +260,20 @@ def holds_modules(value: Abstract) -> bool:
     if isinstance(value, Items) and value.draft is None:
         return any(holds_modules(v) for v in value.values())
     return module_like(value)
+
+
+MOST_HELD = 10_000
+"""More than this is not followed element by element: a line that doubles a list stands in loops."""
+
+
+def overfull(*values: Abstract) -> bool:
+    """Whether plain lists hold, one in another, more than is followed: `x = [x, x]` doubles what all walks visit."""
+    left, waiting = MOST_HELD, list(values)
+    while waiting and left > 0:
+        value = waiting.pop()
+        left -= 1
+        if isinstance(value, Items):
+            waiting.extend(value.values())
+        elif isinstance(value, Mapping_):
+            waiting.extend(value.entries.values())
+    return left <= 0

@@ -55,7 +55,20 @@ def test_work_is_bounded_where_calls_multiply() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["x += x", "x.extend(x)", "x = x + x", "x = [*x, *x]", "x = nn.Sequential(*x, *x)", "x = x * 2"]
+    "line",
+    [
+        "x += x",
+        "x.extend(x)",
+        "x = x + x",
+        "x = [*x, *x]",
+        "x = nn.Sequential(*x, *x)",
+        "x = x * 2",
+        "x = [x, x]",
+        "x = {'a': x, 'b': x}",
+        "x = [(x, x)]",
+        "x.append(x)",
+        "x.insert(0, x)",
+    ],
 )
 def test_a_list_that_is_given_to_itself_is_followed_as_far_as_one_can(line: str) -> None:
     started = time.process_time()
