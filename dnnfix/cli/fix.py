@@ -110,7 +110,8 @@ def _repaired(session: Session, diff: bool, interactive: bool) -> Iterator[tuple
             _apply(session, program, report, patches)
         else:
             patches = chosen(report, unsafe, unproven=session.output.unproven)
-        _list_unmigrated(session, program, patches)
+        with session.guarding(program):
+            _list_unmigrated(session, program, report, patches)
         yield program, report
         if not asking and interactive:
             return
@@ -151,17 +152,25 @@ def _module(program: Program, report: FileReport, name: str, section: str) -> Re
     return Rewrite(Path(program.path).resolve().parent / inside, before, apply(before, replacements(section)))
 
 
-def _list_unmigrated(session: Session, program: Program, patches: tuple[Patch, ...]) -> None:
-    """Note what of an old program is still as it was, once the patches are applied."""
+def _list_unmigrated(session: Session, program: Program, report: FileReport, patches: tuple[Patch, ...]) -> None:
+    """Note what of an old program, or of a module beside it, is still as it was once the patches are applied."""
     from dnnfix import pipeline
 
-    with session.guarding(program):
-        after = taken(program.raw, program.path, patches)
-        seen = view(after, program.path)
-        for finding, reason in pipeline.unmigrated(after, program.path, program.settings):
+    changed = _beside(program, patches)
+    folder = PurePosixPath(own_section(program.path)).parent
+    after = {program.path: taken(program.raw, program.path, patches)}
+    for place, before in report.modules.items():
+        path = str(Path(program.path).parent / place)
+        section = changed.get((folder / place).as_posix(), "")
+        after[path] = apply(before, replacements(section))
+    for path, raw in after.items():
+        seen = view(raw, path)
+        for finding, reason in pipeline.unmigrated(raw, path, program.settings):
             cell, line = seen.locate(finding.site.line)
-            where = f"{program.path}:{line}" if cell is None else f"{program.path}, cell {cell}, line {line}"
-            session.output.unmigrated.append(f"{where}: {finding.code} {finding.message}: {reason}")
+            where = f"{path}:{line}" if cell is None else f"{path}, cell {cell}, line {line}"
+            entry = f"{where}: {finding.code} {finding.message}: {reason}"
+            if entry not in session.output.unmigrated:  # a module of two programs, or one that is repaired itself
+                session.output.unmigrated.append(entry)
 
 
 def _asked(console: Console, program: Program, report: FileReport) -> tuple[tuple[Patch, ...], bool]:

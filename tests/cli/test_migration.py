@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,24 @@ def test_the_diff_holds_the_migration_and_the_list_stands_beside_it(call: Call, 
 
 def test_programs_of_today_have_no_such_list(call: Call, repository: Path) -> None:
     assert "Not migrated" not in call("fix", "--select", "DNF5", "new.py").out
+
+
+def test_what_is_left_in_a_module_beside_the_program_is_listed_once(
+    call: Call, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is named where it lies, whether the program or the folder was named."""
+    checked = pipeline.check_file
+    beside = {"old.py": OLD.encode()}
+    monkeypatch.setattr(
+        pipeline,
+        "suggest_file",
+        lambda raw, path, settings, progress: replace(
+            checked(raw, path, settings), modules=beside if path == "main.py" else {}
+        ),
+    )
+    (repository / "main.py").write_text("import old\n\nold.model.fit(x, y, epochs=1)\n")
+    said = call("fix", "--diff", "--select", "DNF5", "main.py")
+    assert "  old.py:1: DNF501 keras.layers.core.Highway" in said.err
+    assert "main.py:" not in said.err.partition("Not migrated")[2]
+    said = call("fix", "--diff", "--select", "DNF5", ".")
+    assert said.err.count("old.py:1: DNF501 keras.layers.core.Highway") == 1
