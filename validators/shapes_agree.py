@@ -43,7 +43,7 @@ def _sizes(trace: Trace) -> dict[str, Json]:
 
 
 def _writes_batch(evidence: Evidence) -> bool:
-    """Whether the patch adds a number that is, or may be, the size of a batch in the run."""
+    """Whether the patch adds a number, in any file, that is, or may be, the size of a batch in the run."""
     added = _numbers(evidence.source_after) - _numbers(evidence.source_before)
     network = evidence.after.network
     calls = network.calls if network is not None else ()
@@ -52,5 +52,5 @@ def _writes_batch(evidence: Evidence) -> bool:
 
 
 def _numbers(source: Source) -> Counter[int]:
-    nodes = ast.walk(source.tree)
+    nodes = (node for file in source.files.values() for node in ast.walk(file.tree))
     return Counter(n.value for n in nodes if isinstance(n, ast.Constant) and type(n.value) is int and n.value > 0)

@@ -141,6 +141,11 @@ def test_after_a_crash_the_patch_must_not_write_the_batch_size(new: str, status:
     )
     assert judge("shapes-agree", evidence(CRASHED, after, old="y = x.view(8, 10)\n", new=new)) is status
 
+    beside = evidence(CRASHED, after)
+    files = [Source.from_bytes(b"y = x.view(8, 10)\n", "model.py"), Source.from_bytes(new.encode(), "model.py")]
+    before, patched = beside.source_before.along_with(files[:1]), beside.source_before.along_with(files[1:])
+    assert judge("shapes-agree", replace(beside, source_before=before, source_after=patched)) is status
+
 
 def test_a_finding_that_is_still_there_is_refused() -> None:
     given = evidence(after=training(0.1))
