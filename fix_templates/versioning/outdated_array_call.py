@@ -23,8 +23,10 @@ from dnnfix.api import (
 FILTERS = {"nearest": "NEAREST", "bilinear": "BILINEAR", "bicubic": "BICUBIC", "cubic": "BICUBIC", "lanczos": "LANCZOS"}
 """By the word that `imresize` was given, the filter of Pillow."""
 
-WORDS = words("NINF array asarray asfarray asscalar fromstring imread imresize load msort")
+WORDS = words("NINF array asarray asfarray asscalar fromstring imread imresize load msort permutation save")
 ARRAYS = ("numpy.array", "numpy.asarray")
+MADE_ARRAYS = {"numpy.save": 1, "numpy.random.permutation": 0}
+"""By function that makes an array of what it is given: the place of that."""
 
 SINCE = {
     "numpy.NINF": "2.0",
@@ -84,6 +86,8 @@ class OutdatedArrayCall(ApiChange):
                 yield from _load(subject, call)
             elif written in ARRAYS:
                 yield from _ragged(subject, call)
+            elif written in MADE_ARRAYS:
+                yield from _ragged_inside(subject, call, MADE_ARRAYS[written])
 
     examples = (
         Example(
@@ -164,6 +168,24 @@ import torch
 
 rows = np.array([[1, 2, 3], [4, 5]], dtype=object)
 print(torch.tensor(rows[0]))
+""",
+            runs=True,
+        ),
+        Example(
+            "lists of different lengths that are kept in one file",
+            """\
+import numpy as np
+import torch
+
+losses, rates = [1.0, 0.5, 0.2], torch.ones(2).tolist()
+np.save("history.npy", [losses, rates])
+""",
+            """\
+import numpy as np
+import torch
+
+losses, rates = [1.0, 0.5, 0.2], torch.ones(2).tolist()
+np.save("history.npy", np.array([losses, rates], dtype=object))
 """,
             runs=True,
         ),
@@ -327,6 +349,23 @@ def _ragged(subject: Subject, call: ast.Call) -> Iterator[Hit]:
             "an array of rows of different lengths has to be told that it holds objects since numpy 1.24",
             title="make an array of objects",
             edits=(SetArgument(source.site(call), "dtype", "object"),),
+            removed={"numpy": "1.24"},
+            confidence=0.8,
+        )
+
+
+def _ragged_inside(subject: Subject, call: ast.Call, place: int) -> Iterator[Hit]:
+    """Rows of different lengths, given to a function that makes an array of them, where the run stopped."""
+    source = subject.source
+    if len(call.args) > place and _stopped(subject, call, "inhomogeneous shape"):
+        given = call.args[place]
+        name, edits = _owner(source)
+        code = f"{name}.array({_text(source, given)}, dtype=object)"
+        yield Hit(
+            source.site(given),
+            "an array of rows of different lengths has to be told that it holds objects since numpy 1.24",
+            title="give it an array of objects",
+            edits=(Replace(source.site(given), code), *edits),
             removed={"numpy": "1.24"},
             confidence=0.8,
         )

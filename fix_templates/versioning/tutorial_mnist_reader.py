@@ -24,7 +24,14 @@ from dnnfix.api import (
 )
 
 MODULE = "tensorflow.examples.tutorials.mnist"
-READ = f"{MODULE}.input_data.read_data_sets"
+LEARNED = "tensorflow.contrib.learn.python.learn.datasets"
+SHORT = "tensorflow.contrib.learn.datasets"
+READ = frozenset(
+    {f"{place}.read_data_sets" for place in (f"{MODULE}.input_data", f"{LEARNED}.mnist", f"{SHORT}.mnist")}
+)
+LOAD = frozenset({f"{LEARNED}.load_dataset", f"{SHORT}.load_dataset"})
+"""`load_dataset("mnist")` is `read_data_sets` without settings."""
+
 NAMESPACE = "from types import SimpleNamespace"
 KEPT = {"one_hot": "False", "reshape": "True", "validation_size": "5000"}
 """The settings that the reader keeps, and what they are if not given."""
@@ -81,12 +88,17 @@ def read_data_sets({", ".join(settings)}):
     )'''
 
 
+PARAMETERS = ("train_dir", "fake_data", "one_hot", "dtype", "reshape", "validation_size")
+"""What the reader is given by place."""
+
+
 class TutorialMnistReader(ApiChange):
     """`input_data.read_data_sets` went with the tutorials of TensorFlow 1; `keras.datasets.mnist` has the same images.
 
     A reader of the same results is put into the program: images from 0 to 1 as rows of 784, labels as numbers or one-hot,
     5,000 images for validation, and `next_batch`. The folder that was named goes: Keras keeps the file in its own. A
-    program of torch that has no other use for TensorFlow gets the images from torchvision instead.
+    program of torch that has no other use for TensorFlow gets the images from torchvision instead. The reader of
+    `tf.contrib.learn.datasets` is the same one.
 
     Fix safety: unsafe: batches come in another order, and the images from another place.
 
@@ -95,30 +107,31 @@ class TutorialMnistReader(ApiChange):
 
     code = "DNF541"
     name = "tutorial-mnist-reader"
-    triggers = ("input_data",)
+    triggers = ("read_data_sets", "load_dataset")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The imports of the reader, with its calls."""
         source = subject.source
-        uses = uses_of(source)
-        if "input_data" not in source.words or "tutorials" not in source.words:
+        if source.words.isdisjoint({"read_data_sets", "load_dataset"}):
             return
         imports = sorted(
-            (
-                statement
-                for statement in uses.imports()
-                if (getattr(statement, "module", None) or statement.names[0].name).startswith(MODULE)
-            ),
+            (statement for statement in uses_of(source).imports() if all(map(_of_reader, _names(statement)))),
             key=lambda statement: statement.lineno,
         )
-        calls = [call for call in source.all_calls if source.written(call.func) == READ]
-        if not imports:
+        calls = [
+            call
+            for call in source.all_calls
+            if source.written(call.func) in READ | LOAD and not _is_other(source, call)
+        ]
+        among = any(_of_reader(name) for statement in uses_of(source).imports() for name in _names(statement))
+        if not imports and not calls and not among:
             return
-        reason = _reason(source, imports, calls) if calls else "where the reader is called is not plain"
+        mixed = among and not imports
+        reason = _reason(source, calls, mixed) if calls else "where the reader is called is not plain"
         torch = reads_for_torch(source)
         has = "torchvision" if torch else "keras.datasets.mnist"
         yield Hit(
-            source.site(imports[0]),
+            source.site(imports[0] if imports else calls[0]),
             f"the reader of MNIST went with the tutorials of TensorFlow 1; {has} has the images",
             title=f"read MNIST with {'torchvision' if torch else 'Keras'}",
             edits=() if reason else tuple(_edits(source, imports, calls)),
@@ -216,6 +229,51 @@ main()
 """,
         ),
         Example(
+            "the package that holds the reader, which is told where from and what not",
+            """\
+import tensorflow as tf
+from tensorflow.examples.tutorials import mnist
+import numpy as np
+
+train_data = mnist.input_data.read_data_sets("data", False, one_hot=True, source_url="http://yann.lecun.com/").train
+print(tf.__version__, np.sum(train_data.images))
+""",
+            f"""\
+import tensorflow as tf
+from types import SimpleNamespace
+import numpy as np
+
+
+{reader("one_hot")}
+
+
+train_data = read_data_sets(one_hot=True).train
+print(tf.__version__, np.sum(train_data.images))
+""",
+        ),
+        Example(
+            "the reader of tf.contrib.learn",
+            """\
+import numpy as np
+import tensorflow as tf
+
+mnist = tf.contrib.learn.datasets.load_dataset("mnist")
+labels = np.asarray(mnist.train.labels, dtype=np.int32)
+""",
+            f"""\
+import numpy as np
+import tensorflow as tf
+from types import SimpleNamespace
+
+
+{reader()}
+
+
+mnist = read_data_sets()
+labels = np.asarray(mnist.train.labels, dtype=np.int32)
+""",
+        ),
+        Example(
             "a program of torch",
             """\
 import torch
@@ -254,6 +312,14 @@ print(tf.constant(mnist.train.images))
 """,
         ),
         Reject(
+            "another data set of tf.contrib.learn",
+            """\
+import tensorflow as tf
+
+iris = tf.contrib.learn.datasets.load_dataset("iris")
+""",
+        ),
+        Reject(
             "the images from Keras",
             """\
 import tensorflow as tf
@@ -264,20 +330,56 @@ import tensorflow as tf
     )
 
 
-def _reason(source: Source, imports: list[ast.Import | ast.ImportFrom], calls: list[ast.Call]) -> str:
+def _names(statement: ast.Import | ast.ImportFrom) -> list[str]:
+    """The qualified names that a statement imports."""
+    module = f"{statement.module}." if isinstance(statement, ast.ImportFrom) else ""
+    return [module + alias.name for alias in statement.names]
+
+
+def _of_reader(name: str) -> bool:
+    """Whether a qualified name is of the reader, and of nothing else."""
+    places = (f"{MODULE}.input_data", f"{LEARNED}.mnist", f"{SHORT}.mnist")
+    return name == MODULE or name in LOAD or f"{name}.".startswith(tuple(f"{place}." for place in places))
+
+
+def _is_other(source: Source, call: ast.Call) -> bool:
+    """Whether a call of `load_dataset` asks for something else than MNIST."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    named = isinstance(given[0], ast.Constant) and given[0].value == "mnist" if len(given) == 1 else False
+    return source.written(call.func) in LOAD and not named
+
+
+def _settings(call: ast.Call) -> dict[str, ast.expr]:
+    """What the reader is given, by parameter."""
+    return {**dict(zip(PARAMETERS, call.args, strict=False)), **{str(k.arg): k.value for k in call.keywords}}
+
+
+def _goes(name: str, value: ast.expr) -> bool:
+    """Whether the reader does the same without a setting: where it reads from, no data that are made up, floats."""
+    words = ast.unparse(value)
+    return (
+        (name == "fake_data" and words == "False")
+        or (name == "source_url" and "fashion" not in words.lower())
+        or (name == "dtype" and words.rpartition(".")[2].strip("'\"") == "float32")
+    )
+
+
+def _reason(source: Source, calls: list[ast.Call], mixed: bool) -> str:
     """Why the reader is not replaced."""
-    if any(len(statement.names) != 1 for statement in imports):
+    if mixed:
         return "the reader is imported along with other names"
     if not uses_of(source).bound.isdisjoint({"DataSet", "SimpleNamespace"}):
         return "a name of the reader's is taken"
     for call in calls:
-        if len(call.args) > 1 or any(k.arg not in {*KEPT, "train_dir"} for k in call.keywords):
+        left = {name for name, value in _settings(call).items() if not _goes(name, value)}
+        by_place = len(call.args) > 2 or any(isinstance(arg, ast.Starred) for arg in call.args)
+        if source.written(call.func) in READ and (by_place or left - {*KEPT, "train_dir"}):
             return "the reader is called with settings that have no counterpart"
     for node in source.nodes(ast.Attribute):
         part = node.value
-        if isinstance(part, ast.Attribute) and part.attr in ("train", "validation"):
+        if isinstance(part, ast.Attribute) and part.attr in ("train", "validation") and isinstance(node.ctx, ast.Load):
             made = source.constructor(part.value)
-            if made in calls and node.attr not in MEMBERS:
+            if made in calls and node.attr not in MEMBERS | _kept_on(source, part.attr):
                 return f"the data are asked for {node.attr}"
     for call in source.all_calls:
         if (
@@ -287,6 +389,15 @@ def _reason(source: Source, imports: list[ast.Import | ast.ImportFrom], calls: l
         ):
             return "the data are asked for batches that are not shuffled"
     return ""
+
+
+def _kept_on(source: Source, part: str) -> frozenset[str]:
+    """What the program itself keeps on a part of the data: `data.train.cls = …`."""
+    return frozenset(
+        node.attr
+        for node in source.nodes(ast.Attribute)
+        if isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Attribute) and node.value.attr == part
+    )
 
 
 def _edits(source: Source, imports: list[ast.Import | ast.ImportFrom], calls: list[ast.Call]) -> Iterator[Edit]:
@@ -309,10 +420,10 @@ def _edits(source: Source, imports: list[ast.Import | ast.ImportFrom], calls: li
     for call in calls:
         site = source.site(call)
         yield Replace(source.site(call.func), "read_data_sets")
-        if torch:
-            continue
-        if call.args:
-            yield RemoveArgument(site, "", 0)
-        elif any(k.arg == "train_dir" for k in call.keywords):
-            yield RemoveArgument(site, "train_dir")
+        stays = {*KEPT, "train_dir"} if torch else KEPT.keys()
+        for place in range(1 if torch else 0, len(call.args)):
+            yield RemoveArgument(site, "", place)
+        for keyword in call.keywords:
+            if keyword.arg is not None and keyword.arg not in stays:
+                yield RemoveArgument(site, keyword.arg)
     yield AddDefinition(text)
