@@ -6,6 +6,7 @@ import ast
 import copy
 
 from dnnfix.records import Reproduction
+from dnnfix.run.probe.cells import late_futures
 from dnnfix.run.probe.scaffold import placements
 from dnnfix.source.program import Source
 
@@ -21,10 +22,16 @@ def script(source: Source, reproduction: Reproduction) -> str:
             new = dict(scaffold.literals).get(node.value)
             if new is not None and node.lineno == node.end_lineno:
                 _replace(lines, node, repr(new))
+    futures = [ast.unparse(statement) for statement in late_futures(source.tree)]
+    for statement in late_futures(source.tree):
+        _replace(lines, statement, "pass")
     tree = copy.deepcopy(source.tree)
     inserted: dict[int, list[str]] = {}
     header = placements(tree, (("", ""),))[0].position
     first = tree.body[header].lineno if header < len(tree.body) else len(lines) + 1
+    if futures:
+        # A notebook's later cells may have them, a script only its top.
+        inserted[first] = ["\n".join(futures)]
     if scaffold.arguments:
         inserted.setdefault(first, []).append(f"import sys\n\nsys.argv[1:] = {list(scaffold.arguments)!r}")
     if scaffold.start:
@@ -66,8 +73,10 @@ def _first_line(statement: ast.stmt) -> int:
     return min([statement.lineno, *(part.lineno for part in decorators)])
 
 
-def _replace(lines: list[str], node: ast.Constant, new: str) -> None:
-    """Put `new` in the place of a constant; columns of `ast` count bytes."""
+def _replace(lines: list[str], node: ast.Constant | ast.stmt, new: str) -> None:
+    """Put `new` in the place of a constant or statement, and nothing on its further lines; columns count bytes."""
+    last = node.end_lineno or node.lineno
+    rest = lines[last - 1].encode()[node.end_col_offset :] if node.end_col_offset is not None else b""
     line = lines[node.lineno - 1].encode()
-    end = node.end_col_offset if node.end_col_offset is not None else len(line)
-    lines[node.lineno - 1] = (line[: node.col_offset] + new.encode() + line[end:]).decode()
+    lines[node.lineno - 1] = (line[: node.col_offset] + new.encode() + rest).decode()
+    lines[node.lineno : last] = [""] * (last - node.lineno)

@@ -5,14 +5,40 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import AddImport, ApiChange, Edit, Example, Hit, Reject, Replace, Subject, Wrap, receiver_is, uses_of
+from dnnfix.api import (
+    AddDefinition,
+    AddImport,
+    ApiChange,
+    Edit,
+    Example,
+    Hit,
+    Reject,
+    Replace,
+    Source,
+    Subject,
+    Wrap,
+    receiver_is,
+    uses_of,
+)
+
+_Made = tuple[str, ast.AST | None, int, int | None]
+"""A network's name, the function that it is made in, the line, and the units of its last `Dense` (if a number)."""
+
+_MODELS = ("keras.Sequential", "keras.models.Sequential", "keras.Model", "keras.models.Model")
+_EITHER = """\
+def predicted_classes(outputs):
+    # One output unit tells by one half, several by which is the largest.
+    return (outputs > 0.5).astype("int32") if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
+"""
 
 
 class PredictClasses(ApiChange):
     """`predict_classes` gave class numbers; TensorFlow 2.6 and Keras 3 leave that to the caller.
 
     For several output units it was the place of the largest one, for a single unit whether it is above one half. The
-    network tells which; where its last layer is unknown, the loss does.
+    network tells which; where its last layer is unknown, the loss does. Of several networks in a program it is the one
+    that the statements before the call build up by that name; where a function takes networks of both kinds, the outputs
+    are asked for their number.
 
     Fix safety: safe where the number of output units is known; otherwise unsafe.
 
@@ -34,11 +60,13 @@ class PredictClasses(ApiChange):
                 continue
             if receiver_is(source, function.value, "keras.Model") is False:
                 continue
-            units = _units(subject)
+            units, differ = _units(subject, function.value)
             single = units == 1 if units is not None else _binary(subject)
             owner = source.segment(source.site(function.value))
             edits: list[Edit] = [Replace(source.site(function), f"{owner}.predict")]
-            if single:
+            if differ:
+                edits += [Wrap(source.site(call), "predicted_classes(", ")"), AddDefinition(_EITHER)]
+            elif single:
                 edits.append(Wrap(source.site(call), "(", ' > 0.5).astype("int32")'))
             else:
                 numpy = next((local for local, name in uses.imported.items() if name == "numpy"), None)
@@ -50,7 +78,7 @@ class PredictClasses(ApiChange):
                 "predict_classes is gone since TensorFlow 2.6 and Keras 3",
                 title="read the classes off predict",
                 edits=tuple(edits),
-                safe=units is not None,
+                safe=differ or units is not None,
                 removed={"tensorflow": "2.6", "keras": "3.0"},
             )
 
@@ -115,6 +143,73 @@ model = tf.keras.models.Sequential([tf.keras.layers.Dense(10, activation="softma
 print(np.argmax(model.predict(images), axis=-1))
 """,
         ),
+        Example(
+            "networks with one output and with several, one after the other",
+            """\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential()
+model.add(Dense(1, activation="sigmoid", input_shape=(4,)))
+model.compile(loss="binary_crossentropy", optimizer="adam")
+two = model.predict_classes(np.zeros((2, 4)))
+
+model = Sequential()
+model.add(Dense(3, activation="softmax", input_shape=(4,)))
+model.compile(loss="categorical_crossentropy", optimizer="adam")
+three = model.predict_classes(np.zeros((2, 4)))
+""",
+            """\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential()
+model.add(Dense(1, activation="sigmoid", input_shape=(4,)))
+model.compile(loss="binary_crossentropy", optimizer="adam")
+two = (model.predict(np.zeros((2, 4))) > 0.5).astype("int32")
+
+model = Sequential()
+model.add(Dense(3, activation="softmax", input_shape=(4,)))
+model.compile(loss="categorical_crossentropy", optimizer="adam")
+three = np.argmax(model.predict(np.zeros((2, 4))), axis=-1)
+""",
+        ),
+        Example(
+            "a function that takes both kinds of networks",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense
+
+
+def correct(model, x, y):
+    return (model.predict_classes(x, verbose=0).ravel() == y).mean()
+
+
+one = Sequential([Dense(1, activation="sigmoid")])
+three = Sequential([Dense(3, activation="softmax")])
+print(correct(one, x, y), correct(three, x, z))
+""",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense
+
+
+def predicted_classes(outputs):
+    # One output unit tells by one half, several by which is the largest.
+    return (outputs > 0.5).astype("int32") if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
+
+
+def correct(model, x, y):
+    return (predicted_classes(model.predict(x, verbose=0)).ravel() == y).mean()
+
+
+one = Sequential([Dense(1, activation="sigmoid")])
+three = Sequential([Dense(3, activation="softmax")])
+print(correct(one, x, y), correct(three, x, z))
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -144,17 +239,58 @@ print(np.argmax(model.predict(np.zeros((2, 4))), axis=-1))
     )
 
 
-def _units(subject: Subject) -> int | None:
-    """The size of the last axis of the network's output, where all last layers of the program agree on it."""
+def _units(subject: Subject, model: ast.expr) -> tuple[int | None, bool]:
+    """The number of outputs of the network that `model` is, and whether it may be one in one run and more in another."""
+    made = _made(subject.source)
+    numbers = {units for _name, _scope, _line, units in made}
+    if 1 in numbers and len(numbers) > 1:
+        here = (subject.source.segment(subject.source.site(model)), subject.source.enclosing(model, ast.FunctionDef))
+        own = [units for name, scope, line, units in made if (name, scope) == here and line < model.lineno]
+        return (own[-1], False) if own and own[-1] else (None, True)
     for network in (subject.network, subject.source_network):
         last = next((c for c in reversed(network.calls) if c.outputs and c.name.startswith("keras.layers.")), None)
         if last is not None and last.outputs[0].shape:
-            return last.outputs[0].shape[-1]
+            return last.outputs[0].shape[-1], False
         dense = [c for c in network.components if c.name == "keras.layers.Dense"]
         if dense:
             units = dense[-1].args.get("units")
-            return units if isinstance(units, int) else None
-    return None
+            return units if isinstance(units, int) else None, False
+    return None, False
+
+
+def _made(source: Source) -> list[_Made]:
+    """The networks that the program gives a name, in its order, with the units of their last `Dense`."""
+    found: list[_Made] = []
+    loose: dict[ast.AST | None, int | None] = {}
+    for call in source.calls(*_MODELS, "keras.layers.Dense"):
+        scope = source.enclosing(call, ast.FunctionDef)
+        name = _name_in(source, source.statement_of(call))
+        if source.qualified(call.func) in _MODELS:
+            functional = len(call.args) + len(call.keywords) > 1
+            found.append((name, scope, call.lineno, loose.get(scope) if functional else None))
+            continue
+        loose[scope] = units = _given(call)
+        place = next((n for n in reversed(range(len(found))) if found[n][:2] == (name, scope)), None)
+        if name and place is not None:
+            found[place] = (name, scope, found[place][2], units)
+    return found
+
+
+def _name_in(source: Source, statement: ast.stmt) -> str:
+    """The network's name in `model = …` and `model.add(…)`."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        return source.segment(source.site(statement.targets[0]))
+    added = statement.value if isinstance(statement, ast.Expr) else None
+    if isinstance(added, ast.Call) and isinstance(added.func, ast.Attribute) and added.func.attr == "add":
+        return source.segment(source.site(added.func.value))
+    return ""
+
+
+def _given(dense: ast.Call) -> int | None:
+    """The units of a `Dense`, where the program writes a number."""
+    words = [word.value for word in dense.keywords if word.arg in {"units", "output_dim"}]
+    value = next(iter([*dense.args[:1], *words]), None)
+    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, int) else None
 
 
 def _binary(subject: Subject) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 
 import pytest
 
@@ -118,3 +119,11 @@ def test_steps_are_joined_and_the_first_definition_of_a_name_stays() -> None:
     )
     assert made.definitions == (("a", "a = 1"), ("b", "b = 1"))
     assert made.start == "s"
+
+
+def test_the_script_of_a_notebook_has_its_imports_from_the_future_first() -> None:
+    cells = ["import os", "from __future__ import (print_function,\n    annotations)\nx = os.sep"]
+    raw = json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]}).encode()
+    text = script(Source.from_bytes(raw, "n.ipynb"), Reproduction((), Scaffold()))
+    compile(text, "script.py", "exec")
+    assert text.index("annotations") < text.index("import os") and "x = os.sep" in text

@@ -100,3 +100,12 @@ def test_no_node_of_the_program_changes_its_position(statements: list[str]) -> N
     }
     assert places <= after
     compile(tree, "program.py", "exec")
+
+
+def test_later_cells_of_a_notebook_may_import_from_the_future() -> None:
+    text = "'''doc'''\nimport ast\nfrom __future__ import annotations\ndef f(x: nowhere): pass\ndone = ast and __doc__"
+    names: dict[str, Any] = {}
+    exec(loops.compile_source(text, "n.ipynb"), names)  # noqa: S102 - that is what is tested
+    assert names["done"] == "doc"
+    with pytest.raises(SyntaxError):
+        loops.compile_source(text, "n.py")

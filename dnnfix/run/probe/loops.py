@@ -11,7 +11,7 @@ import ast
 import builtins
 from typing import Any, Iterable, Iterator, List
 
-from . import budget, sites, wire
+from . import budget, cells, sites, wire
 
 GUARD_FOR = "__dnnfix_for__"
 GUARD_WHILE = "__dnnfix_while__"
@@ -116,4 +116,4 @@ def _at(node: Any, like: ast.AST) -> Any:
 
 def compile_source(source: Any, filename: str) -> Any:
     """Code of the source, text or bytes, with guarded loops; raises what `compile` raises."""
-    return compile(rewrite(ast.parse(source, filename), filename), filename, "exec", dont_inherit=True)
+    return compile(rewrite(cells.parsed(source, filename), filename), filename, "exec", dont_inherit=True)

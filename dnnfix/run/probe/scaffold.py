@@ -10,7 +10,7 @@ import ast
 import builtins
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from . import loops, sites
+from . import cells, loops, sites
 
 DEFINE = "__dnnfix_define__"
 START, END = "<before the program>", "<after the program>"
@@ -30,7 +30,7 @@ def compiled(source: Any, filename: str, scaffold: Optional[Dict[str, Any]], nam
     """Code to execute in `namespace`, one after the other; raises what `compile` raises of the program."""
     if not scaffold:
         return [loops.compile_source(source, filename)]
-    tree = change(ast.parse(source, filename), scaffold, namespace)
+    tree = change(cells.parsed(source, filename), scaffold, namespace)
     program = compile(loops.rewrite(tree, filename), filename, "exec", dont_inherit=True)
     start = compile(scaffold.get("start", ""), START, "exec", dont_inherit=True)
     end = compile(scaffold.get("end", ""), END, "exec", dont_inherit=True)
