@@ -60,6 +60,9 @@ def chosen(source: Source, is_argument: Is, default: str | None = None, optional
     if not choices:
         return None
     best = max(choices, key=lambda choice: choice.rank)
+    needed = {word for branch in compared if _is_needed(source, branch, compared, default) for word in branch[1]}
+    if optional and needed:
+        return max((choice for choice in choices if choice.word in needed), key=lambda choice: choice.rank)
     if optional:
         usual = max((choice.rank for choice in choices if choice.word == default), default=0)
         more = best.rank > usual and (usual == 0 or best.trains > (usual >= _BODY_TRAINS))
@@ -81,9 +84,10 @@ def words_of(source: Source, is_argument: Is) -> dict[str, int]:
 def switched(source: Source, is_argument: Is, word: str) -> Choice | None:
     """The word of a switch that turns the training on, where the program has one and does not train without it."""
     tested = list(_tested(source, is_argument))
-    if not tested or not says_train(word) or _trains_without(source, tested, None):
+    needed = [branch for branch in tested if _is_needed(source, branch, (), None) and _is_best(source, branch)]
+    if not needed and (not tested or not says_train(word) or _trains_without(source, tested, None)):
         return None
-    choices = [Choice(word, test.lineno, _rank(source, word, body)) for test, _told, body, _other in tested]
+    choices = [Choice(word, test.lineno, _rank(source, word, body)) for test, _told, body, _other in needed or tested]
     return max(choices, key=lambda choice: choice.rank)
 
 
@@ -95,6 +99,79 @@ def _trains_without(source: Source, branches: list[_Branch], default: str | None
     """Whether the program trains where none of these tests holds but those that the default word meets."""
     held = {id(part) for _test, told, body, _other in branches if default not in told for part in body}
     return _reaches(source, source.tree.body, _TRAINS, held)
+
+
+def _is_needed(source: Source, branch: _Branch, compared: Sequence[_Branch], default: str | None) -> bool:
+    """Whether a program gets no further where no test of a chain of `if` and `elif` holds, and none does by default.
+
+    Then nothing gives a value to a name that is read after the chain, or its `else` ends the program.
+    """
+    chain = _chain(source, branch[0])
+    if not any(link.body is branch[2] for link in chain):
+        return False
+    if any(default in told and _chain(source, test)[:1] == chain[:1] for test, told, *_ in compared):
+        return False
+    last = chain[-1].orelse
+    if last:
+        return _ends(source, last[-1])
+    return not _bound_in_each(chain).isdisjoint(_read_after(source, chain[0]))
+
+
+def _is_best(source: Source, branch: _Branch) -> bool:
+    """Whether a test is the one of its chain that says training, or the first where none of them does."""
+    chain = _chain(source, branch[0])
+    best = next((link for link in chain if says_train(ast.unparse(link.test))), chain[0])
+    return best.body is branch[2]
+
+
+def _chain(source: Source, test: ast.AST) -> list[ast.If]:
+    """The `if` that a test stands in and all that belong to it by `elif`, from the first."""
+    link = test if isinstance(test, ast.If) else source.enclosing(test, ast.If)
+    if link is None or not (link is test or any(part is test for part in ast.walk(link.test))):
+        return []
+    while isinstance(above := source.parent(link), ast.If) and above.orelse == [link]:
+        link = above
+    chain = [link]
+    while len(link.orelse) == 1 and isinstance(link.orelse[0], ast.If):
+        link = link.orelse[0]
+        chain.append(link)
+    return chain
+
+
+def _ends(source: Source, statement: ast.stmt) -> bool:
+    """Whether a statement ends the program."""
+    called = statement.value if isinstance(statement, ast.Expr) else None
+    ending = isinstance(called, ast.Call) and source.qualified(called.func) in _EXITS
+    never = isinstance(statement, ast.Assert) and isinstance(statement.test, ast.Constant) and not statement.test.value
+    return ending or never or isinstance(statement, ast.Raise)
+
+
+_EXITS = frozenset({"sys.exit", "builtins.exit", "builtins.quit", "os._exit"})
+
+
+def _bound_in_each(chain: Sequence[ast.If]) -> set[str]:
+    """The names that get a value wherever a test of a chain holds."""
+    bound = [
+        {
+            part.id
+            for statement in link.body
+            for part in ast.walk(statement)
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+        }
+        for link in chain
+    ]
+    return set.intersection(*bound)
+
+
+def _read_after(source: Source, chain: ast.If) -> set[str]:
+    """The names that are read after a chain, where it stands, and that have no value before it."""
+    scope = source.enclosing(chain, ast.FunctionDef) or source.tree
+    names = [part for part in ast.walk(scope) if isinstance(part, ast.Name)]
+    before = {name.id for name in names if isinstance(name.ctx, ast.Store) and name.lineno < chain.lineno}
+    if isinstance(scope, ast.FunctionDef):
+        before |= {part.arg for part in ast.walk(scope.args) if isinstance(part, ast.arg)}
+    last = chain.end_lineno or chain.lineno
+    return {name.id for name in names if isinstance(name.ctx, ast.Load) and name.lineno > last} - before
 
 
 def _rank(source: Source, word: str, body: Sequence[ast.AST]) -> int:
@@ -182,4 +259,6 @@ def _texts(node: ast.expr) -> tuple[str, ...]:
     """The constants that an argument is compared with, as words of a command line."""
     parts = node.elts if isinstance(node, (ast.List, ast.Tuple, ast.Set)) else [node]
     values = [part.value for part in parts if isinstance(part, ast.Constant)]
-    return tuple(str(value) for value in values if isinstance(value, (str, int)) and value not in ("", True, False))
+    return tuple(
+        str(value) for value in values if isinstance(value, (str, int)) and value != "" and not isinstance(value, bool)
+    )

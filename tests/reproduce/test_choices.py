@@ -88,6 +88,27 @@ GIVEN = {
         "if tf.flags.FLAGS.is_train:\n    train()\nelse:\n    generate()\n",
         ("--is_train=True",),
     ),
+    "a switch that a name waits for": (
+        DONE + PARSER + "parser.add_argument('--train', action='store_true')\n"
+        "parser.add_argument('--prune', action='store_true')\nargs = parser.parse_args()\n"
+        "if args.train:\n    net = build()\nelif args.prune:\n    net = load('net')\nrefined(net)\ntrain()\n",
+        ("--train",),
+    ),
+    "a word that a name waits for": (
+        DONE + PARSER + "parser.add_argument('--net', default='')\nargs = parser.parse_args()\n"
+        "if args.net == 'small':\n    net = 1\nelif args.net == 'large':\n    net = 2\ntrain(net)\n",
+        ("--net", "small"),
+    ),
+    "a word without which the program ends": (
+        DONE + PARSER + "parser.add_argument('--data')\nargs = parser.parse_args()\n"
+        "if args.data == 'mnist':\n    x = 1\nelse:\n    raise ValueError(args.data)\ntrain()\n",
+        ("--data", "mnist"),
+    ),
+    "a number that is 0 or 1": (
+        DONE + PARSER + "parser.add_argument('phase', type=int)\nphase = parser.parse_args().phase\n"
+        "if phase == 0:\n    train()\nelif phase == 1:\n    generate()\n",
+        ("0",),
+    ),
     "functions as commands": ("import fire\n" + DONE + "fire.Fire()\n", ("train",)),
 }  # fmt: skip
 
@@ -107,6 +128,10 @@ NOT_GIVEN = {
     "args = parser.parse_args()\nif args.cuda:\n    print('GPU')\ntrain()\n",
     "a switch that turns the training off": DONE + PARSER + "parser.add_argument('--no-train', action='store_true')\n"
     "args = parser.parse_args()\nif not args.no_train:\n    train()\n",
+    "a name has a value before": DONE + PARSER + "parser.add_argument('--net', default='')\nargs = parser.parse_args()\n"
+    "net = 0\nif args.net == 'small':\n    net = 1\ntrain(net)\n",
+    "the default gives the name a value": DONE + PARSER + "parser.add_argument('--net', default='large')\n"
+    "args = parser.parse_args()\nif args.net == 'small':\n    net = 1\nelif args.net == 'large':\n    net = 2\ntrain(net)\n",
     "an optional word that tests": DONE + "if len(sys.argv) > 1 and sys.argv[1] == 'test':\n    generate()\nelse:\n    train()\n",
 }  # fmt: skip
 
