@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,11 +95,16 @@ def _framework(source: Source) -> str | None:
 
 
 def made_runnable(
-    source: Source, trace: Trace, laboratory: TrialLaboratory, settings: Settings, progress: Progress
+    source: Source,
+    trace: Trace,
+    laboratory: TrialLaboratory,
+    settings: Settings,
+    progress: Progress,
+    haste: bool = False,
 ) -> Reproduction:
     """What makes a program run that did not run as it stands; the laboratory runs everything inside of it from now on.
 
-    Its time is not taken from the file's: a program that needed it has as much for its repair as any other.
+    In `haste` with as little data as can be. Its time is not taken from the file's: a program that needed it has as much for its repair as any other.
     """
     from dnnfix.reproduce.attempt import attempt, needed
 
@@ -106,7 +112,7 @@ def made_runnable(
         return Reproduction()
 
     begun = time.monotonic()
-    case = case_of(source, (trace,), settings)
+    case = replace(case_of(source, (trace,), settings), haste=haste)
     reproduction, _ = attempt(case, within(laboratory, source, settings, progress))
     if reproduction.scaffold != laboratory.reproduction.scaffold:  # else the last run was within it, and is kept
         laboratory.reproduced(reproduction)

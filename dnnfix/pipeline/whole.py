@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 from dnnfix.config import Settings
 from dnnfix.pipeline.account import doubt, misread, unchecked, unexplained, unrun, wanted
 from dnnfix.pipeline.proofs import certified
 from dnnfix.pipeline.runs import Progress, laboratory_for, made_runnable, with_modules
 from dnnfix.pipeline.static import selected
-from dnnfix.records import FileReport
+from dnnfix.records import FileReport, Patch, PatchVerdict
 from dnnfix.source.program import Source
 
 
@@ -25,11 +27,19 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
     with laboratory_for(source, settings, failures) as laboratory:
         runner = laboratory.runner
         progress("running the program")
-        trace = laboratory.observe(source, settings.seed)
+        trace = first = laboratory.observe(source, settings.seed)
         reproduction = made_runnable(source, trace, laboratory, settings, progress)
         if reproduction.steps:
             trace = laboratory.observe(source, settings.seed)
         outcome = repair(source, trace, laboratory, templates, settings, progress)
+        if reproduction.steps and laboratory.stalled() and not any(_accepted(patch) for patch in outcome.patches):
+            progress("trying with less data")
+            smaller = made_runnable(source, first, laboratory, settings, progress, haste=True)
+            if smaller.scaffold != reproduction.scaffold:
+                reproduction = smaller
+                laboratory.deadline = max(laboratory.deadline, time.monotonic() + settings.budget)
+                trace = laboratory.observe(source, settings.seed)
+                outcome = repair(source, trace, laboratory, templates, settings, progress)
         patches = tuple(certified(patch, outcome, runner.tier, settings, reproduction) for patch in outcome.patches)
         crash = tuple(unexplained(trace, outcome))
         doubted = crash if any(step.invented for step in reproduction.steps) else ()
@@ -57,3 +67,7 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
             unrun=bool(doubted) or unrun(trace),
             modules={module.path: module.raw for module in source.beside},
         )
+
+
+def _accepted(patch: Patch) -> bool:
+    return patch.verdict is PatchVerdict.ACCEPTED

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from dnnfix.reproduce import clues
 from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.flow.values import Use
-from dnnfix.reproduce.weight import affordable
+from dnnfix.reproduce.weight import FEWEST_IN_HASTE, affordable
 
 INPUT = re.compile(r"(?:^|_|/)(?:x|xs|data|dataset|inputs?|images?|imgs?|features?|samples?|texts?|sequences?|xtr|xte)s?"
                    r"(?:$|_|\d|/|(?=tr|te|val))", re.IGNORECASE)  # fmt: skip
@@ -205,6 +205,8 @@ def _samples(case: Case, told: int | None, shape: tuple[int, ...], ends: clues.E
     wanted = told or affordable(case.source, shape, SAMPLES if size < 20000 else 64, FEWEST)
     if ends.batch and not told:
         wanted = 16 * ends.batch
+    if case.haste and not told:
+        wanted = ends.batch or FEWEST_IN_HASTE
     return max(1, min(wanted, LARGEST // max(1, size)))
 
 

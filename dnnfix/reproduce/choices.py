@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from dnnfix.network.nodes import own_nodes
 from dnnfix.reproduce.syntax import last_name
 from dnnfix.reproduce.unused import top_level
 from dnnfix.source.known import words
@@ -166,7 +167,7 @@ def _bound_in_each(chain: Sequence[ast.If]) -> set[str]:
 def _read_after(source: Source, chain: ast.If) -> set[str]:
     """The names that are read after a chain, where it stands, and that have no value before it."""
     scope = source.enclosing(chain, ast.FunctionDef) or source.tree
-    names = [part for part in ast.walk(scope) if isinstance(part, ast.Name)]
+    names = [part for part in own_nodes(scope.body) if isinstance(part, ast.Name)]
     before = {name.id for name in names if isinstance(name.ctx, ast.Store) and name.lineno < chain.lineno}
     if isinstance(scope, ast.FunctionDef):
         before |= {part.arg for part in ast.walk(scope.args) if isinstance(part, ast.arg)}

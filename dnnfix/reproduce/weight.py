@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import math
 
-from dnnfix.reproduce.syntax import argument, keyword
+from dnnfix.reproduce.syntax import argument, keyword, last_name
 from dnnfix.source.program import Source
 
 EPOCH = 10_000_000_000
@@ -33,18 +33,41 @@ def affordable(source: Source, shape: tuple[int, ...], most: int, least: int) ->
     return max(least, fewer)
 
 
-def few_of_a_batch(source: Source, shape: tuple[int, ...]) -> int:
-    """How many samples a data set may have where a whole batch of the program's is too much for a run; 0 where it is not."""
-    loaders = source.calls("torch.utils.data.DataLoader")
-    batch = max((_whole(source, argument(call, "batch_size", 1)) for call in loaders), default=0)
-    needed = multiplications(source, shape)
-    if needed * batch <= BATCH or "drop_last" in source.words:
+def few_of_a_batch(source: Source, shape: tuple[int, ...], haste: bool = False) -> int:
+    """How many samples a data set may have where a whole batch of the program's is too much for a run; 0 where it is not.
+
+    It is 0 too where the program counts on full batches. In `haste` a whole batch was too much already.
+    """
+    loaders = list(source.calls("torch.utils.data.DataLoader"))
+    sizes = [size for call in loaders if (size := argument(call, "batch_size", 1)) is not None]
+    if "drop_last" in source.words or any(_shapes_more(source, size) for size in sizes):
         return 0
-    return min(batch, max(FEWEST, EPOCH // needed))
+    batch = max((_whole(source, size) for size in sizes), default=0)
+    if haste:
+        return FEWEST_IN_HASTE
+    needed = multiplications(source, shape)
+    return min(batch, max(FEWEST, EPOCH // needed)) if needed * batch > BATCH else 0
+
+
+_COUNTING = frozenset({"DataLoader", "print", "format", "range", "len", "int", "float", "round", "min", "max", "ceil"})
+"""Calls that may be given the size of batches and make no tensor of that size."""
+
+
+def _shapes_more(source: Source, size: ast.expr) -> bool:
+    """Whether the size of batches is also the size of something else: `torch.zeros(batch_size, 20)`, `x.view(opt.batch, -1)`."""
+    if not isinstance(size, (ast.Name, ast.Attribute)):
+        return False
+    written = ast.unparse(size)
+    uses = [node for node in source.nodes(type(size)) if ast.unparse(node) == written]
+    calls = [source.parent(use) for use in uses]
+    return any(isinstance(call, ast.Call) and last_name(call.func) not in _COUNTING for call in calls)
 
 
 FEWEST = 8
 """Samples of a data set at least: layers that normalize want some."""
+
+FEWEST_IN_HASTE = 2
+"""Samples where even so few as above were too much."""
 
 
 def multiplications(source: Source, shape: tuple[int, ...]) -> int:
@@ -88,6 +111,9 @@ def multiplications(source: Source, shape: tuple[int, ...]) -> int:
             total += places * _kernel(source, call, kind) * width * units * (8 if "LSTM" in kind else 1)
             width = units
         elif kind in ("Dense", "Linear") and units:
+            taken = _whole(source, argument(call, "in_features", 0)) if kind == "Linear" else width
+            if taken and taken != width:  # what comes to it was flattened on its way
+                width, places = taken, 1
             total += places * width * units
             width = units
     return total

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dnnfix.records import Finding, Reproduction, RunRecord, Scaffold, Status, Trace, Verdict
+from dnnfix.records import Finding, Reproduction, RunOutcome, RunRecord, Scaffold, Status, Trace, Verdict
 from dnnfix.reproduce.script import script
 from dnnfix.run.job import Budget, Experiment, Job
 from dnnfix.run.runner import Runner
@@ -109,6 +109,10 @@ class TrialLaboratory:
     def out_of_time(self) -> bool:
         """Whether the time of the file is used up."""
         return time.monotonic() >= self.deadline
+
+    def stalled(self) -> bool:
+        """Whether a run was over before the network had taken its first step."""
+        return any(trace.outcome is RunOutcome.TIMEOUT and not trace.steps for trace in self._cache.values())
 
     def as_before(self, before: Source, after: Source, seed: int) -> Verdict | None:
         """What a comparison with `before` in the old era says of `after`; `None` where there is no such interpreter."""

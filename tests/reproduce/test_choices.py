@@ -95,8 +95,8 @@ GIVEN = {
         ("--train",),
     ),
     "a word that a name waits for": (
-        DONE + PARSER + "parser.add_argument('--net', default='')\nargs = parser.parse_args()\n"
-        "if args.net == 'small':\n    net = 1\nelif args.net == 'large':\n    net = 2\ntrain(net)\n",
+        DONE + PARSER + "def other():\n    net = 0\nparser.add_argument('--net', default='')\n"
+        "args = parser.parse_args()\nif args.net == 'small':\n    net = 1\nelif args.net == 'large':\n    net = 2\ntrain(net)\n",
         ("--net", "small"),
     ),
     "a word without which the program ends": (

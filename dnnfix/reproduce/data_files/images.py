@@ -39,6 +39,19 @@ def size_of(case: Case, datum: Datum) -> tuple[tuple[int, int], str]:
     return (64, 64), "a guess: nothing tells the size of the images"
 
 
+@once
+def largest_batch(source: Source) -> int:
+    """The largest number that a program calls the size of a batch; 0 where it has none."""
+    given = [k.value for call in source.all_calls for k in call.keywords if k.arg and "batch" in k.arg.lower()]
+    for function in source.nodes(ast.FunctionDef):
+        pairs = zip(function.args.args[::-1], function.args.defaults[::-1], strict=False)
+        given += [default for argument, default in pairs if "batch" in argument.arg.lower()]
+    for statement in source.nodes(ast.Assign):
+        if any(isinstance(name, ast.Name) and "batch" in name.id.lower() for name in statement.targets):
+            given.append(statement.value)
+    return max((number for value in given for number in _numbers(source, value)), default=0)
+
+
 _RESIZING = ("Resize", "resize", "Scale", "RandomResizedCrop", "CenterCrop", "RandomCrop", "RandomSizedCrop")
 
 
@@ -71,12 +84,17 @@ def _classes(case: Case, datum: Datum) -> tuple[list[str], str]:
     return [f"class_{place}" for place in range(min(max(2, count), MOST_CLASSES))], told
 
 
+def _each(case: Case, names: list[str]) -> int:
+    """How many images of each class there are."""
+    return 1 if case.haste else max(4, min(EACH, 240 // len(names)))
+
+
 def image_folder(case: Case, datum: Datum, path: str) -> Made | None:
     """A folder with a folder of images for each class."""
     names, classes_told = _classes(case, datum)
     (height, width), size_told = size_of(case, datum)
     channels = 1 if datum.options.get("color_mode") == "grayscale" else 3
-    each = max(4, min(EACH, 240 // len(names)))
+    each = _each(case, names)
     part = arrays.part_of(path.rstrip("/").rpartition("/")[2])
     code = f"made_image_folder({path!r}, {names!r}, {(height, width, channels)!r}, {each}, part={part})"
     what = f"{each} images of {height}x{width} in each of {len(names)} folders"
@@ -98,7 +116,7 @@ def listed_folder(case: Case, datum: Datum, path: str) -> Made | None:
     names, classes_told = _classes(case, datum)
     if "image" in opened or _IMAGE.search(ending):
         (height, width), size_told = size_of(case, datum)
-        each = max(4, min(EACH, 240 // len(names)))
+        each = _each(case, names)
         code = f"made_images_in({folder!r}, {names!r}, {(height, width, 3)!r}, {each}, {ending or '.jpg'!r})"
         what = f"{each} images of {height}x{width} for each of {', '.join(names[:6])}, named after them"
         return code, what, f"{classes_told}; {size_told}", ("made_images_in",)
