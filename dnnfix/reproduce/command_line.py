@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import choices
+from dnnfix.reproduce import asked, choices
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.choices import says_train
 from dnnfix.reproduce.paths import MADE
@@ -168,16 +168,37 @@ def _argument(case: Case, call: ast.Call, names: list[str]) -> EditStep | None:
     nargs = keyword(call, "nargs")
     optional = isinstance(nargs, ast.Constant) and nargs.value in ("?", "*")
     if (positional and optional) or not (positional or _is_true(keyword(call, "required"))):
-        choice = _wanted(case, name, keyword(call, "default"))
-        if choice is None:
+        default = keyword(call, "default")
+        choice = _wanted(case, name, default)
+        needed = _needed(case, name, call, default) if choice is None else (_compared(choice), "")
+        if needed is None:
             return None
-        value, code = _compared(choice), ""
+        value, code = needed
     else:
         value, code = _value(case, name, call)
     given: tuple[str, ...] = (value.code,) if positional else (longest, value.code)
     if isinstance(nargs, ast.Constant) and isinstance(nargs.value, int):
         given = (*given, *(value.code for _ in range(min(nargs.value, MOST_WORDS) - 1)))
     return _given(given, value, call.lineno, code)
+
+
+def _needed(case: Case, name: str, call: ast.Call | None, default: ast.expr | None) -> tuple[Known, str] | None:
+    """What an argument is given that may be left out, but not as the program goes on: it insists on it, or reads a path."""
+    if default is not None and not (isinstance(default, ast.Constant) and default.value in (None, "")):
+        return None
+    source = case.source
+    plain = name.replace("-", "_")
+    line = asked.insisted_on(source, plain)
+    use = asked.path_use(source, plain)
+    if line is None and (use is None or (default is not None and ast.unparse(default) != "None" and not use.plain)):
+        return None
+    value, code = _value(case, name, call)
+    if use is not None:
+        path = f"{MADE}/{name}" if use.folder else f"{MADE}/{name}{_suffix(source, name)}"
+        value, code = Known(path, f"line {use.line}: it is used as a path"), _folder(path if use.folder else MADE)
+    if line is not None:
+        value = Known(value.code, f"line {line}: the program ends without it")
+    return value, code
 
 
 def _wanted(case: Case, name: str, default: ast.expr | None) -> choices.Choice | None:
@@ -325,13 +346,20 @@ def _commands(case: Case) -> Iterator[EditStep | Gap]:
 def _flags(case: Case) -> Iterator[EditStep | Gap]:
     """Flags of absl and TensorFlow that are marked as required, and those that a training waits for."""
     source = case.source
+    marked: set[str] = set()
     for call in source.all_calls:
-        names = texts(call)
-        if not last_name(call.func).startswith("DEFINE_") or not names:
+        name = _flag(call)
+        if not name:
             continue
-        choice = _wanted(case, names[0], argument(call, "default", 1) or keyword(call, "default_value"))
-        if choice is not None:
-            yield _given((f"--{names[0]}={choice.word}",), _compared(choice), call.lineno)
+        default = argument(call, "default", 1) or keyword(call, "default_value")
+        choice = _wanted(case, name, default)
+        needed = _needed(case, name, None, default) if choice is None else (_compared(choice), "")
+        if needed is None and _is_true(keyword(call, "required")):
+            needed = _value(case, name, None)
+        if needed is not None:
+            marked.add(name)
+            value, code = _of_kind(case, call, name, needed)
+            yield _given((f"--{name}={value.code}",), value, call.lineno, code)
     for call in source.all_calls:
         if (source.qualified(call.func) or "").rpartition(".")[2] not in (
             "mark_flag_as_required",
@@ -342,6 +370,29 @@ def _flags(case: Case) -> Iterator[EditStep | Gap]:
         for arg in call.args:
             if isinstance(arg, (ast.List, ast.Tuple)):
                 names += [e.value for e in arg.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
-        for name in names:
-            value, code = _value(case, name, None)
-            yield _given((f"--{name}={value.code}",), value, call.lineno, code)
+        for name in dict.fromkeys(names):
+            if name not in marked:
+                marked.add(name)
+                value, code = _value(case, name, None)
+                yield _given((f"--{name}={value.code}",), value, call.lineno, code)
+
+
+def _of_kind(case: Case, call: ast.Call, name: str, value: tuple[Known, str]) -> tuple[Known, str]:
+    """The value of a flag that the program insists on: a number, or one of its words, where it is defined as such."""
+    kind = last_name(call.func).removeprefix("DEFINE_")
+    numeric = {"integer": "1", "float": "1.0"}.get(kind)
+    if numeric is not None and not re.fullmatch(r"-?[\d.]+(?:e-?\d+)?", value[0].code):
+        return value_of(case, name) or Known(numeric, value[0].evidence), ""
+    listed = argument(call, "enum_values", 2)
+    if kind == "enum" and isinstance(listed, (ast.List, ast.Tuple)) and listed.elts:
+        known = [word.value for word in listed.elts if isinstance(word, ast.Constant)]
+        return (value[0] if value[0].code in known else Known(str(known[0]), value[0].evidence)), ""
+    return value
+
+
+def _flag(call: ast.Call) -> str:
+    """The name of the flag that a call of absl or TensorFlow defines."""
+    if not last_name(call.func).startswith("DEFINE_"):
+        return ""
+    name = argument(call, "name", 0) or keyword(call, "flag_name")
+    return name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""

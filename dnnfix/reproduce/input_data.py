@@ -57,7 +57,8 @@ def flow_of(source: Source, undefined: tuple[str, ...], words: tuple[str, ...] =
     """The data of a program, which is called with these words, and what is done with it."""
     if len(source.text) > _FOLLOWED_AT_MOST:
         return Flow()
-    given = {name.lstrip("-").replace("-", "_"): value for name, value in pairwise(words) if name.startswith("--")}
+    apart = [part for word in words for part in (word.split("=", 1) if word.startswith("--") else (word,))]
+    given = {name.lstrip("-").replace("-", "_"): value for name, value in pairwise(apart) if name.startswith("--")}
     return follow(source, undefined, {**options(source), **given, "argv": ("program.py", *words)})
 
 

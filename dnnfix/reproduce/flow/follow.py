@@ -9,7 +9,10 @@ from typing import Any
 
 from dnnfix.reproduce.flow.calls import Calls
 from dnnfix.reproduce.flow.values import Flow, Known, Names, Pack, Thing, Value, View, calculated, parts
+from dnnfix.reproduce.syntax import last_name
 from dnnfix.source.program import Source
+
+_STARTERS = frozenset({"tensorflow.app.run", "tensorflow.compat.v1.app.run", "absl.app.run", "fire.Fire"})
 
 _STATEMENTS = 4000
 """Statements that are followed at most, each as often as it is reached."""
@@ -31,14 +34,24 @@ class _Follower(Calls):
         self._others: dict[str, _Follower] = {}
 
     def run(self) -> Flow:
-        """Follow the module, then the functions that nothing in it leads to."""
+        """Follow the module, what a library starts as its main function, and the functions that nothing in it leads to."""
         self._block(self._source.tree.body, self._globals)
+        for function in self._started():
+            self._run(function, [], {})
         self._record.reached = False
         for function in self._source.nodes(ast.FunctionDef):
             if function not in self._entered:
                 inside = self._source.enclosing(function, ast.ClassDef)
                 self._enter(function, {"self": Thing(inside)} if inside else {})
         return self._record.flow
+
+    def _started(self) -> list[ast.FunctionDef]:
+        """The functions that `tf.app.run()` and the like call: the one that is named, or `main`."""
+        calls = [call for call in self._source.all_calls if (self._source.qualified(call.func) or "") in _STARTERS]
+        given = [[*call.args[:1], *(k.value for k in call.keywords if k.arg == "main")] for call in calls]
+        named = [last_name(names[0]) if names else "main" for names in given]
+        functions = [self._functions[name] for name in named if name in self._functions]
+        return [function for function in functions if function not in self._entered]
 
     def _module(self, name: str) -> _Follower | None:
         program = self._program

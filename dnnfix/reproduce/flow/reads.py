@@ -10,7 +10,9 @@ _KINDS = {
     **dict.fromkeys(("load", "fromfile"), "array"),
     **dict.fromkeys(("imread", "load_img"), "image"),
     **dict.fromkeys(("listdir", "glob", "walk", "scandir", "iglob"), "folder"),
-    "open": "handle", "read_json": "json", "read_pickle": "pickle", "File": "h5", "loadmat": "mat", "read": "audio",
+    **dict.fromkeys(("open", "Open", "GFile", "FastGFile"), "handle"),
+    **dict.fromkeys(("ListDirectory", "Glob", "Walk"), "folder"),
+    "read_json": "json", "read_pickle": "pickle", "File": "h5", "loadmat": "mat", "read": "audio",
 }  # fmt: skip
 """What a call reads, by the last part of its name; `_MODULES` says of which modules."""
 
@@ -19,7 +21,8 @@ _MODULES = (
     "imageio.", "matplotlib.", "scipy.misc.imread", "scipy.ndimage.imread", "builtins.open", "io.open", "codecs.open",
     "gzip.open", "bz2.open", "os.listdir", "os.walk", "os.scandir", "glob.", "h5py.File", "scipy.io.", "joblib.load",
     "sklearn.externals.joblib.load", "keras.utils.load_img", "keras.preprocessing.image.load_img", "librosa.load",
-    "torchaudio.load", "soundfile.read",
+    "torchaudio.load", "soundfile.read", "tensorflow.gfile.", "tensorflow.io.gfile.", "tensorflow.compat.v1.gfile.",
+    "tensorflow.python.platform.gfile.",
 )  # fmt: skip
 
 UNPICKLING = frozenset(
@@ -42,6 +45,8 @@ WRITERS = words(
 
 def reader(name: str, last: str) -> str | None:
     """The kind of thing that a call of this name reads from a path; `last` is the last part of the name."""
+    if last == "file" and not name:
+        return "handle"  # the built-in function of Python 2
     if not name.startswith(_MODULES):
         return None
     if name == "PIL.Image.open":

@@ -1,0 +1,176 @@
+"""What a program does with an argument that it may be called without: whether it goes on without it, and reads a path."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from dnnfix.reproduce.syntax import last_name
+from dnnfix.source.known import words
+from dnnfix.source.program import Source
+
+_FOLDERS = words("join listdir walk glob iglob scandir isdir makedirs mkdir Path mkdtemp ListDirectory MakeDirs")
+_FILES = words(
+    """open file Open GFile FastGFile exists isfile getsize loadtxt genfromtxt read_csv read_table read_excel load imread
+    loadmat basename dirname splitext abspath expanduser normpath realpath File read_json read_pickle fromfile"""
+)
+_ENDS = words("exit quit _exit error usage print_usage print_help show_help abort")
+
+_FOLLOWED = 400
+"""Expressions that stand for an argument and are looked at, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathUse:
+    """Where an argument is used as a path, and whether as that of a folder."""
+
+    line: int
+    folder: bool
+    plain: bool
+    """Whether no other part of a path stands before it: an empty text would be one then."""
+
+
+def read_as(source: Source, name: str) -> list[ast.expr]:
+    """The places that read an argument of that name: `args.name`, `args["name"]`."""
+    found: list[ast.expr] = [
+        node
+        for node in source.nodes(ast.Attribute)
+        if node.attr == name and isinstance(node.ctx, ast.Load) and not _is_called(source, node)
+    ]
+    found += [
+        node
+        for node in source.nodes(ast.Subscript)
+        if isinstance(node.slice, ast.Constant) and node.slice.value == name and isinstance(node.ctx, ast.Load)
+    ]
+    return found
+
+
+def insisted_on(source: Source, name: str) -> int | None:
+    """The line of a test for an argument that ends the program where it is not given: `if not FLAGS.data: raise …`."""
+    stands = {id(node) for node in islice(_stands_for(source, read_as(source, name)), _FOLLOWED)}
+    tests: list[ast.If | ast.Assert] = [*source.nodes(ast.If), *source.nodes(ast.Assert)]
+    for test in tests:
+        if isinstance(test, ast.If) and not _ends(test):
+            continue
+        for part in test.test.values if isinstance(test.test, ast.BoolOp) else [test.test]:
+            if _is_about(part, stands) and _holds_with(part) == isinstance(test, ast.Assert):
+                return test.lineno
+    return None
+
+
+def path_use(source: Source, name: str) -> PathUse | None:
+    """Where an argument that is never asked for being given is used as a path."""
+    uses: list[PathUse] = []
+    for node in islice(_stands_for(source, read_as(source, name)), _FOLLOWED):
+        if _is_tested(source, node):
+            return None
+        above = source.parent(node)
+        call = source.parent(above) if isinstance(above, ast.keyword) else above
+        if isinstance(call, ast.Call) and node is not call.func:
+            called = last_name(call.func)
+            first = bool(call.args) and call.args[0] is node
+            if called in _FOLDERS or called in _FILES:
+                uses.append(PathUse(node.lineno, called in _FOLDERS and (first or called != "join"), called != "join"))
+        elif isinstance(above, ast.BinOp) and isinstance(above.op, ast.Add):
+            behind = above.right if above.left is node else None
+            text = behind.value if isinstance(behind, ast.Constant) else None
+            if isinstance(text, str) and "/" in text:
+                uses.append(PathUse(node.lineno, text.startswith("/"), False))
+    return next((use for use in uses if use.folder), uses[0]) if uses else None
+
+
+def _is_called(source: Source, node: ast.expr) -> bool:
+    above = source.parent(node)
+    return isinstance(above, ast.Call) and above.func is node
+
+
+def _stands_for(source: Source, reads: list[ast.expr]) -> Iterator[ast.expr]:
+    """The places that read an argument, and those that read a name, an attribute or a parameter which holds it."""
+    pending, seen = list(reads), {id(node) for node in reads}
+    while pending:
+        node = pending.pop(0)
+        yield node
+        for held in _held_as(source, node):
+            if id(held) not in seen:
+                seen.add(id(held))
+                pending.append(held)
+
+
+def _held_as(source: Source, node: ast.expr) -> Iterator[ast.expr]:
+    """The places that read what an expression is assigned to or given as."""
+    above = source.parent(node)
+    if isinstance(above, ast.Assign) and above.value is node:
+        for target in above.targets:
+            if isinstance(target, ast.Name):
+                yield from _loads(source, target.id, source.enclosing(above, ast.FunctionDef))
+            elif isinstance(target, ast.Attribute) and last_name(target.value) == "self":
+                yield from (
+                    other
+                    for other in source.nodes(ast.Attribute)
+                    if other.attr == target.attr
+                    and isinstance(other.ctx, ast.Load)
+                    and last_name(other.value) == "self"
+                )
+    call = source.parent(above) if isinstance(above, ast.keyword) else above
+    if not isinstance(call, ast.Call) or node is call.func:
+        return
+    function = source.definition(call.func)
+    if isinstance(function, ast.ClassDef):
+        function = next((p for p in function.body if isinstance(p, ast.FunctionDef) and p.name == "__init__"), None)
+    if not isinstance(function, ast.FunctionDef):
+        return
+    parameters = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
+    parameters = parameters[1:] if parameters[:1] == ["self"] else parameters
+    if isinstance(above, ast.keyword):
+        name = above.arg or ""
+    else:
+        place = next((place for place, arg in enumerate(call.args) if arg is node), len(parameters))
+        name = parameters[place] if place < len(parameters) else ""
+    if name:
+        yield from _loads(source, name, function)
+
+
+def _loads(source: Source, name: str, inside: ast.FunctionDef | None) -> Iterator[ast.expr]:
+    """The places that read a name, within a function where it is one of that."""
+    within = {id(part) for part in ast.walk(inside)} if inside is not None else None
+    for node in source.nodes(ast.Name):
+        if node.id == name and isinstance(node.ctx, ast.Load) and (within is None or id(node) in within):
+            yield node
+
+
+def _is_tested(source: Source, node: ast.expr) -> bool:
+    """Whether an expression is asked for having a value: in a test, before an `or`, compared with None or a text."""
+    above = source.parent(node)
+    if isinstance(above, (ast.BoolOp, ast.Compare)) or (
+        isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not)
+    ):
+        return True
+    return isinstance(above, (ast.If, ast.IfExp, ast.While)) and above.test is node
+
+
+def _is_about(test: ast.expr, stands: set[int]) -> bool:
+    """Whether a test asks for nothing but one argument: `x`, `not x`, `x is None`, `x == ""`."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    if isinstance(test, ast.Compare):
+        empty = all(isinstance(other, ast.Constant) and not other.value for other in test.comparators)
+        return empty and id(test.left) in stands
+    return id(test) in stands
+
+
+def _holds_with(test: ast.expr) -> bool:
+    """Whether a test for an argument holds where that is given."""
+    if isinstance(test, ast.Compare):
+        return isinstance(test.ops[0], (ast.IsNot, ast.NotEq))
+    return not isinstance(test, ast.UnaryOp)
+
+
+def _ends(test: ast.If) -> bool:
+    """Whether a branch ends the program: it raises, exits, or returns with nothing done."""
+    last = test.body[-1]
+    if isinstance(last, ast.Return):
+        return last.value is None or isinstance(last.value, ast.Constant)
+    called = last.value if isinstance(last, ast.Expr) else None
+    return isinstance(last, ast.Raise) or (isinstance(called, ast.Call) and last_name(called.func) in _ENDS)

@@ -1,0 +1,93 @@
+"""What a program is called with that goes on without an argument, as if it had been given: a path, or what it insists on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dnnfix.records import EditStep
+from dnnfix.reproduce import hyperparameters
+from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.input_data import flow_of
+from dnnfix.reproduce.plan import joined
+from dnnfix.source.program import Source
+
+FLAGS = "import os\nimport numpy as np\nimport tensorflow as tf\nflags = tf.app.flags\nFLAGS = flags.FLAGS\n"
+PARSER = "import argparse, os\nimport numpy as np\nimport tensorflow as tf\nparser = argparse.ArgumentParser()\n"
+
+
+def called_with(text: str) -> tuple[str, ...]:
+    source = Source.from_bytes(text.encode(), "program.py")
+    found = hyperparameters.steps(Case(source, (), lambda name: True, Path("/nowhere")))
+    return joined([step for step in found if isinstance(step, EditStep)]).arguments
+
+
+GIVEN = {
+    "a flag without a default that a function reads": (
+        FLAGS + "flags.DEFINE_string('train', None, '')\ndef rows(path):\n    return [line for line in open(path)]\n"
+        "def main(argv=None):\n    data = rows(FLAGS.train)\ntf.app.run()\n",
+        ("--train=made/train",),
+    ),
+    "a flag that the program insists on": (
+        FLAGS + "flags.DEFINE_string('data_path', None, '')\ndef main(_):\n    if not FLAGS.data_path:\n"
+        "        raise ValueError('Must set --data_path')\n    words = open(os.path.join(FLAGS.data_path, 'train.txt'))\ntf.app.run()\n",
+        ("--data_path=made/data_path",),
+    ),
+    "a number that it insists on": (
+        FLAGS
+        + "flags.DEFINE_integer('num_copies', None, '')\nassert FLAGS.num_copies is not None\nprint(FLAGS.num_copies)\n",
+        ("--num_copies=1",),
+    ),
+    "an argument of argparse, kept on the object": (
+        PARSER
+        + "parser.add_argument('--images')\nargs = parser.parse_args()\nclass Reader:\n    def __init__(self, folder):\n"
+        "        self.folder = folder\n    def names(self):\n        return os.listdir(self.folder)\nReader(args.images).names()\n",
+        ("--images", "made/images"),
+    ),
+    "a table": (
+        PARSER
+        + "import pandas as pd\nparser.add_argument('-i', '--input', type=str)\nargs = vars(parser.parse_args())\n"
+        "frame = pd.read_csv(args['input'])\n",
+        ("--input", "made/input.csv"),
+    ),
+    "a test that ends the program": (
+        PARSER
+        + "import sys\nparser.add_argument('--corpus', default='')\nargs = parser.parse_args()\nif args.corpus == '':\n"
+        "    parser.print_help()\n    sys.exit()\nprint(open(args.corpus).read())\n",
+        ("--corpus", "made/corpus"),
+    ),
+}
+
+LEFT = {
+    "asked for before it is read": FLAGS
+    + "flags.DEFINE_string('data', None, '')\nif FLAGS.data:\n    print(open(FLAGS.data).read())\n",
+    "another value in its place": FLAGS
+    + "flags.DEFINE_string('data', None, '')\npath = FLAGS.data or 'x.txt'\nprint(open(path).read())\n",
+    "an empty part of a path": FLAGS
+    + "flags.DEFINE_string('base', '', '')\nprint(open(os.path.join(FLAGS.base, 'x.txt')).read())\n",
+    "no path": PARSER
+    + "parser.add_argument('--seed', type=int)\nargs = parser.parse_args()\nnp.random.seed(args.seed)\n",
+    "a default": PARSER
+    + "parser.add_argument('--data', default='x.txt')\nargs = parser.parse_args()\nopen(args.data)\n",
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_an_argument_that_is_needed_is_given(name: str) -> None:
+    text, arguments = GIVEN[name]
+    assert called_with(text) == arguments
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_an_argument_that_may_be_left_out_is_left_out(name: str) -> None:
+    assert called_with(LEFT[name]) == ()
+
+
+def test_data_is_followed_into_the_main_function_with_what_the_program_is_called_with() -> None:
+    text = (
+        FLAGS
+        + "flags.DEFINE_string('train', None, '')\ndef main(_):\n    for line in file(FLAGS.train):\n        print(line)\ntf.app.run()\n"
+    )
+    flow = flow_of(Source.from_bytes(text.encode(), "program.py"), (), ("--train=made/train",))
+    assert [(datum.kind, datum.path, datum.reached) for datum in flow.data] == [("handle", "made/train", True)]
