@@ -113,7 +113,7 @@ class Document:
     def apply(self, changes: Iterable[Change]) -> bytes:
         """The file with changes of the analysed text, in order and apart from each other, carried out.
 
-        Raises `EditError` where a change meets characters that the file does not have or cannot hold.
+        Indentation that Python 3 does not compile is written as it was read, wherever anything is changed. Raises `EditError` where a change meets characters that the file does not have or cannot hold.
         """
         lines = self.own_lines
         starts, at = [], 0
@@ -122,10 +122,24 @@ class Document:
             at += len(line) + len(ending)
         starts.append(at)
         try:
-            return self.container.write([self._splice(change, lines, starts) for change in changes])
+            splices = [self._splice(change, lines, starts) for change in changes]
+            return self.container.write(self._with_blanks(splices, starts) if splices else splices)
         except UnicodeEncodeError as error:
             missing = error.object[error.start]
             raise EditError(f"{self.path}: {self.encoding} has no {missing!r}, which the edit puts in.") from None
+
+    def _with_blanks(self, splices: list[Splice], starts: Sequence[int]) -> list[Splice]:
+        """These splices, and one for each line whose tabs were read as blanks and that none of them writes anew."""
+        blanks = []
+        for number, line in self.rewritten.items():
+            first = line.segments[0] if line.segments else None
+            own = line.raw[: first.length] if first is not None and not first.origin else ""
+            at = starts[number - 1]
+            if first is None or "\t" not in own or first.text != own.expandtabs(8):
+                continue
+            if not any(splice.start <= at < splice.end for splice in splices):
+                blanks.append(Splice(at, at + len(own), first.text))
+        return sorted([*splices, *blanks], key=lambda splice: (splice.start, splice.end)) if blanks else splices
 
     def _splice(self, change: Change, lines: Sequence[str], starts: list[int]) -> Splice:
         if change.whole_lines:

@@ -56,9 +56,10 @@ class Python2Program(ApiChange):
     """Python 3 does not compile print statements, and lacks `xrange`, `raw_input`, `reduce`, `has_key` and `iteritems`.
 
     Statements that only Python 2 reads are written as Python 3 writes them; where the text needed more than that to be
-    read, those lines stay as they are. Names are changed where the program does not define them itself. `sort(cmp=f)`
-    takes a key made of `f`, iterators have `__next__`, and what a program of Python 2 reads from a pickle that it has
-    not written itself is read with the encoding that gives back arrays and texts of Python 2.
+    read, those lines stay as they are. Where tabs and blanks are mixed as only Python 2 reads them, indentation becomes
+    blanks. Names are changed where the program does not define them itself. `sort(cmp=f)` takes a key made of `f`,
+    iterators have `__next__`, and what a program of Python 2 reads from a pickle that it has not written itself is read
+    with the encoding that gives back arrays and texts of Python 2.
 
     Fix safety: unsafe: divisions, strings and the order of dictionaries differ between the two as well.
 
@@ -72,17 +73,18 @@ class Python2Program(ApiChange):
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The statements that had to be rewritten to be read, then names, methods and calls."""
         source = subject.source
-        if any("Python 2" in note for note in source.recoveries):
-            edits = tuple(_statements(subject))
-            if edits:
-                site = edits[0].site
-                yield Hit(
-                    site,
-                    "the program is written in Python 2, which Python 3 does not compile",
-                    title="write it in Python 3",
-                    edits=edits,
-                    confidence=0.9,
-                )
+        edits = tuple(_statements(subject)) if any("Python 2" in note for note in source.recoveries) else ()
+        if edits:
+            site = edits[0].site
+            yield Hit(
+                site,
+                "the program is written in Python 2, which Python 3 does not compile",
+                title="write it in Python 3",
+                edits=edits,
+                confidence=0.9,
+            )
+        elif any(note.startswith("tabs in") for note in source.recoveries):
+            yield from _tabs(source)
         if not source.frameworks:
             return
         if not source.words.isdisjoint(WORDS):
@@ -270,6 +272,23 @@ def show(parts):
         exec("pass")
 """,
         ),
+        Example(
+            "tabs beside blanks",
+            """\
+import torch
+
+for i in range(2):
+\tloss = torch.ones(2).sum()
+        print(loss)
+""",
+            """\
+import torch
+
+for i in range(2):
+        loss = torch.ones(2).sum()
+        print(loss)
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -355,6 +374,20 @@ def _statements(subject: Subject) -> Iterator[Edit]:
     for number in sorted(lines & heads):
         line = source.places.lines[number - 1]
         yield ReplaceLines(Site(number, 1, number, len(line) + 1), line)
+
+
+def _tabs(source: Source) -> Iterator[Hit]:
+    """Tabs and blanks that only Python 2 can compare: all such lines are written with blanks once one of them is."""
+    tabs = {number for number, line in source.document.rewritten.items() if line.raw.startswith(("\t", " "))}
+    node = next((n for n in ast.walk(source.tree) if isinstance(n, ast.stmt) and n.lineno in tabs), None)
+    if node is not None and not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        yield Hit(
+            source.site(node),
+            "tabs and blanks are mixed as only Python 2 reads them",
+            title="indent with blanks",
+            edits=(Replace(source.site(node), source.segment(source.site(node))),),
+            confidence=0.9,
+        )
 
 
 def _names(subject: Subject) -> Iterator[Hit]:
