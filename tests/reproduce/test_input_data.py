@@ -103,6 +103,67 @@ print(sorted(set(y)), words.str.len().min() > 3)
     assert finished(run(runner, code)) == "[0, 1] True\n"
 
 
+DRIVE = """
+import csv
+import os
+import cv2
+import numpy as np
+
+rows = []
+with open("{folder}driving_log.csv") as file:
+    reader = csv.reader(file)
+    next(reader)
+    for row in reader:
+        rows.append(row)
+
+
+def batches(rows, batch_size=4):
+    while True:
+        for start in range(0, len(rows), batch_size):
+            images, angles = [], []
+            for row in rows[start : start + batch_size]:
+                for place in range(3):
+                    name = {name}
+                    images.append(cv2.resize(cv2.imread(name)[10:-4], (32, 16)))
+                    angles.append(float(row[3]) + place * 0.2)
+            yield np.array(images), np.array(angles)
+
+
+x, y = next(batches(rows))
+print(x.shape, y.shape, x.std() > 1, len(set(y)) > 3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("data/", "'data/IMG/' + row[place].split('/')[-1]"),
+        ("../drive/", "os.path.join('../drive', row[place].strip())"),
+        ("/opt/data/", "'/opt/data/IMG/%s' % row[place].split('/')[-1]"),
+        ("", "row[place]"),
+        ("", "f'IMG/{row[place]}.png'"),
+        ("", "'{}/{}'.format('IMG', row[place])"),
+    ],
+)
+def test_rows_that_name_images(runner: Runner, folder: str, name: str) -> None:
+    code = DRIVE.replace("{folder}", folder).replace("{name}", name)
+    assert finished(run(runner, code)) == "(12, 16, 32, 3) (12,) True True\n"
+
+
+def test_records_of_a_csv_and_rows_as_one_array(runner: Runner) -> None:
+    code = """
+import csv
+import numpy as np
+people = [row for row in csv.DictReader(open("people.csv"))]
+ages = [float(person["age"]) for person in people]
+kinds = {"cat": 0, "dog": 1}
+y = [kinds[person["pet"]] for person in people]
+table = np.array(list(csv.reader(open("numbers.csv"), delimiter=";")))
+print(len(ages), sorted(set(y)), table[:, 0:4].astype(float).shape, table[:, 4].astype(float).shape)
+"""
+    assert finished(run(runner, code)) == "400 [0, 1] (1000, 4) (1000,)\n"
+
+
 def test_a_table_that_nothing_describes_is_a_gap() -> None:
     steps, missing = plan("import pandas as pd\ndata = pd.read_csv('data.csv')\nmodel.fit(data, 3)\n")
     assert not [step for step in steps if "data.csv" in step.what]
@@ -580,3 +641,25 @@ parts = np.loadtxt(os.path.join(root, kinds["Chair"], "points_label", names[0].r
 print(len(names), points.shape, sorted(set(parts.tolist())))
 """
     assert finished(run(runner, program)).splitlines() == ["16 02691156", "20 (200, 3) [1.0, 2.0]"]
+
+
+def test_images_beside_those_of_a_listed_folder_are_made_when_they_are_opened(runner: Runner) -> None:
+    code = """
+import os
+import numpy as np
+from PIL import Image
+
+ids = next(os.walk("images"))[2]
+images = np.stack([np.asarray(Image.open("images/" + name).resize((32, 32))) for name in ids])
+masks = np.stack([np.asarray(Image.open(os.path.join("masks", name.split(".jpg")[0] + ".png"))) for name in ids])
+print(images.shape[1:], masks.shape[1:], len(images) == len(masks), sorted(set(masks.ravel().tolist())))
+try:
+    Image.open("images/%d.png" % len(ids))
+except FileNotFoundError:
+    print("still missing")
+"""
+    steps, missing = plan(code)
+    assert not missing and "made_when_asked((32, 32), 2)" in "".join(step.scaffold.start for step in steps)
+    pytest.importorskip("PIL")
+    printed = finished(run(runner, code))
+    assert "(32, 32, 3) (32, 32) True [0, 255]" in printed and "still missing" in printed

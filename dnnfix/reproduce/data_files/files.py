@@ -38,6 +38,8 @@ def file_steps(case: Case, flow: Flow) -> Iterator[EditStep | Gap]:
             continue
         done.add(path)
         yield _step(case, datum, path)
+    if (asked := images.asked_for(case, flow)) is not None:
+        yield asked
     yield from _folders(case, flow)
 
 

@@ -6,6 +6,7 @@ import ast
 import os.path
 import re
 
+from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import arrays, clues
 from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.data_files.made import Made
@@ -244,6 +245,44 @@ def _keys(source: Source) -> tuple[str, ...]:
     ]
     names = tuple(dict.fromkeys(found))
     return (*names, "Other") if len(names) == 1 else names
+
+
+_OPENING = ("builtins.open", "cv2.imread", "imageio.imread", "imageio.v2.imread", "matplotlib.image.imread",
+            "matplotlib.pyplot.imread", "skimage.io.imread")  # fmt: skip
+"""What opens the file of an image; other libraries open it by the first."""
+
+
+def asked_for(case: Case, flow: Flow) -> EditStep | None:
+    """The images whose names the program works out, in folders that it does not list: made when they are asked for."""
+    folders = {os.path.normpath(d.path) for d in flow.data if d.kind in ("folder", "image folder") and d.path}
+    for datum in flow.data:
+        if datum.kind != "image" or datum.path is not None or not datum.reached:
+            continue
+        sources = [d for d in flow.data if any(use.detail == ("image", datum.node) for use in d.of("opened"))]
+        begun = [str(use.detail) for d in sources for use in d.of("joined")]
+        others = [text for text in begun if _folder_of(text) and _folder_of(text) not in folders]
+        if (sources and not others) or any(case.exists(text) for text in others):
+            continue
+        (height, width), told = size_of(case, datum)
+        ends = clues.ends(case.source)
+        classes = ends.outputs if ends.outputs and ends.form in ("classes", "one-hot") else 2
+        stand_in = f"made_when_asked({(height, width)!r}, {min(classes, 255)})"
+        return EditStep(
+            EditAction.INPUT_DATA,
+            f"images of {height}x{width}, each made when the program opens it in a folder that is not there",
+            f"line {datum.line}: their names are worked out; {told}",
+            datum.line if not datum.module else None,
+            True,
+            Scaffold(start="\n".join(f"made_in_place_of({place!r}, {stand_in})" for place in _OPENING)),
+            ("made_in_place_of", "made_when_asked"),
+        )
+    return None
+
+
+def _folder_of(text: str) -> str:
+    """The folder in the text that begins a path; empty where it begins a file's name."""
+    folder = text if "." not in os.path.basename(text) and not text.endswith("_") else os.path.dirname(text)
+    return os.path.normpath(folder) if "/" in text or folder else ""
 
 
 def image_file(case: Case, datum: Datum, path: str) -> Made | None:
