@@ -37,15 +37,39 @@ TEXT = {"csv.reader": 0, "csv.writer": 0, "csv.DictReader": 0, "csv.DictWriter":
 WRITING = ("csv.writer", "csv.DictWriter")
 """Functions that write the ends of lines themselves."""
 
-WORDS = frozenset(("pickle", "cPickle", "dill", "marshal", "joblib", "csv", "json", "save", "savez", "write", "load"))
+TAKEN_APART = frozenset(
+    (
+        "split",
+        "rsplit",
+        "replace",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "startswith",
+        "endswith",
+        "find",
+        "index",
+        "count",
+        "partition",
+    )
+)
+"""Methods that text and bytes have alike; their arguments have to be of the same kind as what they belong to."""
+
+SAME = TAKEN_APART | {"lower", "upper", "read", "readline", "readlines", "splitlines", "title"}
+"""Methods that give text of text and bytes of bytes, and what reads either from a file."""
+
+WORDS = frozenset(
+    ("pickle", "cPickle", "dill", "marshal", "joblib", "csv", "json", "save", "savez", "write", "load", *TAKEN_APART)
+)
 
 
 class Python2FileMode(ApiChange):
     """Python 2 made no difference between text and bytes in files; Python 3 refuses the one where the other is meant.
 
     `pickle`, `numpy.save` and `torch.save` read and write bytes: their file is opened with `b` in its mode. `csv`,
-    `json.dump` and `write` with a text take a file without it. A file is only looked at where the call of `open` that
-    gave it is known and its mode is written out.
+    `json.dump` and `write` with a text take a file without it, and so does a program that takes what it read apart with a
+    text: `line.split(",")`. A file is only looked at where the call of `open` that gave it is known and its mode is
+    written out.
 
     Fix safety: unsafe: as it stood, the program stopped at the first read or write; on Windows the bytes of a file that
     was written as text differ.
@@ -65,6 +89,8 @@ class Python2FileMode(ApiChange):
         wanted: dict[ast.Call, tuple[ast.Call, bool, str]] = {}
         unsure: set[ast.Call] = set()
         for call in uses_of(source).calls():
+            if (decoded := _decoded(source, call)) is not None:
+                unsure.add(decoded)
             found = _file(source, call)
             opened = opened_by(source, found[0]) if found is not None else None
             if found is None or opened is None:
@@ -144,8 +170,47 @@ with open("log.txt", "w") as log:
 """,
             runs=True,
         ),
+        Example(
+            "lines of numbers read as bytes",
+            """\
+import torch
+
+with open("table.txt", "w") as table:
+    table.write("1  2\\n3  4\\n")
+rows = open("table.txt", "rb")
+print(torch.tensor([[float(x) for x in part] for part in [row.replace("  ", " ").strip().split(" ") for row in rows]]))
+text = open("table.txt", "rb").read()
+lines = text.split("\\n")
+print(torch.zeros(len(lines)))
+""",
+            """\
+import torch
+
+with open("table.txt", "w") as table:
+    table.write("1  2\\n3  4\\n")
+rows = open("table.txt", "r")
+print(torch.tensor([[float(x) for x in part] for part in [row.replace("  ", " ").strip().split(" ") for row in rows]]))
+text = open("table.txt", "r").read()
+lines = text.split("\\n")
+print(torch.zeros(len(lines)))
+""",
+            runs=True,
+        ),
     )
     rejects = (
+        Reject(
+            "bytes that are decoded, or taken apart as bytes",
+            """\
+import torch
+
+with open("table.txt", "rb") as rows:
+    for row in rows:
+        print(row.strip().split(b","))
+with open("table.txt", "rb") as rows:
+    first = rows.readline()
+    print(torch.tensor([float(x) for x in first.decode("utf-8").strip("\\n").split(",")]))
+""",
+        ),
         Reject(
             "modes that are right",
             """\
@@ -193,9 +258,54 @@ def _file(source: Source, call: ast.Call) -> tuple[ast.expr, bool, str] | None:
         if name in places and places[name] < len(call.args):
             return call.args[places[name]], binary, name
     function = call.func
-    if name or not isinstance(function, ast.Attribute) or function.attr != "write" or len(call.args) != 1:
+    if name or not isinstance(function, ast.Attribute) or not call.args or not _is_text(source, call.args[0]):
         return None
-    return (function.value, False, "write") if _is_text(source, call.args[0]) else None
+    if function.attr == "write":
+        return (function.value, False, "write") if len(call.args) == 1 else None
+    file = _read_from(source, function.value) if function.attr in TAKEN_APART else None
+    return (file, False, function.attr) if file is not None else None
+
+
+def _decoded(source: Source, call: ast.Call) -> ast.Call | None:
+    """The call of `open` that gave the bytes which a call decodes."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "decode":
+        return None
+    file = _read_from(source, call.func.value)
+    return opened_by(source, file) if file is not None else None
+
+
+def _read_from(source: Source, expr: ast.expr, left: int = 12) -> ast.expr | None:
+    """The file that a text, a line or a part of one was read from; `None` where that is not sure."""
+    if opened_by(source, expr) is not None:
+        return expr
+    if not left:
+        return None
+    if isinstance(expr, ast.Subscript):
+        return _read_from(source, expr.value, left - 1)
+    if isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr in SAME:
+        return _read_from(source, expr.func.value, left - 1)
+    if not isinstance(expr, ast.Name):
+        return None
+    over = _looped_over(source, expr)
+    if over is not None:
+        return _read_from(source, over, left - 1)
+    given = source.bindings(expr)
+    return _read_from(source, given[0], left - 1) if len(given) == 1 else None
+
+
+def _looped_over(source: Source, name: ast.Name) -> ast.expr | None:
+    """What the loop or the comprehension around a name gives it one by one."""
+    inside: ast.AST = name
+    while (above := source.parent(inside)) is not None:
+        generators = getattr(above, "generators", [above] if isinstance(above, ast.For) else [])
+        for loop in generators:
+            if isinstance(loop.target, ast.Name) and loop.target.id == name.id and inside is not loop.iter:
+                over: ast.expr = loop.iter
+                return over
+        if isinstance(above, (ast.FunctionDef, ast.Lambda)):
+            return None
+        inside = above
+    return None
 
 
 def _is_text(source: Source, value: ast.expr) -> bool:
