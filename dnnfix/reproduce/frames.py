@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dnnfix.records import EditAction, EditStep, Scaffold
@@ -177,7 +177,7 @@ def _width(datum: Datum, ends: clues.Ends, without_header: bool, options: dict[s
     taken = options.get("usecols")
     if isinstance(taken, (list, tuple)) and taken and all(isinstance(place, int) for place in taken):
         return max(taken) + 1, f"line {datum.line}: usecols={list(taken)}"
-    whole = _values(datum, apart=False)
+    whole = _values(datum, apart=False) or _beside(datum, ends)
     if whole is not None:
         return whole
     for use in datum.uses:
@@ -205,9 +205,42 @@ def _width(datum: Datum, ends: clues.Ends, without_header: bool, options: dict[s
             return wanted, f"line {last}: the last column is apart; the others: " + clues.FROM_NETWORK.format(
                 what="input"
             )
-    if last is not None:
+    if last is not None and not datum.of("opened"):
         return 0, ""
+    if last is not None:
+        return highest + 1, f"line {last}: the last column is apart"
     return highest, f"line {line}: {highest} columns are used"
+
+
+def _beside(datum: Datum, ends: clues.Ends) -> tuple[int, str] | None:
+    """The columns that are taken by place, and the rest of them that becomes images or the network's input."""
+    for use in datum.of("reshape"):
+        taken = use.part[0][1] if len(use.part) == 1 and use.part[0][0] == "column" else None
+        sizes = use.detail if _is_of_one(use.detail) else use.detail[1:]
+        if taken is not None and (others := _others(taken)) and all(isinstance(s, int) and s > 0 for s in sizes):
+            return math.prod(sizes) + others, f"line {use.line}: rows are reshaped to {tuple(sizes)}"
+    wanted = ends.inputs[0] if ends.inputs and len(ends.inputs) == 1 else None
+    for use in datum.of("column"):
+        if wanted and not use.part and (others := _others(use.detail)):
+            return wanted + others, f"line {use.line}: the others: " + clues.FROM_NETWORK.format(what="input")
+    return None
+
+
+def _others(taken: tuple[Any, ...]) -> int:
+    """How many columns stand beside those that are taken by place, where these are all others; 0 where they are not."""
+    if taken[0] == "without" and all(isinstance(place, int) for place in taken[1]):
+        return len(taken[1])
+    if taken[0] == "range" and taken[2] is None and isinstance(taken[1], int) and taken[1] > 0:
+        return int(taken[1])
+    if taken[0] == "range" and taken[1] in (None, 0) and isinstance(taken[2], int) and taken[2] < 0:
+        return int(-taken[2])
+    return 0
+
+
+def _is_of_one(sizes: tuple[Any, ...]) -> bool:
+    """Whether these are the sizes of one image, and not of many of them."""
+    sides = [size for size in sizes if size not in (1, 3)]
+    return len(sides) == 2 and sides[0] == sides[1] and isinstance(sides[0], int) and sides[0] > 0
 
 
 def _values(datum: Datum, apart: bool) -> tuple[int, str] | None:
@@ -253,11 +286,17 @@ def _set_kinds(table: Table, datum: Datum, order: list[str], ends: clues.Ends, o
             roles.setdefault(place, set()).add(_role(use))
             if use.kind == "one-hot" and isinstance(use.detail, int):
                 table.classes = use.detail
+            if use.kind == "looked up" and use.detail and all(isinstance(word, str) for word in use.detail):
+                table.words, table.classes = use.detail, len(use.detail)
             if use.kind == "method" and use.detail[0] in ("map", "replace") and use.detail[1]:
                 words = use.detail[1][0]
                 if isinstance(words, dict) and words and all(isinstance(word, str) for word in words):
                     table.words, table.classes = tuple(words), len(words)
                     roles[place].add("word")
+    for use in datum.of("alike"):
+        first = [place for place in _places(replace(use, part=use.detail), order) if place in roles]
+        for place in _places(use, order) if first else ():
+            roles.setdefault(place, set()).update(roles[first[0]])
     for key in ("parse_dates", "index_col"):
         value = options.get(key)
         for name in value if isinstance(value, (list, tuple)) else [value]:
@@ -293,7 +332,7 @@ def _set_kinds(table: Table, datum: Datum, order: list[str], ends: clues.Ends, o
         elif plain and name.lower() in _LABELS:
             table.kinds[place] = "label" if form != "values" else "value"
     if "value" not in table.kinds and "label" not in table.kinds and "word" not in table.kinds:
-        made = "series" if form in ("values", None) else "number"
+        made = "series" if form in ("values", None) and "file" not in table.kinds else "number"
         table.kinds = [made if kind == "number" else kind for kind in table.kinds]
         if made == "series":
             table.rows = 2 * ROWS + 200
@@ -306,7 +345,7 @@ def _role(use: Use) -> str:
         if any(word in use.detail.lower() for word in ("label", "class", "categor")):
             return "called label"
         return "targets" if TARGET.search(use.detail) else "inputs" if INPUT.search(use.detail) else ""
-    return {"encoded": "word", "one-hot": "label"}.get(use.kind, use.kind)
+    return {"encoded": "word", "one-hot": "label", "looked up": "word"}.get(use.kind, use.kind)
 
 
 def _places(use: Use, order: list[str]) -> list[int]:

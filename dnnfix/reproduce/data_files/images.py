@@ -259,6 +259,8 @@ def asked_for(case: Case, flow: Flow) -> EditStep | None:
         if datum.kind != "image" or datum.path is not None or not datum.reached:
             continue
         sources = [d for d in flow.data if any(use.detail == ("image", datum.node) for use in d.of("opened"))]
+        if any(d.kind in ("handle", "table") for d in sources):
+            continue  # made with the table that names them
         begun = [str(use.detail) for d in sources for use in d.of("joined")]
         others = [text for text in begun if _folder_of(text) and _folder_of(text) not in folders]
         if (sources and not others) or any(case.exists(text) for text in others):

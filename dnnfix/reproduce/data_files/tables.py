@@ -2,14 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+from dnnfix.reproduce import paths
 from dnnfix.reproduce.case import Case
-from dnnfix.reproduce.data_files.images import EACH, size_of
+from dnnfix.reproduce.data_files.images import EACH, largest_batch, size_of
 from dnnfix.reproduce.data_files.made import Made
 from dnnfix.reproduce.data_files.values import below, whole
 from dnnfix.reproduce.flow.values import Datum, Use
 from dnnfix.reproduce.frames import Table, columns_in_words, listed, table_of
+
+MOST_IMAGES = 640
+PIXELS = 16_000_000
+"""Images that the column of a table names at most, and their places together."""
+
+
+def rows_file(case: Case, datum: Datum, path: str) -> Made | None:
+    """A table whose lines a program splits, or has split by a reader of the module `csv`; None where it does neither."""
+    uses = [of_a_row for use in datum.uses for of_a_row in _of_a_row(use)]
+    reader = next(iter(datum.of("reader", "DictReader")), None)
+    if reader is None and not any(use.kind == "opened" for use in uses):
+        return None
+    options: dict[str, object] = {"header": None}
+    if reader is not None and reader.kind == "DictReader":
+        options = {"names": reader.detail} if reader.detail else {}
+    separator = next(
+        (step[1] for use in datum.uses for step in use.part if step[0] == "split" and step[1] != "\n"), None
+    )
+    options["sep"] = separator or (" " if reader is None else ",")
+    return table_file(case, replace(datum, uses=uses, options=options), path)
+
+
+def _of_a_row(use: Use) -> Iterator[Use]:
+    """A use of the fields of a line as one of columns."""
+    steps = tuple(step for step in use.part if step != ("split", "\n"))
+    if steps[:1] != (("element",),):
+        return
+    rest = steps[1:]
+    if rest[:1] and rest[0][0] == "split":
+        rest = rest[1:]
+    if use.kind == "alike":
+        use = replace(use, detail=next((first.part for first in _of_a_row(replace(use, part=use.detail, kind=""))), ()))
+    if rest[:1] and rest[0][0] == "item":
+        yield replace(use, part=(("column", ("one", rest[0][1])), *rest[1:]))
+    elif rest:
+        yield replace(use, part=rest)
+    elif use.kind == "item":
+        yield replace(use, part=(), kind="column", detail=("one", use.detail))
+    elif use.kind == "unpacked":
+        yield replace(use, part=(), kind="column", detail=("range", 0, len(use.detail)))
+    elif use.kind == "slice":
+        yield replace(use, part=(), kind="column", detail=("range", *use.detail))
+    else:
+        yield replace(use, part=())
 
 
 def table_file(case: Case, datum: Datum, path: str) -> Made | None:
@@ -30,7 +76,7 @@ def table_file(case: Case, datum: Datum, path: str) -> Made | None:
             return None
         table.evidence = looks.evidence
     if "file" in table.kinds:
-        table.rows = 2 * EACH
+        table.rows = _rows_of_images(case, datum)
     header = options.get("header", 0)
     if isinstance(header, int) and not isinstance(header, bool) and header > 0:
         before = ("made for a program that reads it",) * header
@@ -55,11 +101,23 @@ def table_file(case: Case, datum: Datum, path: str) -> Made | None:
 
 def _with_images(case: Case, datum: Datum, table: Table, code: str) -> Made:
     """The images that a column of a table names, beside the table."""
-    joined = next((use.detail for use in datum.of("joined")), "")
+    folder = next((use.detail for use in datum.of("joined") if use.detail), "")
     (height, width), told = size_of(case, datum)
-    table_of_images = f"made_listed_images({joined!r}, {table.rows}, {(height, width, 3)!r}, {table.classes})"
-    what = f"{table.rows} rows with {columns_in_words(table)}, and the images in `{joined}`"
-    return f"{code}\n{table_of_images}", what, f"{table.evidence}; {told}", ("made_csv", "made_listed_images")
+    images = f"{table.rows}, {(height, width, 3)!r}, {table.classes}"
+    code += f"\nmade_images_when_read({images})"
+    standins: tuple[str, ...] = ("made_csv", "made_images_when_read")
+    place = paths.inside(case.source, folder)
+    if place is not None and not place[1] and "%" not in folder:  # there before they are read, for who looks for them
+        code += f"\nmade_listed_images({place[0]!r}, {images})"
+        standins = (*standins, "made_listed_images")
+    what = f"{table.rows} rows with {columns_in_words(table)}, and the images in `{folder}`"
+    return code, what, f"{table.evidence}; {told}", standins
+
+
+def _rows_of_images(case: Case, datum: Datum) -> int:
+    """So many rows that a tenth of them is a batch, where that is not too much to keep in memory."""
+    height, width = size_of(case, datum)[0]
+    return max(2 * EACH, min(10 * largest_batch(case.source), MOST_IMAGES, PIXELS // (height * width)))
 
 
 def json_file(case: Case, datum: Datum, path: str) -> Made | None:

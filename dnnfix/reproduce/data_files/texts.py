@@ -5,6 +5,7 @@ from __future__ import annotations
 from dnnfix.reproduce import clues
 from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.data_files.made import Made
+from dnnfix.reproduce.data_files.tables import rows_file
 from dnnfix.reproduce.flow.values import Datum
 from dnnfix.reproduce.frames import ROWS, listed
 
@@ -12,12 +13,17 @@ TEXT = 12_000
 """Characters of plain text: some 500 lines, small enough for programs that make a sample of every character."""
 
 
+NUMBERS = 8
+"""Numbers in a line of a file of text, where nothing tells how many there are."""
+
 STRUCTURED = (".csv", ".tsv", ".json", ".xml", ".html", ".yaml", ".yml")
 """Endings of files that hold more than sentences: what their parts are has to be told by something."""
 
 
 def text_file(case: Case, datum: Datum, path: str) -> Made | None:
     """Lines of fields where they are split, else running text."""
+    if (rows := rows_file(case, datum, path)) is not None:
+        return rows
     fields = _fields(datum, clues.ends(case.source))
     if fields is not None and not fields[1]:
         return None
@@ -50,6 +56,8 @@ def _fields(datum: Datum, ends: clues.Ends) -> tuple[str, list[str], int] | None
     """The fields of a line: what they are split at, and the kind of each."""
     count, separator, line = 0, "", 0
     last = numbers = False
+    head: int | None = None
+    whole: set[int] = set()
     kinds: dict[int, str] = {}
     for use in datum.uses:
         splits = [place for place, step in enumerate(use.part) if step[0] == "split" and step[1] not in ("\n", "\r\n")]
@@ -70,6 +78,7 @@ def _fields(datum: Datum, ends: clues.Ends) -> tuple[str, list[str], int] | None
                 last = True
             if use.kind == "slice" and isinstance(use.detail[0], int) and use.detail[1] is None:
                 count = max(count, use.detail[0] + 1)
+                head = use.detail[0]
             numbers = numbers or use.kind in ("number", "iterated")
         elif after[0][0] == "element":
             numbers = numbers or use.kind == "number"
@@ -79,6 +88,13 @@ def _fields(datum: Datum, ends: clues.Ends) -> tuple[str, list[str], int] | None
             )
             if kind and kinds.get(after[0][1], "text") == "text":
                 kinds[after[0][1]] = kind
+            if use.kind == "passed" and use.detail == "builtins.int":
+                whole.add(after[0][1])
+    if head and numbers and count == head + 1 and whole <= set(range(head)):
+        # `int(row[0])`, `[float(x) for x in row[1:]]`: labels, then as many numbers as the network takes
+        taken = ends.inputs[0] if ends.inputs and len(ends.inputs) == 1 else None
+        first = ["label" if place in whole else kinds.get(place, "word") for place in range(head)]
+        return separator or " ", [*first, *["number"] * (taken or NUMBERS)], line
     if last and numbers and not count:
         wanted = ends.inputs[0] if ends.inputs and len(ends.inputs) == 1 else None
         return separator or " ", [*["number"] * wanted, "label"] if wanted else [], line

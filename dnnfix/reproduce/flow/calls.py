@@ -10,7 +10,7 @@ from dnnfix.reproduce.flow.expressions import Expressions
 from dnnfix.reproduce.flow.library import Called, Library
 from dnnfix.reproduce.flow.reads import IMAGE_FOLDERS, UNPICKLING, reader
 from dnnfix.reproduce.flow.record import Record
-from dnnfix.reproduce.flow.values import Known, Names, Thing, Value, View, constants, parts
+from dnnfix.reproduce.flow.values import Known, Names, Pack, Thing, Value, View, constants, parts
 from dnnfix.reproduce.syntax import is_static, last_name
 from dnnfix.source.program import Source
 
@@ -58,8 +58,25 @@ class Calls(Expressions):
             return where._run(defined, [*own, *args], keywords)
         if isinstance(defined, ast.ClassDef):
             return where._instance(defined, args, keywords)
+        if last in ("append", "extend", "insert", "appendleft") and isinstance(owner, (Known, Pack)) and args:
+            self._put_into(node, owner, args[-1], names)
+            return None
         call = Called(name, last, node, args, keywords, lambda part: self._value(part, names))
         return self._library.method(owner, call) if isinstance(owner, View) else self._library.function(call)
+
+    def _put_into(self, node: ast.Call, owner: Value, item: Value, names: Names) -> None:
+        """Data is put into a list of the program's; the first piece stands for all of them."""
+        assert isinstance(node.func, ast.Attribute)
+        if node.func.attr == "extend" and isinstance(item, (View, Pack)):
+            item = self._record.elements(item, node.lineno)[0]
+        held = list(parts(item))
+        target = node.func.value
+        if isinstance(target, ast.Name):
+            for view in held:
+                self._record.use(view, "bound", target.id, node.lineno)
+        if held and isinstance(owner, Known) and owner.value == []:
+            within = self._globals if isinstance(target, ast.Name) and target.id not in names else names
+            self._bind(target, Pack((item,)), within)
 
     # --- files
 
@@ -67,7 +84,7 @@ class Calls(Expressions):
         """A call that reads; one that is given an open file tells what kind of file that is."""
         named = next((keywords[k] for k in ("filepath_or_buffer", "file", "fname", "io") if k in keywords), None)
         first = args[0] if args else named
-        if isinstance(first, View) and first.datum.kind == "handle":
+        if isinstance(first, View) and first.datum.kind == "handle" and not first.part:
             first.datum.kind = kind
             first.datum.options = constants(keywords)
             return View(first.datum)

@@ -69,6 +69,8 @@ class Expressions(ABC):
                 return self._dict(node, names)
             case ast.JoinedStr():
                 texts = [self._value(p.value if isinstance(p, ast.FormattedValue) else p, names) for p in node.values]
+                if isinstance(within := next(all_parts(texts), None), View):
+                    return self._record.arithmetic(within, ast.Add(), texts[0], node.lineno)
                 known = [str(text.value) for text in texts if isinstance(text, Known) and is_single(text.value)]
                 short = len(known) == len(texts) and sum(map(len, known)) <= LONGEST
                 return Known("".join(known)) if short else None
@@ -127,8 +129,12 @@ class Expressions(ABC):
         if isinstance(left, Known) and isinstance(right, Known):
             return calculated(left, node.op, right)
         if isinstance(left, Known) and isinstance(left.value, str) and isinstance(node.op, ast.Mod):
+            if (within := next(parts(right), None)) is not None:
+                return self._record.arithmetic(within, node.op, Known(left.value.partition("%")[0]), node.lineno)
             values = [v.value for v in (right.items if isinstance(right, Pack) else (right,)) if isinstance(v, Known)]
             return calculated(left, node.op, Known(tuple(values))) if values else None
+        if isinstance(left, View) and text_in(right) is not None:
+            return left  # a path with its ending
         for view, other in ((left, right), (right, left)):
             if isinstance(view, View):
                 return self._record.arithmetic(view, node.op, other, node.lineno)
@@ -179,7 +185,7 @@ class Expressions(ABC):
                 self._bind(other.target, over[0], inner)
             made.append(self._value(node.elt, inner))
         if len(made) == 1 and isinstance(made[0], View):
-            return replace(made[0], exact=False)
+            return Pack((made[0],)) if made[0].is_row else replace(made[0], exact=False)
         return packed(made, True) if len(made) > 1 else None
 
     def _dict_comprehension(self, node: ast.DictComp, names: Names) -> Value:
@@ -201,12 +207,19 @@ class Expressions(ABC):
             return self._part(owner, node, names)
         index = self._value(node.slice, names)
         if isinstance(owner, Known):
+            if isinstance(index, View) and isinstance(owner.value, dict):
+                self._record.use(index, "looked up", tuple(owner.value), node.lineno)
             return owner if isinstance(node.slice, ast.Slice) else _item(owner, index)
         if isinstance(owner, Pack):
+            if len(owner.items) == 1 and isinstance(node.slice, ast.Tuple) and isinstance(owner.items[0], View):
+                return self._of_each(owner.items[0], node.slice, names)  # a list of rows that has become an array
             place = number_in(index)
             if place is not None and -len(owner.items) <= place < len(owner.items):
                 return owner.items[place]
-            return owner if isinstance(node.slice, ast.Slice) else owner.items[0] if owner.items else None
+            if isinstance(node.slice, ast.Slice) or not owner.items:
+                return owner if owner.items else None
+            self._alike(owner, node.lineno)
+            return owner.items[0]
         if isinstance(index, View) and isinstance(node.value, ast.Call) and last_name(node.value.func) == "eye":
             self._record.use(index, "one-hot", self._first_number(node.value, names), node.lineno)
             return index
@@ -220,6 +233,10 @@ class Expressions(ABC):
         def value_of(part: ast.expr) -> Value:
             return self._value(part, names)
 
+        if owner.is_rows:
+            if isinstance(index, ast.Slice):
+                return owner
+            return self._of_each(owner.element, index, names) if isinstance(index, ast.Tuple) else owner.element
         before = owner.part[-1] if owner.part else ("",)
         if before[0] == "columns":
             return replace(owner, part=(*owner.part[:-1], ("chosen", selection(index, value_of))))
@@ -257,6 +274,25 @@ class Expressions(ABC):
             record.use(owner, "item", wanted, line)
             return owner.at("item", wanted)
         return owner
+
+    def _alike(self, several: Pack, line: int) -> None:
+        """Any one of several things is taken: what is done with the first is done with each."""
+        first = several.items[0]
+        for item in several.items[1:]:
+            if isinstance(first, View) and isinstance(item, View) and item.datum is first.datum:
+                self._record.use(item, "alike", first.part, line)
+
+    def _of_each(self, row: View, index: ast.Tuple, names: Names) -> Value:
+        """What an index with several parts takes of each row."""
+        fields = selection(index.elts[1], lambda part: self._value(part, names)) if len(index.elts) == 2 else None
+        if not row.is_row or fields is None:
+            return row
+        if fields[0] == "one" and isinstance(fields[1], int):
+            self._record.use(row, "item", fields[1], index.lineno)
+            return row.at("item", fields[1])
+        if fields[0] == "range":
+            self._record.use(row, "slice", fields[1:], index.lineno)
+        return row
 
 
 def _item(owner: Known, index: Value) -> Value:

@@ -107,6 +107,8 @@ class Library:
         if last in ("reshape", "view"):
             record.use(owner, "reshape", args, line)
             return owner
+        if last in ("next", "__next__") and owner.is_rows:
+            return owner.element
         if last in ("split", "splitlines", "readlines", "readline"):
             record.use(owner, "text", None, line)
             return owner.at("split", "\n" if last != "split" else args[0] if args else None)
@@ -147,11 +149,16 @@ class Library:
             if isinstance(end, View) and len(texts) == len(args) - 1:
                 self._record.use(end, "joined", "/".join(texts), call.line)
                 return end
+            if isinstance(end, View):
+                return end
             if len(texts) == len(args):
                 return Known(os.path.join(*texts))
         if last == "format" and isinstance(call.node.func, ast.Attribute):
             text = text_in(call.value_of(call.node.func.value))
             if text is not None:
+                if (within := next(all_parts(call.values), None)) is not None:
+                    self._record.use(within, "joined", text.partition("{")[0], call.line)
+                    return within
                 return _formatted(text, call)
         if args and isinstance(args[0], Known):
             if last == "str":
@@ -208,9 +215,11 @@ class Library:
         if last in ("to_datetime", "strptime"):
             record.use(views[0], "date", None, line)
             return replace(views[0], exact=False)
-        if last == "reader":
-            record.use(views[0], "csv rows", call.keywords.get("delimiter"), line)
-            return views[0].at("split", "\n").at("element").at("split", ",")
+        if last in ("reader", "DictReader"):
+            record.use(views[0], last, plain(call.given(1, "fieldnames")) if last == "DictReader" else None, line)
+            return views[0].at("rows", (text_in(call.keywords.get("delimiter")) or ",") if last == "reader" else None)
+        if last == "next" and views[0].is_rows:
+            return views[0].element
         if last in ("float", "int", "float32"):
             record.use(views[0], "number", None, line)
         made_by = self._made_by(func)

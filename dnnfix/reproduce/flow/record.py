@@ -85,7 +85,10 @@ class Record:
         return owner.at("column", part)
 
     def arithmetic(self, view: View, op: ast.operator, other: Value, line: int) -> View:
-        """An operator is applied to data."""
+        """An operator is applied to data; a text that it is put together with begins or ends a path."""
+        if text_in(other) is not None and isinstance(op, (ast.Add, ast.Mod)):
+            self.use(view, "joined", text_in(other), line)
+            return view
         self.use(view, "arithmetic", (type(op).__name__, plain(other)), line)
         return view
 
@@ -97,5 +100,5 @@ class Record:
             return list(over.items[:ROUNDS]) or [None]
         if isinstance(over, View):
             self.use(over, "iterated", None, line)
-            return [over.at("element")]
+            return [over.element]
         return [None]

@@ -61,6 +61,24 @@ class View:
         """A part of this part."""
         return replace(self, part=(*self.part, step)) if len(self.part) < 6 else replace(self, exact=False)
 
+    @property
+    def is_rows(self) -> bool:
+        """Whether it is what a reader of rows gives, one row after the other."""
+        return bool(self.part) and self.part[-1][0] == "rows"
+
+    @property
+    def element(self) -> View:
+        """What a loop over it gets; rows of fields are those of a line that is split."""
+        if not self.is_rows:
+            return self.at("element")
+        split = (("split", separator),) if (separator := self.part[-1][1]) is not None else ()
+        return replace(self, part=(*self.part[:-1], ("element",), *split))
+
+    @property
+    def is_row(self) -> bool:
+        """Whether it is one row of fields: a line that is split, or a record of named ones."""
+        return self.part[-2:-1] == (("element",),) and self.part[-1][0] == "split"
+
 
 @dataclass(frozen=True)
 class Known:

@@ -2,6 +2,7 @@
 
 from dnnfix.reproduce.standins.inputs import made_columns, made_frame
 from dnnfix.reproduce.standins.learnable import made_images, made_text
+from dnnfix.reproduce.standins.wrapping import made_in_place_of, made_wraps
 
 
 def _made_parent(path):
@@ -104,6 +105,40 @@ def made_listed_images(folder, rows, shape, classes=2, seed=0):
     images = made_images(rows, shape, classes, seed)[0]
     for row, image in enumerate(images):
         made_image_file("%s/image_%d.jpg" % (folder.rstrip("/") or ".", row), image)
+
+
+def made_images_when_read(rows, shape, classes=2, seed=0):
+    """The images that a column of the kind "file" names, for a program that looks for them in any folder: one that is
+    not there is made when it is read.
+    """
+    made = []
+
+    def there(path):
+        import os
+        import re
+
+        found = re.search(r"image_(\d+)[^/\\]*$", path) if isinstance(path, str) else None
+        if not found or os.path.exists(path):
+            return path
+        if not made:
+            made.append(made_images(rows, shape, classes, seed)[0])
+        kind = re.search(r"\.(?:jpe?g|png|bmp|tiff?|gif)$", found.group().lower())
+        path = "made/pictures/%s%s" % (found.group(1), kind.group() if kind else ".png")
+        made_image_file(path, made[0][int(found.group(1)) % rows])
+        return path
+
+    def reading(original):
+        @made_wraps(original)
+        def read(path, *args, **kwargs):
+            return original(there(path), *args, **kwargs)
+
+        return read
+
+    for place in (
+        "cv2.imread", "PIL.Image.open", "imageio.imread", "imageio.v2.imread", "imageio.v3.imread", "skimage.io.imread",
+        "keras.src.utils.image_utils.load_img", "matplotlib.image.imread", "matplotlib.pyplot.imread",
+    ):  # fmt: skip
+        made_in_place_of(place, reading)
 
 
 def made_json(path, value):

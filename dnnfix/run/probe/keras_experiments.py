@@ -214,6 +214,8 @@ def _few(item: Any) -> Any:
 def _copy(item: Any) -> Any:
     if hasattr(item, "detach"):
         return item.detach().clone()
+    if hasattr(item, "numpy"):  # rows of a tensor of TensorFlow cannot be picked by a list
+        return item.numpy()
     return item.copy() if hasattr(item, "copy") else item
 
 
