@@ -124,15 +124,10 @@ PACKAGES = (
 )
 """Packages that compute or read something, for which there is no stand-in."""
 
-OLD_PYTHON = words("""BaseHTTPServer ConfigParser Cookie HTMLParser Queue SimpleHTTPServer SocketServer StringIO Tkinter
-    UserDict __builtin__ anydbm asynchat asyncore cPickle cStringIO cgi commands cookielib copy_reg distutils dummy_thread
-    exceptions httplib imghdr imp itertools_izip md5 new pipes sets sha sndhdr thread tkMessageBox urllib2 urlparse""")
-"""Modules of the standard library that Python 3 renamed or removed: faults of the program, which are not hidden."""
-
 OLD_NAMES = words(
     "basestring cmp execfile long raw_input reduce reload unichr unicode xrange file apply buffer coerce intern"
 )
-"""Builtins that Python 3 removed: the same."""
+"""Builtins that Python 3 removed: faults of the program, which are not hidden."""
 
 TFDS = {
     "mnist", "fashion_mnist", "kmnist", "cifar10", "cifar100", "svhn_cropped", "stl10", "cats_vs_dogs", "horses_or_humans",

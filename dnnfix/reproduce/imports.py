@@ -18,6 +18,7 @@ from dnnfix.reproduce import conventions, environments
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.names import Undefined, misspelt, starred
+from dnnfix.run.probe.removed import OLD_PYTHON
 from dnnfix.source import names
 from dnnfix.source.program import Source, once
 
@@ -171,7 +172,7 @@ def _missing(case: Case) -> Iterator[EditStep | Gap]:
         )
         if part is not None:
             yield _silent(part, wanted.line)
-        elif not case.installed(root) and not _beside(case, root) and root not in conventions.OLD_PYTHON:
+        elif not case.installed(root) and not _beside(case, root) and root not in OLD_PYTHON:
             yield _stand_in(root, wanted, case.source)
 
 

@@ -29,6 +29,7 @@ Run = Callable[..., Trace]
         ("import os; os.abort()", RunOutcome.CRASHED, "the process was ended by SIG"),
         ("import ctypes; ctypes.string_at(0)", RunOutcome.CRASHED, "SIGSEGV"),
         ("import no_such_package.part", RunOutcome.ENVIRONMENT, "'no_such_package'"),
+        ("import cPickle", RunOutcome.CRASHED, "cPickle"),
         ("import json.nothing", RunOutcome.CRASHED, "json.nothing"),
         ("from json import nothing", RunOutcome.CRASHED, "ImportError"),
         ("open('train.csv')", RunOutcome.NEEDS_DATA, "train.csv"),

@@ -10,6 +10,7 @@ import sys
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from . import budget, opened, quiet, scaffold, sites, wire
+from .removed import OLD_PYTHON
 
 FINISHED = "finished"
 CRASHED = "crashed"
@@ -179,10 +180,10 @@ def _raw_frames(error: BaseException) -> Iterator[Dict[str, str]]:
 
 
 def _foreign(error: ModuleNotFoundError) -> bool:
-    """Whether the missing module is a package that is absent, not a module that its package no longer has."""
+    """Whether the missing module is a package that is absent, not a module that its package, or Python, no longer has."""
     name = error.name or ""
     parent = name.partition(".")[0]
-    return bool(name) and (parent == name or parent not in sys.modules)
+    return bool(name) and (parent == name or parent not in sys.modules) and parent not in OLD_PYTHON
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
