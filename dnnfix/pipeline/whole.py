@@ -37,7 +37,8 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
             smaller = made_runnable(source, first, laboratory, settings, progress, haste=True)
             if smaller.scaffold != reproduction.scaffold:
                 reproduction = smaller
-                laboratory.deadline = max(laboratory.deadline, time.monotonic() + settings.budget)
+                laboratory.seconds *= 2
+                laboratory.deadline = max(laboratory.deadline, time.monotonic() + 2 * settings.budget)
                 trace = laboratory.observe(source, settings.seed)
                 outcome = repair(source, trace, laboratory, templates, settings, progress)
         patches = tuple(certified(patch, outcome, runner.tier, settings, reproduction) for patch in outcome.patches)
