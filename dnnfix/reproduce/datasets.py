@@ -20,7 +20,7 @@ from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.conventions import HUB_SETS, TFDS
 from dnnfix.reproduce.data_files import images
 from dnnfix.reproduce.guards import looks_for_file
-from dnnfix.reproduce.weight import few_of_a_batch
+from dnnfix.reproduce.weight import few_of_a_batch, few_together
 from dnnfix.source.program import Source, once
 
 ACTION = EditAction.DATASETS
@@ -215,6 +215,10 @@ def _steps(case: Case) -> Iterator[EditStep | Gap]:
                 known = replace(known, code=known.code.replace(")", f", {few})"))
                 said += f", of which the first {few} are taken"
                 why += "; a whole batch would take the network longer than a run"
+            if tests := _tests(case, name):
+                known = replace(known, code=known.code.replace(")", f", {tests})"))
+                said += f", of which the first {tests} for testing are taken"
+                why += "; all of them at once would take the network more memory than a run has"
             yield EditStep(
                 ACTION,
                 said,
@@ -239,15 +243,30 @@ def _few(case: Case, name: str) -> int:
     return few_of_a_batch(case.source, (channels, side, side), case.haste)
 
 
+def _tests(case: Case, name: str) -> int:
+    """How many test images of a set are taken where a program feeds all at once and they are too many; 0 for all."""
+    shape = _SHAPES.get(name.removeprefix("keras.datasets.").removesuffix(".load_data"))
+    return few_together(case.source, shape, 10_000) if shape is not None and name.startswith("keras.") else 0
+
+
+_SHAPES = {"mnist": (28, 28, 1), "fashion_mnist": (28, 28, 1), "cifar10": (32, 32, 3), "cifar100": (32, 32, 3)}
+
+
 def _for_the_tutorials(case: Case) -> Iterator[EditStep]:
     """The reader of MNIST that TensorFlow's tutorials had is gone, and not brought back; what replaces it finds data."""
     name = "torchvision.datasets.MNIST" if reads_for_torch(case.source) else "keras.datasets.mnist.load_data"
     known = KNOWN[name]
     line = _line_of_tutorials(case.source)
     if line is not None and _installed(case, known):
+        few = ""
+        if tests := _tests(case, name):
+            known = replace(known, code=known.code.replace(")", f", {tests})"))
+            few = (
+                f", of which the first {tests} for testing are taken: all at once are too much for the memory of a run"
+            )
         yield EditStep(
             ACTION,
-            f"{name} gives made-up data: {known.holds}",
+            f"{name} gives made-up data: {known.holds}{few}",
             f"for a repair of the program: where the tutorials' reader was, {name} has its data set today",
             line,
             scaffold=Scaffold(start=known.start),

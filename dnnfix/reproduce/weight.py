@@ -49,6 +49,42 @@ def few_of_a_batch(source: Source, shape: tuple[int, ...], haste: bool = False) 
     return min(batch, max(FEWEST, EPOCH // needed)) if needed * batch > BATCH else 0
 
 
+TOGETHER = 2**30
+"""Bytes that the tensors of one pass over a whole set of images may take, of which some are held at the same time."""
+
+HELD = 4
+"""Outputs of a layer that are held together: of the convolution, with its bias, bent, and made smaller."""
+
+
+def few_together(source: Source, shape: tuple[int, int, int], samples: int) -> int:
+    """How many test images (height, width, channels) a program that feeds all of them at once to a graph may have.
+
+    0 where as many as there are can be passed, where nothing is fed, and where the program counts on their number.
+    """
+    said = [source.parent(node) for node in source.nodes(ast.Constant) if node.value == samples]
+    if "feed_dict" not in source.words or any(not isinstance(use, (ast.Assign, ast.Call)) for use in said):
+        return 0  # steps are counted with such a number as well: `steps = 10000`, `range(10000)`
+    height, width, channels = shape
+    widest = max((kernel[3] for kernel in _kernels(source) if kernel[2] == channels), default=0)
+    fit = TOGETHER // (max(1, height * width * widest) * 4 * HELD)
+    return 0 if not widest or fit >= samples else max(FEW_TOGETHER, fit // 100 * 100)
+
+
+FEW_TOGETHER = 500
+"""Test images at least."""
+
+
+def _kernels(source: Source) -> list[tuple[int, int, int, int]]:
+    """The shapes of convolutions' kernels in a program for TensorFlow 1: height, width, channels in and out."""
+    found = []
+    lists: tuple[ast.List | ast.Tuple, ...] = (*source.nodes(ast.List), *source.nodes(ast.Tuple))
+    for node in lists:
+        sizes = [_whole(source, size) for size in node.elts] if len(node.elts) == 4 else []
+        if sizes and all(sizes) and sizes[0] == sizes[1] <= 11 and sizes[3] > 1:
+            found.append((sizes[0], sizes[1], sizes[2], sizes[3]))
+    return found
+
+
 _COUNTING = frozenset({"DataLoader", "print", "format", "range", "len", "int", "float", "round", "min", "max", "ceil"})
 """Calls that may be given the size of batches and make no tensor of that size."""
 

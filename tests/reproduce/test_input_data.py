@@ -663,3 +663,18 @@ except FileNotFoundError:
     pytest.importorskip("PIL")
     printed = finished(run(runner, code))
     assert "(32, 32, 3) (32, 32) True [0, 255]" in printed and "still missing" in printed
+
+
+@pytest.mark.parametrize(
+    ("taken", "width"),
+    [
+        ("t.drop(0, axis=1).values.reshape(len(t), 28, 28, 1)", 785),
+        ("t.iloc[:, 1:].values.reshape(-1, 784)", 785),
+        ("t.iloc[:, 2:].values.reshape(t.shape[0], 3, 32, 32)", 3074),
+        ("t.iloc[0, 1:].values.reshape(28, 28)", 785),
+        ("t.iloc[:, :-1].values.reshape(-1, 48, 48)", 2305),
+    ],
+)
+def test_columns_beside_those_that_become_images(taken: str, width: int) -> None:
+    steps, missing = plan(f"import pandas as pd\nt = pd.read_csv('t.csv', header=None)\ny = t[0]\nx = {taken}\n")
+    assert not missing and f" rows with {width} columns" in steps[0].what

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnnfix.reproduce.weight import affordable, few_of_a_batch, multiplications
+from dnnfix.reproduce.weight import affordable, few_of_a_batch, few_together, multiplications
 from dnnfix.source.program import Source
 
 
@@ -64,3 +64,19 @@ def test_a_data_set_is_cut_only_where_a_batch_is_too_much_for_a_run() -> None:
     assert few_of_a_batch(read(network + loader.format("drop_last=True")), (1, 64, 64)) == 0
     assert few_of_a_batch(read(network + loader.format("shuffle=True")), (1, 8, 8)) == 0
     assert few_of_a_batch(read(network), (1, 64, 64)) == 0
+
+
+def test_test_images_that_are_fed_all_at_once_are_as_many_as_memory_holds() -> None:
+    text = """
+import tensorflow as tf
+width = {width}
+kernels = {{"first": tf.Variable(tf.random_normal([3, 3, 1, width])), "next": tf.Variable(tf.random_normal([3, 3, 64, 512]))}}
+pooled = tf.nn.max_pool(x, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME")
+session.run(accuracy, feed_dict={{x: test_images}})
+"""
+    mnist = (28, 28, 1)
+    assert few_together(read(text.format(width=64)), mnist, 10_000) == 1300
+    assert few_together(read(text.format(width=8)), mnist, 10_000) == 0
+    assert few_together(read(text.format(width=64) + "for step in range(10000): pass\n"), mnist, 10_000) == 1300
+    assert few_together(read(text.format(width=64) + "rounds = 10000 // 100\n"), mnist, 10_000) == 0
+    assert few_together(read(text.format(width=64).replace("feed_dict", "inputs")), mnist, 10_000) == 0

@@ -57,8 +57,8 @@ def made_image_set(name, train=True):
     return made_images(training if train else testing, shape, classes, seed, "uint8", 0 if train else 1)
 
 
-def made_keras_images(name):
-    """In the place of `load_data` of a module of keras.datasets with images."""
+def made_keras_images(name, tests=None):
+    """In the place of `load_data` of a module of keras.datasets with images; of the test images the first `tests`."""
 
     def stand_in(original):
         @made_wraps(original)
@@ -72,6 +72,7 @@ def made_keras_images(name):
             if given.get("label_mode") == "coarse":
                 parts = [(x, y // 5) for x, y in parts]
             (x_train, y_train), (x_test, y_test) = parts
+            x_test, y_test = x_test[:tests], y_test[:tests]
             if x_train.ndim == 4:
                 names = inspect.unwrap(original).__globals__
                 backend = names.get("backend") or names.get("K")
