@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any, Dict, List, Optional, Set, Tuple
 
@@ -14,6 +15,7 @@ from .torch_guard import Quiet, guarded
 torch: Any = _torch
 
 _MOST_NODES = 5000
+_PIECE = 1 << 20
 
 
 class _Known:
@@ -113,12 +115,18 @@ class Parameters:
         with Quiet():
             for key, known in self._known.items():
                 if known.before is not None:
-                    known.update = _distance(known.tensor.detach(), known.before)
+                    same = known.tensor.shape == known.before.shape
+                    known.update = distance(known.tensor.detach(), known.before) if same else None
                     known.before = None
                 if held is None and known.update:
                     self._stepped[key] = True
                 if key in ids:
                     self._stepped[key] = True
+
+    def kept(self, tensor: Any) -> Any:
+        """The values that a parameter has before a step: those that are remembered of it, or else a copy."""
+        known = self._known.get(id(tensor))
+        return tensor.detach().clone() if known is None or known.before is None else known.before
 
     def gradients(self) -> List[Any]:
         """The gradients there are now."""
@@ -228,7 +236,8 @@ def _dense(tensor: Any) -> Any:
     return tensor.to_dense() if tensor.layout != torch.strided else tensor
 
 
-def _distance(after: Any, before: Any) -> Optional[float]:
-    if after.shape != before.shape:
-        return None
-    return float(torch.linalg.vector_norm(after.to(torch.float64) - before.to(torch.float64)))
+def distance(after: Any, before: Any) -> float:
+    """How far two tensors of one shape are apart, worked out piece by piece: large ones fill the memory of a run."""
+    pairs = zip(after.reshape(-1).split(_PIECE), before.reshape(-1).split(_PIECE))
+    apart = [torch.linalg.vector_norm(new.to(torch.float64) - old.to(torch.float64)) for new, old in pairs]
+    return math.hypot(*[float(one) for one in apart])

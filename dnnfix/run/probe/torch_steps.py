@@ -18,8 +18,8 @@ from .torch_calls import Recorder
 from .torch_components import Components
 from .torch_guard import Patches, Quiet, guarded
 from .torch_loop import Loop
-from .torch_parameters import Parameters, parameters_of
-from .torch_skill import Skill, norm_of, norms_of, output_spreads
+from .torch_parameters import Parameters, distance, parameters_of
+from .torch_skill import Skill, norms_of, output_spreads
 from .torch_targets import Targets
 
 torch: Any = _torch
@@ -153,7 +153,7 @@ class Steps:
             self._held = parameters_of(optimizer)
             self.parameters.before_step(self._held)
             if self.index < self._record:
-                self._before = [tensor.detach().clone() for tensor in self._held]
+                self._before = [self.parameters.kept(tensor) for tensor in self._held]
             if self._measured() and len(args) < 2 and not kwargs.get("closure"):
                 self._gradient = norms_of([t.grad for t in self._held if t.grad is not None])
 
@@ -170,7 +170,7 @@ class Steps:
             if not self._gradient and self._measured():
                 self._gradient = norms_of([t.grad for t in self._held if t.grad is not None])
             if self._before:
-                update = _update_ratio(self._held, self._before)
+                update = guarded(_update_ratio)(self._held, self._before)
                 self._before = []
             self.parameters.after_step(self._held)
             self._finish_step(update)
@@ -285,6 +285,6 @@ def _rounded(value: Optional[float]) -> Optional[float]:
 
 def _update_ratio(after: List[Any], before: List[Any]) -> Optional[float]:
     """The norm of the change of the parameters over the norm of the parameters."""
-    size = float(norm_of([tensor.to(torch.float64) for tensor in before]))
-    moved = norm_of([(new.detach().to(torch.float64) - old.to(torch.float64)) for new, old in zip(after, before)])
-    return float(moved) / size if size > 0.0 else None
+    size = math.hypot(*[float(torch.linalg.vector_norm(tensor)) for tensor in before])
+    moved = math.hypot(*[distance(new.detach(), old) for new, old in zip(after, before)])
+    return moved / size if size > 0.0 else None
