@@ -342,14 +342,19 @@ class _Keeping:
             return True
         self.exact = False
         inputs = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "inputs"), None)
+        if contrib and name == "dense":
+            positions = ("units", "activation")
         if inputs is None or len(call.args) > len(positions) + 1:
             self._leave(site, f"tensorflow.{rest}", "it is not plain which arguments the call has")
             return True
         kept = call.keywords if call.args else [k for k in call.keywords if k.arg != "inputs"]
+        placed = call.args[1:]
+        if contrib and name == "dense" and len(placed) > 1:
+            placed, kept = placed[:1], [ast.keyword("activation_fn", placed[1]), *kept]
         alias = self._alias(call.func)
 
         def written() -> str:
-            given = [self._new.text(argument) for argument in call.args[1:]]
+            given = [self._new.text(argument) for argument in placed]
             given += self._contrib_arguments(name, call, kept) if contrib else self._arguments(kept)
             made = f"{alias}.keras.layers.{keras}("
             between = ", "

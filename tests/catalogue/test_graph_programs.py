@@ -105,6 +105,7 @@ def reason(text: str) -> str:
             "tf.cond(tf.placeholder(tf.bool), lambda: tf.nn.dropout(x, rate=0.5), lambda: x)",
         ),
         ("tf.contrib.layers.fully_connected(x, 4)", 'tf.keras.layers.Dense(4, activation="relu")(x)'),
+        ("tf.contrib.layers.fully_connected(x, 4, None)", "tf.keras.layers.Dense(4, activation=None)(x)"),
         (
             "tf.contrib.layers.fully_connected(x, num_outputs=4, activation_fn=None)",
             "tf.keras.layers.Dense(units=4, activation=None)(x)",

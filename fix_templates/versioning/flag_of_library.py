@@ -1,0 +1,148 @@
+"""`tf.app.flags.DEFINE_string("log_dir", …)`: a flag that the library itself defines."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import ApiChange, Example, Hit, Reject, SetArgument, Subject, uses_of, words
+
+MODULES = ("tensorflow.app.flags.", "tensorflow.flags.", "tensorflow.compat.v1.app.flags.", "tensorflow.compat.v1.flags.",
+           "tensorflow.python.platform.flags.", "absl.flags.")  # fmt: skip
+"""Where the functions that define a flag are, in the order of the releases."""
+
+TAKEN = words(
+    """alsologtostderr log_dir logger_levels logtostderr showprefixforinfo stderrthreshold v verbosity
+    only_check_args pdb pdb_post_mortem profile_file run_with_pdb run_with_profiling use_cprofile_for_profiling
+    test_random_seed test_randomize_ordering_seed test_srcdir test_tmpdir xml_output_file
+    delta_threshold op_conversion_fallback_to_while_loop runtime_oom_exit hbm_oom_exit"""
+)
+"""The flags of absl, which TensorFlow brings with it, and those of TensorFlow 2 itself."""
+
+
+class FlagOfLibrary(ApiChange):
+    """The flags of TensorFlow are those of absl since 1.5, and absl has flags of its own: defining one again is refused.
+
+    `log_dir` is the one that most programs meet. With `allow_override=True` the program's flag takes the place of the
+    library's.
+
+    Fix safety: unsafe: as it stood, the program stopped where it defines the flag; with the flag, the library's logging
+    hears what the program's user says, too.
+
+    References: https://github.com/abseil/abseil-py/blob/main/absl/logging/__init__.py (log_dir, v),
+    https://abseil.io/docs/python/guides/flags, https://github.com/tensorflow/tensorflow/releases/tag/v1.5.0.
+    """
+
+    code = "DNF587"
+    name = "flag-of-library"
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """The definitions of flags whose names are taken."""
+        source = subject.source
+        if source.words.isdisjoint(TAKEN) or "tensorflow" not in source.words:
+            return
+        for call in uses_of(source).calls():
+            written = source.written(call.func) or ""
+            if not written.startswith(MODULES) or not written.rpartition(".")[2].startswith("DEFINE"):
+                continue
+            named = call.args[0] if call.args else _given(call, "name", "flag_name")
+            taken = named.value if isinstance(named, ast.Constant) else None
+            if taken not in TAKEN or any(k.arg in ("allow_override", None) for k in call.keywords):
+                continue
+            yield Hit(
+                source.site(call),
+                f"the flag {taken!r} is one of the library's own, which refuses a second one of that name",
+                title=f"let the program's flag {taken} take the place of the library's",
+                edits=(SetArgument(source.site(call), "allow_override", "True"),),
+                confidence=0.9,
+            )
+
+    examples = (
+        Example(
+            "where logs are written",
+            """\
+import tensorflow.compat.v1 as tf
+
+tf.app.flags.DEFINE_string("log_dir", "logs", "where the logs are written")
+tf.app.flags.DEFINE_integer("steps", 10, "steps of training")
+FLAGS = tf.app.flags.FLAGS
+""",
+            """\
+import tensorflow.compat.v1 as tf
+
+tf.app.flags.DEFINE_string("log_dir", "logs", "where the logs are written", allow_override=True)
+tf.app.flags.DEFINE_integer("steps", 10, "steps of training")
+FLAGS = tf.app.flags.FLAGS
+""",
+        ),
+        Example(
+            "a module of flags that has a name",
+            """\
+import tensorflow.compat.v1 as tf
+
+flags = tf.flags
+flags.DEFINE_boolean(name='verbosity', default=False, help='say more')
+flags.DEFINE_string('model_dir', './model', '')
+""",
+            """\
+import tensorflow.compat.v1 as tf
+
+flags = tf.flags
+flags.DEFINE_boolean(name='verbosity', default=False, help='say more', allow_override=True)
+flags.DEFINE_string('model_dir', './model', '')
+""",
+        ),
+        Example(
+            "the flags of absl beside TensorFlow",
+            """\
+from absl import flags
+import tensorflow as tf
+
+flags.DEFINE_integer(
+    "v", 1,
+    "how much is said",
+)
+print(tf.zeros(1))
+""",
+            """\
+from absl import flags
+import tensorflow as tf
+
+flags.DEFINE_integer(
+    "v", 1,
+    "how much is said",
+    allow_override=True,
+)
+print(tf.zeros(1))
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "flags of the program's own",
+            """\
+import tensorflow.compat.v1 as tf
+
+tf.app.flags.DEFINE_string("logdir", "logs", "where the logs are written")
+tf.app.flags.DEFINE_string("log_dir", "logs", "where the logs are written", allow_override=True)
+FLAGS = tf.app.flags.FLAGS
+""",
+        ),
+        Reject(
+            "options of argparse",
+            """\
+import argparse
+import tensorflow as tf
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--log_dir", default="logs")
+parser.add_argument("-v", action="store_true")
+args = parser.parse_args([])
+print(tf.zeros(1), args.log_dir, args.v)
+""",
+        ),
+    )
+
+
+def _given(call: ast.Call, *names: str) -> ast.expr | None:
+    return next((k.value for k in call.keywords if k.arg in names), None)
