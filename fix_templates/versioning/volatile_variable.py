@@ -38,12 +38,13 @@ Enclosed = dict[ast.AST, str]
 class VolatileVariable(ApiChange):
     """`volatile` has no effect since torch 0.4: evaluation records gradients again and fills the memory.
 
-    The argument is dropped, and the rest of the block is put under `torch.no_grad()`, unless something in it calls
-    `backward()` or the variable is made to be returned; under `torch.set_grad_enabled(…)` where a variable said whether.
-    Where the branches of an `if` make what comes after it volatile, that is what goes under `no_grad`; a function that
-    hands its own `volatile` on loses the parameter, and the blocks of its calls are treated so. `x.volatile = False` took
-    a result out of the graph, and becomes `x = x.detach()`; `x.volatile = True` goes with it, or puts what follows under
-    `no_grad` where it stands alone. Asking for `x.volatile` becomes asking whether gradients are recorded.
+    The argument is dropped, and the rest of the block is put under `torch.no_grad()`, unless something in it, or a
+    function that it calls, calls `backward()` or the variable is made to be returned; under `torch.set_grad_enabled(…)`
+    where a variable said whether. Where the branches of an `if` make what comes after it volatile, that is what goes
+    under `no_grad`; a function that hands its own `volatile` on loses the parameter, and the blocks of its calls are
+    treated so. `x.volatile = False` took a result out of the graph, and becomes `x = x.detach()`; `x.volatile = True`
+    goes with it, or puts what follows under `no_grad` where it stands alone. Asking for `x.volatile` becomes asking
+    whether gradients are recorded.
 
     Fix safety: safe where the argument alone goes; unsafe for assignments and questions. Under `torch.no_grad()` values
     stay the same, but what leaves the block has no gradient, so that this is unsafe.
@@ -74,7 +75,8 @@ class VolatileVariable(ApiChange):
                 mode = "" if not header else NO_GRAD
             else:
                 mode = _mode(subject, keyword.value)
-                header = _block(subject, source.statement_of(call), enclosed, mode)
+                later = source.enclosing(call, ast.Lambda) is not None  # it runs elsewhere than where it stands
+                header = [] if later else _block(subject, source.statement_of(call), enclosed, mode)
             yield Hit(
                 source.site(keyword),
                 WHAT,
@@ -594,7 +596,7 @@ def _block(subject: Subject, statement: ast.stmt, enclosed: Enclosed, mode: str)
         return []
     rest = block[block.index(first) :]
     inner = [node for one in rest for node in ast.walk(one)]
-    if mode == NO_GRAD and any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in inner):
+    if mode == NO_GRAD and _trains(source, inner):
         return []
     if any(isinstance(n, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)) for n in inner):
         return []
@@ -606,6 +608,21 @@ def _block(subject: Subject, statement: ast.stmt, enclosed: Enclosed, mode: str)
     enclosed.update((one, mode) for one in rest)
     header = Enclose(source.site(first), source.site(rest[-1]), f"with {torch or 'torch'}.{mode}:")
     return [header] if torch else [AddImport("import torch"), header]
+
+
+def _trains(source: Source, nodes: list[ast.AST]) -> bool:
+    """Whether code, or a function of the program that it calls by its name, calls `backward`."""
+    own = {node.name: node for node in source.nodes(ast.FunctionDef)}
+    pending, seen = list(nodes), set[str]()
+    while pending:
+        node = pending.pop()
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        if name == "backward" and isinstance(node, ast.Attribute):
+            return True
+        if name in own and name not in seen:
+            seen.add(name)
+            pending.extend(ast.walk(own[name]))
+    return False
 
 
 def _grows(owner: ast.AST | None, rest: list[ast.stmt]) -> bool:

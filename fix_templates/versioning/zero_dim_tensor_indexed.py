@@ -15,7 +15,7 @@ REDUCTIONS = frozenset({"sum", "mean", "norm", "max", "min", "prod"})
 """Methods of tensors that give a single number when called without arguments."""
 
 
-INDEXED = re.compile(r"(?:\.data|\))\s*\[\s*0")
+INDEXED = re.compile(r"(?:\.data|\)|\w)\s*\[\s*0")
 """What the text must have for anything here to concern it, where no run stopped at an index."""
 
 ONE_NUMBER = frozenset(
@@ -47,7 +47,8 @@ class ZeroDimTensorIndexed(ApiChange):
 
     Programs of torch 0.3 wrote `loss.data[0]` for the number in a loss. What is indexed counts as a number where it is
     the result of a loss that reduces, of `sum()` or `mean()` over everything, where `backward()` is called on it
-    without an argument or on a sum that it is a part of, or where the run stopped at this very index. Once a program has
+    without an argument or on a sum that it is a part of, where a function of the program collects `sum(0)` of flattened
+    values in a list, as the usual `accuracy` does, or where the run stopped at this very index. Once a program has
     shown that it is from these days, `.data[0]` of what is called a loss or an accuracy is read as the others are.
 
     Fix safety: safe: `item()` gives the same number for a tensor of one element, whatever its shape; unsafe where only
@@ -73,6 +74,9 @@ class ZeroDimTensorIndexed(ApiChange):
                 continue
             base, unwrapped = _peeled(node)
             if isinstance(source.parent(node), ast.Subscript):
+                continue
+            if _is_counted(subject, base) or (stopped and _crashed_beside(subject, node)):
+                found.append((node, base, True))
                 continue
             if not stopped and not unwrapped and not isinstance(base, ast.Call):
                 continue
@@ -201,8 +205,73 @@ def train(net, criterion, optimizer, loader, meters):
         meters.update(fit.item(), size.item() / 3, acc.item(), out.data[0])
 """,
         ),
+        Example(
+            "the precision of the likeliest classes",
+            """\
+import torch
+
+
+def accuracy(output, target, topk=(1,)):
+    _, pred = output.topk(max(topk), 1, True, True)
+    correct = pred.t().eq(target.view(1, -1).expand_as(pred.t()))
+    res = []
+    for k in topk:
+        correct_k = correct[:k].reshape(-1).float().sum(0)
+        res.append(correct_k.mul_(100.0 / target.size(0)))
+    return res
+
+
+prec1, prec5 = accuracy(torch.randn(8, 9), torch.zeros(8).long(), topk=(1, 5))
+best = accuracy(torch.randn(8, 9), torch.zeros(8).long())[0]
+print(prec1[0], prec5[0] / 2, best[0])
+""",
+            """\
+import torch
+
+
+def accuracy(output, target, topk=(1,)):
+    _, pred = output.topk(max(topk), 1, True, True)
+    correct = pred.t().eq(target.view(1, -1).expand_as(pred.t()))
+    res = []
+    for k in topk:
+        correct_k = correct[:k].reshape(-1).float().sum(0)
+        res.append(correct_k.mul_(100.0 / target.size(0)))
+    return res
+
+
+prec1, prec5 = accuracy(torch.randn(8, 9), torch.zeros(8).long(), topk=(1, 5))
+best = accuracy(torch.randn(8, 9), torch.zeros(8).long())[0]
+print(prec1.item(), prec5.item() / 2, best.item())
+""",
+            runs=True,
+        ),
     )
     rejects = (
+        Reject(
+            "the precision with its axis kept",
+            """\
+import torch
+
+
+def accuracy(output, target):
+    res = []
+    correct = output.max(1)[1].eq(target)
+    res.append(correct.view(-1).float().sum(0, keepdim=True))
+    return res
+
+
+def rows(output):
+    res = []
+    res.append(output.float().sum(0))
+    return res
+
+
+prec = accuracy(torch.randn(8, 9), torch.zeros(8).long())[0]
+row = rows(torch.randn(8, 9))[0]
+print(prec[0], row[0])
+""",
+            runs=True,
+        ),
         Reject(
             "the first of several losses",
             """\
@@ -387,6 +456,110 @@ def _gives_number(subject: Subject, value: ast.expr) -> bool:
     if isinstance(value.func, ast.Attribute) and value.func.attr in REDUCTIONS and not source.qualified(value.func):
         return not value.args and not value.keywords
     return False
+
+
+def _givers(source: Source, base: ast.expr) -> list[ast.Call]:
+    """The calls from which a name has an item of a result: `a, b = f(x)` and `a = f(x)[0]`; none where it has another value."""
+    if not isinstance(base, ast.Name):
+        return []
+    scope = source.enclosing(base, ast.FunctionDef, ast.AsyncFunctionDef) or source.tree
+    calls: list[ast.Call] = []
+    for name in uses_of(source).names(base.id):
+        if not isinstance(name.ctx, ast.Store):
+            continue
+        if (source.enclosing(name, ast.FunctionDef, ast.AsyncFunctionDef) or source.tree) is not scope:
+            continue
+        above = source.parent(name)
+        statement = source.parent(above) if isinstance(above, (ast.Tuple, ast.List)) else above
+        value = statement.value if isinstance(statement, ast.Assign) else None
+        if statement is above and isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
+            value = value.value
+        elif statement is above:
+            return []
+        if not isinstance(value, ast.Call):
+            return []
+        calls.append(value)
+    return calls
+
+
+def _is_counted(subject: Subject, base: ast.expr) -> bool:
+    """Whether a name holds what a function of the program counts and puts in a list, as a tensor without axes."""
+    calls = _givers(subject.source, base)
+    return bool(calls) and all(_returns_numbers(subject, call) for call in calls)
+
+
+def _returns_numbers(subject: Subject, call: ast.Call) -> bool:
+    found = subject.source.defined(call.func)
+    if found is None or not isinstance(found[1], ast.FunctionDef):
+        return False
+    source, function = found
+    returned = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
+    if len(returned) != 1 or not isinstance(returned[0], ast.Name):
+        return False
+    kept = [
+        node.args[0]
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "append"
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == returned[0].id
+        and len(node.args) == 1
+    ]
+    return bool(kept) and all(_is_count(source, value) for value in kept)
+
+
+SCALED = frozenset({"mul", "mul_", "div", "div_", "float", "cpu", "data", "detach", "double"})
+"""What keeps a tensor without axes one."""
+
+FLAT = frozenset({"float", "contiguous", "cpu", "data", "detach", "double", "int", "long", "type_as", "eq"})
+"""What keeps a tensor of one axis one."""
+
+
+def _is_count(source: Source, value: ast.expr) -> bool:
+    """Whether an expression is a sum over the only axis of a tensor, or that scaled."""
+    if isinstance(value, ast.BinOp) and isinstance(value.right, (ast.Constant, ast.Name, ast.BinOp)):
+        return _is_count(source, value.left)
+    if isinstance(value, ast.Name):
+        bound = source.bindings(value)
+        return bool(bound) and all(not isinstance(each, ast.Name) and _is_count(source, each) for each in bound)
+    if isinstance(value, ast.Attribute) and value.attr == "data":
+        return _is_count(source, value.value)
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+        return False
+    if value.func.attr in SCALED:
+        return _is_count(source, value.func.value)
+    given = [*value.args, *(keyword.value for keyword in value.keywords if keyword.arg == "dim")]
+    kept = any(keyword.arg != "dim" for keyword in value.keywords)
+    if value.func.attr != "sum" or kept or len(given) > 1 or not all(_is_zero(one) for one in given):
+        return False
+    return not given or _is_flat(value.func.value)
+
+
+def _is_flat(value: ast.expr) -> bool:
+    """Whether a tensor has one axis, as far as its last methods tell: `correct[:k].view(-1).float()`."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.func.attr in ("view", "reshape"):
+            return len(value.args) == 1 and ast.unparse(value.args[0]) == "-1"
+        if value.func.attr == "flatten":
+            return not value.args and not value.keywords
+        if value.func.attr not in FLAT:
+            return False
+        value = value.func.value
+    return False
+
+
+def _crashed_beside(subject: Subject, node: ast.Subscript) -> bool:
+    """Whether the run stopped at the index of another value, or another use of one, that comes of the same function."""
+    crash = subject.crash
+    if crash is None or crash.site is None or crash.site.path or "0-dim tensor" not in crash.message:
+        return False
+    source = subject.source
+    functions = {ast.unparse(call.func) for call in _givers(source, node.value)}
+    if not functions:
+        return False
+    at = [n for n in uses_of(source).subscripts() if _is_zero(n.slice) and crash.site.encloses(source.site(n))]
+    return any({ast.unparse(call.func) for call in _givers(source, one.value)} == functions for one in at)
 
 
 def _reduces(call: ast.Call) -> bool:
