@@ -10,7 +10,7 @@ from dnnfix.detect.api_names import Target, Uses
 from dnnfix.detect.api_statements import Plan, spliced, within
 from dnnfix.detect.api_tables import Change
 from dnnfix.detect.versions import Hit
-from dnnfix.records import AddImport, Edit, Replace, Site
+from dnnfix.records import AddImport, Delete, Edit, Replace, Site
 
 UNLOADED = frozenset(("urllib.error", "urllib.parse", "urllib.request", "xml.etree.ElementTree", "html.parser"))
 """Modules that their package does not load by itself."""
@@ -159,16 +159,22 @@ class Renames:
         text = source.segment(site)
         edits: list[tuple[int, int, str]] = []
         targets: list[Target] = []
+        left: list[str] = []
         for alias in statement.names:
+            left.append(source.segment(source.site(alias)))
             if not self._is_hot(alias.name):
                 continue
             target = self.uses.target(alias.name)
             if target is None:
                 continue
+            start, end = within(source.site(alias), site, text)
+            if not target.final and not target.change.deprecated and self._is_unused(alias):
+                left.pop()
+                targets.append(target)
+                continue
             if not target.final:
                 self._decline(source.site(alias), target, site)
                 continue
-            start, end = within(source.site(alias), site, text)
             new = target.final
             if not alias.asname and "." not in alias.name and self._is_taken(new.partition(".")[0], alias.name):
                 self.kept.add(alias.name)
@@ -177,9 +183,29 @@ class Renames:
                 new = f"{new} as {alias.asname}"
             edits.append((start, end, new))
             targets.append(target)
-        if edits:
-            replacement: list[Edit] = [Replace(site, spliced(text, edits))]
+            left[-1] = new
+        if targets:
+            dropped = len(left) < len(statement.names)
+            whole = f"import {', '.join(left)}" if dropped else spliced(text, edits)
+            replacement: list[Edit] = [Replace(site, whole) if left else Delete(site)]
             self._report(site, targets, replacement, all(target.safe for target in targets))
+
+    def _is_unused(self, alias: ast.alias) -> bool:
+        """Whether nothing uses what an import brings, and what else its statement binds is there without it."""
+        source = self.uses.source
+        local = alias.asname or alias.name.partition(".")[0]
+        exported = any(node.value == local for node in source.nodes(ast.Constant))
+        if exported or local in self.uses.bound:
+            return False
+        if alias.asname or local == alias.name:
+            return not any(self.uses.names(local))
+        beside = any(
+            other is not alias and (other.asname or other.name.partition(".")[0]) == local
+            for statement in source.nodes(ast.Import)
+            for other in statement.names
+        )
+        written = (source.written(node) or "" for node in source.nodes(ast.Attribute))
+        return beside and not any(f"{name}.".startswith(f"{alias.name}.") for name in written)
 
     def _is_taken(self, root: str, module: str) -> bool:
         """Whether the program calls something else by the name under which a module would be imported."""

@@ -28,8 +28,10 @@ ELSEWHERE = BACKEND_CALLS | {
     "numpy.msort",
     "pandas.DataFrame.from_csv",
     "pandas.Series.from_csv",
-    "scipy.misc.imread",
-    "scipy.misc.imresize",
+    *(
+        f"scipy.misc.{name}"
+        for name in ("bytescale", "fromimage", "imread", "imresize", "imrotate", "imsave", "imshow", "toimage")
+    ),
     "scipy.ndimage.imread",
     "sklearn.datasets.load_boston",
     "tensorflow.examples.tutorials.mnist",
@@ -129,6 +131,22 @@ from keras.utils import to_categorical
 
 y_train = to_categorical([0, 1, 2], 3)
 y_test = to_categorical([2, 1, 0], 3)
+""",
+        ),
+        Example(
+            "modules that are imported and not used",
+            """\
+import math, torch.nn._functions as internal
+import torch
+import torch.legacy.nn as legacy
+
+print(math.sqrt(2), torch.ones(2))
+""",
+            """\
+import math
+import torch
+
+print(math.sqrt(2), torch.ones(2))
 """,
         ),
         Example(
