@@ -10,6 +10,8 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
+from dnnfix.reproduce import paths
+from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.syntax import last_name
 from dnnfix.source.program import Source
@@ -24,6 +26,7 @@ _SERVICES = frozenset(
 _WINDOWS = frozenset(
     {"imshow", "waitKey", "namedWindow", "destroyAllWindows", "destroyWindow", "moveWindow", "resizeWindow"}
 )
+_FONTS = (".ttf", ".otf", ".ttc")
 _WAITS = frozenset({"waitforbuttonpress", "ginput", "pause", "start_event_loop"})
 """Functions and methods of matplotlib that wait for somebody at the screen, or for time to pass."""
 
@@ -31,9 +34,8 @@ _NOTEBOOK_BARS = frozenset({"tqdm_notebook", "tnrange"})
 _TOOLKITS = frozenset({"tkinter", "turtle", "pygame", "Tkinter"})
 _SHOWS_ONLY = frozenset({"tkinter", "turtle"})
 """Toolkits that only show something: what a program tells them can be passed over."""
-_INTERACTIVE = frozenset(
-    {"TkAgg", "Qt4Agg", "Qt5Agg", "QtAgg", "GTKAgg", "GTK3Agg", "WXAgg", "macosx", "MacOSX", "nbAgg"}
-)
+_INTERACTIVE = frozenset({"tkagg", "qt4agg", "qt5agg", "qtagg", "gtkagg", "gtk3agg", "wxagg", "macosx", "nbagg"})
+"""Back ends of matplotlib that need a display; case says nothing in their names."""
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
@@ -45,9 +47,8 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
     if "torch.utils.tensorboard" in _full_names(case.source) and not case.installed("tensorboard"):
         line = _full_names(case.source)["torch.utils.tensorboard"]
         yield _silent("torch.utils.tensorboard", line, "the package tensorboard is not installed")
-    yield from _windows(case)
-    yield from _backend(case)
-    yield from _waiting(case)
+    yield from everywhere(_shown, case)
+    yield from _fonts(case)
     yield from _pauses(case)
     yield from _bars(case)
     yield from _boards(case)
@@ -103,12 +104,19 @@ def _windows(case: Case) -> Iterator[EditStep | Gap]:
         )
 
 
+def _shown(case: Case) -> Iterator[EditStep | Gap]:
+    """Windows and plots: they are drawn for nobody."""
+    yield from _windows(case)
+    yield from _backend(case)
+    yield from _waiting(case)
+
+
 def _backend(case: Case) -> Iterator[EditStep | Gap]:
     """Back ends of matplotlib that need a display."""
     chosen = [
         node
         for node in case.source.nodes(ast.Constant)
-        if isinstance(node.value, str) and node.value in _INTERACTIVE and "matplotlib" in case.source.words
+        if isinstance(node.value, str) and node.value.lower() in _INTERACTIVE and "matplotlib" in case.source.words
     ]
     if chosen:
         yield EditStep(
@@ -116,9 +124,33 @@ def _backend(case: Case) -> Iterator[EditStep | Gap]:
             "plots are drawn without a display",
             f"the program asks for {chosen[0].value!r}, which needs one",
             chosen[0].lineno,
-            scaffold=Scaffold(literals=tuple((str(node.value), "Agg") for node in chosen)),
+            scaffold=Scaffold(
+                start="made_in_place_of('matplotlib.use', made_backend_without_display)",
+                literals=tuple((str(node.value), "Agg") for node in chosen),
+            ),
+            standins=("made_in_place_of", "made_backend_without_display"),
             invented=False,
         )
+
+
+def _fonts(case: Case) -> Iterator[EditStep]:
+    """The files of fonts that plots and pictures are lettered with: the font that matplotlib brings stands for each."""
+    if not case.installed("matplotlib"):
+        return
+    for node in case.source.nodes(ast.Constant):
+        path = node.value
+        if not isinstance(path, str) or not path.lower().endswith(_FONTS) or "\n" in path or case.exists(path):
+            continue
+        place = paths.inside(case.source, path)
+        if place is not None:
+            yield EditStep(
+                ACTION,
+                f"the font `{path}` is the one that matplotlib brings",
+                "a font says nothing about the network",
+                node.lineno,
+                scaffold=Scaffold(start=f"made_font({place[0]!r})", literals=place[1]),
+                standins=("made_font",),
+            )
 
 
 def _waiting(case: Case) -> Iterator[EditStep]:

@@ -66,8 +66,24 @@ def test_windows_of_opencv_are_not_opened(run_in: Run) -> None:
 
 
 def test_a_back_end_that_needs_a_display_is_another_one() -> None:
-    found = taken("import matplotlib\nmatplotlib.use('TkAgg')\n")
-    assert [step.scaffold.literals for step in found] == [(("TkAgg", "Agg"),)]
+    found = taken("import matplotlib\nmatplotlib.use('TKAgg')\n")
+    assert [step.scaffold.literals for step in found] == [(("TKAgg", "Agg"),)]
+
+
+def test_a_back_end_that_a_module_beside_asks_for_is_another_one() -> None:
+    beside = Source.from_bytes(b"import matplotlib\nmatplotlib.use('Qt5Agg')\n", "plots.py")
+    program = Source.from_bytes(b"import plots\n", "program.py").along_with([beside])
+    found = list(steps(Case(program, (), lambda name: True)))
+    assert [step.what for step in found] == ["plots are drawn without a display (asked for in plots.py)"]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
+def test_a_font_that_is_not_there_is_made(run_in: Run) -> None:
+    text = (
+        "from matplotlib.font_manager import FontProperties\n"
+        "print(FontProperties(fname='/Library/Fonts/NanumGothic.otf').get_name())\n"
+    )
+    assert run_in(text, joined(taken(text))).printed == "DejaVu Sans\n"
 
 
 def test_drawing_in_a_window_is_passed_over_where_it_only_shows_and_plots_need_nothing(run_in: Run) -> None:

@@ -140,3 +140,24 @@ def made_no_board(original):
             super().__init__()
 
     return TensorBoard
+
+
+def made_backend_without_display(original):
+    """In the place of `matplotlib.use`: whatever back end is asked for, plots are drawn without a display."""
+
+    def use(backend=None, *args, **kwargs):
+        return original("Agg")
+
+    return use
+
+
+def made_font(path):
+    """A font in the file that a program takes one from."""
+    import os
+    import shutil
+
+    import matplotlib
+
+    if not os.path.exists(path):
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        shutil.copy(os.path.join(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf"), path)
