@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from dnnfix.detect.api_names import tables_for
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import conventions, environments
+from dnnfix.reproduce import conventions, environments, readers
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.names import Undefined, misspelt, starred
@@ -173,7 +173,7 @@ def _missing(case: Case) -> Iterator[EditStep | Gap]:
         if part is not None:
             yield _silent(part, wanted.line)
         elif not case.installed(root) and not _beside(case, root) and root not in OLD_PYTHON:
-            yield _stand_in(root, wanted, case.source)
+            yield _stand_in(root, wanted, case)
 
 
 def _beside(case: Case, root: str) -> bool:
@@ -185,7 +185,8 @@ _FRAMEWORKS = frozenset(["torch", "keras", "tensorflow"])
 """Packages of which nothing is made, whatever a program takes from them."""
 
 
-def _stand_in(root: str, wanted: _Wanted, source: Source) -> EditStep | Gap:
+def _stand_in(root: str, wanted: _Wanted, case: Case) -> EditStep | Gap:
+    source = case.source
     if root in conventions.SILENT:
         return _silent(root, wanted.line)
     if root in environments.PACKAGES and not wanted.whole:
@@ -194,19 +195,20 @@ def _stand_in(root: str, wanted: _Wanted, source: Source) -> EditStep | Gap:
             return found
     if _is_idle(root, wanted, source):
         return _silent(root, wanted.line, "it is not installed, and nothing of it is ever used")
-    made = _made(wanted, source) if root not in _FRAMEWORKS else None
+    made = _made(wanted, case) if root not in _FRAMEWORKS else None
     if made is None and root in conventions.PACKAGES and not (root == "datasets" and _not_the_hubs(wanted)):
         package = conventions.INSTALLED_AS.get(root, root.replace("_", "-"))
         return Gap(f"the package {root!r} is not installed for the interpreter: pip install {package}", wanted.line)
     if made is not None:
         members = sorted({name for taken in wanted.parts.values() for name in taken})
+        told = ["it is not beside the program; what these do is told by their names and uses, a guess"]
         return EditStep(
             ACTION,
             f"the module {root!r} is made, with {', '.join(members)}",
-            "it is not beside the program; what these do is told by their names and uses, a guess",
+            "; ".join([*told, *(said for *_, said in made if said)]),
             wanted.line,
-            scaffold=Scaffold(start="\n".join(code for code, _ in made)),
-            standins=("made_module", *dict.fromkeys(name for _, used in made for name in used)),
+            scaffold=Scaffold(start="\n".join(code for code, *_ in made)),
+            standins=("made_module", *dict.fromkeys(name for _, used, _ in made for name in used)),
         )
     members = sorted({name for taken in wanted.parts.values() for name in taken})
     of = f"; the program takes {', '.join(members)} from it" if members else ""
@@ -326,33 +328,45 @@ _SHOWS = (
 _FOLDERS = frozenset(
     ["mk_dir", "mkdir", "mkdirs", "mkdir_p", "make_dir", "makedir", "makedirs", "create_dir", "ensure_dir"]
 )
-_Made = tuple[str, tuple[str, ...]]
+_Made = tuple[str, tuple[str, ...], str]
+"""Code, the stand-ins that it uses, and what is made in words, where its name does not say it."""
 
 
-def _made(wanted: _Wanted, source: Source) -> list[_Made] | None:
+def _made(wanted: _Wanted, case: Case) -> list[_Made] | None:
     """The code that makes the parts of a module and the stand-ins it uses; `None` where one of its members is unknown."""
     if wanted.whole:
         return None
     made: list[_Made] = []
     for module, members in wanted.parts.items():
-        values = {name: _member(module, name, uses, source) for name, uses in members.items()}
-        known = [value for value in values.values() if value is not None]
+        values = {name: _member(module, name, uses, case) for name, uses in members.items()}
+        known = {name: value for name, value in values.items() if value is not None}
         if len(known) != len(values) or not values:
             return None
-        given = ", ".join(f"{name}={value}" for name, value in values.items())
-        made.append((f"made_module({module!r}, {given})", tuple(known)))
+        given = ", ".join(f"{name}={code}" for name, (code, *_) in known.items())
+        used = tuple(one for _, standins, _ in known.values() for one in standins)
+        said = "; ".join(f"{name} gives {words}" for name, (*_, words) in known.items() if words)
+        made.append((f"made_module({module!r}, {given})", used, said))
     return made or None
 
 
-def _member(module: str, name: str, uses: list[ast.expr], source: Source) -> str | None:
-    """The stand-in for a member of a module that is not there."""
+def _member(module: str, name: str, uses: list[ast.expr], case: Case) -> _Made | None:
+    """What a member of a module that is not there is made of, and the stand-ins of that."""
+    known = _known_member(module, name, uses, case.source)
+    if known is not None:
+        return known, (known,), ""
+    given = readers.of_module(case, f"{module}.{name}") if uses else None
+    return (given.code, given.standins, f"{given.words} ({given.evidence})") if given is not None else None
+
+
+def _known_member(module: str, name: str, uses: list[ast.expr], source: Source) -> str | None:
+    """The stand-in for a member of a module that is not there, where its name and use tell what it does."""
     if name == "read_data_sets" and module.rpartition(".")[2] == "input_data":
         return "made_read_data_sets"
     if module == "tensorflow_datasets":
         asked = [part.value for use in uses for part in _arguments(source, use) if isinstance(part, ast.Constant)]
         known = all(str(text).partition(":")[0].partition("/")[0] in conventions.TFDS for text in asked)
         return {"load": "made_tfds_load" if known else None, "as_numpy": "made_tfds_numpy"}.get(name)
-    if (module, name) == ("theano", "config") and all(_attribute(source, use) == "floatX" for use in uses):
+    if (module, name) == ("theano", "config"):
         return "made_theano_config"
     if name == "AverageMeter":
         return "made_AverageMeter"
@@ -363,12 +377,6 @@ def _member(module: str, name: str, uses: list[ast.expr], source: Source) -> str
     if uses and name.lower().startswith(_SHOWS) and _unused(uses, source):
         return "made_ignored"
     return None
-
-
-def _attribute(source: Source, use: ast.expr) -> str:
-    """What is taken from a member of a module: `floatX` of `theano.config.floatX`."""
-    above = source.parent(use)
-    return above.attr if isinstance(above, ast.Attribute) else ""
 
 
 def _unused(uses: list[ast.expr], source: Source) -> bool:

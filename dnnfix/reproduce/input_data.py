@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import arrays, clues
+from dnnfix.reproduce import arrays, clues, readers
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data_files.files import file_steps
-from dnnfix.reproduce.flow.follow import follow
 from dnnfix.reproduce.flow.values import Datum, Flow, Use
+from dnnfix.reproduce.followed import flow_of
 from dnnfix.reproduce.frames import frame_of
 from dnnfix.reproduce.names import misspelt
 from dnnfix.source.program import Source, once
@@ -31,8 +30,6 @@ _TENSOR_METHODS = frozenset({"view", "to", "cuda", "float", "long", "size", "uns
 _TO_TENSOR = ("from_numpy", "tensor", "Tensor", "FloatTensor", "LongTensor", "as_tensor", "DoubleTensor")
 _FRAME_METHODS = frozenset({"drop", "head", "iterrows", "groupby", "describe", "info", "as_matrix", "to_numpy", "merge", "sample",
                             "fillna", "dropna", "pop", "corr", "isnull", "get_dummies", "select_dtypes"})  # fmt: skip
-_FOLLOWED_AT_MOST = 400_000
-"""Characters of a program that is followed at most."""
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
@@ -49,36 +46,8 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
             and (found := _made(case, datum, partners.get(datum.name), scaled)) is not None
         ):
             yield found
+    yield from readers.steps(case, flow)
     yield from file_steps(case, flow)
-
-
-@once
-def flow_of(source: Source, undefined: tuple[str, ...], words: tuple[str, ...] = ()) -> Flow:
-    """The data of a program, which is called with these words, and what is done with it."""
-    if len(source.text) > _FOLLOWED_AT_MOST:
-        return Flow()
-    apart = [part for word in words for part in (word.split("=", 1) if word.startswith("--") else (word,))]
-    given = {name.lstrip("-").replace("-", "_"): value for name, value in pairwise(apart) if name.startswith("--")}
-    return follow(source, undefined, {**options(source), **given, "argv": ("program.py", *words)})
-
-
-@once
-def options(source: Source) -> dict[str, object]:
-    """The defaults of the options that a program asks for, by the name that they are read under."""
-    found: dict[str, object] = {}
-    for call in source.all_calls:
-        last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        named = {keyword.arg: keyword.value for keyword in call.keywords}
-        names = [arg.value for arg in call.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
-        if last == "add_argument" and names:
-            key = max(names, key=lambda name: name.startswith("--")).lstrip("-").replace("-", "_")
-            if isinstance(dest := named.get("dest"), ast.Constant):
-                key = str(dest.value)
-            if isinstance(default := named.get("default"), ast.Constant):
-                found[key] = default.value
-        elif last.startswith("DEFINE_") and len(call.args) > 1 and names and isinstance(call.args[1], ast.Constant):
-            found[names[0]] = call.args[1].value
-    return found
 
 
 @once

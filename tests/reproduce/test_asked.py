@@ -9,7 +9,7 @@ import pytest
 from dnnfix.records import EditStep
 from dnnfix.reproduce import hyperparameters
 from dnnfix.reproduce.case import Case
-from dnnfix.reproduce.input_data import flow_of
+from dnnfix.reproduce.followed import flow_of
 from dnnfix.reproduce.plan import joined
 from dnnfix.source.program import Source
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os.path
+from collections.abc import Sequence
 from dataclasses import replace
 
 from dnnfix.reproduce import arrays, clues
@@ -11,6 +12,7 @@ from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.data_files.made import Made
 from dnnfix.reproduce.flow.values import Datum, Use
 from dnnfix.reproduce.frames import columns_in_words, listed, table_of
+from dnnfix.reproduce.sizes import Known, value_of
 from dnnfix.source.program import Source
 
 
@@ -70,41 +72,39 @@ def _keyed(case: Case, datum: Datum) -> tuple[str, str, str] | None:
 
 def below(datum: Datum, step: tuple[object, ...]) -> list[Use]:
     """The uses of a part of the data, as if the part were all."""
-    return [replace(use, part=use.part[1:]) for use in datum.uses if use.part[:1] == (step,)]
+    return _within(datum.uses, step)
+
+
+def _within(uses: Sequence[Use], step: tuple[object, ...]) -> list[Use]:
+    return [replace(use, part=use.part[1:]) for use in uses if use.part[:1] == (step,)]
 
 
 def _items(case: Case, datum: Datum) -> tuple[str, str, str] | None:
     """A tuple of arrays, or of pairs of them, for a value that is unpacked."""
-    unpacked = next((use for use in datum.uses if use.kind == "unpacked" and use.part == ()), None)
+    unpacked = _unpacked(datum.uses)
     if unpacked is None:
         return None
     texts: list[str] = []
     words: list[str] = []
     evidence = ""
     names = unpacked.detail
-    for place, name in enumerate(names):
-        own = below(datum, ("item", place))
-        inner = next((use for use in own if use.kind == "unpacked" and use.part == ()), None)
+    uses = [below(datum, ("item", place)) for place in range(len(names))]
+    for place, (name, own) in enumerate(zip(names, uses, strict=True)):
+        inner = _unpacked(own)
         pairs = inner is not None or any(use.kind == "item" and use.part == () for use in own)
         if pairs and len(names) in (2, 3):
-            looks = arrays.look(case, name, own, "inputs")
-            if looks is None:
-                return None
-            # The targets of pairs in old data files are class indices; how many classes is the network's word.
-            classes = clues.ends(case.source).outputs or 10
-            part = arrays.part_of(name) or place
-            looks = replace(looks, form="classes", size=(classes,), part=part)
-            texts.append(looks.pair)
-            words.append(f"{name}: {looks.words} with their targets")
+            looks = _pair(case, name, inner.detail if inner is not None else (), own, place)
+            text, said = (looks.pair, f"{name}: {looks.words} with their targets") if looks is not None else ("", "")
         else:
-            role = arrays.role_of(name, own)
-            found = arrays.look(case, name, own, role) if role else None
-            if found is None:
-                return None
-            looks = found
-            texts.append(looks.code)
-            words.append(f"{name}: {looks.words}")
-        evidence = evidence or looks.evidence
+            looks = _one_of(case, place, names, uses)
+            text, said = (looks.code, f"{name}: {looks.words}") if looks is not None else ("", "")
+        if looks is None and (size := _size(case, name, own)) is not None:
+            text, said = size.code, f"{name}: {size.code} ({size.evidence})"
+        if not text:
+            return None
+        texts.append(text)
+        words.append(said)
+        evidence = evidence or (looks.evidence if looks is not None else "")
     return (
         f"({', '.join(texts)},)",
         "; ".join(words),
@@ -112,8 +112,46 @@ def _items(case: Case, datum: Datum) -> tuple[str, str, str] | None:
     )
 
 
-def _structure(case: Case, datum: Datum) -> tuple[str, str, str] | None:
-    """The value that a file holds: a dict of arrays, a tuple of them, or one array."""
+def _unpacked(uses: Sequence[Use]) -> Use | None:
+    """Where a value itself is taken apart."""
+    return next((use for use in uses if use.kind == "unpacked" and use.part == ()), None)
+
+
+def _pair(case: Case, name: str, names: Sequence[str], own: Sequence[Use], place: int) -> arrays.Looks | None:
+    """Inputs with their targets: one of several parts of the data, which are training data first."""
+    x, y = (_within(own, ("item", number)) for number in (0, 1))
+    named = names if len(names) == 2 else (name, "")
+    looks = arrays.look(case, named[0], x or own, "inputs", named[1], y)
+    if looks is None:
+        return None
+    if not any(use.kind == "targets" and use.exact for use in y):
+        # The targets of pairs in old data files are class indices; how many classes is the network's word.
+        looks = replace(looks, form="classes", size=(clues.ends(case.source).outputs or 10,))
+    return replace(looks, part=arrays.part_of(name) or place)
+
+
+def _one_of(case: Case, place: int, names: Sequence[str], uses: Sequence[Sequence[Use]]) -> arrays.Looks | None:
+    """One of several arrays that are given together: inputs and targets of one part belong together."""
+    roles = [arrays.role_of(name, own) for name, own in zip(names, uses, strict=True)]
+    role = roles[place]
+    if role is None:
+        return None
+    other = "targets" if role == "inputs" else "inputs"
+    part = arrays.part_of(names[place])
+    partner = next((n for n, r in enumerate(roles) if r == other and arrays.part_of(names[n]) == part), None)
+    beside = (names[partner], uses[partner]) if partner is not None else ("", ())
+    return arrays.look(case, names[place], uses[place], role, *beside)
+
+
+def _size(case: Case, name: str, uses: Sequence[Use]) -> Known | None:
+    """A number that is given along with the data, such as how many classes there are."""
+    if any(use.kind not in ("bound", "passed") for use in uses):
+        return None
+    return value_of(case, name, data=True)
+
+
+def structure(case: Case, datum: Datum) -> tuple[str, str, str] | None:
+    """The value that a file holds, or a function gives: a dict of arrays, a tuple of them, or one array."""
     found = _keyed(case, datum) or _items(case, datum)
     if found is not None:
         return found
@@ -123,7 +161,7 @@ def _structure(case: Case, datum: Datum) -> tuple[str, str, str] | None:
 
 def array_file(case: Case, datum: Datum, path: str) -> Made | None:
     """An array, or several, as NumPy writes them."""
-    found = _structure(case, datum)
+    found = structure(case, datum)
     if found is None:
         return None
     return f"made_npy({path!r}, {found[0]})", found[1], found[2], ("made_npy", "made_pair")
@@ -134,7 +172,7 @@ def pickle_file(case: Case, datum: Datum, path: str) -> Made | None:
     if datum.name == "read_pickle" and (table := table_of(case, datum, {})) is not None and table.names:
         code = f"made_pickle({path!r}, made_frame({listed(table.names)}, {listed(table.kinds)}, {table.rows}, {table.classes}, words={table.words!r}))"
         return code, f"a table with {columns_in_words(table)}", table.evidence, ("made_pickle", "made_frame")
-    found = _structure(case, datum)
+    found = structure(case, datum)
     if found is None:
         return None
     return f"made_pickle({path!r}, {found[0]})", found[1], found[2], ("made_pickle", "made_pair")

@@ -8,9 +8,9 @@ from typing import Any
 
 from dnnfix.reproduce.flow.expressions import Expressions
 from dnnfix.reproduce.flow.library import Called, Library
-from dnnfix.reproduce.flow.reads import IMAGE_FOLDERS, UNPICKLING, reader
+from dnnfix.reproduce.flow.reads import IMAGE_FOLDERS, IS_DATA, READING, UNPICKLING, reader
 from dnnfix.reproduce.flow.record import Record
-from dnnfix.reproduce.flow.values import Known, Names, Pack, Thing, Value, View, constants, parts
+from dnnfix.reproduce.flow.values import Known, Names, Pack, Thing, Value, View, all_parts, constants, parts
 from dnnfix.reproduce.syntax import is_static, last_name
 from dnnfix.source.program import Source
 
@@ -58,11 +58,20 @@ class Calls(Expressions):
             return where._run(defined, [*own, *args], keywords)
         if isinstance(defined, ast.ClassDef):
             return where._instance(defined, args, keywords)
+        if self._gives_data(node, name) and not list(all_parts([*args, *keywords.values()])):
+            return self._record.read("call", node, [], {})
         if last in ("append", "extend", "insert", "appendleft") and isinstance(owner, (Known, Pack)) and args:
             self._put_into(node, owner, args[-1], names)
             return None
         call = Called(name, last, node, args, keywords, lambda part: self._value(part, names))
         return self._library.method(owner, call) if isinstance(owner, View) else self._library.function(call)
+
+    def _gives_data(self, node: ast.Call, name: str) -> bool:
+        """Whether a call is one of a function that is nowhere, and whose name says that it reads or makes data."""
+        called = name or (node.func.id if isinstance(node.func, ast.Name) else "")
+        if any(isinstance(arg, ast.Name) and IS_DATA.fullmatch(arg.id) for arg in node.args):
+            return False
+        return called in self._undefined and READING.search(called.rpartition(".")[2]) is not None
 
     def _put_into(self, node: ast.Call, owner: Value, item: Value, names: Names) -> None:
         """Data is put into a list of the program's; the first piece stands for all of them."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from dnnfix.source.known import words
 
 _KINDS = {
@@ -31,6 +33,15 @@ UNPICKLING = frozenset(
     for name in ("load", "loads")
 )
 """Calls that take a value out of an open file."""
+
+READING = re.compile(
+    r"load|read|get|fetch|import|open|prepare|make|create|gen|build|data|batch|sample|split|corpus|mnist|cifar",
+    re.IGNORECASE,
+)
+"""The names of functions that read or make data."""
+
+IS_DATA = re.compile(r"x|y|xs|ys|data|batch|inputs?|labels?|targets?|images?|img|frames?", re.IGNORECASE)
+"""Names of data: a function that is given some changes it."""
 
 IMAGE_FOLDERS = words("flow_from_directory ImageFolder image_dataset_from_directory")
 

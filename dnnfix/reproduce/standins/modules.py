@@ -237,9 +237,16 @@ def made_new_folder(path, *args, **kwargs):
 
 
 class made_theano_config:
-    """The one setting of Theano that programs for other libraries read: the type of its floats."""
+    """The settings of Theano that programs for other libraries read, with their defaults."""
 
     floatX = "float32"
+    device = "cpu"
+    optimizer = "fast_run"
+    mode = "Mode"
+    linker = "cvm"
+    compute_test_value = "off"
+    exception_verbosity = "low"
+    blas = cxx = base_compiledir = ""
 
 
 class made_AverageMeter:

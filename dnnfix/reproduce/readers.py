@@ -1,0 +1,127 @@
+"""Functions that are nowhere and whose results are data: `x, y = read_data("train/")`, of no module or of one that is missing.
+
+What they give is made from what the program does with it, as for a file. A function whose results meet no network is left
+alone: what it computes is not known, and that nothing defines it may be the program's fault.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dnnfix.records import EditAction, EditStep, Scaffold
+from dnnfix.reproduce import arrays, clues
+from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.data_files.values import structure
+from dnnfix.reproduce.flow.values import Datum, Flow
+from dnnfix.reproduce.followed import flow_of
+from dnnfix.reproduce.names import misspelt
+from dnnfix.source.known import words
+from dnnfix.source.program import Source
+
+ACTION = EditAction.INPUT_DATA
+
+_MEETS = words("inputs targets one-hot encoded reshape fed scaled")
+"""Uses that show that something is data of a network."""
+
+_BATCHES = re.compile(r"batch|generator|loader|_gen$|^gen_|iter", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What stands for a function: code, what it gives in words, why, and the stand-ins of the code."""
+
+    code: str
+    words: str
+    evidence: str
+    line: int
+    standins: tuple[str, ...]
+
+
+def steps(case: Case, flow: Flow) -> Iterator[EditStep | Gap]:
+    """Definitions of such functions that no module is said to have."""
+    calls: dict[str, list[Datum]] = {}
+    for datum in flow.data:
+        func = datum.node.func if isinstance(datum.node, ast.Call) else None
+        if datum.kind == "call" and not datum.module and isinstance(func, ast.Name):
+            calls.setdefault(func.id, []).append(datum)
+    bound = frozenset(node.id for node in case.source.nodes(ast.Name) if isinstance(node.ctx, ast.Store))
+    for name, found in calls.items():
+        if misspelt(name, _defined(case.source) | bound) is not None or case.may_be_starred(name):
+            continue
+        try:
+            given = _given(case, found)
+        except arrays.Contradictory as clash:
+            yield Gap(str(clash), found[0].line)
+            continue
+        if given is None:
+            continue
+        yield EditStep(
+            ACTION,
+            f"`{name}` gives {given.words}",
+            f"nothing defines it; {given.evidence}",
+            given.line,
+            scaffold=Scaffold(start=f"{name} = {given.code}"),
+            standins=given.standins,
+        )
+
+
+def of_module(case: Case, name: str) -> Given | None:
+    """What stands for a function of a missing module, by its qualified name; None where nothing tells."""
+    flow = flow_of(case.source, (*(one.name for one in case.undefined), name), case.called_with or case.arguments)
+    found = [d for d in flow.data if d.kind == "call" and not d.module and _called(case.source, d) == name]
+    try:
+        return _given(case, found) if found else None
+    except arrays.Contradictory:
+        return None
+
+
+def _called(source: Source, datum: Datum) -> str | None:
+    return source.qualified(datum.node.func) if isinstance(datum.node, ast.Call) else None
+
+
+def _defined(source: Source) -> frozenset[str]:
+    functions = {node.name for node in source.nodes(ast.FunctionDef)}
+    return frozenset(functions | {node.name for node in source.nodes(ast.ClassDef)})
+
+
+def _given(case: Case, found: Sequence[Datum]) -> Given | None:
+    """What the calls of one function give, the first call first."""
+    made: list[tuple[str, str, str, tuple[str, ...]]] = []
+    for datum in found:
+        if not any(use.kind in _MEETS for use in datum.uses):
+            continue
+        one = _batches(case, datum) or _value(case, datum)
+        if one is None:
+            return None
+        made.append(one)
+    if not made:
+        return None
+    codes = ", ".join(f"lambda: {code}" for code, *_ in dict.fromkeys(made))
+    used = dict.fromkeys(name for *_, names in made for name in names)
+    said = dict.fromkeys(what for _, what, *_ in made)
+    return Given(f"made_function({codes})", "; ".join(said), made[0][2], found[0].line, ("made_function", *used))
+
+
+def _value(case: Case, datum: Datum) -> tuple[str, str, str, tuple[str, ...]] | None:
+    found = structure(case, datum)
+    return (*found, ("made_pair",)) if found is not None else None
+
+
+def _batches(case: Case, datum: Datum) -> tuple[str, str, str, tuple[str, ...]] | None:
+    """A generator of batches, for what is looped over or given to `fit_generator`."""
+    looped = any(use.kind == "iterated" and use.part == () for use in datum.uses)
+    taken = any(use.kind == "unpacked" and use.part == (("element",),) for use in datum.uses)
+    fed = any(use.kind == "inputs" and use.part == () for use in datum.uses) and _BATCHES.search(datum.name)
+    if not (looped and taken) and not fed:
+        return None
+    looks = arrays.look(case, datum.name, [use for use in datum.uses if use.part[:1] != (("element",),)], "inputs")
+    if looks is None:
+        return None
+    batch = clues.ends(case.source).batch or 32
+    # A loop over the batches ends by itself where they are asked for once; `fit_generator` asks for ever.
+    maker = "made_batches" if fed and not looped else "made_some_batches"
+    code = f"{maker}({looks.pair}, {batch})"
+    return code, f"batches of {batch} of {looks.words}", looks.evidence, ("made_pair", maker)
