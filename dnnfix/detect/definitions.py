@@ -56,7 +56,7 @@ def _imported(statement: str, used: set[str]) -> str:
     node = ast.parse(statement).body[0]
     if not isinstance(node, (ast.Import, ast.ImportFrom)):
         return statement
-    node.names = [alias for alias in node.names if (alias.asname or alias.name) in used]
+    node.names = [alias for alias in node.names if (alias.asname or alias.name.partition(".")[0]) in used]
     return ast.unparse(node) if node.names else ""
 
 

@@ -185,18 +185,23 @@ def _unused(source: Source, edits: tuple[Edit, ...]) -> Iterator[Edit]:
     used = {node.id for node in nodes if isinstance(node, ast.Name)}
     exported = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
-    bound = {alias.asname or alias.name for statement in imports for alias in statement.names}
+    bound = {_bound(alias) for statement in imports for alias in statement.names}
     before = {node.id for node in source.nodes(ast.Name) if isinstance(node, ast.Name)}
     for statement in (*source.nodes(ast.Import), *source.nodes(ast.ImportFrom)):
         if not isinstance(statement, (ast.Import, ast.ImportFrom)):
             continue
-        names = [alias.asname or alias.name for alias in statement.names]
+        names = [_bound(alias) for alias in statement.names]
         gone = (before & bound).difference(used, exported).intersection(names)
         if len(gone) == len(names):
             yield Delete(source.site(statement))
         elif gone and isinstance(statement, ast.ImportFrom):
             site = source.site(statement)
             yield from without(source.segment(site), statement, site, gone)
+
+
+def _bound(alias: ast.alias) -> str:
+    """The name that an import binds: `import a.b` binds `a`."""
+    return alias.asname or alias.name.partition(".")[0]
 
 
 def _together(source: Source, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:

@@ -1,10 +1,10 @@
-"""`load_boston`, `KerasClassifier`, `_obtain_input_shape`: what a library had and has no successor for."""
+"""`load_boston`, `KerasClassifier`, `scipy.misc.imsave`: what a library had and has no successor for."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dnnfix.api import (
     AddDefinition,
@@ -18,6 +18,7 @@ from dnnfix.api import (
     Replace,
     Subject,
     definitions,
+    pictures_are_plain,
     replaced_import,
     uses_of,
 )
@@ -29,17 +30,33 @@ class DefinitionTakenAway(ApiChange):
     What is small enough is written into the program: the reader of the Boston housing prices, from where they were
     published; Keras's wrappers for scikit-learn, as those of Keras 3 and scikeras forget the epochs when they are copied,
     want one-hot targets, or score by R² where the loss was meant; the private function by which networks for images
-    settle the shape of their input.
+    settle the shape of their input; SciPy's functions for pictures, which made bytes of any numbers before Pillow got
+    them. Where the program has a function of that name itself, the one that is written out is named after the library.
 
     Fix safety: unsafe: the code is another one, though it does the same, and the data set was taken away for reasons.
 
     References: https://scikit-learn.org/1.1/modules/generated/sklearn.datasets.load_boston.html,
-    https://github.com/keras-team/keras/releases/tag/v2.12.0, https://www.adriangb.com/scikeras/stable/migration.html.
+    https://github.com/keras-team/keras/releases/tag/v2.12.0, https://www.adriangb.com/scikeras/stable/migration.html,
+    https://docs.scipy.org/doc/scipy/release/1.2.0-notes.html.
     """
 
     code = "DNF571"
     name = "definition-taken-away"
-    triggers = ("load_boston", "KerasClassifier", "KerasRegressor", "_obtain_input_shape", "obtain_input_shape")
+    triggers = (
+        "load_boston",
+        "KerasClassifier",
+        "KerasRegressor",
+        "_obtain_input_shape",
+        "obtain_input_shape",
+        "bytescale",
+        "toimage",
+        "fromimage",
+        "imsave",
+        "imresize",
+        "imrotate",
+        "imread",
+        "imshow",
+    )
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The first place of each definition that the program takes from a library, with all its uses."""
@@ -48,7 +65,7 @@ class DefinitionTakenAway(ApiChange):
             return
         places: dict[Definition, list[tuple[ast.expr | ast.alias, str]]] = {}
         for node, name in _named(subject, frozenset(self.triggers)):
-            if name in definitions():
+            if name in definitions() and not _plain(subject, name):
                 places.setdefault(definitions()[name], []).append((node, name))
         for definition, found in places.items():
             if all(isinstance(node, ast.alias) for node, _ in found):
@@ -177,6 +194,62 @@ shape = _obtain_input_shape(None, default_size=224, min_size=48, data_format=K.i
 image = Input(shape=shape)
 """,
         ),
+        Example(
+            "pictures, in a program that has a function of the same name",
+            """\
+import numpy as np
+import scipy.misc
+from keras.layers import Dense
+
+
+def imsave(images, path):
+    return scipy.misc.imsave(path, np.squeeze(images[0]))
+
+
+imsave(np.zeros((1, 8, 8, 1)), "a.png")
+print(scipy.misc.bytescale(np.ones((2, 2))), Dense(1))
+""",
+            f"""\
+import numpy as np
+import PIL.Image
+from keras.layers import Dense
+
+
+{definitions()["scipy.misc.imsave"].only({"bytescale", "toimage", "imsave"}).code.replace("imsave", "scipy_imsave")}
+
+
+def imsave(images, path):
+    return scipy_imsave(path, np.squeeze(images[0]))
+
+
+imsave(np.zeros((1, 8, 8, 1)), "a.png")
+print(bytescale(np.ones((2, 2))), Dense(1))
+""",
+        ),
+        Example(
+            "pictures that are resized by a share of their size",
+            """\
+import numpy as np
+import torch
+from PIL import Image
+from scipy import misc
+
+image = np.asarray(Image.new("RGB", (8, 6)))
+print(torch.from_numpy(misc.imresize(image, 0.5)).shape)
+""",
+            f"""\
+import numpy as np
+import torch
+from PIL import Image
+
+
+{definitions()["scipy.misc.imresize"].only({"imresize"}).code.replace("PIL.Image.", "Image.")}
+
+
+image = np.asarray(Image.new("RGB", (8, 6)))
+print(torch.from_numpy(imresize(image, 0.5)).shape)
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -239,20 +312,38 @@ def _public(name: str) -> str:
     return name.removeprefix("tensorflow.").removeprefix("python.")
 
 
+def _plain(subject: Subject, name: str) -> bool:
+    """Whether an expression takes the place of all uses, as another template sees to."""
+    return name.endswith(("imread", "imresize")) and pictures_are_plain(subject.source, name)
+
+
+def _own(subject: Subject, definition: Definition, defined: Iterable[str]) -> set[str]:
+    """Those of the names that the program has for something else."""
+    uses = uses_of(subject.source)
+    other = {name for name in defined if name in uses.bound}
+    return other | {n for n in defined if n in uses.imported and _public(uses.imported[n]) not in definition.names}
+
+
 def _reason(subject: Subject, definition: Definition) -> str:
     """Why the definition is not written into the program."""
-    uses = uses_of(subject.source)
-    other = {name for name in definition.defines if name in uses.bound}
-    other |= {n for n in definition.defines if n in uses.imported and _public(uses.imported[n]) not in definition.names}
-    return f"the program has a {min(other)} of its own" if other else ""
+    other = _own(subject, definition, definition.defines)
+    again = _own(subject, definition, {_apart(definition, name) for name in other})
+    return f"the program has a {min(other)} of its own" if again else ""
+
+
+def _apart(definition: Definition, name: str) -> str:
+    """What a function of the definition is called where the program has something else of its name."""
+    return f"{min(definition.removed)}_{name.lstrip('_')}"
 
 
 def _edits(subject: Subject, definition: Definition, found: list[tuple[ast.expr | ast.alias, str]]) -> Iterator[Edit]:
     source = subject.source
     uses = uses_of(source)
     definition = definition.only({definition.name_for(name) for _, name in found})
+    other = _own(subject, definition, definition.defines)
     for node, name in found:
         new = definition.name_for(name)
+        new = _apart(definition, new) if new in other else new
         if isinstance(node, ast.alias):
             edit = replaced_import(uses, node.asname or node.name)
             if edit is not None:
@@ -260,6 +351,8 @@ def _edits(subject: Subject, definition: Definition, found: list[tuple[ast.expr 
         elif source.segment(source.site(node)) != new:
             yield Replace(source.site(node), new)
     code = definition.code
+    for name in other:
+        code = re.sub(rf"\b{name}\b", _apart(definition, name), code)
     for statement in definition.imports:
         package, _, usual = statement.removeprefix("import ").partition(" as ")
         known = next((local for local, imported in uses.imported.items() if imported == package), None)

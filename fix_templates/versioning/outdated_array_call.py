@@ -16,17 +16,19 @@ from dnnfix.api import (
     SetArgument,
     Source,
     Subject,
+    pictures_are_plain,
+    plain_picture,
     uses_of,
     words,
 )
-
-FILTERS = {"nearest": "NEAREST", "bilinear": "BILINEAR", "bicubic": "BICUBIC", "cubic": "BICUBIC", "lanczos": "LANCZOS"}
-"""By the word that `imresize` was given, the filter of Pillow."""
 
 WORDS = words("NINF array asarray asfarray asscalar fromstring imread imresize load msort permutation save")
 ARRAYS = ("numpy.array", "numpy.asarray")
 MADE_ARRAYS = {"numpy.save": 1, "numpy.random.permutation": 0}
 """By function that makes an array of what it is given: the place of that."""
+
+PICTURES = ("scipy.misc.imread", "scipy.misc.imresize", "scipy.ndimage.imread")
+"""What is written out as a function of the program where a call of it is not plain, by the template for definitions."""
 
 SINCE = {
     "numpy.NINF": "2.0",
@@ -47,10 +49,10 @@ class OutdatedArrayCall(ApiChange):
     `np.asscalar(x)` is `x.item()`, `np.asfarray(x)` an array of floats, `np.msort(x)` a sort along the first axis, `-np.inf`
     takes the place of `np.NINF`, and `np.fromstring` of bytes is `np.frombuffer`. `np.load` reads objects only if it is
     told to, which is done where what it read is used as an object. An array of rows of different lengths is one of
-    objects. `scipy.misc` read and resized pictures with Pillow, which does so itself.
+    objects. `scipy.misc` read and resized pictures with Pillow, which does so itself where the numbers are bytes.
 
     Fix safety: safe for `asscalar`, `asfarray`, `msort` and `NINF`; unsafe for `np.load`, as a file of objects can run any
-    code, and for the others, whose results differ in detail (`imresize` scaled numbers to bytes first).
+    code, and for the others, whose results differ in detail.
 
     References: https://numpy.org/doc/stable/release/1.23.0-notes.html, https://numpy.org/doc/stable/release/1.16.3-notes.html,
     https://numpy.org/doc/stable/release/1.24.0-notes.html, https://docs.scipy.org/doc/scipy/release/1.2.0-notes.html.
@@ -137,7 +139,7 @@ print(labels["a"], torch.from_numpy(pixels))
 import torch
 from scipy.misc import imread, imresize
 
-picture = imread("a.png", mode="RGB")
+picture = imread("a.png")
 small = imresize(picture, (32, 64), interp="bicubic")
 size = (8, 8)
 x = torch.from_numpy(imresize(small, size))
@@ -147,7 +149,7 @@ import torch
 from PIL import Image
 import numpy as np
 
-picture = np.array(Image.open("a.png").convert("RGB"))
+picture = np.array(Image.open("a.png"))
 small = np.array(Image.fromarray(picture).resize((64, 32), Image.BICUBIC))
 size = (8, 8)
 x = torch.from_numpy(np.array(Image.fromarray(small).resize(size[1::-1], Image.BILINEAR)))
@@ -238,7 +240,7 @@ def _text(source: Source, expr: ast.expr, called: bool = False) -> str:
 
 def _left(source: Source, node: ast.expr, written: str) -> Iterator[Hit]:
     """A use that no expression takes the place of, told of all the same; `fromstring` with `sep` reads text as ever."""
-    if written != "numpy.fromstring":
+    if written != "numpy.fromstring" and written not in PICTURES:
         decline = "what it is given has no plain counterpart"
         yield _hit(source, node, written, "", decline=decline)
 
@@ -273,51 +275,17 @@ def _bytes(source: Source, call: ast.Call) -> Iterator[Hit]:
     yield _hit(source, call, "numpy.fromstring of bytes", code, edits)
 
 
-def _read(source: Source, call: ast.Call) -> Iterator[Hit]:
-    """`scipy.misc.imread(path, flatten, mode)`."""
-    if not 1 <= len(call.args) <= 3 or any(k.arg not in ("mode", "flatten") for k in call.keywords):
+def _picture(source: Source, call: ast.Call) -> Iterator[Hit]:
+    """`imread` and `imresize` of SciPy, where each use of the function is plain."""
+    written = source.written(call.func) or ""
+    if not pictures_are_plain(source, written):
         return
-    name, edits = _owner(source)
-    named = {k.arg or "": k.value for k in call.keywords} | dict(zip(("flatten", "mode"), call.args[1:], strict=False))
-    flat, mode = named.get("flatten"), named.get("mode")
-    if flat is not None and not isinstance(flat, ast.Constant):
-        return
-    turned = f".convert({_text(source, mode)})" if mode is not None else ""
-    turned += '.convert("F")' if isinstance(flat, ast.Constant) and flat.value else ""
-    code = f"{name}.array(Image.open({_text(source, call.args[0])}){turned})"
-    yield _picture(source, call, "imread", code, edits)
-
-
-def _resize(source: Source, call: ast.Call) -> Iterator[Hit]:
-    """`scipy.misc.imresize(picture, (height, width), interp)`."""
-    named = {k.arg: k.value for k in call.keywords}
-    size = call.args[1] if len(call.args) > 1 else named.get("size")
-    chosen = call.args[2] if len(call.args) > 2 else named.get("interp")
-    word = chosen.value if isinstance(chosen, ast.Constant) else "bilinear" if chosen is None else None
-    if not call.args or size is None or word not in FILTERS or not named.keys() <= {"size", "interp"}:
-        return
-    if isinstance(size, (ast.Tuple, ast.List)) and len(size.elts) >= 2:
-        wide = f"({_text(source, size.elts[1])}, {_text(source, size.elts[0])})"
-    elif isinstance(size, ast.Name):
-        bound = source.bindings(size)
-        if len(bound) != 1 or not isinstance(bound[0], (ast.Tuple, ast.List)):
-            return  # a percentage or a fraction
-        wide = f"{_text(source, size)}[1::-1]"
-    else:
-        return
-    name, edits = _owner(source)
-    picture = _text(source, call.args[0])
-    code = f"{name}.array(Image.fromarray({picture}).resize({wide}, Image.{FILTERS[str(word)]}))"
-    yield _picture(source, call, "imresize", code, edits)
-
-
-def _picture(source: Source, call: ast.Call, function: str, code: str, edits: tuple[Edit, ...]) -> Hit:
-    uses = uses_of(source)
+    uses, (name, edits) = uses_of(source), _owner(source)
     there = uses.imported.get("Image")
     decline = "Image is something else here" if "Image" in uses.bound or there not in (None, "PIL.Image") else ""
     if there is None:
         edits = (AddImport("from PIL import Image"), *edits)
-    return _hit(source, call, f"scipy.misc.{function}", code, edits, decline=decline)
+    yield _hit(source, call, written, plain_picture(source, call, name), edits, decline=decline)
 
 
 def _load(subject: Subject, call: ast.Call) -> Iterator[Hit]:
@@ -406,8 +374,8 @@ FORMS: Mapping[str, Callable[[Source, ast.Call], Iterator[Hit]]] = {
     "numpy.asfarray": _floats,
     "numpy.msort": _sorted,
     "numpy.fromstring": _bytes,
-    "scipy.misc.imread": _read,
-    "scipy.ndimage.imread": _read,
-    "scipy.misc.imresize": _resize,
+    "scipy.misc.imread": _picture,
+    "scipy.ndimage.imread": _picture,
+    "scipy.misc.imresize": _picture,
 }
 """By function, what reads a call of it."""

@@ -110,6 +110,7 @@ def test_what_python_calls_its_library_today_exists_and_its_old_names_do_not() -
 
 MOVED = {
     "import cPickle\n\nx = cPickle.load(f)": "import pickle\n\nx = pickle.load(f)",
+    "import cPickle\n\nx = cPickle.dumps(cPickle.HIGHEST_PROTOCOL)": "import pickle\n\nx = pickle.dumps(pickle.HIGHEST_PROTOCOL)",
     "import random, cPickle as pickle\n\nx = pickle.load(f)": "import random, pickle\n\nx = pickle.load(f)",
     "import Queue\n\nqueue = Queue.Queue()": "import queue as Queue\n\nqueue = Queue.Queue()",
     "import urllib\n\nurllib.urlretrieve(u)": "import urllib\nimport urllib.request\n\nurllib.request.urlretrieve(u)",
@@ -140,8 +141,8 @@ OTHERS = {
     "import matplotlib.pyplot as plt\n\nplt.style.use('seaborn-white')": (
         "import matplotlib.pyplot as plt\n\nplt.style.use('seaborn-v0_8-white')"
     ),
-    "from scipy.misc import imsave, logsumexp\n\nimsave(f, logsumexp(x))": (
-        "from scipy.misc import imsave\nfrom scipy.special import logsumexp\n\nimsave(f, logsumexp(x))"
+    "from scipy.misc import imfilter, logsumexp\n\nimfilter(f, logsumexp(x))": (
+        "from scipy.misc import imfilter\nfrom scipy.special import logsumexp\n\nimfilter(f, logsumexp(x))"
     ),
     "from PIL import Image\n\nx = Image.open(f).resize((2, 2), Image.ANTIALIAS)": (
         "from PIL import Image\n\nx = Image.open(f).resize((2, 2), Image.LANCZOS)"
