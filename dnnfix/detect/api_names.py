@@ -152,9 +152,12 @@ class Uses:
                 yield node
 
     def attributes(self) -> Iterator[ast.Attribute]:
-        """The attributes of a table's words, outer ones before what they are of."""
+        """The attributes of a table's words, or of modules that are such, outer ones before what they are of."""
+        modules = self.hot & self.imported.keys()
         for node in self._nodes.get(ast.Attribute, ()):
-            if isinstance(node, ast.Attribute) and node.attr in self.hot:
+            if isinstance(node, ast.Attribute) and (
+                node.attr in self.hot or (isinstance(node.value, ast.Name) and node.value.id in modules)
+            ):
                 yield node
 
     def hot_names(self) -> Iterator[ast.Name]:

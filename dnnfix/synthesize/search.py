@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Protocol
 
 from dnnfix.errors import EditError
@@ -220,15 +221,15 @@ def _settled_one(search: _Search, trace: Trace, findings: tuple[Finding, ...], r
     return bool(others & left) and not own & left
 
 
-def _reached(trace: Trace, lines: Mapping[int, int] | None = None) -> tuple[int, int, int]:
-    """How far a run came: optimizer steps, recorded calls, and the line of the program itself that it was at.
+def _reached(trace: Trace, lines: Mapping[int, int] | None = None) -> tuple[int, int, tuple[int, ...]]:
+    """How far a run came: optimizer steps, recorded calls, and the lines of the program that it was at, outermost first.
 
     `lines` has the line of the program to compare with for each line of this one.
     """
     calls = len(trace.network.calls) if trace.network is not None else 0
     frames = trace.crash.frames if trace.crash is not None else ()
-    line = frames[0].site.line if frames else 0
-    return (len(trace.steps), calls, lines.get(line, line) if lines is not None else line)
+    own = [frame.site.line for frame in takewhile(lambda frame: not frame.site.path, frames)]
+    return (len(trace.steps), calls, tuple(lines.get(line, line) if lines is not None else line for line in own))
 
 
 def _same_crash(first: Trace, second: Trace, lines: Mapping[int, int]) -> bool:

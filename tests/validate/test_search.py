@@ -118,6 +118,7 @@ class Table:
     runs: list[bytes] = field(default_factory=list)
     time: int = 1000
     validators: tuple[Validator, ...] = registry.validators()
+    called_from: tuple[Frame, ...] = ()
 
     def observe(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         return self._trace(source, seed)
@@ -146,7 +147,9 @@ class Table:
         for number, line in enumerate(source.text.splitlines(), 1):
             if any(re.search(rf"\b{bad}\b", line) for bad in self.crashing):
                 site = Site(number, 1, number, 2)
-                return Trace(RunOutcome.CRASHED, seed, crash=Crash("Error", line, (Frame(site, "f"),)))
+                return Trace(
+                    RunOutcome.CRASHED, seed, crash=Crash("Error", line, (*self.called_from, Frame(site, "f")))
+                )
         network = Network("torch", "trace", parameters=(Parameter("w", (1,), update=0.1),))
         steps = tuple(Step(i, 1.0, self.skill(source, seed)) for i in range(8))
         return Trace(RunOutcome.FINISHED, seed, network=network, steps=steps)
@@ -178,6 +181,13 @@ def test_a_crash_behind_a_crash_is_repaired_in_one_patch() -> None:
     assert "+a = 11\n" in best
     assert "+b = 22\n" in best
     assert {r.finding.code for r in result.results} >= {"DNF201", "DNF202"}
+
+
+def test_a_crash_behind_a_crash_of_one_function_is_repaired_too() -> None:
+    called_from = (Frame(Site(3, 1, 3, 7), "<module>"),)
+    result = search("a = 111\nb = 222\nmain()\n", Table(("111", "999", "222"), called_from=called_from))
+    assert "+a = 11\n" in accepted(result)[0]
+    assert "+b = 22\n" in accepted(result)[0]
 
 
 def test_two_faults_of_one_call_are_repaired_in_one_patch() -> None:

@@ -51,7 +51,7 @@ def _step(case: Case, datum: Datum, path: str) -> EditStep | Gap:
     new, literals = place
     maker = _MAKERS.get(datum.kind)
     try:
-        made = known(datum, new) or (maker(case, datum, new) if maker is not None else None)
+        made = known(case, datum, new) or (maker(case, datum, new) if maker is not None else None)
     except arrays.Contradictory as clash:
         return Gap(str(clash), line)
     if made is None:

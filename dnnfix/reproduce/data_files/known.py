@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
+from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.data_files.images import largest_batch
 from dnnfix.reproduce.data_files.made import Made
 from dnnfix.reproduce.flow.values import Datum
 
 _MNIST = "made_pair({samples}, {shape}, 'classes', 10, scale={scale!r}, part={part})"
 
+_CIFAR = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 
-def known(datum: Datum, path: str) -> Made | None:
+
+def known(case: Case, datum: Datum, path: str) -> Made | None:
     """A file of a data set whose form is documented: batches of CIFAR-10, `mnist.npz`, `mnist.pkl.gz`, ShapeNet's index."""
     name = path.rpartition("/")[2]
+    taken = {use.detail[1] for use in datum.of("column") if use.detail[0] == "one" and use.part == ()}
+    if datum.kind == "pickle" and name == "batches.meta":
+        kept = ("label_names", "num_cases_per_batch", "num_vis")
+        values = zip(kept, (_CIFAR, 10000, 3072), strict=True)
+        given = [f"{key.encode() if b'label_names' in taken else key!r}: {value}" for key, value in values]
+        code = f"made_pickle({path!r}, {{{', '.join(given)}}})"
+        return code, "the names of 10 classes", "the documented form of CIFAR-10", ("made_pickle",)
     if datum.kind == "pickle" and re.fullmatch(r"data_batch_[1-5]|test_batch", name):
-        taken = {use.detail[1] for use in datum.of("column") if use.detail[0] == "one" and use.part == ()}
         keys = ("data", "labels") if taken & {"data", "labels"} else (b"data", b"labels")
         part = 1 if name == "test_batch" else int(name[-1]) + 1
-        code = f"made_pickle({path!r}, dict(zip({keys!r}, made_cifar_batch({part}))))"
-        words = "10000 rows of 3072 bytes and their labels of 10 classes"
+        rows = _rows(case)
+        code = f"made_pickle({path!r}, dict(zip({keys!r}, made_cifar_batch({part}, {rows}))))"
+        words = f"{rows} rows of 3072 bytes and their labels of 10 classes"
         return code, words, "the documented form of CIFAR-10", ("made_pickle", "made_cifar_batch")
     if name == "synsetoffset2category.txt":
         words = "16 kinds of things with 20 clouds of 200 points each, in points and points_label"
@@ -50,3 +62,9 @@ def known(datum: Datum, path: str) -> Made | None:
         words = "pairs of 50000, 10000 and 10000 rows of 784 values from 0 to 1 and labels"
         return code, words, "the documented form of MNIST", ("made_pickle", "made_pair")
     return None
+
+
+def _rows(case: Case) -> int:
+    """The rows of one file of CIFAR-10: fewer in haste, where the program does not count on all of them."""
+    counted = any(isinstance(n.value, int) and 4000 <= n.value <= 60000 for n in case.source.nodes(ast.Constant))
+    return min(10000, 2 * max(64, largest_batch(case.source))) if case.haste and not counted else 10000

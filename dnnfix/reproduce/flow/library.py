@@ -166,13 +166,14 @@ class Library:
             if last in ("expanduser", "abspath", "realpath", "normpath", "Path"):
                 return args[0]
         views = list(all_parts(call.values))
-        if views and last not in ("range", "len"):
+        if views and last not in ("range", "xrange", "len"):
             return self._applied(call, views)
         if last in WRITERS:
             path = next((value for value in call.values if text_in(value) is not None), None)
             self._record.writes(path, call.line)
-        if last == "range" and len(args) == 1 and (count := number_in(args[0])) is not None:
-            return Known(range(min(count, ROUNDS)))
+        if last in ("range", "xrange") and (ends := [number_in(arg) for arg in args]) and None not in ends[:3]:
+            numbers = [end for end in ends if end is not None]
+            return Known(range(*numbers)[:ROUNDS]) if len(numbers) < 3 or numbers[2] else None
         return None
 
     def _applied(self, call: Called, views: list[View]) -> Value:
@@ -222,6 +223,9 @@ class Library:
             return views[0].element
         if last in ("float", "int", "float32"):
             record.use(views[0], "number", None, line)
+        if last in ("array", "asarray", "fromiter") and (kind := _number_kind(call)):
+            for view in views:
+                record.use(view, "typed", kind, line)
         made_by = self._made_by(func)
         if len(args) > 1 and (_is_loss(call.name) or _is_loss(of or made_by)):
             record.role(args[:1], "prediction", line)
@@ -263,6 +267,13 @@ class Library:
         """The canonical name of what made the object that an expression holds."""
         made = self._source.constructor(expr)
         return (self._source.qualified(made.func) or "") if made is not None else ""
+
+
+def _number_kind(call: Called) -> str:
+    """`int` or `float`, where an array is made of numbers of that kind; empty where nothing says so."""
+    given = [k.value for k in call.node.keywords if k.arg == "dtype"] or call.node.args[1:2]
+    text = ast.unparse(given[0]) if given else ""
+    return next((kind for kind in ("int", "float") if kind in text), "")
 
 
 def _formatted(text: str, call: Called) -> Value:

@@ -86,10 +86,10 @@ def made_mat(path, values):
         scipy.io.savemat(path, values)
 
 
-def made_cifar_batch(part):
+def made_cifar_batch(part, rows=10000):
     """The rows and the list of labels of one file of CIFAR-10: all reds of an image, then its greens, then its blues."""
-    images, labels = made_images(10000, (3, 32, 32), 10, part=part)
-    return images.reshape(10000, 3072), labels.tolist()
+    images, labels = made_images(rows, (3, 32, 32), 10, part=part)
+    return images.reshape(rows, 3072), labels.tolist()
 
 
 def made_records(names, kinds, rows=400, classes=2, seed=0, words=(), listed=True):
