@@ -145,8 +145,9 @@ def add_definitions(
     imports = [s for s in kept if _imports(s)]
     # A name that is imported again further down, as notebooks do, is there from its first import on.
     needed = [next((s for s in imports if name in _bound(s)), None) for name in sorted(used)]
+    above, after = _import_anchor(tree, gone) if imported else (None, False)
     anchor = max(
-        (s for s in imports if s in head or s in needed),
+        (s for s in imports if s in head or s in needed or (s is above and after)),
         key=lambda statement: statement.lineno,
         default=head[0] if head else None,
     )
@@ -395,10 +396,13 @@ def _import_anchor(tree: Tree, gone: frozenset[Site]) -> tuple[ast.stmt | None, 
 
 
 def _head(module: ast.Module) -> list[ast.stmt]:
-    """The statements that a module begins with: its imports, its docstring, and settings among them."""
+    """The statements that a module begins with: its imports, its docstring, and settings among them.
+
+    A notebook's magics are read as `pass`.
+    """
     found: list[ast.stmt] = []
     for statement in module.body:
-        if not _imports(statement) and not isinstance(statement, ast.Expr):
+        if not _imports(statement) and not isinstance(statement, (ast.Expr, ast.Pass)):
             setting = isinstance(statement, ast.Assign) and not any(isinstance(t, ast.Name) for t in statement.targets)
             if not setting:
                 break

@@ -245,3 +245,12 @@ def test_two_definitions_and_a_deleted_import() -> None:
     )
     assert edited(text, Delete(Site(2, 1, 2, 9)), AddImport("import c")) == "import a\nimport c\n\n\nx = 1\n"
     assert after == "import a\n\n\ndef f():\n    pass\n\n\ndef g():\n    pass\n\n\nx = 1\n"
+
+
+def test_definitions_in_a_notebook_stand_below_the_imports_that_its_magics_come_before() -> None:
+    text = "%matplotlib inline\nimport numpy as np\nimport os\n\nos.umask(0)\n\nimport re\n\ndef f(): pass\n"
+    code = "class A(Base):\n    x = np.pi"
+    assert edited(text, AddDefinition(code), AddImport("from made import Base")) == (
+        "%matplotlib inline\nimport numpy as np\nimport os\nfrom made import Base\n\nos.umask(0)\n\nimport re\n\n\n"
+        f"{code}\n\n\ndef f(): pass\n"
+    )
