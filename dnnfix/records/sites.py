@@ -94,11 +94,12 @@ class RemoveArgument:
 
 @dataclass(frozen=True, slots=True)
 class RenameArgument:
-    """Rename the keyword `old` of the call at `site` to `new`."""
+    """Rename the keyword `old` of the call at `site` to `new`, or give the positional argument `position` that name."""
 
     site: Site
     old: str
     new: str
+    position: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,12 +88,23 @@ class _Elements:
 
     def _rename(self, edit: RenameArgument) -> None:
         index = self._keyword(edit.old)
+        if index is None and (placed := self._positional(edit.position)) is not None:
+            self._name(placed, edit.new)
+            return
         if index is None:
             raise EditError(f"The call at {self.site} has no keyword {edit.old!r}.")
         if self._keyword(edit.new) is not None or not edit.new.isidentifier():
             raise EditError(f"The keyword {edit.old!r} of the call at {self.site} cannot be named {edit.new!r}.")
         start = self.elements[index].start
         self._change(start, start + len(edit.old), edit.new)
+
+    def _name(self, index: int, name: str) -> None:
+        """A positional argument becomes one by name, whose own text may be edited as well."""
+        after = self.elements[index + 1 :]
+        if self._keyword(name) is not None or any(e.keyword is None and e.star != "**" for e in after):
+            raise EditError(f"The argument {index} of the call at {self.site} cannot be named {name!r}.")
+        start = self.elements[index].value
+        self._change(start, start, f"{name}=", stacks=True)
 
     def _set(self, edit: SetArgument) -> None:
         code = _argument_code(edit.code)

@@ -331,6 +331,15 @@ def test_expressions_within_an_f_string_are_left_alone() -> None:
     assert after != text.encode()
 
 
+def test_an_argument_that_gets_a_name_keeps_the_edits_within_it() -> None:
+    text = "f(a, h['x'] + 1, k=2)\n"
+    named = RenameArgument(first_call(text), "b", "c", 1)
+    assert edited(text, named, Replace(place(read(text), "'x'"), "'y'")) == "f(a, c=h['y'] + 1, k=2)\n"
+    assert edited(text, named, Replace(place(read(text), "h['x']"), "g")) == "f(a, c=g + 1, k=2)\n"
+    with pytest.raises(EditError):
+        edited(text, RenameArgument(first_call(text), "b", "c", 0))
+
+
 def test_a_character_that_the_encoding_lacks_is_refused() -> None:
     raw = "# coding: latin-1\nx = 'é'\n".encode("latin-1")
     source = read(raw)
