@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from dnnfix.api import ApiChange, Delete, Edit, Example, Hit, Reject, Subject, uses_of
+from dnnfix.api import AddImport, ApiChange, Delete, Edit, Example, Hit, Reject, Replace, Source, Subject, uses_of
 
 GONE = frozenset({"theano", "cntk", "mxnet", "plaidml.keras.backend"})
 """Backends that Keras 2 had, itself or by another package, and Keras 3 has not."""
@@ -13,13 +13,41 @@ GONE = frozenset({"theano", "cntk", "mxnet", "plaidml.keras.backend"})
 SETTINGS = {"THEANO_FLAGS": None, "KERAS_BACKEND": GONE}
 """By variable of the environment, the values with which it is of no use any more (all where `None`)."""
 
+_SAME = (
+    "abs arange argmax argmin argsort cast ceil clip concatenate cos cosh cumprod cumsum diag dot exp expm1 eye floor "
+    "log log10 log1p log2 logical_and logical_not logical_or max maximum mean min minimum mod ones ones_like outer prod "
+    "repeat reshape round sign sin sinh sort sqrt stack std sum swapaxes tan tanh tensordot tile transpose var where "
+    "zeros zeros_like"
+).split()
+
+FUNCTIONS = {
+    **{f"theano.tensor.{name}": name for name in _SAME},
+    "theano.tensor.abs_": "abs",
+    "theano.tensor.sqr": "square",
+    "theano.tensor.pow": "power",
+    "theano.tensor.eq": "equal",
+    "theano.tensor.neq": "not_equal",
+    "theano.tensor.gt": "greater",
+    "theano.tensor.ge": "greater_equal",
+    "theano.tensor.lt": "less",
+    "theano.tensor.le": "less_equal",
+    "theano.tensor.switch": "where",
+    "theano.tensor.nnet.sigmoid": "sigmoid",
+    "theano.tensor.nnet.softmax": "softmax",
+    "theano.tensor.nnet.softplus": "softplus",
+    "theano.tensor.nnet.relu": "relu",
+    "theano.tensor.nnet.elu": "elu",
+}
+"""Functions of Theano with those of `keras.ops` that take and give the same, by the place of their arguments."""
+
 
 class TheanoBackend(ApiChange):
     """A program that was written for Theano names it as Keras's backend, or imports it beside Keras.
 
     Keras 2.4 ended with Theano and CNTK; with such a name in `KERAS_BACKEND` the import of Keras 3 stops, and Theano
     itself is not kept up. The setting goes, so that the backend of the installation is used, and so does an import that
-    nothing uses. Where Theano's own functions are used, the program is left.
+    nothing uses. Functions of tensors are taken from `keras.ops`, the type of floats from Keras's settings, and what sets
+    or prints other settings of Theano goes. Where others of its functions are used (`theano.function`), the program is left.
 
     Fix safety: unsafe: another backend draws other random numbers, and orders axes as its settings say.
 
@@ -49,10 +77,17 @@ class TheanoBackend(ApiChange):
         locals_ = [(a.asname or a.name).partition(".")[0] for s in imports for a in s.names]
         used = [name for name in uses_of(source).names(*locals_) if isinstance(name.ctx, ast.Load)]
         said = "Theano is no backend of Keras since 2.4, and is not kept up"
-        decline = f"its functions are used, as in line {min(n.lineno for n in used)}" if used else ""
+        edits: dict[Edit, None] = {}
+        decline = ""
+        for name in sorted(used, key=lambda n: n.lineno):
+            written = _written_anew(source, name)
+            if not written:
+                decline = f"its functions are used, as in line {name.lineno}"
+                break
+            edits.update(dict.fromkeys(written))
         if "*" in locals_:
             decline = "which of its functions are used cannot be read"
-        yield _hit(subject, imports[0], said, imports, decline)
+        yield _hit(subject, imports[0], said, imports, decline, tuple(edits))
 
     examples = (
         Example(
@@ -87,6 +122,33 @@ model = keras.Sequential([keras.layers.Dense(1)])
 import keras
 
 model = keras.Sequential([keras.layers.Dense(1)])
+""",
+        ),
+        Example(
+            "functions of tensors in a layer, and settings",
+            """\
+import theano
+import theano.tensor as T
+from keras.layers import Layer
+
+theano.config.floatX = 'float32'
+print(theano.config.device)
+
+
+class Scaled(Layer):
+    def call(self, x):
+        norm = T.sqrt(T.sum(T.sqr(x), axis=-1, keepdims=True))
+        return T.nnet.softmax(T.switch(T.gt(norm, 1.0), x / norm, x))
+""",
+            """\
+from keras import ops
+from keras.layers import Layer
+
+
+class Scaled(Layer):
+    def call(self, x):
+        norm = ops.sqrt(ops.sum(ops.square(x), axis=-1, keepdims=True))
+        return ops.softmax(ops.where(ops.greater(norm, 1.0), x / norm, x))
 """,
         ),
         Example(
@@ -154,8 +216,39 @@ if keras.backend.backend() == "theano":
     )
 
 
-def _hit(subject: Subject, at: ast.stmt, said: str, gone: Sequence[ast.stmt], decline: str = "") -> Hit:
-    edits: list[Edit] = [Delete(subject.source.site(statement)) for statement in gone]
+def _written_anew(source: Source, name: ast.Name) -> tuple[Edit, ...]:
+    """The edits that do without Theano where a name of it stands; none where nothing takes its place."""
+    node: ast.expr = name
+    while isinstance(above := source.parent(node), ast.Attribute):
+        if (source.qualified(node) or "") in FUNCTIONS:
+            break
+        node = above
+    called = source.qualified(node) or ""
+    if called in FUNCTIONS and _is_free(source, "ops"):
+        return Replace(source.site(node), f"ops.{FUNCTIONS[called]}"), AddImport("from keras import ops")
+    if not called.startswith("theano.config."):
+        return ()
+    statement = source.statement_of(name)
+    if isinstance(statement, ast.Assign) and statement.targets == [node]:
+        return (Delete(source.site(statement)),)
+    if called == "theano.config.floatX" and _is_free(source, "config"):
+        return Replace(source.site(node), "config.floatx()"), AddImport("from keras import config")
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if isinstance(call, ast.Call) and source.qualified(call.func) == "builtins.print" and call.args == [node]:
+        return (Delete(source.site(statement)),)
+    return ()
+
+
+def _is_free(source: Source, name: str) -> bool:
+    """Whether the program means nothing else by a name than Theano's or Keras's module of that name."""
+    uses = uses_of(source)
+    return name not in uses.bound and uses.imported.get(name, "keras").partition(".")[0] in ("keras", "theano")
+
+
+def _hit(
+    subject: Subject, at: ast.stmt, said: str, gone: Sequence[ast.stmt], decline: str = "", more: Sequence[Edit] = ()
+) -> Hit:
+    edits: list[Edit] = [*(Delete(subject.source.site(statement)) for statement in gone), *more]
     return Hit(
         subject.source.site(at),
         said,
