@@ -240,6 +240,31 @@ history = history.history
 print(history["first_accuracy"], history["second_mae"], history["loss"])
 """,
         ),
+        Example(
+            "columns of tables that are made of histories",
+            """\
+import pandas as pd
+from keras.models import Sequential
+
+model = Sequential()
+model.compile(loss="mse", optimizer="adam", metrics=["accuracy"])
+tables = [pd.DataFrame(model.fit(x, y).history) for _ in range(2)]
+both = pd.concat(tables, axis=1, keys=["first", "second"])
+both.xs("acc", axis=1, level=1).plot()
+pd.DataFrame(model.fit(x, y).history).plot(y=["acc", "loss"])
+""",
+            """\
+import pandas as pd
+from keras.models import Sequential
+
+model = Sequential()
+model.compile(loss="mse", optimizer="adam", metrics=["accuracy"])
+tables = [pd.DataFrame(model.fit(x, y).history) for _ in range(2)]
+both = pd.concat(tables, axis=1, keys=["first", "second"])
+both.xs("accuracy", axis=1, level=1).plot()
+pd.DataFrame(model.fit(x, y).history).plot(y=["accuracy", "loss"])
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -339,6 +364,9 @@ def _keys(source: Source) -> list[tuple[ast.Constant, bool]]:
         asks = isinstance(function, ast.Attribute) and function.attr == "get" and bool(call.args)
         if asks and isinstance(function, ast.Attribute) and _is_history(source, function.value):
             found.update(dict.fromkeys(_texts(source, call.args[0]), False))
+        if isinstance(function, ast.Attribute):
+            for column in _columns(source, call, function):
+                found.update(dict.fromkeys(_texts(source, column), False))
         watched = [k.value for k in call.keywords if k.arg == "monitor"]
         name = (source.qualified(function) or "").rpartition(".")[2]
         if name in WATCHERS:
@@ -351,6 +379,14 @@ def _keys(source: Source) -> list[tuple[ast.Constant, bool]]:
                     texts = (n for n in ast.walk(bound) if isinstance(n, ast.Constant) and isinstance(n.value, str))
                     found.update(dict.fromkeys(texts, True))
     return [(key, in_name) for key, in_name in found.items() if key.value not in own]
+
+
+def _columns(source: Source, call: ast.Call, function: ast.Attribute) -> list[ast.expr]:
+    """What a method of a table made of histories takes by the names of its columns."""
+    if function.attr == "plot" and _is_history(source, function.value):
+        return [keyword.value for keyword in call.keywords if keyword.arg == "y"]
+    by_column = any(k.arg == "axis" and isinstance(k.value, ast.Constant) and k.value.value == 1 for k in call.keywords)
+    return call.args[:1] if function.attr == "xs" and by_column and "history" in source.words else []
 
 
 def _stored(source: Source) -> set[object]:
