@@ -14,11 +14,12 @@ SETTINGS = {"THEANO_FLAGS": None, "KERAS_BACKEND": GONE}
 """By variable of the environment, the values with which it is of no use any more (all where `None`)."""
 
 _SAME = (
-    "abs arange argmax argmin argsort cast ceil clip concatenate cos cosh cumprod cumsum diag dot exp expm1 eye floor "
-    "log log10 log1p log2 logical_and logical_not logical_or max maximum mean min minimum mod ones ones_like outer prod "
-    "repeat reshape round sign sin sinh sort sqrt stack std sum swapaxes tan tanh tensordot tile transpose var where "
-    "zeros zeros_like"
-).split()
+    "abs", "arange", "argmax", "argmin", "argsort", "cast", "ceil", "clip", "concatenate", "cos", "cosh", "cumprod",
+    "cumsum", "diag", "dot", "exp", "expm1", "eye", "floor", "log", "log10", "log1p", "log2", "logical_and",
+    "logical_not", "logical_or", "max", "maximum", "mean", "min", "minimum", "mod", "ones", "ones_like", "outer",
+    "prod", "repeat", "reshape", "round", "sign", "sin", "sinh", "sort", "sqrt", "stack", "std", "sum", "swapaxes",
+    "tan", "tanh", "tensordot", "tile", "transpose", "var", "where", "zeros", "zeros_like",
+)  # fmt: skip
 
 FUNCTIONS = {
     **{f"theano.tensor.{name}": name for name in _SAME},
