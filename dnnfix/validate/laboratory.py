@@ -111,8 +111,8 @@ class TrialLaboratory:
         return time.monotonic() >= self.deadline
 
     def stalled(self) -> bool:
-        """Whether a run was over before the network had taken its first step."""
-        return any(trace.outcome is RunOutcome.TIMEOUT and not trace.steps for trace in self._cache.values())
+        """Whether the time of a run was over before it had come to its end."""
+        return any(trace.outcome is RunOutcome.TIMEOUT for trace in self._cache.values())
 
     def as_before(self, before: Source, after: Source, seed: int) -> Verdict | None:
         """What a comparison with `before` in the old era says of `after`; `None` where there is no such interpreter."""

@@ -1,0 +1,168 @@
+"""`binary_cross_entropy(output, images)`: a target with as many elements as the output, in another form."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Iterator
+
+from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Subject
+
+REFUSED = re.compile(r"target size \(torch\.Size\(\[([\d, ]*)\]\)\).* input size \(torch\.Size\(\[([\d, ]*)\]\)\)")
+"""What binary cross-entropy says of its target and its input."""
+
+
+class TargetOfOtherForm(ApiChange):
+    """Binary cross-entropy compared output and target element by element, whatever their axes; now it refuses.
+
+    Programs of torch 0.3 gave the loss of an autoencoder its flat output and the images as they came. The target is given
+    the form of the output, which pairs the elements as before. Where the two differ in an axis of size one only, that is
+    what is repaired (`target-broadcast`).
+
+    Fix safety: safe: the same elements are compared with each other, in their order.
+
+    References: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.binary_cross_entropy.html,
+    https://github.com/pytorch/pytorch/issues/111645.
+    """
+
+    code = "DNF591"
+    name = "target-of-other-form"
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """The call of the loss at which the run stopped."""
+        source, crash = subject.source, subject.crash
+        if crash is None or crash.kind != "ValueError" or crash.site is None or crash.site.path:
+            return
+        found = REFUSED.search(crash.message)
+        if found is None:
+            return
+        target, output = (tuple(int(size) for size in group.split(",") if size.strip()) for group in found.groups())
+        if math.prod(target) != math.prod(output) or _without_ones(target) == _without_ones(output):
+            return
+        for call in source.all_calls:
+            site = source.site(call)
+            if site != crash.site or len(call.args) < 2 or any(isinstance(arg, ast.Starred) for arg in call.args):
+                continue
+            first, second = (source.segment(source.site(arg)) for arg in call.args[:2])
+            if not isinstance(call.args[0], (ast.Name, ast.Attribute, ast.Subscript)):
+                first, form = "", f"reshape({', '.join(map(str, (-1, *output[1:])))})"
+            else:
+                form = f"reshape_as({first})"
+            simple = isinstance(call.args[1], (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
+            yield Hit(
+                site,
+                f"binary cross-entropy refuses a target of {target} for an output of {output} since torch 1.8",
+                title="give the target the form of the output",
+                edits=(Replace(source.site(call.args[1]), f"{second if simple else f'({second})'}.{form}"),),
+                safe=bool(first),
+                removed={"torch": "1.8"},
+            )
+
+    examples = (
+        Example(
+            "the images are the target of a flat output",
+            """\
+import torch
+import torch.nn.functional as F
+
+net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 16), torch.nn.Sigmoid())
+x = torch.rand(3, 1, 4, 4)
+loss = F.binary_cross_entropy(net(x), x)
+loss.backward()
+""",
+            """\
+import torch
+import torch.nn.functional as F
+
+net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 16), torch.nn.Sigmoid())
+x = torch.rand(3, 1, 4, 4)
+loss = F.binary_cross_entropy(net(x), x.reshape(-1, 16))
+loss.backward()
+""",
+            runs=True,
+        ),
+        Example(
+            "in a function for the loss",
+            """\
+import torch
+
+net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 16), torch.nn.Sigmoid())
+criterion = torch.nn.BCELoss(reduction="sum")
+
+
+def loss_function(made, given):
+    return criterion(made, given)
+
+
+images = torch.rand(3, 4, 4)
+loss_function(net(images), images).backward()
+""",
+            """\
+import torch
+
+net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 16), torch.nn.Sigmoid())
+criterion = torch.nn.BCELoss(reduction="sum")
+
+
+def loss_function(made, given):
+    return criterion(made, given.reshape_as(made))
+
+
+images = torch.rand(3, 4, 4)
+loss_function(net(images), images).backward()
+""",
+            runs=True,
+        ),
+        Example(
+            "with a target that is worked out",
+            """\
+import torch
+import torch.nn.functional as F
+
+net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 16), torch.nn.Sigmoid())
+x = torch.rand(3, 1, 4, 4)
+made = net(x)
+F.binary_cross_entropy(made, 1 - x).backward()
+""",
+            """\
+import torch
+import torch.nn.functional as F
+
+net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 16), torch.nn.Sigmoid())
+x = torch.rand(3, 1, 4, 4)
+made = net(x)
+F.binary_cross_entropy(made, (1 - x).reshape_as(made)).backward()
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "another number of elements",
+            """\
+import torch
+import torch.nn.functional as F
+
+net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 8), torch.nn.Sigmoid())
+x = torch.rand(3, 1, 4, 4)
+F.binary_cross_entropy(net(x), x).backward()
+""",
+            runs=True,
+        ),
+        Reject(
+            "an axis of size one",
+            """\
+import torch
+import torch.nn.functional as F
+
+net = torch.nn.Sequential(torch.nn.Linear(4, 1), torch.nn.Sigmoid())
+F.binary_cross_entropy(net(torch.rand(3, 4)), torch.ones(3)).backward()
+""",
+            runs=True,
+        ),
+    )
+
+
+def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(size for size in shape if size != 1)
