@@ -26,7 +26,8 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
     if case.gpu or not _missed(case):
         return
     source = case.source
-    if any(isinstance(c.func, ast.Attribute) and c.func.attr == "init_process_group" for c in source.all_calls):
+    joining = [c for c in source.all_calls if isinstance(c.func, ast.Attribute) and c.func.attr == "init_process_group"]
+    if any(not _is_asked_for(source, call) for call in joining):
         yield Gap(
             "the program trains in several processes that find each other over the network: run one of them alone"
         )
@@ -74,6 +75,16 @@ def _is_chosen(source: Source, node: ast.AST) -> bool:
         ):
             return True
         above = source.parent(above)
+    return False
+
+
+def _is_asked_for(source: Source, node: ast.AST) -> bool:
+    """Whether a node is reached only where the program is told to train in several processes."""
+    above = source.enclosing(node, ast.If)
+    while above is not None:
+        if re.search(r"distrib|world|rank|multi", ast.unparse(above.test), re.IGNORECASE):
+            return True
+        above = source.enclosing(above, ast.If)
     return False
 
 
