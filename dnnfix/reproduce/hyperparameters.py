@@ -150,6 +150,8 @@ def _is_text(node: ast.expr) -> bool:
 
 # --- prompts
 
+ENDLESS = 3
+"""Answers to a prompt that comes again and again."""
 
 _CHOICES = re.compile(r"[\[(]\s*(?P<first>\w+)\s*(?:=\s*\w+\s*)?/\s*\w+")
 
@@ -159,9 +161,13 @@ def _prompts(case: Case) -> Iterator[EditStep | Gap]:
     source = case.source
     answers: dict[str, str] = {}
     for call in source.all_calls:
-        if not (isinstance(call.func, ast.Name) and call.func.id == "input") or source.definition(call.func):
+        asks = isinstance(call.func, ast.Name) and call.func.id in (
+            "input",
+            "raw_input",
+        )  # which is `input` once patched
+        if not asks or source.definition(call.func):
             continue
-        if source.qualified(call.func) not in ("builtins.input", None):
+        if source.qualified(call.func) not in ("builtins.input", "builtins.raw_input", "raw_input", None):
             continue
         prompt = str(call.args[0].value) if call.args and isinstance(call.args[0], ast.Constant) else ""
         answer, evidence = _answer(case, call, prompt)
@@ -173,10 +179,12 @@ def _prompts(case: Case) -> Iterator[EditStep | Gap]:
         if prompt in answers:
             continue
         answers[prompt] = answer
-        start = f"input = made_answers({{{prompt!r}: {answer!r}}}, input)"
+        times = f", {ENDLESS}" if _is_endless(source, call) else ""
+        start = f"input = made_answers({{{prompt!r}: {answer!r}}}, input{times})"
+        often = f" {ENDLESS} times, then the program is left" if times else ""
         yield EditStep(
             ACTION,
-            f"the prompt {prompt.strip()!r} is answered with {answer!r}",
+            f"the prompt {prompt.strip()!r} is answered with {answer!r}{often}",
             evidence,
             call.lineno,
             scaffold=Scaffold(start=start),
@@ -184,8 +192,18 @@ def _prompts(case: Case) -> Iterator[EditStep | Gap]:
         )
 
 
+def _is_endless(source: Source, call: ast.Call) -> bool:
+    """Whether a program asks in a loop that only its user ends."""
+    loop = source.enclosing(call, ast.While)
+    if loop is None or not isinstance(loop.test, ast.Constant) or not loop.test.value:
+        return False
+    return not any(isinstance(node, (ast.Break, ast.Return)) for node in ast.walk(loop))
+
+
 def _answer(case: Case, call: ast.Call, prompt: str) -> tuple[str | None, str]:
     target = case.source.statement_of(call)
+    if isinstance(target, ast.Expr) and target.value is call:
+        return "", "the program only waits for it"
     names = [t.id for t in target.targets if isinstance(t, ast.Name)] if isinstance(target, ast.Assign) else []
     compared = choices.chosen(
         case.source, lambda node: node is call or (isinstance(node, ast.Name) and node.id in names)

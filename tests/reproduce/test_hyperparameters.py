@@ -149,6 +149,17 @@ print(net(x).shape, y.device, w.is_leaf, mask.dtype)
 """
 
 
+def test_a_prompt_that_the_program_only_waits_for_is_answered_a_few_times(run_in: Run) -> None:
+    waits = "while True:\n    print('shown')\n    {}()\n"
+    for name in ("input", "raw_input"):
+        (step,) = steps(waits.format(name))
+        assert step.scaffold.start == "input = made_answers({'': ''}, input, 3)"
+    trace = run_in(waits.format("input"), joined([step]))
+    assert trace.outcome is RunOutcome.FINISHED and trace.printed.count("shown") == 4
+    (step,) = steps("print('shown')\ninput('Press Enter')\n")
+    assert step.scaffold.start.endswith("{'Press Enter': ''}, input)")
+
+
 def test_calls_for_a_gpu_run_on_the_cpu(run_in: Run) -> None:
     found = steps(GPU)
     assert len(found) == 1
