@@ -257,6 +257,34 @@ print(len(rows))
     assert finished(run(runner, code)) == "True True\n400\n"
 
 
+def test_lines_of_numbers_that_become_rows_and_the_labels_beside_them(runner: Runner) -> None:
+    code = """
+import numpy as np
+N_CLASSES = 6
+def rows(path, dtype):
+    with open(path) as file:
+        return np.array([row for row in [line.strip().split(" ") for line in file]], dtype=dtype)
+x = rows("train/x_train.txt", np.float32)
+y = rows("train/y_train.txt", np.int32) - 1
+print(x.ndim, x.shape[1] > 1, y.shape[1], len(x) == len(y), sorted(set(y.ravel().tolist())))
+"""
+    assert finished(run(runner, code)) == "2 True 1 True [0, 1, 2, 3, 4, 5]\n"
+
+
+def test_lines_that_name_images(runner: Runner) -> None:
+    pytest.importorskip("PIL")
+    code = """
+from PIL import Image
+names, angles = [], []
+with open("drives/data.txt") as lines:
+    for line in lines:
+        names.append("drives/" + line.split()[0])
+        angles.append(float(line.split()[1]))
+print(len(names) == len(angles), Image.open(names[3]).size)
+"""
+    assert finished(run(runner, code)) == "True (64, 64)\n"
+
+
 def test_folders_of_images(runner: Runner) -> None:
     pytest.importorskip("PIL")
     code = """

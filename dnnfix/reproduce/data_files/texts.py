@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import os.path
+import re
+
 from dnnfix.reproduce import clues
 from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.data_files.images import size_of
 from dnnfix.reproduce.data_files.made import Made
 from dnnfix.reproduce.data_files.tables import rows_file
 from dnnfix.reproduce.flow.values import Datum
 from dnnfix.reproduce.frames import ROWS, listed
+from dnnfix.reproduce.syntax import last_name
+from dnnfix.source.program import Source
 
 TEXT = 12_000
 """Characters of plain text: some 500 lines, small enough for programs that make a sample of every character."""
@@ -24,6 +31,8 @@ def text_file(case: Case, datum: Datum, path: str) -> Made | None:
     """Lines of fields where they are split, else running text."""
     if (rows := rows_file(case, datum, path)) is not None:
         return rows
+    if (numbers := _numbers(case, datum, path)) is not None:
+        return numbers
     fields = _fields(datum, clues.ends(case.source))
     if fields is not None and not fields[1]:
         return None
@@ -34,13 +43,14 @@ def text_file(case: Case, datum: Datum, path: str) -> Made | None:
         made = f"made_lines({ROWS}, {listed(kinds)}, {separator!r}, {max(2, classes)})"
         if any(step == ("split", "\n") for use in datum.uses for step in use.part):
             made += ".rstrip()"  # split at newlines, a last one would make a line without fields
+        code, standins = f"made_text_file({path!r}, {made})", ("made_text_file", "made_lines")
         what = f"{ROWS} lines of {len(kinds)} fields ({', '.join(kinds)})"
-        return (
-            f"made_text_file({path!r}, {made})",
-            what,
-            f"line {line}: split at {separator!r}",
-            ("made_text_file", "made_lines"),
-        )
+        told = f"line {line}: split at {separator!r}"
+        if "file" not in kinds:
+            return code, what, told, standins
+        (height, width), size_told = size_of(case, datum)
+        code += f"\nmade_images_when_read({ROWS}, {(height, width, 3)!r}, {max(2, classes)})"
+        return code, f"{what}, and the images", f"{told}; {size_told}", (*standins, "made_images_when_read")
     read = any(use.kind in ("iterated", "text", "method", "passed") for use in datum.uses)
     if not read or path.lower().endswith(STRUCTURED):
         return None
@@ -50,6 +60,38 @@ def text_file(case: Case, datum: Datum, path: str) -> Made | None:
         f"line {datum.line}: read as text",
         ("made_text_file", "made_running_text"),
     )
+
+
+def _numbers(case: Case, datum: Datum, path: str) -> Made | None:
+    """Lines of numbers that become the rows of an array as they are; None where fields of their own are taken."""
+    taken = [use for use in datum.uses if use.kind == "typed" and len(use.part) == 2 and use.part[1][0] == "split"]
+    if not taken:
+        return None
+    ends = clues.ends(case.source)
+    separator = taken[0].part[1][1] or " "
+    targets = re.match(r"(?i)(y|labels?|targets?)(?![a-z])", os.path.basename(path)) is not None
+    classes = ends.outputs or _classes_named(case.source) or 2
+    columns = 1 if targets else ends.inputs[0] if ends.inputs and len(ends.inputs) == 1 else NUMBERS
+    kind = "number" if taken[0].detail == "float" else "label"
+    code = f"made_lines({ROWS}, {[kind] * (columns or NUMBERS)!r}, {separator!r}, {max(2, classes)})"
+    what = f"{ROWS} lines of {columns} {'numbers' if kind == 'number' else f'labels of {classes} classes'}"
+    if kind == "label" and any(use.kind == "arithmetic" and use.detail == ("Sub", 1) for use in datum.uses):
+        code = f'"".join("%d\\n" % (int(label) + 1) for label in {code}.split())'
+        what += ", counted from 1"
+    told = f"line {taken[0].line}: each line becomes {'numbers' if kind == 'number' else 'whole numbers'}"
+    return f"made_text_file({path!r}, {code})", what, told, ("made_text_file", "made_lines")
+
+
+def _classes_named(source: Source) -> int:
+    """How many classes a program says that there are, by the name of a number; 0 where it does not say."""
+    found = [
+        statement.value.value
+        for statement in source.nodes(ast.Assign)
+        if isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, int)
+        for target in statement.targets
+        if re.search(r"(?i)(n|num|nb)_?(of_?)?(class|label)", last_name(target))
+    ]
+    return max(found, default=0)
 
 
 def _fields(datum: Datum, ends: clues.Ends) -> tuple[str, list[str], int] | None:
@@ -86,6 +128,8 @@ def _fields(datum: Datum, ends: clues.Ends) -> tuple[str, list[str], int] | None
             kind = {"number": "number", "encoded": "word", "one-hot": "label", "targets": "label", "text": "text"}.get(
                 use.kind
             )
+            if use.kind == "joined" and str(use.detail).endswith("/"):
+                kind = "file"
             if kind and kinds.get(after[0][1], "text") == "text":
                 kinds[after[0][1]] = kind
             if use.kind == "passed" and use.detail == "builtins.int":
@@ -101,6 +145,8 @@ def _fields(datum: Datum, ends: clues.Ends) -> tuple[str, list[str], int] | None
     if not count or not isinstance(separator, (str, type(None))):
         return None
     found = [kinds.get(place, "text") for place in range(count)]
-    if "text" in found and found.count("text") == len(found) > 1:
+    if not (separator or "").strip():  # a text of several words would be several fields
+        found = ["word" if kind == "text" else kind for kind in found]
+    elif "text" in found and found.count("text") == len(found) > 1:
         found[0] = "word"
     return separator or " ", found, line

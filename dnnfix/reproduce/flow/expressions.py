@@ -135,7 +135,9 @@ class Expressions(ABC):
             return calculated(left, node.op, Known(tuple(values))) if values else None
         if isinstance(left, View) and text_in(right) is not None:
             return left  # a path with its ending
-        for view, other in ((left, right), (right, left)):
+        for side, other in ((left, right), (right, left)):
+            rows = isinstance(side, Pack) and len(side.items) == 1 and not isinstance(node.left, ast.List)
+            view = side.items[0] if isinstance(side, Pack) and rows else side  # a list of rows that has become an array
             if isinstance(view, View):
                 return self._record.arithmetic(view, node.op, other, node.lineno)
         return None
@@ -249,6 +251,9 @@ class Expressions(ABC):
                 return owner
         if isinstance(index, ast.Tuple) and len(index.elts) >= 2:
             record.use(owner, "dimensions", sum(not _adds_an_axis(axis) for axis in index.elts), line)
+            rows = selection(index.elts[0], value_of) if isinstance(index.elts[0], ast.Slice) else None
+            if rows is not None and rows[1:] != (None, None):
+                record.use(owner, "rows", rows[1:], line)
             columns = selection(index.elts[1], value_of)
             return (
                 owner
