@@ -188,11 +188,13 @@ class AddImport:
 class AddDefinition:
     """Put the functions and classes of `code` below the imports that the module at `path` begins with.
 
-    They stand behind the import of every name that they use, and two blank lines set them apart.
+    They stand behind the import of every name that they use, and two blank lines set them apart. `after` names an import
+    behind which they stand instead, where the program calls them before it has imported the rest.
     """
 
     code: str
     path: str = ""
+    after: Site | None = None
 
     @property
     def site(self) -> Site:

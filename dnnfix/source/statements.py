@@ -138,6 +138,16 @@ def add_definitions(
 
     `imported` tells that imports are added as well.
     """
+    places = dict.fromkeys(edit.after for edit in edits)
+    return [
+        change
+        for place in places
+        for change in _definitions(tree, [edit for edit in edits if edit.after == place], gone, imported)
+    ]
+
+
+def _definitions(tree: Tree, edits: Sequence[AddDefinition], gone: frozenset[Site], imported: bool) -> list[TextChange]:
+    """Definitions that go to one place."""
     code = "\n\n\n".join(dict.fromkeys(_statements(edit.code) for edit in edits))
     used = {node.id for node in ast.walk(parse(code)) if isinstance(node, ast.Name)}
     kept = [s for s in tree.module.body if tree.site(s) not in gone]
@@ -151,6 +161,8 @@ def add_definitions(
         key=lambda statement: statement.lineno,
         default=head[0] if head else None,
     )
+    if (after_import := edits[0].after) is not None:
+        anchor = statement_at(tree, after_import)
     if (
         anchor is None
     ):  # before the first statement, which is where imports go then: what declares an encoding stays above

@@ -33,6 +33,8 @@ LOAD = frozenset({f"{LEARNED}.load_dataset", f"{SHORT}.load_dataset"})
 """`load_dataset("mnist")` is `read_data_sets` without settings."""
 
 NAMESPACE = "from types import SimpleNamespace"
+EARLY = "from tensorflow.keras.datasets import mnist as keras_mnist"
+"""The images, for a program that reads them before it imports the rest of TensorFlow."""
 KEPT = {"one_hot": "False", "reshape": "True", "validation_size": "5000"}
 """The settings that the reader keeps, and what they are if not given."""
 MEMBERS = frozenset({"images", "labels", "num_examples", "epochs_completed", "next_batch"})
@@ -252,6 +254,35 @@ print(tf.__version__, np.sum(train_data.images))
 """,
         ),
         Example(
+            "images that are read before the rest is imported",
+            """\
+from tensorflow.examples.tutorials.mnist import input_data
+
+mnist = input_data.read_data_sets("/tmp/data/", one_hot=True)
+
+import numpy as np
+import tensorflow as tf
+
+print(tf.reduce_mean(mnist.train.images), np.sum(mnist.test.labels))
+""",
+            f"""\
+from types import SimpleNamespace
+import numpy as np
+{EARLY}
+
+
+{reader("one_hot").replace("tf.keras.datasets.mnist", "keras_mnist")}
+
+
+mnist = read_data_sets(one_hot=True)
+
+import numpy as np
+import tensorflow as tf
+
+print(tf.reduce_mean(mnist.train.images), np.sum(mnist.test.labels))
+""",
+        ),
+        Example(
             "the reader of tf.contrib.learn",
             """\
 import numpy as np
@@ -404,15 +435,26 @@ def _edits(source: Source, imports: list[ast.Import | ast.ImportFrom], calls: li
     body = source.tree.body
     at_top = {a.asname or a.name: a.name for s in body if isinstance(s, ast.Import) for a in s.names}
     first = next((statement for statement in imports if statement in body), None)
+    late = _imported_late(source, calls) if first is not None else frozenset()
+    torch = reads_for_torch(source)
+    brought = [
+        NAMESPACE,
+        *(["import numpy as np"] if "numpy" in late else []),
+        *([EARLY] if late and not torch else []),
+    ]
     for statement in imports:
-        yield Replace(source.site(statement), NAMESPACE) if statement is first else Delete(source.site(statement))
+        site = source.site(statement)
+        yield Replace(site, "\n".join(brought)) if statement is first else Delete(site)
     if first is None:
         yield AddImport(NAMESPACE)
     given = {k.arg for call in calls for k in call.keywords if k.arg in KEPT}
-    torch = reads_for_torch(source)
     text = reader(*sorted(map(str, given)), validation="validation" in source.words, torch=torch)
+    if late and not torch:
+        text = text.replace("tf.keras.datasets.mnist.load_data", "keras_mnist.load_data")
     for package, usual in (("numpy", "np"), ("torchvision", "torchvision") if torch else ("tensorflow", "tf")):
         known = next((local for local, name in at_top.items() if name == package), None)
+        if package in late or (late and package == "tensorflow"):
+            continue
         if known is None:
             yield AddImport(f"import {package}{f' as {usual}' if usual != package else ''}")
         elif known != usual:
@@ -426,4 +468,18 @@ def _edits(source: Source, imports: list[ast.Import | ast.ImportFrom], calls: li
         for keyword in call.keywords:
             if keyword.arg is not None and keyword.arg not in stays:
                 yield RemoveArgument(site, keyword.arg)
-    yield AddDefinition(text)
+    yield AddDefinition(text, after=source.site(first) if late and first is not None else None)
+
+
+def _imported_late(source: Source, calls: list[ast.Call]) -> frozenset[str]:
+    """Those packages of the reader's that the program imports only after it has read."""
+    outside = [call.lineno for call in calls if source.enclosing(call, ast.FunctionDef) is None]
+    lines: dict[str, int] = {}
+    for statement in source.tree.body:
+        for alias in statement.names if isinstance(statement, ast.Import) else []:
+            lines.setdefault(alias.name, statement.lineno)
+    return frozenset(
+        package
+        for package in ("numpy", "tensorflow", "torchvision")
+        if min(outside, default=0) and lines.get(package, 0) > min(outside, default=0)
+    )
