@@ -261,11 +261,14 @@ def test_lines_of_numbers_that_become_rows_and_the_labels_beside_them(runner: Ru
     code = """
 import numpy as np
 N_CLASSES = 6
-def rows(path, dtype):
+def numbers(path):
+    file = open(path)
+    return np.array([np.array(row, dtype=np.float32) for row in [line.strip().split(" ") for line in file]])
+def labels(path):
     with open(path) as file:
-        return np.array([row for row in [line.strip().split(" ") for line in file]], dtype=dtype)
-x = rows("train/x_train.txt", np.float32)
-y = rows("train/y_train.txt", np.int32) - 1
+        return np.array([row for row in [line.strip().split(" ") for line in file]], dtype="int32") - 1
+x = numbers("train/x_train.txt")
+y = labels("train/y_train.txt")
 print(x.ndim, x.shape[1] > 1, y.shape[1], len(x) == len(y), sorted(set(y.ravel().tolist())))
 """
     assert finished(run(runner, code)) == "2 True 1 True [0, 1, 2, 3, 4, 5]\n"
