@@ -106,8 +106,9 @@ def look(
     uses: both are made together, so that the one can be learned from the other.
     """
     ends = clues.ends(case.source)
+    rows = max(_rows(uses), _rows(beside))
     if role == "inputs":
-        x = _inputs(case, name, uses, ends, _count(case, partner))
+        x = _inputs(case, name, uses, ends, _count(case, partner), rows)
         y = _targets(case, partner, beside, ends, x)
         if x is None:
             return None
@@ -116,7 +117,14 @@ def look(
             form = ("same", x.shape)
             x = replace(x, scale="unit") if x.scale == "plain" and ends.form in ("binary", "labels") else x
         return replace(x, form=form[0], size=form[1], part=part_of(name))
-    return _targets(case, name, uses, ends, _inputs(case, partner, beside, ends, _count(case, name)))
+    return _targets(case, name, uses, ends, _inputs(case, partner, beside, ends, _count(case, name), rows))
+
+
+def _rows(uses: Sequence[Use]) -> int:
+    """How many samples there are at least, by the places at which the program takes the data apart."""
+    taken = [use.detail[:2] for use in uses if use.kind in ("slice", "rows") and use.part == () and use.exact]
+    most = max((abs(place) for ends in taken for place in ends if isinstance(place, int)), default=0)
+    return most + (FEWEST if (most, None) in taken else 0)
 
 
 def _count(case: Case, targets: str) -> int | None:
@@ -151,10 +159,13 @@ def _agreed(case: Case, name: str, role: str) -> clues.Clue | None:
     return min(told, key=lambda clue: clue.strength, default=None)
 
 
-def _inputs(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends, count: int | None) -> Looks | None:
+def _inputs(
+    case: Case, name: str, uses: Sequence[Use], ends: clues.Ends, count: int | None, rows: int = 0
+) -> Looks | None:
     told = _agreed(case, name, clues.INPUTS)
     reshaped = _reshaped(uses)
-    columns = _columns(uses)
+    resized = next((use for use in uses if use.kind == "resized"), None)
+    columns = _columns(uses) if resized is None else None  # `images[i, 0]` is no column then
     samples: int | None = None
     if told is not None:
         samples, sizes, evidence = told.shape[0], told.shape[1:], told.evidence
@@ -180,6 +191,9 @@ def _inputs(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends, count:
     if divided := scaled_from_bytes(uses):
         scale = "bytes"
         evidence += f"; line {divided[0].line}: scaled from bytes"
+    elif resized is not None and len(shape) >= 2:
+        scale = "bytes"
+        evidence += f"; line {resized.line}: resized as images are"
     elif len(shape) >= 3 or (len(shape) == 2 and "Conv2" in ends.first) or (len(shape) == 2 and shape[0] == shape[1]):
         scale = "unit"
     vocabulary = (ends.vocabulary or 0) if len(shape) < 2 else 0
@@ -187,7 +201,7 @@ def _inputs(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends, count:
         evidence += f"; that they are ids: {clues.FROM_NETWORK.format(what='embedding')}"
     elif not vocabulary and not divided:
         evidence += "; numbers of single precision: a guess"
-    made = _samples(case, samples or count, shape, ends)
+    made = _samples(case, samples or count, shape, ends, rows)
     return Looks("inputs", shape, made, "classes", (2,), scale, vocabulary, 0, evidence)
 
 
@@ -198,7 +212,8 @@ def _usual(sizes: tuple[int | None, ...]) -> int:
     return STEPS if len(sizes) <= 2 else SIDE
 
 
-def _samples(case: Case, told: int | None, shape: tuple[int, ...], ends: clues.Ends) -> int:
+def _samples(case: Case, told: int | None, shape: tuple[int, ...], ends: clues.Ends, rows: int) -> int:
+    """How many samples are made: as many as are told, and as many as the program takes apart."""
     size = 1
     for length in shape:
         size *= length
@@ -207,13 +222,13 @@ def _samples(case: Case, told: int | None, shape: tuple[int, ...], ends: clues.E
         wanted = 16 * ends.batch
     if case.haste and not told:
         wanted = ends.batch or FEWEST_IN_HASTE
-    return max(1, min(wanted, LARGEST // max(1, size)))
+    return max(1, min(max(wanted, 0 if told else rows), LARGEST // max(1, size)))
 
 
 def _reshaped(uses: Sequence[Use]) -> tuple[int | None, tuple[int, ...], str] | None:
     """What a `reshape` says of the data before it: samples and the values of each, without axes of one."""
     for use in uses:
-        if use.kind == "reshape" and use.exact and len(use.detail) > 1:
+        if use.kind == "reshape" and use.exact and len(use.detail) > 1 and not _of_one(use):
             first, rest = use.detail[0], use.detail[1:]
             if all(isinstance(size, int) and size > 0 for size in rest):
                 sizes = tuple(size for size in rest if size != 1) or (1,)
@@ -223,6 +238,11 @@ def _reshaped(uses: Sequence[Use]) -> tuple[int | None, tuple[int, ...], str] | 
                 samples = first if isinstance(first, int) and first > 0 else None
                 return samples, sizes, f"line {use.line}: reshaped to {use.detail}"
     return None
+
+
+def _of_one(use: Use) -> bool:
+    """Whether something is done with one sample of the data, as to show it."""
+    return any(step[0] in ("item", "element") for step in use.part)
 
 
 def _columns(uses: Sequence[Use]) -> tuple[tuple[int, ...], str] | None:
@@ -252,6 +272,10 @@ def _fed(uses: Sequence[Use]) -> tuple[clues.Shape, str] | None:
     return None
 
 
+_AS_LARGE = 100
+"""Targets of so many values, as many as the inputs have, are what an autoencoder learns: other versions of the inputs."""
+
+
 def _form_at_network(ends: clues.Ends) -> tuple[str, tuple[int, ...]]:
     """The targets that the network's end asks for."""
     outputs = ends.outputs or 2
@@ -269,10 +293,16 @@ def _targets(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends, x: Lo
     fed = _fed(uses)
     if fed is not None and len(fed[0]) == 1 and fed[0][0]:
         size, evidence = (fed[0][0],), fed[1]
-    if ends.spatial and x is not None and len(x.shape) == 3 and form in ("binary", "labels", "one-hot", "classes"):
-        form, size = _mask(x.shape, ends)
+    if x is not None and form in ("labels", "values") and x.shape == size and size[-1] >= _AS_LARGE:
+        form, evidence = "same", f"{evidence}; as large as the inputs: made like these"
+    if ends.spatial and x is not None and len(x.shape) == 3:
+        if form in ("binary", "labels", "one-hot", "classes"):
+            form, size = _mask(x.shape, ends)
+        elif form == "values" and (_OF_MASKS.search(ends.loss) or _OF_MASKS.search(name)):
+            form, size = _mask(x.shape, replace(ends, form="binary"))
     made = next((use for use in uses if use.kind in ("one-hot", "encoded")), None)
     told = _agreed(case, name, clues.TARGETS)
+    suffix = " * 255" if form.startswith("mask binary") and scaled_from_bytes(uses) else ""
     if made is not None:
         count = made.detail if isinstance(made.detail, int) else size[-1] if size[-1] > 1 else 2
         form, size = ("words" if made.kind == "encoded" else "classes"), (count,)
@@ -281,7 +311,6 @@ def _targets(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends, x: Lo
         if ends.outputs is None:
             return None
         evidence += "; no loss is known: class indices are a guess"
-    suffix = ""
     samples = x.samples if x is not None else SAMPLES
     if told is not None:
         samples = told.shape[0] or samples
@@ -302,6 +331,10 @@ def _targets(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends, x: Lo
         evidence=evidence,
         suffix=suffix,
     )
+
+
+_OF_MASKS = re.compile(r"mask|segment|dice|jaccard|iou(?![a-z])|tversky", re.IGNORECASE)
+"""Names of losses and of targets that tell of masks."""
 
 
 def _mask(shape: tuple[int, ...], ends: clues.Ends) -> tuple[str, tuple[int, ...]]:

@@ -54,3 +54,23 @@ def test_a_function_that_reads_is_made_from_what_becomes_of_its_results(reads: s
 )
 def test_other_functions_are_left_alone(reads: str) -> None:
     assert not [step for step in made(NETWORK + reads) if "made_function" in step.scaffold.start]
+
+
+def test_samples_that_are_taken_by_their_places_are_there() -> None:
+    code = (
+        "import numpy as np\nx = np.load('a.npy')\ny = np.load('b.npy')\n"
+        "model.fit(x[0:1500, :], utils.to_categorical(y[:1500], 4))\nmodel.evaluate(x[1500:2000, :], y[1500:2000])\n"
+        "print(x[3].reshape(5, 6))"
+    )
+    for step in made(NETWORK + code):
+        assert "made_pair(2000, (30,), 'classes', 4" in step.scaffold.start
+
+
+def test_files_of_an_autoencoder_hold_the_same_kind_of_things() -> None:
+    network = "import keras\nfrom keras import layers\nm = keras.Sequential([keras.Input((200,)), layers.Dense(9), layers.Dense(200)])\n"
+    code = (
+        "m.compile('sgd', 'mse')\nimport numpy as np\na = np.load('noisy.npy')\nb = np.load('clean.npy')\nm.fit(a, b)"
+    )
+    x, y = (step.scaffold.start for step in made(network + code))
+    assert "(200,), 'same'" in x
+    assert "(200,), 'same'" in y

@@ -11,6 +11,7 @@ from dnnfix.reproduce import arrays, clues
 from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.data_files.made import Made
 from dnnfix.reproduce.flow.values import Datum, Use
+from dnnfix.reproduce.followed import flow_of
 from dnnfix.reproduce.frames import columns_in_words, listed, table_of
 from dnnfix.reproduce.sizes import Known, value_of
 from dnnfix.source.program import Source
@@ -18,9 +19,26 @@ from dnnfix.source.program import Source
 
 def whole(case: Case, datum: Datum) -> arrays.Looks | None:
     """How the data looks where a file holds one array."""
-    name = _variable(case.source, datum) or os.path.splitext(os.path.basename(datum.path or ""))[0]
+    name = _name(case, datum)
     role = arrays.role_of(name, datum.uses)
-    return arrays.look(case, name, datum.uses, role) if role is not None else None
+    if role is None:
+        return None
+    other = _partner(case, datum, role)
+    beside = (_name(case, other), other.uses) if other is not None else ("", ())
+    return arrays.look(case, name, datum.uses, role, *beside)
+
+
+def _name(case: Case, datum: Datum) -> str:
+    return _variable(case.source, datum) or os.path.splitext(os.path.basename(datum.path or ""))[0]
+
+
+def _partner(case: Case, datum: Datum, role: str) -> Datum | None:
+    """The data of another file that a network is given along with it: inputs with their targets."""
+    other = "targets" if role == "inputs" else "inputs"
+    lines = {use.line for use in datum.of(role)}
+    flow = flow_of(case.source, tuple(name.name for name in case.undefined), case.called_with or case.arguments)
+    alone = [one for one in flow.data if one is not datum and one.path != datum.path and one.kind == datum.kind]
+    return next((one for one in alone if lines & {use.line for use in one.of(other)}), None)
 
 
 def _variable(source: Source, datum: Datum) -> str | None:
