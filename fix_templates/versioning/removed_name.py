@@ -25,6 +25,7 @@ ELSEWHERE = BACKEND_CALLS | {
     "numpy.NINF",
     "numpy.asfarray",
     "numpy.asscalar",
+    "keras.backend.function",
     "numpy.msort",
     "pandas.DataFrame.from_csv",
     "pandas.Series.from_csv",
