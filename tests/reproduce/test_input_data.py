@@ -709,3 +709,22 @@ except FileNotFoundError:
 def test_columns_beside_those_that_become_images(taken: str, width: int) -> None:
     steps, missing = plan(f"import pandas as pd\nt = pd.read_csv('t.csv', header=None)\ny = t[0]\nx = {taken}\n")
     assert not missing and f" rows with {width} columns" in steps[0].what
+
+
+def test_pretrained_word_vectors_have_their_documented_form(runner: Runner) -> None:
+    code = """
+import os
+import numpy as np
+import torch
+index = {}
+f = open(os.path.join("/home/me/data/", "glove.6B.100d.txt"), encoding="utf-8")
+for line in f:
+    values = line.split()
+    index[values[0]] = np.asarray(values[1:], dtype="float32")
+f.close()
+with open("wiki-news-300d-1M.vec") as g:
+    n, d = map(int, g.readline().split())
+    rows = [line.rstrip().split(" ") for line in g]
+print(len(index) > 1000, {v.shape for v in index.values()}, n == len(rows), d, len(rows[0]))
+"""
+    assert finished(run(runner, code)) == "True {(100,)} True 300 301\n"

@@ -1,4 +1,4 @@
-"""Files of data sets that everybody knows: CIFAR-10 in batches, MNIST in one file, the parts of ShapeNet."""
+"""Files that everybody knows: CIFAR-10 in batches, MNIST in one file, the parts of ShapeNet, pretrained word vectors."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from dnnfix.reproduce.flow.values import Datum
 
 _MNIST = "made_pair({samples}, {shape}, 'classes', 10, scale={scale!r}, part={part})"
 
+_VECTORS = re.compile(r"(?i)glove[\w.-]*?(?P<size>\d+)d[\w.-]*\.txt$|(?:wiki|crawl|cc)[\w.-]*\.vec$")
+"""Files of word vectors of GloVe, whose name tells their size, and of fastText, which begin with a line of sizes."""
+
 _CIFAR = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 
 
 def known(case: Case, datum: Datum, path: str) -> Made | None:
-    """A file of a data set whose form is documented: batches of CIFAR-10, `mnist.npz`, `mnist.pkl.gz`, ShapeNet's index."""
+    """A file of a data set whose form is documented: batches of CIFAR-10, `mnist.npz`, `mnist.pkl.gz`, ShapeNet's index, GloVe."""
     name = path.rpartition("/")[2]
     taken = {use.detail[1] for use in datum.of("column") if use.detail[0] == "one" and use.part == ()}
     if datum.kind == "pickle" and name == "batches.meta":
@@ -32,6 +35,15 @@ def known(case: Case, datum: Datum, path: str) -> Made | None:
         code = f"made_pickle({path!r}, dict(zip({keys!r}, made_cifar_batch({part}, {rows}))))"
         words = f"{rows} rows of 3072 bytes and their labels of 10 classes"
         return code, words, "the documented form of CIFAR-10", ("made_pickle", "made_cifar_batch")
+    if (vectors := _VECTORS.match(name)) is not None and datum.kind in ("handle", "table"):
+        size = int(vectors["size"] or 300)
+        code = f"made_word_vectors({path!r}, {size}, {vectors['size'] is None})"
+        return (
+            code,
+            f"1500 words, each with {size} numbers",
+            "the documented form of pretrained word vectors",
+            ("made_word_vectors",),
+        )
     if name == "synsetoffset2category.txt":
         words = "16 kinds of things with 20 clouds of 200 points each, in points and points_label"
         return (

@@ -1,7 +1,8 @@
 """Stand-ins for data sets of texts and for what NLTK would download."""
 
 from dnnfix.reproduce.standins.datasets import _made_seed, made_image_set
-from dnnfix.reproduce.standins.learnable import _made_words, made_running_text, made_text
+from dnnfix.reproduce.standins.files import made_text_file
+from dnnfix.reproduce.standins.learnable import _made_words, made_running_text, made_text, made_word
 from dnnfix.reproduce.standins.wrapping import made_wraps
 
 _made_hub_texts = {  # column of the text, classes, and the size of each part
@@ -146,3 +147,15 @@ class _MadeCorpus:
 def made_corpus(name):
     """In the place of a corpus of NLTK that is not there."""
     return lambda original: _MadeCorpus(name)
+
+
+def made_word_vectors(path, size, header=False, words=1500):
+    """A file of pretrained word vectors: on each line a word and its numbers; made texts are of these words."""
+    import numpy
+
+    from_rule = numpy.random.RandomState(7)
+    known = list(dict.fromkeys(list(_made_words) + [made_word(number) for number in range(words)]))
+    rows = from_rule.normal(0.0, 0.4, (len(known), size))
+    lines = ["%d %d" % rows.shape] if header else []
+    lines += ["%s %s" % (word, " ".join("%.4f" % value for value in row)) for word, row in zip(known, rows)]
+    made_text_file(path, "\n".join(lines) + "\n")
