@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import arrays, paths
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.data_files import images, tables, texts, values
+from dnnfix.reproduce.data_files import images, pipelines, tables, texts, values
 from dnnfix.reproduce.data_files.known import known
 from dnnfix.reproduce.data_files.made import Made
 from dnnfix.reproduce.data_files.written import written_folders
@@ -114,5 +114,8 @@ _MAKERS: dict[str, Callable[[Case, Datum, str], Made | None]] = {
     "folder": images.listed_folder,
     "image": images.image_file,
     "audio": images.audio_file,
+    "queue": pipelines.queued_file,
+    "records": pipelines.records_file,
+    "lines": pipelines.lines_file,
 }
 """What tells the contents of a file, by the kind of thing that the program reads (`flow.reads`)."""

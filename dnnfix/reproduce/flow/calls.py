@@ -9,8 +9,8 @@ from typing import Any
 from dnnfix.reproduce.flow.expressions import Expressions
 from dnnfix.reproduce.flow.library import Called, Library
 from dnnfix.reproduce.flow.reads import IMAGE_FOLDERS, IS_DATA, READING, UNPICKLING, reader
-from dnnfix.reproduce.flow.record import Record
-from dnnfix.reproduce.flow.values import Known, Names, Pack, Thing, Value, View, all_parts, constants, parts
+from dnnfix.reproduce.flow.record import ROUNDS, Record
+from dnnfix.reproduce.flow.values import Known, Names, Pack, Thing, Value, View, all_parts, constants, parts, plain
 from dnnfix.reproduce.syntax import is_static, last_name
 from dnnfix.source.program import Source
 
@@ -102,6 +102,10 @@ class Calls(Expressions):
             if isinstance(mode, Known) and any(letter in str(mode.value) for letter in "wax"):
                 self._record.writes(first, node.lineno)
                 return None
+        several = plain(first)
+        if kind in ("queue", "records", "lines") and isinstance(several, (list, tuple)) and several:
+            views = [self._record.read(kind, node, [Known(path)], {}) for path in several[:ROUNDS]]
+            return views[0]
         return self._record.read(kind, node, args or [first], keywords)
 
     # --- functions and classes of the program

@@ -14,6 +14,8 @@ _KINDS = {
     **dict.fromkeys(("listdir", "glob", "walk", "scandir", "iglob"), "folder"),
     **dict.fromkeys(("open", "Open", "GFile", "FastGFile"), "handle"),
     **dict.fromkeys(("ListDirectory", "Glob", "Walk"), "folder"),
+    **dict.fromkeys(("TFRecordDataset", "tf_record_iterator"), "records"),
+    "string_input_producer": "queue", "TextLineDataset": "lines",
     "read_json": "json", "read_pickle": "pickle", "File": "h5", "loadmat": "mat", "read": "audio",
 }  # fmt: skip
 """What a call reads, by the last part of its name; `_MODULES` says of which modules."""
@@ -24,7 +26,8 @@ _MODULES = (
     "gzip.open", "bz2.open", "os.listdir", "os.walk", "os.scandir", "glob.", "h5py.File", "scipy.io.", "joblib.load",
     "sklearn.externals.joblib.load", "keras.utils.load_img", "keras.preprocessing.image.load_img", "librosa.load",
     "torchaudio.load", "soundfile.read", "tensorflow.gfile.", "tensorflow.io.gfile.", "tensorflow.compat.v1.gfile.",
-    "tensorflow.python.platform.gfile.",
+    "tensorflow.python.platform.gfile.", "tensorflow.train.string_input_producer", "tensorflow.data.T",
+    "tensorflow.python_io.", "tensorflow.contrib.data.T", "tensorflow.compat.v1.train.string_input_producer",
 )  # fmt: skip
 
 UNPICKLING = frozenset(

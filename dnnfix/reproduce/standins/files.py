@@ -249,3 +249,50 @@ def made_lines(rows, kinds, separator="\t", classes=2, seed=0, words=()):
     """Lines of fields, each of a kind (see `made_columns`), as one text."""
     columns = made_columns(rows, kinds, classes, seed, words)
     return "".join(separator.join(str(field) for field in row) + "\n" for row in zip(*columns))
+
+
+def made_tf_records(path, features, count, classes=2, seed=0):
+    """A file of TensorFlow's records: each holds the named features, of which the labels tell the class."""
+    import numpy
+    import tensorflow
+
+    if not _made_parent(path):
+        return
+    sizes = {name: made[-1] for name, made in features.items() if made[0] in ("array", "numbers", "picture")}
+    largest = max(sizes, key=lambda name: int(numpy.prod(sizes[name])), default=None)
+    shape = sizes[largest] if largest else 1
+    images, labels = made_images(count, shape if isinstance(shape, tuple) else (shape,), classes, seed)
+    random = numpy.random.RandomState(seed)
+
+    def feature(name, made, row):
+        kind, train = made[0], tensorflow.train
+        if kind == "picture":
+            return train.Feature(bytes_list=train.BytesList(value=[_made_png(images[row])]))
+        if kind == "array":
+            values = images[row] if name == largest else random.randint(0, 256, made[-1])
+            values = values.astype("uint8") if made[1] == "uint8" else (values / 255.0).astype(made[1])
+            return train.Feature(bytes_list=train.BytesList(value=[values.tobytes()]))
+        if kind == "numbers":
+            values = images[row] / 255.0 if name == largest else random.normal(size=made[-1])
+            return train.Feature(float_list=train.FloatList(value=values.ravel().tolist()))
+        if kind == "word":
+            return train.Feature(bytes_list=train.BytesList(value=[b"class_%d" % labels[row]]))
+        value = [made[1]] if kind == "whole number" else [int(labels[row])] * made[1]
+        return train.Feature(int64_list=train.Int64List(value=value))
+
+    with tensorflow.io.TFRecordWriter(path) as file:
+        for row in range(count):
+            held = {name: feature(name, made, row) for name, made in features.items()}
+            example = tensorflow.train.Example(features=tensorflow.train.Features(feature=held))
+            file.write(example.SerializeToString())
+
+
+def _made_png(image):
+    """The bytes of a picture as a file has them."""
+    import io
+
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(image).save(file, "PNG")
+    return file.getvalue()
