@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from dnnfix.api import ApiChange, Delete, Edit, Example, Hit, Reject, Replace, Site, Subject, uses_of
 
@@ -15,10 +16,11 @@ class LegacyAutogradFunction(ApiChange):
     """Since torch 1.5 the methods of a Function are static and get a context; calling an instance is an error.
 
     `forward` and `backward` become static methods whose first parameter is the context, and `relu = MyReLU()` with
-    `relu(x)` becomes `MyReLU.apply(x)`. A Function that keeps something in its constructor is left: its values have to
-    become arguments, which changes what `backward` returns.
+    `relu(x)` becomes `MyReLU.apply(x)`. What a constructor keeps of its arguments is kept by `forward`, which is given them
+    behind its inputs; `backward` then returns `None` for each. Where a constructor does more than that the Function is left.
 
-    Fix safety: safe: the context has what the old methods used of `self`.
+    Fix safety: safe: the context has what the old methods used of `self`; unsafe where the arguments of a constructor are
+    worked out at the call from then on.
 
     References: https://docs.pytorch.org/docs/stable/notes/extending.html.
     """
@@ -38,19 +40,20 @@ class LegacyAutogradFunction(ApiChange):
             forward = methods.get("forward")
             if forward is None or forward.decorator_list or not forward.args.args:
                 continue
-            uses, decline = _uses(subject, node)
-            if set(methods) - set(METHODS):
+            kept = _kept(subject, methods)
+            uses, decline = _uses(subject, node, kept or Kept())
+            if kept is None or set(methods) - {*METHODS, "__init__"}:
                 decline = (
                     f"{node.name} has more methods than forward and backward: what they keep has to become arguments"
                 )
-            edits = (Replace(source.site(node), _static(subject, node, methods)), *uses)
+            edits = () if kept is None else (Replace(source.site(node), _static(subject, node, methods, kept)), *uses)
             yield Hit(
                 Site(node.lineno, node.col_offset + 1, node.lineno, node.col_offset + 1 + len(f"class {node.name}")),
                 f"{node.name}.forward is not static: torch 1.5 and later refuse to call such a Function",
                 title=f"make the methods of {node.name} static and call apply",
                 edits=() if decline else edits,
                 decline=decline,
-                safe=True,
+                safe=not (kept and kept.names),
                 removed={"torch": "1.5"},
                 within=source.site(node),
             )
@@ -175,6 +178,57 @@ def clip(x):
     return Clip.apply(x)
 """,
         ),
+        Example(
+            "a constructor that keeps its argument",
+            """\
+import torch
+from torch.autograd import Function
+
+
+class Reverse(Function):
+    def __init__(self, weight=1.0):
+        super(Reverse, self).__init__()
+        self.weight = weight
+
+    def forward(self, x):
+        return x.view_as(x)
+
+    def backward(self, grad):
+        return grad * -self.weight
+
+
+def reverse(x, weight):
+    return Reverse(weight)(x)
+
+
+x = torch.ones(2, requires_grad=True)
+(reverse(x, 0.5) + Reverse()(x)).sum().backward()
+""",
+            """\
+import torch
+from torch.autograd import Function
+
+
+class Reverse(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.weight = weight
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * -ctx.weight, None
+
+
+def reverse(x, weight):
+    return Reverse.apply(x, weight)
+
+
+x = torch.ones(2, requires_grad=True)
+(reverse(x, 0.5) + Reverse.apply(x, 1.0)).sum().backward()
+""",
+            runs=True,
+        ),
     )
     rejects = (
         Reject(
@@ -213,13 +267,103 @@ y = Double()(torch.ones(2))
     )
 
 
-def _static(subject: Subject, node: ast.ClassDef, methods: dict[str, ast.FunctionDef]) -> str:
+@dataclass(frozen=True)
+class Kept:
+    """What a constructor keeps: its parameters, their defaults, and what is assigned to which attribute."""
+
+    names: tuple[str, ...] = ()
+    defaults: dict[str, str] = field(default_factory=dict)
+    values: tuple[tuple[str, str], ...] = ()
+    """The attributes with the code of their values, in which the context is called `ctx`."""
+
+
+def _kept(subject: Subject, methods: dict[str, ast.FunctionDef]) -> Kept | None:
+    """What the constructor of a Function keeps; `None` where that cannot become arguments of `forward`."""
+    source, init, forward = subject.source, methods.get("__init__"), methods["forward"]
+    if init is None:
+        return Kept()
+    given, taken = init.args, forward.args
+    if given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs or init.decorator_list:
+        return None
+    names = tuple(parameter.arg for parameter in given.args[1:])
+    plain = not (taken.vararg or taken.kwarg or taken.kwonlyargs or taken.defaults)
+    if (names and not plain) or set(names) & {parameter.arg for parameter in taken.args}:
+        return None
+    own, values = given.args[0].arg, []
+    for statement in init.body:
+        if isinstance(statement, ast.Pass) or _is_text(statement) or _is_of_base(statement):
+            continue
+        target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+        if not isinstance(statement, ast.Assign) or not isinstance(target, ast.Attribute):
+            return None
+        if (
+            not isinstance(target.value, ast.Name)
+            or target.value.id != own
+            or "\n" in source.segment(source.site(statement))
+        ):
+            return None
+        code = source.segment(source.site(statement.value))
+        values.append((target.attr, _renamed(code, own, "ctx")))
+    late = list(zip(reversed(given.args), reversed(given.defaults), strict=False))
+    defaults = {parameter.arg: source.segment(source.site(default)) for parameter, default in late}
+    return Kept(names, defaults, tuple(values))
+
+
+def _renamed(code: str, old: str, new: str) -> str:
+    return re.sub(rf"(?<![\w.]){re.escape(old)}\b", new, code)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _is_of_base(statement: ast.stmt) -> bool:
+    """Whether a statement calls the constructor of the base class."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "__init__"
+
+
+def _given_none(subject: Subject, node: ast.ClassDef, method: ast.FunctionDef, lines: list[str], count: int) -> None:
+    """Let each `return` of `backward` give `None` for so many arguments more."""
+    for statement in sorted(
+        (n for n in ast.walk(method) if isinstance(n, ast.Return) and n.value), key=lambda n: -n.lineno
+    ):
+        assert statement.value is not None
+        site = subject.source.site(statement.value)
+        number, end = site.end_line - node.lineno, site.end_column - 1
+        if isinstance(statement.value, ast.Tuple) and lines[number][end - 1] == ")":
+            end -= 1
+        comma = lines[number][:end].rstrip().endswith(",")
+        lines[number] = (
+            lines[number][:end] + (" None" if comma else ", None") + ", None" * (count - 1) + lines[number][end:]
+        )
+
+
+def _static(subject: Subject, node: ast.ClassDef, methods: dict[str, ast.FunctionDef], kept: Kept) -> str:
     """The class's text with static methods; everything else, comments included, as it was."""
     source = subject.source
     lines = source.segment(source.site(node)).split("\n")
     for method in sorted(methods.values(), key=lambda m: -m.lineno):
         first, last = method.lineno - node.lineno, (method.end_lineno or method.lineno) - node.lineno
+        if method.name == "__init__":
+            empty = last + 1 < len(lines) and not lines[last + 1].strip()
+            del lines[first : last + 1 + empty]
+            continue
         own = method.args.args[0].arg
+        if method.name == "backward" and kept.names:
+            _given_none(subject, node, method, lines, len(kept.names))
+        if method.name == "forward" and kept.values:
+            body = next((s for s in method.body if not _is_text(s)), method.body[0])
+            at = body.lineno - node.lineno
+            indent = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
+            context = "ctx" if own == "self" else own
+            added = [f"{indent}{context}.{name} = {_renamed(code, 'ctx', context)}" for name, code in kept.values]
+            lines[at:at] = added
+            last += len(added)
+        if method.name == "forward" and kept.names:
+            site = source.site(method.args.args[-1])
+            number, end = site.end_line - node.lineno, site.end_column - 1
+            lines[number] = lines[number][:end] + "".join(f", {name}" for name in kept.names) + lines[number][end:]
         name = "ctx" if own == "self" else own
         for number in range(first, last + 1):
             lines[number] = re.sub(rf"(?<![\w.]){re.escape(own)}\b(?!\s*=[^=])", name, lines[number])
@@ -228,7 +372,32 @@ def _static(subject: Subject, node: ast.ClassDef, methods: dict[str, ast.Functio
     return "\n".join(lines)
 
 
-def _uses(subject: Subject, node: ast.ClassDef) -> tuple[list[Edit], str]:
+def _arguments(subject: Subject, made: ast.Call, kept: Kept) -> list[str] | None:
+    """The code for each parameter of the constructor at a call of it; `None` where that cannot be told."""
+    source = subject.source
+    if len(made.args) > len(kept.names) or any(isinstance(arg, ast.Starred) for arg in made.args):
+        return None
+    given = dict(kept.defaults)
+    given |= {name: source.segment(source.site(arg)) for name, arg in zip(kept.names, made.args, strict=False)}
+    for keyword in made.keywords:
+        if keyword.arg not in kept.names:
+            return None
+        given[keyword.arg] = source.segment(source.site(keyword.value))
+    return [given[name] for name in kept.names] if all(name in given for name in kept.names) else None
+
+
+def _applied(subject: Subject, call: ast.Call, name: str, arguments: list[str]) -> Edit | None:
+    """The edit of a call of an instance: that of `apply`, with the arguments of the constructor behind its own."""
+    source = subject.source
+    if not arguments:
+        return Replace(source.site(call.func), f"{name}.apply")
+    if call.keywords or any(isinstance(arg, ast.Starred) for arg in call.args):
+        return None
+    own = [source.segment(source.site(arg)) for arg in call.args]
+    return Replace(source.site(call), f"{name}.apply({', '.join([*own, *arguments])})")
+
+
+def _uses(subject: Subject, node: ast.ClassDef, kept: Kept) -> tuple[list[Edit], str]:
     """The edits of the places where the class is used, or why they cannot be made."""
     source = subject.source
     edits: list[Edit] = []
@@ -236,25 +405,35 @@ def _uses(subject: Subject, node: ast.ClassDef) -> tuple[list[Edit], str]:
         if not isinstance(name.ctx, ast.Load):
             continue
         made = source.parent(name)
-        if isinstance(made, ast.Attribute):
+        if isinstance(made, ast.Attribute) or _within_class(subject, name, node):
             continue
         if not isinstance(made, ast.Call) or made.func is not name:
             return [], f"{node.name} is handed on at line {name.lineno}, where it cannot be followed"
-        if made.args or made.keywords:
+        arguments = _arguments(subject, made, kept)
+        if arguments is None:
             return [], f"{node.name} is given arguments at line {name.lineno}, which have to become arguments of apply"
         above = source.parent(made)
         if isinstance(above, ast.Call) and above.func is made:
-            edits.append(Replace(source.site(made), f"{node.name}.apply"))
+            applied = _applied(subject, above, node.name, arguments)
+            if applied is None:
+                return [], f"what the {node.name} of line {name.lineno} is given cannot be told"
+            edits.append(applied)
         elif isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
-            edits += _calls_of(subject, above.targets[0].id, node.name, above)
-            if not edits:
+            calls = _calls_of(subject, above.targets[0].id, node.name, above, arguments)
+            edits += calls
+            if not calls:
                 return [], f"how the {node.name} of line {name.lineno} is used cannot be told"
         else:
             return [], f"how the {node.name} of line {name.lineno} is used cannot be told"
     return list(dict.fromkeys(edits)), ""
 
 
-def _calls_of(subject: Subject, local: str, name: str, statement: ast.Assign) -> list[Edit]:
+def _within_class(subject: Subject, name: ast.Name, node: ast.ClassDef) -> bool:
+    """Whether a class is named by itself: `super(Reverse, self)`."""
+    return subject.source.enclosing(name, ast.ClassDef) is node
+
+
+def _calls_of(subject: Subject, local: str, name: str, statement: ast.Assign, arguments: list[str]) -> list[Edit]:
     """The edits that take a variable holding an instance away; empty where it is used otherwise than by calling it."""
     source = subject.source
     edits: list[Edit] = [Delete(source.site(statement))]
@@ -264,5 +443,8 @@ def _calls_of(subject: Subject, local: str, name: str, statement: ast.Assign) ->
         call = source.parent(use)
         if not isinstance(call, ast.Call) or call.func is not use:
             return []
-        edits.append(Replace(source.site(use), f"{name}.apply"))
+        applied = _applied(subject, call, name, arguments)
+        if applied is None:
+            return []
+        edits.append(applied)
     return edits
