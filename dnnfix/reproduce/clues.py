@@ -253,7 +253,7 @@ def ends(source: Source) -> Ends:
     spatial = bool(layers) and layers[-1].name.rpartition(".")[2].startswith(("Conv2", "Conv3", "Convolution2"))
     flat = any(call.name.endswith(("Flatten", "flatten", ".view", ".reshape", "mean")) or "Global" in call.name
                or "Adaptive" in call.name for call in network.calls)  # fmt: skip
-    spatial = spatial and not flat and not {"flatten", "Flatten", "view"} & source.words
+    spatial = spatial and not flat and not _flattens(source)
     return Ends(
         found[0],
         found[1],
@@ -267,6 +267,17 @@ def ends(source: Source) -> Ends:
         spatial,
         _several(source),
     )
+
+
+def _flattens(source: Source) -> bool:
+    """Whether a program flattens something: in Keras, what only its own losses and metrics flatten does not count."""
+    if not {"flatten", "Flatten", "view"} & source.words:
+        return False
+    calls = [call for call in source.all_calls if last_name(call.func) in ("flatten", "Flatten", "view")]
+    return not calls or any(source.qualified(call.func) not in _OF_LOSSES for call in calls)
+
+
+_OF_LOSSES = ("keras.backend.flatten", "tensorflow.keras.backend.flatten", "keras.backend.batch_flatten")
 
 
 def _written_input(source: Source) -> Shape | None:

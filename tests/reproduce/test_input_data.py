@@ -164,6 +164,27 @@ print(len(ages), sorted(set(y)), table[:, 0:4].astype(float).shape, table[:, 4].
     assert finished(run(runner, code)) == "400 [0, 1] (1000, 4) (1000,)\n"
 
 
+def test_images_in_arrays_that_are_resized_and_their_masks() -> None:
+    code = """
+import cv2, numpy as np
+from keras import backend as K
+from keras.layers import Conv2D, Input
+from keras.models import Model
+def dice_loss(y_true, y_pred):
+    return -K.sum(K.flatten(y_true) * K.flatten(y_pred))
+def smaller(images):
+    return np.stack([[cv2.resize(images[i, 0], (40, 32))] for i in range(len(images))])
+inputs = Input((1, 32, 40))
+model = Model(inputs, Conv2D(1, 1, activation="sigmoid")(inputs))
+model.compile("adam", dice_loss)
+x, y = smaller(np.load("imgs_train.npy")), smaller(np.load("imgs_mask_train.npy")) / 255.0
+model.fit(x, y)
+"""
+    made, missing = plan(code)
+    assert not missing and "(1, 32, 40), bytes from 0 to 255" in made[0].what
+    assert "'mask binary', (1, 32, 40, 2)" in made[1].scaffold.start
+
+
 def test_a_table_that_nothing_describes_is_a_gap() -> None:
     steps, missing = plan("import pandas as pd\ndata = pd.read_csv('data.csv')\nmodel.fit(data, 3)\n")
     assert not [step for step in steps if "data.csv" in step.what]

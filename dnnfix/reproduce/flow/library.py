@@ -208,6 +208,9 @@ class Library:
             return Pack((packed(args),))
         if last == "DataLoader":
             return call.given(0, "dataset")
+        if last in ("resize", "imresize") and not call.name.startswith("numpy."):
+            record.use(views[0], "resized", None, line)  # an image, whose sizes it had before nothing tells
+            return replace(views[0], exact=False)
         if last in ("reshape", "resize") and args:
             shape = sizes(call.given(1, "newshape", "shape"))
             if shape is not None:
