@@ -93,6 +93,7 @@ class Python2Program(ApiChange):
             for call in uses_of(source).calls():
                 yield from _call(source, call)
             yield from _iterators(source)
+            yield from _taken(source)
         if not source.words.isdisjoint(("pickle", "cPickle")) and speaks_python2(source):
             yield from _pickles(source)
 
@@ -287,6 +288,39 @@ import torch
 for i in range(2):
         loss = torch.ones(2).sum()
         print(loss)
+""",
+        ),
+        Example(
+            "the next batch of generators",
+            """\
+import keras
+from keras.utils import to_categorical
+
+
+def numbers(count):
+    while True:
+        yield to_categorical([count])
+
+
+batches = numbers(3)
+first = batches.next()
+lines = open("words.txt")
+print(lines.next(), numbers(2).next(), (n for n in first).next())
+""",
+            """\
+import keras
+from keras.utils import to_categorical
+
+
+def numbers(count):
+    while True:
+        yield to_categorical([count])
+
+
+batches = numbers(3)
+first = next(batches)
+lines = open("words.txt")
+print(next(lines), next(numbers(2)), next((n for n in first)))
 """,
         ),
     )
@@ -542,6 +576,54 @@ def _iterators(source: Source) -> Iterator[Hit]:
             title="call the method __next__",
             edits=tuple(edits),
         )
+
+
+FLOWS = ("flow", "flow_from_directory", "flow_from_dataframe")
+"""Methods of Keras's generators of images, whose results are iterators."""
+
+ITERATORS = ("builtins.iter", "builtins.enumerate", "builtins.open", "os.walk", "csv.reader", "itertools.")
+
+
+def _taken(source: Source) -> Iterator[Hit]:
+    """`batches.next()` of a generator of the program's own, of a reader of lines, or of images that Keras changes."""
+    uses = uses_of(source)
+    if "next" in uses.defined:
+        return
+    for call in uses.calls():
+        function = call.func
+        if not isinstance(function, ast.Attribute) or function.attr != "next" or call.args or call.keywords:
+            continue
+        direct = isinstance(function.value, (ast.Call, ast.GeneratorExp))
+        made = [function.value] if direct else list(source.bindings(function.value))
+        if made and all(_gives_iterator(source, value) for value in made):
+            yield Hit(
+                source.site(call),
+                "an iterator has no method next since Python 3",
+                title="write next(...)",
+                edits=(Replace(source.site(call), f"next({source.segment(source.site(function.value))})"),),
+                safe=True,
+            )
+
+
+def _gives_iterator(source: Source, value: ast.expr) -> bool:
+    """Whether an expression is an iterator for certain."""
+    if isinstance(value, ast.GeneratorExp):
+        return True
+    if not isinstance(value, ast.Call):
+        return False
+    name = source.qualified(value.func) or ""
+    if isinstance(value.func, ast.Attribute) and value.func.attr in FLOWS and "keras" in source.frameworks:
+        return True
+    if name == "builtins.iter":
+        return "torch" not in source.frameworks  # those of loaders are read elsewhere
+    if name.startswith(ITERATORS):
+        return True
+    last = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+    defined = [node for node in source.nodes(ast.FunctionDef) if node.name == last]
+    return len(defined) == 1 and any(
+        isinstance(part, (ast.Yield, ast.YieldFrom)) and source.enclosing(part, ast.FunctionDef) is defined[0]
+        for part in ast.walk(defined[0])
+    )
 
 
 def _header(source: Source, method: ast.FunctionDef) -> Edit:
