@@ -70,11 +70,12 @@ from dnnfix.detect.graph import (
     torch_modules,
     upstream,
 )
-from dnnfix.detect.graph_programs import graph_of, outside_graph
+from dnnfix.detect.graph_programs import graph_of, outside_graph, session_alone
 from dnnfix.detect.graph_statements import InTheWay
 from dnnfix.detect.keras_backend import APART as BACKEND_CALLS
 from dnnfix.detect.keras_backend import backend_calls, compared_orderings
 from dnnfix.detect.keras_era import is_multi_backend
+from dnnfix.detect.keras_sessions import SESSIONS
 from dnnfix.detect.learning_phase import phase_of
 from dnnfix.detect.metrics import compiled_losses, is_compile
 from dnnfix.detect.origins import origins

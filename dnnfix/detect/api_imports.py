@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Container, Iterator
 from dataclasses import dataclass, field, replace
 
 from dnnfix.detect.api_names import Target, Uses
@@ -387,14 +387,14 @@ def removed_in(changes: tuple[Change, ...]) -> dict[str, str]:
     return {package: change.removed} if change.removed else {}
 
 
-def renamed_names(uses: Uses, apart: Container[object] = ()) -> Iterator[Hit]:
+def renamed_names(uses: Uses, apart: Container[object] = (), settled: Collection[Site] = ()) -> Iterator[Hit]:
     """The hits of a program about names and modules that moved, were renamed or removed.
 
     What cannot be migrated is said once for each reason, with the other lines; names in `apart` are spoken of by
-    another template. A program of graphs and sessions is left as a whole.
+    another template, and so is all that stands at `settled`. A program of graphs and sessions is left as a whole.
     """
-    found = Renames(uses).found()
-    graphs = any(hit.decline == GRAPHS for hit in found)
+    found = [kept for hit in Renames(uses).found() if (kept := _unsettled(hit, settled)) is not None]
+    graphs = any(hit.decline == GRAPHS and hit.evidence.get("old") not in apart for hit in found)
     lines: dict[str, set[int]] = {}
     for hit in found:
         if hit.decline and hit.evidence.get("old") not in apart:
@@ -410,6 +410,16 @@ def renamed_names(uses: Uses, apart: Container[object] = ()) -> Iterator[Hit]:
         elif graphs and str(hit.evidence.get("old", "")).startswith("tensorflow."):
             continue
         yield hit
+
+
+def _unsettled(hit: Hit, settled: Collection[Site]) -> Hit | None:
+    """What is left of a hit outside of the places that another template sees to; an import for them alone goes along."""
+    if any(site.encloses(hit.site) for site in settled):
+        return None
+    edits = [e for e in hit.edits if isinstance(e, AddImport) or not any(site.encloses(e.site) for site in settled)]
+    if len(edits) == len(hit.edits):
+        return hit
+    return replace(hit, edits=tuple(edits)) if any(getattr(e, "site", hit.site) != hit.site for e in edits) else None
 
 
 def replaced_import(uses: Uses, local: str, module: str = "", name: str = "") -> Edit | None:

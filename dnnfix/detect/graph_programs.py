@@ -15,6 +15,7 @@ from dnnfix.detect.api_imports import GRAPHS
 from dnnfix.detect.api_names import Target, Uses, uses_of
 from dnnfix.detect.first_releases import boolean_axes, is_older, reordered
 from dnnfix.detect.graph_functions import GraphFunctions
+from dnnfix.detect.keras_sessions import SessionSettings, session_settings
 from dnnfix.detect.versions import Hit
 from dnnfix.records import Delete, Edit, Replace, Site
 from dnnfix.source.program import Source, once
@@ -613,9 +614,13 @@ def graph_of(source: Source) -> Graph | None:
     if "tensorflow" not in source.frameworks or source.words.isdisjoint(_MAKES_GRAPH):
         return None
     uses = uses_of(source)
+    settings = session_settings(source)
+    settled = settings.sites if settings is not None else ()
     places: list[Site] = []
     makes = False
     for node, written in chains(uses):
+        if any(site.encloses(source.site(node)) for site in settled):
+            continue  # a session that Keras alone had
         if not written.startswith((f"{_V1}.", "tensorflow.keras.")) and (target := _gone(uses, written)) is not None:
             places.append(source.site(node))
             makes = makes or target.change.note == GRAPHS and written.rpartition(".")[2] in _MAKES_GRAPH
@@ -627,6 +632,11 @@ def graph_of(source: Source) -> Graph | None:
     left = tuple(sorted(keeping.left, key=lambda left: left.site))
     changed = tuple(sorted(keeping.changed.items()))
     return Graph(tuple(sorted(places)), edits, left, changed, exact)
+
+
+def session_alone(source: Source) -> SessionSettings | None:
+    """The session that a program of Keras makes for its settings, where it builds no graph beside."""
+    return session_settings(source) if graph_of(source) is None else None
 
 
 def outside_graph(source: Source, hits: Iterable[Hit]) -> Iterator[Hit]:

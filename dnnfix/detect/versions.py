@@ -170,7 +170,9 @@ def edits_of(source: Source, hits: Iterable[Hit]) -> tuple[Edit, ...]:
         lines = [edit.statement for edit in new if edit.statement not in source.places.lines]
         edits = tuple(edit for edit in edits if edit not in new)
         unused = tuple(Replace(place.site, "\n".join(lines)) if e is place and lines else e for e in unused)
-    return _together(source, (*edits, *unused))
+    gone = {e.site for e in unused if isinstance(e, Delete) and isinstance(source.node_at(e.site), ast.Import)}
+    kept = (e for e in edits if not (isinstance(e, (Replace, Delete)) and e.site in gone))
+    return _together(source, (*kept, *unused))
 
 
 def _unused(source: Source, edits: tuple[Edit, ...]) -> Iterator[Edit]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     BACKEND_CALLS,
+    SESSIONS,
     ApiChange,
     Example,
     Hit,
@@ -15,6 +16,7 @@ from dnnfix.api import (
     outside_graph,
     phase_of,
     renamed_names,
+    session_alone,
     uses_of,
 )
 
@@ -67,9 +69,12 @@ class RemovedName(ApiChange):
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """What the tables say of the imports, attributes and bare names of the program."""
         elsewhere = ELSEWHERE | (OF_A_PHASE if phase_of(subject.source) is not None else frozenset())
+        session = session_alone(subject.source)
+        settled = session.sites if session is not None else ()
+        apart = SESSIONS if settled else frozenset()
         uses = uses_of(subject.source)
         uses.on_tensorflow |= subject.trace is not None and "tensorflow" in subject.trace.versions
-        for hit in outside_graph(subject.source, renamed_names(uses)):
+        for hit in outside_graph(subject.source, renamed_names(uses, apart, settled)):
             if not hit.decline or hit.evidence.get("old") not in elsewhere:
                 yield hit
         yield from compared_orderings(subject.source)
