@@ -91,6 +91,7 @@ _NOT_OF_KERAS = {
     "kernel_regularizer": "the layers of Keras do not put their penalties into the graph's collections",
     "bias_regularizer": "the layers of Keras do not put their penalties into the graph's collections",
     "activity_regularizer": "the layers of Keras do not put their penalties into the graph's collections",
+    "trainable": "a graph trains the weights of Keras's layers whatever these are told",
     "reuse": "the layers of Keras do not find their weights by scope",
     "_reuse": "the layers of Keras do not find their weights by scope",
     "_scope": "the layers of Keras do not find their weights by scope",
@@ -257,7 +258,7 @@ class _Keeping:
         rest = written.removeprefix("tensorflow.")
         above = self.uses.source.parent(node)
         call = above if isinstance(above, ast.Call) and above.func is node else None
-        if call is not None and rest in self._of_keras and self._layer(call, rest):
+        if call is not None and (rest in self._of_keras or rest == "layers.dropout") and self._layer(call, rest):
             return
         if (refused := self._functions.put(node, call, rest)) is not None:
             self.exact = False
@@ -424,7 +425,8 @@ class _Keeping:
         if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
             return "the call unpacks its arguments"
         for keyword in call.keywords:
-            empty = isinstance(keyword.value, ast.Constant) and not keyword.value.value
+            plain = keyword.arg == "trainable"  # what it is where nothing is said
+            empty = isinstance(keyword.value, ast.Constant) and bool(keyword.value.value) == plain
             if keyword.arg in _NOT_OF_KERAS and not empty:
                 return _NOT_OF_KERAS[keyword.arg]
             if contrib and keyword.arg in ("normalizer_fn", "weights_regularizer", "variables_collections"):

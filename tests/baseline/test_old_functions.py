@@ -100,6 +100,11 @@ flat = tf.contrib.layers.batch_norm(rows, updates_collections=None, is_training=
 maps = tf.contrib.layers.batch_norm(images, center=False, updates_collections=None)
 out = tf.concat([flat, tf.contrib.layers.flatten(maps)], 1)
 """,
+    "dropout that is told by a tensor": """
+net = tf.layers.dropout(rows, 0.0, training=training)
+net = tf.layers.dropout(inputs=net, rate=tf.constant(0.5), training=tf.equal(tf.constant(1), 2))
+out = tf.layers.dense(net, 3, name="last", reuse=tf.AUTO_REUSE)
+""",
     "slim": """
 import tensorflow.contrib.slim as slim
 

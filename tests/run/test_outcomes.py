@@ -35,6 +35,7 @@ Run = Callable[..., Trace]
         ("open('train.csv')", RunOutcome.NEEDS_DATA, "train.csv"),
         ("import os; os.listdir('images/train')", RunOutcome.NEEDS_DATA, "images/train"),
         ("import numpy; numpy.load('weights.npy')", RunOutcome.NEEDS_DATA, "weights.npy"),
+        ("import numpy; numpy.loadtxt('./rows.txt')", RunOutcome.NEEDS_DATA, "./rows.txt"),
         ("import pandas; pandas.read_csv('data/table.csv')", RunOutcome.NEEDS_DATA, "data/table.csv"),
         ("import h5py; h5py.File('model.h5', 'r')", RunOutcome.NEEDS_DATA, "model.h5"),
         ("open('missing_folder/out.txt', 'w')", RunOutcome.CRASHED, "missing_folder"),

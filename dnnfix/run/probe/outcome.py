@@ -107,6 +107,8 @@ def _environmental(error: BaseException) -> Optional[Ending]:
         return ENVIRONMENT, "the sandbox refuses to write %s" % unwritable.group(1)
     if isinstance(error, OSError) or type(error).__name__ == "ParserError":
         named = _NO_FILE.search(message)
+        if named is None and isinstance(error, FileNotFoundError):
+            named = _NOT_FOUND_BY_NUMPY.match(message)
         if named:
             return NEEDS_DATA, named.group(1)
     return None
@@ -151,6 +153,7 @@ _NO_FILE = re.compile(
     r"No file or directory found at |"
     r"Dataset not found|File not found: )([^'\"\n]*)"
 )
+_NOT_FOUND_BY_NUMPY = re.compile(r"(\S+) not found\.\Z")
 
 
 _NO_NETWORK = re.compile(

@@ -161,3 +161,12 @@ def batch_normalization(
                 training, lambda: (batch_mean, batch_variance), lambda: (moving_mean + 0, moving_variance + 0)
             )
         return tf.nn.batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
+
+
+def dropout(inputs, rate=0.5, noise_shape=None, seed=None, training=False, name=None):
+    """`tf.layers.dropout` of TensorFlow 1."""
+    if training is False:
+        return tf.identity(inputs, name=name)
+    if training is not True:
+        rate = tf.where(tf.cast(training, tf.bool), tf.cast(rate, tf.float32), 0.0)
+    return tf.nn.dropout(inputs, rate=rate, noise_shape=noise_shape, seed=seed, name=name)
