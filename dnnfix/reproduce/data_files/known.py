@@ -44,6 +44,13 @@ def known(case: Case, datum: Datum, path: str) -> Made | None:
             "the documented form of pretrained word vectors",
             ("made_word_vectors",),
         )
+    if re.fullmatch(r"(train|t10k)-(images|labels)[-.]idx[13]-ubyte(\.gz)?", name):
+        counted = any(
+            n.value in (60000, 10000) for file in case.source.files.values() for n in file.nodes(ast.Constant)
+        )
+        words = f"{'images of 28x28 bytes' if 'images' in name else 'labels of 10 classes'} behind their count"
+        code = f"made_idx_file({path!r}, {1 if counted else 4})"
+        return code, words, "the documented form of MNIST's files", ("made_idx_file",)
     if name == "synsetoffset2category.txt":
         words = "16 kinds of things with 20 clouds of 200 points each, in points and points_label"
         return (

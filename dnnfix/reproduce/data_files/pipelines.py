@@ -176,6 +176,10 @@ def _constant(source: Source, node: ast.expr | None) -> object:
     node = _resolved(source, node)
     if isinstance(node, (ast.List, ast.Tuple)):
         return [_constant(source, item) for item in node.elts]
+    if isinstance(node, ast.ListComp) and isinstance(node.generators[0].iter, ast.Call):
+        counted = node.generators[0].iter  # `[[0.0] for _ in range(9)]`
+        count = _constant(source, counted.args[0]) if last_name(counted.func) in ("range", "xrange") else None
+        return [_constant(source, node.elt)] * count if isinstance(count, int) and 0 < count < 10_000 else None
     if isinstance(node, ast.BinOp):
         left, right = _constant(source, node.left), _constant(source, node.right)
         if isinstance(node.op, ast.Mult) and isinstance(right, int) and 0 < right < 10_000:

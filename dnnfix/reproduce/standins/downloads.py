@@ -126,6 +126,16 @@ def made_idx(name, shares):
     return gzip.compress(content, 1) if name.endswith(".gz") else content
 
 
+def made_idx_file(path, shares):
+    """A file of MNIST beside the program."""
+    import os
+
+    if not os.path.exists(path):
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(made_idx(os.path.basename(path), shares))
+
+
 def made_idx_opened(shares):
     """In the place of `urlopen`: the files of MNIST."""
 
