@@ -83,7 +83,9 @@ class Calls(Expressions):
         if isinstance(target, ast.Name):
             for view in held:
                 self._record.use(view, "bound", target.id, node.lineno)
-        if held and isinstance(owner, Known) and owner.value == []:
+        if held and isinstance(owner, Pack) and owner.items:
+            self._record.alike(owner.items[0], item)
+        elif held and isinstance(owner, Known) and owner.value == []:
             within = self._globals if isinstance(target, ast.Name) and target.id not in names else names
             self._bind(target, Pack((item,)), within)
 
@@ -119,9 +121,20 @@ class Calls(Expressions):
             return own, self
         module, _, last = (self._source.qualified(func) or "").rpartition(".")
         other = self._module(module) if module else None
-        if other is None:
+        if other is not None:
+            return other._functions.get(last) or other._classes.get(last), other
+        if not isinstance(func, ast.Name) or module:
             return None, self
-        return other._functions.get(last) or other._classes.get(last), other
+        for name in self._starred():
+            other = self._module(name)
+            if other is not None and (found := other._functions.get(func.id) or other._classes.get(func.id)):
+                return found, other
+        return None, self
+
+    def _starred(self) -> list[str]:
+        """The modules of which the program imports everything, the last one first."""
+        found = [node for node in self._source.nodes(ast.ImportFrom) if not node.level and node.module]
+        return [node.module or "" for node in reversed(found) if any(alias.name == "*" for alias in node.names)]
 
     def _run(self, function: ast.FunctionDef, args: list[Value], keywords: dict[str, Value]) -> Value:
         """What a function gives for these values."""
