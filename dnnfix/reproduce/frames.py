@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from dnnfix.records import EditAction, EditStep, Scaffold
@@ -293,10 +293,6 @@ def _set_kinds(table: Table, datum: Datum, order: list[str], ends: clues.Ends, o
                 if isinstance(words, dict) and words and all(isinstance(word, str) for word in words):
                     table.words, table.classes = tuple(words), len(words)
                     roles[place].add("word")
-    for use in datum.of("alike"):
-        first = [place for place in _places(replace(use, part=use.detail), order) if place in roles]
-        for place in _places(use, order) if first else ():
-            roles.setdefault(place, set()).update(roles[first[0]])
     for key in ("parse_dates", "index_col"):
         value = options.get(key)
         for name in value if isinstance(value, (list, tuple)) else [value]:

@@ -42,8 +42,6 @@ def _of_a_row(use: Use) -> Iterator[Use]:
     rest = steps[1:]
     if rest[:1] and rest[0][0] == "split":
         rest = rest[1:]
-    if use.kind == "alike":
-        use = replace(use, detail=next((first.part for first in _of_a_row(replace(use, part=use.detail, kind=""))), ()))
     if rest[:1] and rest[0][0] == "item":
         yield replace(use, part=(("column", ("one", rest[0][1])), *rest[1:]))
     elif rest:
@@ -101,7 +99,8 @@ def table_file(case: Case, datum: Datum, path: str) -> Made | None:
 
 def _with_images(case: Case, datum: Datum, table: Table, code: str) -> Made:
     """The images that a column of a table names, beside the table."""
-    folder = next((use.detail for use in datum.of("joined") if use.detail), "")
+    read = {use.part for use in datum.of("opened")}
+    folder = next((use.detail for use in datum.of("joined") if use.detail and use.part in read), "")
     (height, width), told = size_of(case, datum)
     images = f"{table.rows}, {(height, width, 3)!r}, {table.classes}"
     code += f"\nmade_images_when_read({images})"

@@ -220,7 +220,8 @@ class Expressions(ABC):
                 return owner.items[place]
             if isinstance(node.slice, ast.Slice) or not owner.items:
                 return owner if owner.items else None
-            self._alike(owner, node.lineno)
+            for other in owner.items[1:]:  # any one of them: the first stands for all
+                self._record.alike(owner.items[0], other)
             return owner.items[0]
         if isinstance(index, View) and isinstance(node.value, ast.Call) and last_name(node.value.func) == "eye":
             self._record.use(index, "one-hot", self._first_number(node.value, names), node.lineno)
@@ -279,13 +280,6 @@ class Expressions(ABC):
             record.use(owner, "item", wanted, line)
             return owner.at("item", wanted)
         return owner
-
-    def _alike(self, several: Pack, line: int) -> None:
-        """Any one of several things is taken: what is done with the first is done with each."""
-        first = several.items[0]
-        for item in several.items[1:]:
-            if isinstance(first, View) and isinstance(item, View) and item.datum is first.datum:
-                self._record.use(item, "alike", first.part, line)
 
     def _of_each(self, row: View, index: ast.Tuple, names: Names) -> Value:
         """What an index with several parts takes of each row."""

@@ -43,6 +43,7 @@ class _Follower(Calls):
             if function not in self._entered:
                 inside = self._source.enclosing(function, ast.ClassDef)
                 self._enter(function, {"self": Thing(inside)} if inside else {})
+        self._record.share()
         return self._record.flow
 
     def _started(self) -> list[ast.FunctionDef]:

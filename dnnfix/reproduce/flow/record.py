@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from dnnfix.reproduce.flow.reads import PATHS
@@ -28,6 +29,7 @@ class Record:
         self.module = ""
         """The module beside the program that is followed now."""
         self._data: dict[Any, Datum] = {}
+        self._alike: list[tuple[View, View]] = []
 
     def named(self, node: ast.Name) -> View:
         """The data that an undefined name stands for."""
@@ -68,6 +70,19 @@ class Record:
         uses = view.datum.uses
         if len(uses) < _USES and use not in uses[-_NEAR:]:
             uses.append(use)
+
+    def alike(self, first: Value, other: Value) -> None:
+        """Whatever is done with the first piece of data is done with the other as well: both are in one list."""
+        for pair in zip(parts(first), parts(other), strict=False):
+            if pair[0] != pair[1] and pair not in self._alike and len(self._alike) < _NEAR:
+                self._alike.append(pair)
+
+    def share(self) -> None:
+        """Give each piece of data the uses of the one that stood for it."""
+        for first, other in self._alike:
+            length = len(first.part)
+            for use in [use for use in first.datum.uses if use.part[:length] == first.part]:
+                self.use(replace(other, part=(*other.part, *use.part[length:])), use.kind, use.detail, use.line)
 
     def role(self, values: Iterable[Value], role: str, line: int) -> None:
         """Values are the inputs, the targets or the predictions of a network, each by its place."""
