@@ -139,3 +139,9 @@ def _there(path: str) -> bool:
         return not owner or hasattr(importlib.import_module(owner), name) or bool(importlib.import_module(path))
     except ImportError:
         return False
+
+
+def test_a_graph_is_kept_by_its_name_of_today() -> None:
+    old = "import torch\n\n\ndef step(loss):\n    loss.backward(retain_variables=True)\n"
+    assert len(found(old, "DNF502")) == 1
+    assert not found(old.replace("retain_variables", "retain_graph"), "DNF502")
