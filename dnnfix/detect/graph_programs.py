@@ -37,6 +37,10 @@ _MAKES_GRAPH = frozenset(
         "TextLineReader",
         "TFRecordReader",
         "WholeFileReader",
+        "FixedLengthRecordReader",
+        "slice_input_producer",
+        "string_input_producer",
+        "shuffle_batch",
         "MonitoredTrainingSession",
         "Supervisor",
     }

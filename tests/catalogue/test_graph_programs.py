@@ -119,6 +119,16 @@ def test_a_graph_is_kept_under_the_names_of_version_1(before: str, after: str) -
     assert kept(f"{HEAD}y = {before}\n") == f"{head}y = {after}\n"
 
 
+def test_weights_that_are_not_to_be_trained_are_those_of_functions() -> None:
+    found = kept(f"{HEAD}y = tf.layers.dense(tf.layers.dense(x, 4), 2, trainable=False)\n")
+    assert found.endswith("y = dense(dense(x, 4), 2, trainable=False)\n") and "keras" not in found
+
+
+def test_a_module_that_only_fills_queues_is_one_of_a_graph() -> None:
+    found = kept("import tensorflow as tf\nparts = tf.train.slice_input_producer([[1.0]])\n")
+    assert found.startswith("import tensorflow.compat.v1 as tf\n")
+
+
 def test_a_function_has_another_name_where_the_program_has_one_of_the_same_name() -> None:
     text = f"{HEAD}def dense(x):\n    return tf.layers.dense(x, 2, reuse=tf.AUTO_REUSE, name='d')\n\n\ny = dense(x)\n"
     assert "    return dense_v1(x, 2, reuse=tf.AUTO_REUSE, name='d')" in kept(text)
