@@ -48,6 +48,7 @@ def _steps(case: Case) -> Iterator[EditStep | Gap]:
     yield from _hub(case)
     yield from _weight_files(case)
     yield from _torch_files(case)
+    yield from _checkpoints(case)
     yield from _saved_networks(case)
     yield from _elsewhere(case)
 
@@ -235,6 +236,51 @@ def _is_state(source: Source, call: ast.Call) -> bool:
         )
         and "load_state_dict" in source.words
     )
+
+
+_SAVERS = ("tensorflow.train.Saver", "tensorflow.compat.v1.train.Saver")
+
+
+def _checkpoints(case: Case) -> Iterator[EditStep]:
+    """`saver.restore` of a program of graphs: where there is no checkpoint, variables begin as they are initialized."""
+    source = case.source
+    if "restore" not in source.words or not case.installed("tensorflow"):
+        return
+    saved = {
+        text
+        for call in source.all_calls
+        if last_name(call.func) == "save"
+        for arg in call.args
+        for text in _texts(source, arg)
+    }
+    for call in source.all_calls:
+        if not (isinstance(call.func, ast.Attribute) and call.func.attr == "restore" and len(call.args) == 2):
+            continue
+        saver = source.constructor(call.func.value)
+        if saver is None or source.qualified(saver.func) not in _SAVERS or _asks_for_checkpoint(source, call):
+            continue
+        if any(misspelt(path, frozenset(saved)) is not None for path in _texts(source, call.args[1])):
+            continue
+        yield EditStep(
+            ACTION,
+            "variables keep their initial values where there is no checkpoint to restore",
+            "the checkpoint is nowhere; whether it would fit the graph cannot show",
+            call.lineno,
+            scaffold=Scaffold(start="made_in_place_of('tensorflow.python.training.saver.Saver', made_checkpoint_left)"),
+            standins=("made_in_place_of", "made_checkpoint_left"),
+        )
+        return
+
+
+def _asks_for_checkpoint(source: Source, call: ast.Call) -> bool:
+    """Whether a call stands below an `if` that asks for the checkpoint, so that it is passed over without one."""
+    named = {last_name(part) for part in ast.walk(call.args[1]) if isinstance(part, ast.expr)} - {""}
+    test = source.enclosing(call, ast.If)
+    while test is not None:
+        if named & {last_name(part) for part in ast.walk(test.test) if isinstance(part, ast.expr)}:
+            return True
+        test = source.enclosing(test, ast.If)
+    return looks_for_file(source, call)
 
 
 _LOADERS = ("keras.src.saving.saving_api.load_model", "keras.saving.load_model", "keras.models.load_model")

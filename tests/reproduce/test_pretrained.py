@@ -45,8 +45,14 @@ def ran(run_in: Run, text: str) -> Trace:
         "import os, keras\nif os.path.exists('w.h5'):\n    model.load_weights('w.h5')",
         "import keras\nmodel.save('a.keras')\nmodel = keras.models.load_model('a.keras')",
         "import keras\nmodel.fit(x, y, callbacks=[keras.callbacks.ModelCheckpoint('w.h5')])\nmodel.load_weights('w.h5')",
+        "import tensorflow as tf\nsaver = tf.train.Saver()\nif path and FLAGS.restores:\n    saver.restore(sess, path)",
+        "import tensorflow as tf\nsaver = tf.train.Saver()\nsaver.save(sess, 'my_model')\nsaver.restore(sess, 'my_modle')",
+        "from store import Saver\nimport tensorflow as tf\nsaver = Saver()\nsaver.restore(sess, 'm')",
     ],
-    ids=["random", "false", "default", "saved", "misspelt", "looked-for", "own-model", "checkpoint"],
+    ids=[
+        *("random", "false", "default", "saved", "misspelt", "looked-for", "own-model", "checkpoint"),
+        *("asked-for", "misspelt-checkpoint", "another-saver"),
+    ],
 )
 def test_what_needs_no_weights_from_elsewhere_gets_no_step(text: str) -> None:
     assert steps_of(text) == []
@@ -164,3 +170,9 @@ def test_a_saved_network_is_made_for_who_only_asks_it_for_predictions(run_in: Ru
     trains = head + "model = load_model('nowhere.h5')\nmodel.layers[-1].trainable = False\n"
     (gap,) = steps_of(trains)
     assert isinstance(gap, Gap) and "only in that file" in gap.what
+
+
+@pytest.mark.parametrize("path", ["'model/a.ckpt'", "tf.train.latest_checkpoint('model')"])
+def test_a_checkpoint_of_a_graph_that_nobody_has(path: str) -> None:
+    text = f"import tensorflow as tf\nsaver = tf.train.Saver()\nwith tf.Session() as s:\n    saver.restore(s, {path})\n"
+    assert "made_checkpoint_left" in scaffold_of(text).start

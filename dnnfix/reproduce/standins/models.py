@@ -56,6 +56,25 @@ def made_weights_left(*paths):
     return stand_in
 
 
+def made_checkpoint_left(cls):
+    """In the place of TensorFlow's `Saver`: without a checkpoint, variables that have no value yet get their first one."""
+    original = cls.restore
+
+    def restore(self, sess, save_path):
+        import tensorflow.compat.v1 as tf
+
+        if save_path is not None and tf.train.checkpoint_exists(save_path):
+            return original(self, sess, save_path)
+        with sess.graph.as_default():
+            variables = tf.global_variables()
+            known = sess.run([tf.is_variable_initialized(variable) for variable in variables])
+            sess.run(tf.variables_initializer([one for one, there in zip(variables, known) if not there]))
+        return None
+
+    cls.restore = made_wraps(original)(restore)
+    return cls
+
+
 class _MadeWeights(dict):
     """A file of weights that nobody has. What is asked of it by name is such a thing too, numbers are 0."""
 
