@@ -197,6 +197,14 @@ for x, y in torch.utils.data.DataLoader(rows, batch_size=8):
 """
 
 
+def test_who_joins_other_processes_only_where_told_to_runs_without_a_gpu() -> None:
+    joining = "import torch.distributed as dist\ndist.init_process_group('nccl')\n"
+    net = "import torch\nnet = torch.nn.Linear(2, 1).cuda()\n"
+    asked = "if args.world_size > 1:\n    " + joining.split("\n")[1] + "\n"
+    assert gaps(net + joining)
+    assert not gaps(net + "import torch.distributed as dist\nargs = 1\n" + asked)
+
+
 def test_batches_that_are_never_moved_are_still_found_without_a_gpu(run_in: Run) -> None:
     trace = run_in(UNMOVED, joined(steps(UNMOVED)))
     assert trace.outcome is RunOutcome.FINISHED, trace.detail

@@ -12,6 +12,7 @@ from dnnfix.config import Settings, load
 from dnnfix.errors import CertificateError
 from dnnfix.records import FileReport, PatchVerdict
 from dnnfix.reproduce.beside import modules_beside
+from dnnfix.reproduce.followed import flow_of
 from dnnfix.source.program import Source
 from tests.robust.calls import dnnfix
 
@@ -169,3 +170,15 @@ def test_files_that_a_module_reads_are_made_by_what_the_program_gives_it(tmp_pat
     made = [step.what.split(":")[0] for step in found.reproduction.steps]
     assert made == ["`data/train.csv` (read in helpers/tables.py)", "`data/test.csv` (read in helpers/tables.py)"]
     assert found.traces[-1].outcome.value == "finished"
+
+
+def test_words_by_their_place_and_functions_of_a_star_import_are_followed() -> None:
+    module = Source.from_bytes(b"def read(name):\n    return open(name).read()\n", "helpers.py")
+    text = (
+        "import argparse\nfrom helpers import *\nparser = argparse.ArgumentParser()\nparser.add_argument('-q', action="
+        "'store_true')\nparser.add_argument('--size')\nparser.add_argument('filename')\nargs = parser.parse_args()\n"
+        "text = read(args.filename)\n"
+    )
+    program = Source.from_bytes(text.encode(), "program.py").along_with([module])
+    found = flow_of(program, (), ("-q", "--size", "3", "made/text"))
+    assert [datum.path for datum in found.data] == ["made/text"]

@@ -64,6 +64,21 @@ def test_a_data_set_is_cut_only_where_a_batch_is_too_much_for_a_run() -> None:
     assert few_of_a_batch(read(network + loader.format("drop_last=True")), (1, 64, 64)) == 0
     assert few_of_a_batch(read(network + loader.format("shuffle=True")), (1, 8, 8)) == 0
     assert few_of_a_batch(read(network), (1, 64, 64)) == 0
+    counted = network + loader.format("shuffle=True") + "noise = torch.randn(size, 20)\n"
+    assert few_of_a_batch(read(counted), (1, 64, 64)) == 0
+
+
+def test_in_haste_a_data_set_has_two_images_unless_full_batches_are_counted_on() -> None:
+    loader = (
+        "net = nn.Linear(784, 10)\nloader = torch.utils.data.DataLoader(data, batch_size=opt.batch)\nprint(opt.batch)\n"
+    )
+    assert few_of_a_batch(read(loader), (1, 28, 28)) == 0
+    assert few_of_a_batch(read(loader), (1, 28, 28), haste=True) == 2
+    assert few_of_a_batch(read(loader + "x = y.view(opt.batch, -1)\n"), (1, 28, 28), haste=True) == 0
+
+
+def test_what_comes_to_a_linear_layer_of_pytorch_was_flattened() -> None:
+    assert multiplications(read("nn.Linear(784, 400)\nnn.Linear(400, 20)"), (1, 28, 28)) == 784 * 400 + 400 * 20
 
 
 def test_test_images_that_are_fed_all_at_once_are_as_many_as_memory_holds() -> None:
