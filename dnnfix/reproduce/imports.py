@@ -328,6 +328,8 @@ _SHOWS = (
 _FOLDERS = frozenset(
     ["mk_dir", "mkdir", "mkdirs", "mkdir_p", "make_dir", "makedir", "makedirs", "create_dir", "ensure_dir"]
 )
+_TAGS = frozenset(["find", "find_all", "findAll", "select", "select_one", "prettify", "children", "descendants"])
+"""What asks a page for its parts: without these words only its text is asked for."""
 _Made = tuple[str, tuple[str, ...], str]
 """Code, the stand-ins that it uses, and what is made in words, where its name does not say it."""
 
@@ -368,6 +370,8 @@ def _known_member(module: str, name: str, uses: list[ast.expr], source: Source) 
         return {"load": "made_tfds_load" if known else None, "as_numpy": "made_tfds_numpy"}.get(name)
     if (module, name) == ("theano", "config"):
         return "made_theano_config"
+    if name == "BeautifulSoup" and source.words.isdisjoint(_TAGS):
+        return "made_BeautifulSoup"
     if name == "AverageMeter":
         return "made_AverageMeter"
     if name.lower() in _FOLDERS and _unused(uses, source):

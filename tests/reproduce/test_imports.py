@@ -174,6 +174,14 @@ def test_modules_whose_members_tell_what_they_do(run_in: Run) -> None:
     assert trace.printed.splitlines() == ["2.0 True", "(50, 784) float32 (50, 10) 55000 (10000, 784)"]
 
 
+def test_pages_of_which_only_the_text_is_asked_for(run_in: Run) -> None:
+    code = "from bs4 import BeautifulSoup\nprint(BeautifulSoup('<p>so <b>good</b>.<br/></p>', 'lxml').get_text())"
+    assert ran(run_in, code).printed == "so good.\n"
+    assert any(
+        isinstance(found, Gap) for found in steps_of("from bs4 import BeautifulSoup\nBeautifulSoup('').find_all('a')")
+    )
+
+
 def test_a_module_with_a_member_that_nobody_knows_is_not_made() -> None:
     (gap,) = steps_of("from helpers import AverageMeter, build_network\nnet = build_network(AverageMeter())")
     assert isinstance(gap, Gap) and "AverageMeter, build_network" in gap.what

@@ -249,6 +249,32 @@ class made_theano_config:
     blas = cxx = base_compiledir = ""
 
 
+class made_BeautifulSoup:
+    """The text of a page without its tags, for programs that clean texts with `bs4`."""
+
+    def __init__(self, markup="", *args, **kwargs):
+        from html.parser import HTMLParser
+
+        if hasattr(markup, "read"):
+            markup = markup.read()
+        parts = []
+        parser = HTMLParser()
+        parser.handle_data = parts.append
+        parser.feed(markup.decode("utf-8", "replace") if isinstance(markup, bytes) else str(markup))
+        parser.close()
+        self._parts = parts
+
+    def get_text(self, separator="", strip=False, **kwargs):
+        parts = [part.strip() for part in self._parts] if strip else self._parts
+        return separator.join(part for part in parts if part)
+
+    getText = get_text
+
+    @property
+    def text(self):
+        return self.get_text()
+
+
 class made_AverageMeter:
     """The running mean of a value, as programs for PyTorch keep it."""
 
