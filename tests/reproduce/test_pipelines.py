@@ -55,3 +55,13 @@ data = tf.data.TFRecordDataset("train.tfrecords").map(parse)
 
 def test_records_of_features_that_nothing_tells_are_not_made() -> None:
     assert made("data = tf.data.TFRecordDataset('train.tfrecords').map(lambda record: record)\n") == []
+
+
+def test_a_frozen_graph_is_no_text() -> None:
+    code = """
+with open("vgg16.tfmodel", "rb") as file:
+    content = file.read()
+graph = tf.GraphDef()
+graph.ParseFromString(content)
+"""
+    assert made(code) == []

@@ -52,7 +52,8 @@ def text_file(case: Case, datum: Datum, path: str) -> Made | None:
         code += f"\nmade_images_when_read({ROWS}, {(height, width, 3)!r}, {max(2, classes)})"
         return code, f"{what}, and the images", f"{told}; {size_told}", (*standins, "made_images_when_read")
     read = any(use.kind in ("iterated", "text", "method", "passed") for use in datum.uses)
-    if not read or path.lower().endswith(STRUCTURED):
+    parsed = any(use.kind == "passed" and use.detail in ("ParseFromString", "FromString") for use in datum.uses)
+    if not read or parsed or path.lower().endswith(STRUCTURED):
         return None
     return (
         f"made_text_file({path!r}, made_running_text({TEXT}))",
