@@ -1,0 +1,119 @@
+"""`tf.python.control_flow_ops = tf`: a repair of TensorFlow 0.12 for Keras 1, which stops a program today."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import ApiChange, Delete, Example, Hit, Reject, Subject, uses_of
+
+
+class InternalsOverwritten(ApiChange):
+    """A statement that puts something into `tf.python`, where Keras 1 looked for it after TensorFlow 0.12 had moved it.
+
+    `tf.python.control_flow_ops = tf` made dropout and batch normalization of Keras 1 work for a while. Keras does not look
+    there any more, and TensorFlow 2 has no `tf.python`: the statement stops the program. It goes.
+
+    Fix safety: safe: nothing reads what the statement would set, where the program itself does not.
+
+    References: https://github.com/keras-team/keras/issues/3857.
+    """
+
+    code = "DNF525"
+    name = "internals-overwritten"
+    triggers = ("control_flow_ops",)
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """The statements, where the program does not read what they set."""
+        source = subject.source
+        if "control_flow_ops" not in source.words:
+            return
+        places = [node for node in uses_of(source).all_attributes() if node.attr == "control_flow_ops"]
+        inside = [node for node in places if (source.written(node) or "").startswith("tensorflow.python.")]
+        if any(isinstance(node.ctx, ast.Load) for node in inside):
+            return
+        for node in inside:
+            statement = source.statement_of(node)
+            if isinstance(statement, ast.Assign) and statement.targets == [node]:
+                yield Hit(
+                    source.site(statement),
+                    "tf.python is gone since TensorFlow 2.0, and Keras looks for nothing there",
+                    title="take the repair of TensorFlow 0.12 out",
+                    edits=(Delete(source.site(statement)),),
+                    safe=not isinstance(statement.value, ast.Call),
+                    removed={"tensorflow": "2.0"},
+                )
+
+    examples = (
+        Example(
+            "the module under its usual name",
+            """\
+import tensorflow as tf
+from keras.layers import Dropout
+
+tf.python.control_flow_ops = tf
+layer = Dropout(0.5)
+""",
+            """\
+from keras.layers import Dropout
+
+layer = Dropout(0.5)
+""",
+        ),
+        Example(
+            "the module under its own name, within a function",
+            """\
+import tensorflow
+from keras.layers import Dropout
+
+
+def build():
+    tensorflow.python.control_flow_ops = tensorflow
+    return Dropout(0.5)
+""",
+            """\
+from keras.layers import Dropout
+
+
+def build():
+    return Dropout(0.5)
+""",
+        ),
+        Example(
+            "what moved, in the place where it was",
+            """\
+import tensorflow as tf
+from keras.layers import Dropout
+from tensorflow.python.ops import control_flow_ops
+
+tf.python.control_flow_ops = control_flow_ops
+layer = Dropout(0.5)
+""",
+            """\
+from keras.layers import Dropout
+
+layer = Dropout(0.5)
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "what the program reads itself",
+            """\
+import tensorflow as tf
+from keras.layers import Dropout
+
+tf.python.control_flow_ops = tf
+print(tf.python.control_flow_ops, Dropout(0.5))
+""",
+        ),
+        Reject(
+            "a module that is there",
+            """\
+import keras
+from tensorflow.python.ops import control_flow_ops
+
+keras.control_flow_ops = control_flow_ops
+""",
+        ),
+    )
