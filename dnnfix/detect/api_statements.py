@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
 from dnnfix.detect.api_names import Target
@@ -60,7 +60,10 @@ class Plan:
                 groups.setdefault(self.kept[alias][0], []).append(alias)
         if not groups:
             return [Delete(site)]
-        main = self.module if self.module in groups else max(groups, key=lambda module: len(groups[module]))
+        named = [module for module in groups if module]
+        if not named:  # what was a part of a package is one of its own
+            return [Replace(site, _import(self.kept[alias][1] for alias in groups[""]))]
+        main = self.module if self.module in groups else max(named, key=lambda module: len(groups[module]))
         edits: list[tuple[int, int, str]] = []
         match = _FROM.match(text)
         if match is not None and main != self.module:
@@ -79,7 +82,9 @@ class Plan:
             edits.append((places[last][1], places[-1][1], ""))
         lines = [spliced(text, edits)]
         for module, aliases in groups.items():
-            if module != main:
+            if not module:
+                lines.append(_import(self.kept[alias][1] for alias in aliases))
+            elif module != main:
                 lines.append(f"from {module} import " + ", ".join(dict.fromkeys(self.kept[a][1] for a in aliases)))
         new = "\n".join(lines)
         return [Replace(site, new)] if new != text else []
@@ -95,9 +100,9 @@ def merged(text: str, statement: ast.ImportFrom, site: Site, versions: list[str]
     gone: set[ast.alias] = set()
     for version in versions:
         found = [
-            (module.module or "", alias)
+            (getattr(module, "module", None) or "", alias)
             for module in ast.parse(version).body
-            if isinstance(module, ast.ImportFrom)
+            if isinstance(module, (ast.Import, ast.ImportFrom))
             for alias in module.names
         ]
         there = {(alias.name, alias.asname) for _, alias in found}
@@ -125,6 +130,10 @@ def without(text: str, statement: ast.ImportFrom, site: Site, names: Container[s
         if (alias.asname or alias.name) not in names:
             plan.keep(alias, plan.module, None)
     return plan.statement_edits(text, statement, site)
+
+
+def _import(names: Iterable[str]) -> str:
+    return "import " + ", ".join(dict.fromkeys(names))
 
 
 def _written(alias: ast.alias) -> str:

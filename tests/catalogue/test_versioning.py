@@ -141,6 +141,12 @@ OTHERS = {
     "import matplotlib.pyplot as plt\n\nplt.style.use('seaborn-white')": (
         "import matplotlib.pyplot as plt\n\nplt.style.use('seaborn-v0_8-white')"
     ),
+    "from sklearn.externals import joblib, six\n\nx = joblib.load(six.text_type(f))": (
+        "import joblib, six\n\nx = joblib.load(six.text_type(f))"
+    ),
+    "from numpy import math\nimport numpy as np\n\nx = np.lib.pad(math.pi, 1)": (
+        "import math\nimport numpy as np\n\nx = np.pad(math.pi, 1)"
+    ),
     "from scipy.misc import imfilter, logsumexp\n\nimfilter(f, logsumexp(x))": (
         "from scipy.misc import imfilter\nfrom scipy.special import logsumexp\n\nimfilter(f, logsumexp(x))"
     ),
