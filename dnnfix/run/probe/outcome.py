@@ -95,7 +95,7 @@ def _environmental(error: BaseException) -> Optional[Ending]:
         return ENVIRONMENT, "no more processes or threads may be started: %s" % message
     if _is_network(error):
         return NEEDS_NETWORK, "%s: %s" % (_kind(error), message)
-    if isinstance(error, OSError) and error.errno in _DISK_FULL:
+    if isinstance(error, OSError) and error.errno in _DISK_FULL or _HALF_WRITTEN.search(message):
         return ENVIRONMENT, "the disk budget of %s bytes is used up" % budget.job.get("budget", {}).get("disk")
     refused = isinstance(error, (FileNotFoundError, NotADirectoryError, PermissionError)) or _read_only(error)
     if refused and isinstance(error, OSError) and error.filename is not None:
@@ -132,6 +132,10 @@ def _read_only(error: BaseException) -> bool:
 
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_HALF_WRITTEN = re.compile(
+    r"inline_container\S*\] \. (?:unexpected pos|file write failed)|PytorchStreamWriter failed writing"
+)
+"""What torch says where a file takes no more of what it saves."""
 _UNREACHABLE = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN, errno.EADDRNOTAVAIL)
 _NO_MEMORY = re.compile(
     r"can't allocate memory|Cannot allocate memory|out of memory|Unable to allocate .* for an array"
