@@ -19,6 +19,7 @@ from dnnfix.api import (
     Site,
     Source,
     Subject,
+    Wrap,
     speaks_python2,
     uses_of,
 )
@@ -45,7 +46,7 @@ OF_FUNCTIONS = {
 """Attributes of functions, under names that programs give to things of their own too."""
 
 WORDS = frozenset(
-    (*NAMES, *IMPORTED, *METHODS, *OF_FUNCTIONS, "has_key", "cmp", "sort", "sorted", "join", "next", "apply")
+    (*NAMES, *IMPORTED, *METHODS, *OF_FUNCTIONS, "has_key", "cmp", "sort", "sorted", "join", "next", "apply", "encode")
 )
 
 PICKLES = ("pickle.load", "cPickle.load", "pickle.loads", "cPickle.loads", "pickle.Unpickler")
@@ -291,6 +292,21 @@ for i in range(2):
 """,
         ),
         Example(
+            "letters that are dropped from a text",
+            """\
+import keras
+
+texts = [line.encode('ascii', 'ignore') for line in open("texts.txt")]
+print len(texts)
+""",
+            """\
+import keras
+
+texts = [line.encode('ascii', 'ignore').decode("ascii") for line in open("texts.txt")]
+print(len(texts))
+""",
+        ),
+        Example(
             "the next batch of generators",
             """\
 import keras
@@ -471,6 +487,8 @@ def _call(source: Source, call: ast.Call) -> Iterator[Hit]:
     uses, function, site = uses_of(source), call.func, source.site(call)
     written = source.written(function) or ""
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    if name == "encode" and speaks_python2(source):
+        yield from _narrowed(source, call)
     if name == "setdefaultencoding" and written == "sys.setdefaultencoding":
         yield from _encoding(source, call)
     elif name in ("sort", "sorted") and name not in uses.defined:
@@ -489,6 +507,31 @@ def _call(source: Source, call: ast.Call) -> Iterator[Hit]:
         whole: ast.AST = above if negated and above is not None else call
         bare = isinstance(source.parent(whole), (ast.If, ast.While, ast.BoolOp, ast.Assign, ast.Return, ast.Assert))
         yield _hit(source.site(whole), name, "in", code if bare else f"({code})")
+
+
+def _narrowed(source: Source, call: ast.Call) -> Iterator[Hit]:
+    """`text.encode("ascii", "ignore")` drops letters of a text, which was a text afterwards and is bytes today."""
+    given = [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
+    above = source.parent(call)
+    within = above.func if isinstance(above, ast.Call) else above
+    last = within.attr if isinstance(within, ast.Attribute) else ""
+    if given != ["ascii", "ignore"] or last in (
+        "decode",
+        "write",
+        "update",
+        "send",
+        "sendall",
+        "md5",
+        "sha1",
+        "sha256",
+    ):
+        return
+    yield Hit(
+        source.site(call),
+        "encode gives bytes since Python 3, which are no text",
+        title="make a text of it again",
+        edits=(Wrap(source.site(call), "", '.decode("ascii")'),),
+    )
 
 
 def _encoding(source: Source, call: ast.Call) -> Iterator[Hit]:
