@@ -31,7 +31,8 @@ class InputShapeInPieces(ApiChange):
     """Keras 3 has no `input_length`, reads `input_dim` as a whole shape, and takes no `batch_input_shape`.
 
     The two numbers become `input_shape=(length, size)`. A shape with the batch goes to an `Input` before the layer,
-    which is where stateful networks state it today.
+    which is where stateful networks state it today; so does the `input_length` of an embedding whose weights are set or
+    loaded before it meets data, since nothing else builds the network then.
 
     Fix safety: safe: the layer sees the same shape.
 
@@ -40,13 +41,14 @@ class InputShapeInPieces(ApiChange):
 
     code = "DNF518"
     name = "input-shape-in-pieces"
-    triggers = ("input_dim", "batch_input_shape")
+    triggers = ("input_dim", "batch_input_shape", "input_length")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """Layers whose input is given in a way of Keras 1 or 2."""
         source = subject.source
         if "keras" not in source.frameworks:
             return
+        yield from _unbuilt(subject)
         for call in source.all_calls:
             given = {k.arg: k.value for k in call.keywords if k.arg}
             name = source.qualified(call.func) if not {"input_dim", "batch_input_shape"}.isdisjoint(given) else None
@@ -55,7 +57,8 @@ class InputShapeInPieces(ApiChange):
             if (source.written(call.func) or "").startswith("tf_keras"):
                 continue
             if "batch_input_shape" in given:
-                edits = _with_input(subject, call, given["batch_input_shape"])
+                shape = source.segment(source.site(given["batch_input_shape"]))
+                edits = _with_input(subject, call, "batch_input_shape", f"batch_shape={shape}")
                 decline = "" if edits else "the place for an Input before this layer cannot be told"
                 what = "batch_input_shape is gone since Keras 3.0; an Input before the layer states it"
             elif name in SEQUENCES:
@@ -134,6 +137,31 @@ model = tf.keras.Sequential([
 ])
 """,
         ),
+        Example(
+            "an embedding that is given its weights before the training",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense, Embedding, Flatten
+
+model = Sequential()
+model.add(Embedding(1000, 50, input_length=maxlen))
+model.add(Flatten())
+model.add(Dense(1))
+model.layers[0].set_weights([matrix])
+""",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense, Embedding, Flatten
+from keras import Input
+
+model = Sequential()
+model.add(Input(shape=(maxlen,)))
+model.add(Embedding(1000, 50))
+model.add(Flatten())
+model.add(Dense(1))
+model.layers[0].set_weights([matrix])
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -143,6 +171,17 @@ from keras.layers import Dense, Embedding
 from keras.models import Sequential
 
 model = Sequential([Embedding(input_dim=100, output_dim=3), Dense(3, input_dim=4)])
+""",
+        ),
+        Reject(
+            "an embedding that meets data before anything asks for its weights",
+            """\
+from keras.layers import Embedding
+from keras.models import Sequential
+
+model = Sequential([Embedding(100, 3, input_length=4)])
+model.compile("adam", "mse")
+model.fit(x, y)
 """,
         ),
         Reject(
@@ -170,11 +209,38 @@ def _joined(subject: Subject, call: ast.Call, given: dict[str, ast.expr]) -> lis
     return [*edits, RemoveArgument(site, "input_length")] if "input_length" in given else edits
 
 
-def _with_input(subject: Subject, call: ast.Call, shape: ast.expr) -> list[Edit]:
+def _unbuilt(subject: Subject) -> Iterator[Hit]:
+    """Embeddings that begin a network whose weights are asked for before it has met data."""
+    source = subject.source
+    if source.words.isdisjoint(_OF_WEIGHTS):
+        return
+    for call in source.calls("keras.layers.Embedding"):
+        length = next((keyword.value for keyword in call.keywords if keyword.arg == "input_length"), None)
+        if length is None or (source.written(call.func) or "").startswith("tf_keras"):
+            continue
+        several = isinstance(length, (ast.Tuple, ast.List))
+        shape = source.segment(source.site(length))
+        edits = _with_input(subject, call, "input_length", f"shape={shape}" if several else f"shape=({shape},)")
+        if edits:
+            yield Hit(
+                source.site(call),
+                "input_length does nothing since Keras 3.0: the embedding has no weights before it meets data",
+                title="state the length by an Input before the layer",
+                edits=tuple(edits),
+                safe=True,
+                removed={"keras": "3.0"},
+            )
+
+
+_OF_WEIGHTS = frozenset({"set_weights", "count_params", "load_weights"})
+"""Methods that a network has to be built for."""
+
+
+def _with_input(subject: Subject, call: ast.Call, gone: str, shape: str) -> list[Edit]:
     source = subject.source
     made, imports = _input(subject, call)
-    code = f"{made}(batch_shape={source.segment(source.site(shape))})"
-    removed: list[Edit] = [RemoveArgument(source.site(call), "batch_input_shape"), *imports]
+    code = f"{made}({shape})"
+    removed: list[Edit] = [RemoveArgument(source.site(call), gone), *imports]
     outer: ast.expr = call
     above = source.parent(call)
     while isinstance(above, ast.Call) and call in above.args and element_of(subject, outer) is None:
