@@ -14,9 +14,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import pairwise
 from typing import ClassVar
 
-from dnnfix.detect.api_statements import merged, without
+from dnnfix.detect.api_statements import merged, spliced, without
 from dnnfix.errors import EditError
 from dnnfix.records import (
     AddImport,
@@ -208,7 +209,7 @@ def _bound(alias: ast.alias) -> str:
 
 def _together(source: Source, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
     """Edits, where those that change one import statement in different ways are made one."""
-    edits = _read_anew(source, edits)
+    edits = _texts(source, _read_anew(source, edits))
     statements: dict[Site, list[Edit]] = {}
     for edit in edits:
         if isinstance(edit, (Replace, Delete)) and isinstance(source.node_at(edit.site), ast.ImportFrom):
@@ -221,6 +222,30 @@ def _together(source: Source, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
             together[several[0]] = merged(source.segment(site), node, site, versions)
             together.update((edit, []) for edit in several[1:])
     return tuple(each for edit in edits for each in together.get(edit, [edit]))
+
+
+def _texts(source: Source, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+    """Edits, where those that change different parts of one text are made one: the name of a metric, and of a file."""
+    texts: dict[Site, list[Replace]] = {}
+    for edit in edits:
+        node = source.node_at(edit.site) if isinstance(edit, Replace) else None
+        if isinstance(edit, Replace) and isinstance(node, ast.Constant) and isinstance(node.value, str):
+            texts.setdefault(edit.site, []).append(edit)
+    together: dict[Edit, list[Edit]] = {}
+    for site, several in texts.items():
+        text = source.segment(site)
+        spans = sorted(_span(text, edit.code) for edit in several)
+        if len(several) > 1 and all(one[1] <= next_[0] for one, next_ in pairwise(spans)):
+            together[several[0]] = [Replace(site, spliced(text, spans))]
+            together.update((edit, []) for edit in several[1:])
+    return tuple(each for edit in edits for each in together.get(edit, [edit]))
+
+
+def _span(old: str, new: str) -> tuple[int, int, str]:
+    """Where a text was changed, and what stands there now."""
+    start = len(os.path.commonprefix([old, new]))
+    same = len(os.path.commonprefix([old[start:][::-1], new[start:][::-1]]))
+    return start, len(old) - same, new[start : len(new) - same]
 
 
 def _read_anew(source: Source, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:

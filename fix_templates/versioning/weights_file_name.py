@@ -139,6 +139,29 @@ encoder.save_weights("encoder.weights.h5", True)
 encoder.load_weights("encoder.weights.h5")
 """,
         ),
+        Example(
+            "a metric that has another name too",
+            """\
+from keras.callbacks import ModelCheckpoint
+from keras.layers import Dense
+from keras.models import Sequential
+
+model = Sequential([Dense(1, input_shape=(3,))])
+model.compile(loss="mse", optimizer="sgd", metrics=["accuracy"])
+path = "weights-{epoch:02d}-{val_acc:.2f}.hdf5"
+model.fit([[1, 2, 3]] * 4, [1] * 4, validation_split=0.5, callbacks=[ModelCheckpoint(path, monitor="val_acc")])
+""",
+            """\
+from keras.callbacks import ModelCheckpoint
+from keras.layers import Dense
+from keras.models import Sequential
+
+model = Sequential([Dense(1, input_shape=(3,))])
+model.compile(loss="mse", optimizer="sgd", metrics=["accuracy"])
+path = "weights-{epoch:02d}-{val_accuracy:.2f}.keras"
+model.fit([[1, 2, 3]] * 4, [1] * 4, validation_split=0.5, callbacks=[ModelCheckpoint(path, monitor="val_accuracy")])
+""",
+        ),
     )
     rejects = (
         Reject(
