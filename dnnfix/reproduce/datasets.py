@@ -230,6 +230,7 @@ def _steps(case: Case) -> Iterator[EditStep | Gap]:
     yield from _for_the_tutorials(case)
     yield from _for_the_prices(case)
     yield from _for_the_files_of_mnist(case)
+    yield from _for_the_words(case)
     yield from _downloads(case)
 
 
@@ -321,6 +322,26 @@ def _for_the_files_of_mnist(case: Case) -> Iterator[EditStep]:
         standins=("made_in_place_of", "made_idx_opened", "made_idx_retrieved"),
     )
 
+
+def _for_the_words(case: Case) -> Iterator[EditStep]:
+    """The archive of words that programs learn embeddings from; it has its size where the program looks at that."""
+    source = case.source
+    named = [n for n in source.nodes(ast.Constant) if isinstance(n.value, str) and n.value.endswith(_WORDS)]
+    if not named or "urlretrieve" not in source.words or any(case.exists(str(n.value)) for n in named):
+        return
+    size = _WORDS_SIZE if any(n.value == _WORDS_SIZE for n in source.nodes(ast.Constant)) else 0
+    yield EditStep(
+        ACTION,
+        f"{_WORDS} is made: 400000 words, of which the common ones are English, in one line",
+        "the documented form of the file",
+        named[0].lineno,
+        scaffold=Scaffold(start=f"made_in_place_of('urllib.request.urlretrieve', made_words_retrieved({size}))"),
+        standins=("made_in_place_of", "made_words_retrieved"),
+    )
+
+
+_WORDS = "text8.zip"
+_WORDS_SIZE = 31344016
 
 _TUTORIALS = ("tensorflow.examples.tutorials", "tensorflow.contrib.learn.python.learn.datasets", "tensorflow.contrib.learn.datasets")  # fmt: skip
 

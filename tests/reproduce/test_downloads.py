@@ -154,3 +154,14 @@ def test_the_files_of_mnist_are_made_for_who_fetches_them_by_hand(run_in: Run) -
     assert trace.printed.splitlines() == ["(2051, 15000, 28, 28) True", "(2049, 15000) True", "(2049, 2500) True"]
     (step,) = steps_of(program.replace("15000", "60000"))
     assert isinstance(step, EditStep) and "60000 and 10000" in step.what
+
+
+def test_the_archive_of_words_has_its_size_and_its_words(run_in: Run) -> None:
+    text = (
+        "import os\nimport urllib.request\nimport zipfile\n"
+        "path, _ = urllib.request.urlretrieve('http://mattmahoney.net/dc/text8.zip', 'data/text8.zip')\n"
+        "print(os.path.getsize(path) == 31344016)\n"
+        "words = zipfile.ZipFile(path).read('text8').decode().split()\n"
+        "print(len(set(words)) > 50000, 'five' in words)\n"
+    )
+    assert ran(run_in, text).printed == "True\nTrue True\n"

@@ -178,6 +178,49 @@ def made_idx_retrieved(shares):
     return stand_in
 
 
+_made_common_words = (
+    "the of and one in a to zero nine two is as eight for s five three was by that four six seven with on are it from or "
+    "his an be this which at he also not have were has but other their its first they some had all more most can been "
+    "such many who new used there after when into american time these only see may than world would no however between "
+    "about over years states people war during united known if called use system often state so history will up while "
+    "where city being english then any both under out made well her number government them part later going hardware "
+    "britain king queen man woman"
+).split()
+
+
+def made_words_retrieved(size):
+    """In the place of `urlretrieve`: the archive `text8.zip` with one line of words, `size` bytes long where that is given."""
+
+    def stand_in(original):
+        import io
+        import os
+        import zipfile
+
+        import numpy
+
+        @made_wraps(original)
+        def urlretrieve(url, filename=None, *args, **kwargs):
+            path = str(filename or os.path.basename(str(url)))
+            if not str(url).endswith("text8.zip"):
+                return original(url, filename, *args, **kwargs)
+            random, syllables = numpy.random.RandomState(8), [a + b for a in "bdfgklmnprst" for b in "aeiou"]
+            words = _made_common_words + ["".join(random.choice(syllables, 4)) for _number in range(60000)]
+            often = (random.pareto(0.6, 340000) * 3).astype(int) % len(words)  # few words often, most of them seldom
+            text = " ".join(words[number] for number in [*often, *range(len(words))])
+            content = io.BytesIO()
+            with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("text8", text)
+            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+            with open(path, "wb") as file:
+                file.seek(max(0, size - len(content.getvalue())))  # what stands before an archive is passed over
+                file.write(content.getvalue())
+            return path, None
+
+        return urlretrieve
+
+    return stand_in
+
+
 def made_page_of_prices(original):
     """In the place of `urlopen`: the page on which the Boston housing prices are, a row on two lines each."""
     import io
