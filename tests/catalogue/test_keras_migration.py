@@ -109,7 +109,7 @@ def test_a_function_of_the_backend_gives_what_it_gave(old: str, meant: str) -> N
         ("K.update(x * 2, y)", "assign"),
         ("K.constant(x, shape=s)", "shape"),
         ("K.gradients(x, y)", "symbolic gradients"),
-        ("K.function([x], [y])", "Model"),
+        ("K.function([x], [y], updates=[u])", "updates variables"),
     ],
 )
 def test_what_depends_on_more_than_the_call_tells_is_left_with_its_reason(call: str, reason: str) -> None:
