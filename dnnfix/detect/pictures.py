@@ -71,8 +71,14 @@ def _resized(source: Source, call: ast.Call, numpy: str) -> str:
         sides = f"{source.segment(source.site(size))}[1::-1]"
     else:
         return ""  # a percentage or a fraction
-    picture = source.segment(source.site(call.args[0]))
+    inner = call.args[0]
+    own = plain_picture(source, inner, numpy) if isinstance(inner, ast.Call) and _is_picture(source, inner) else ""
+    picture = own or source.segment(source.site(inner))
     return f"{numpy}.array(Image.fromarray({picture}).resize({sides}, Image.{_FILTERS[str(word)]}))"
+
+
+def _is_picture(source: Source, call: ast.Call) -> bool:
+    return (source.written(call.func) or "") in ("scipy.misc.imread", "scipy.misc.imresize", "scipy.ndimage.imread")
 
 
 def _of_bytes(source: Source, picture: ast.expr, left: int) -> bool:

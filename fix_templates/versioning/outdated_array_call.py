@@ -143,6 +143,7 @@ picture = imread("a.png")
 small = imresize(picture, (32, 64), interp="bicubic")
 size = (8, 8)
 x = torch.from_numpy(imresize(small, size))
+y = imresize(imread("b.png", mode="RGB"), (4, 4))
 """,
             """\
 import torch
@@ -153,6 +154,7 @@ picture = np.array(Image.open("a.png"))
 small = np.array(Image.fromarray(picture).resize((64, 32), Image.BICUBIC))
 size = (8, 8)
 x = torch.from_numpy(np.array(Image.fromarray(small).resize(size[1::-1], Image.BILINEAR)))
+y = np.array(Image.fromarray(np.array(Image.open("b.png").convert("RGB"))).resize((4, 4), Image.BILINEAR))
 """,
         ),
         Example(
@@ -278,8 +280,10 @@ def _bytes(source: Source, call: ast.Call) -> Iterator[Hit]:
 def _picture(source: Source, call: ast.Call) -> Iterator[Hit]:
     """`imread` and `imresize` of SciPy, where each use of the function is plain."""
     written = source.written(call.func) or ""
-    if not pictures_are_plain(source, written):
-        return
+    above = source.parent(call)
+    around = (source.written(above.func) or "") if isinstance(above, ast.Call) and call in above.args[:1] else ""
+    if not pictures_are_plain(source, written) or (around in PICTURES and pictures_are_plain(source, around)):
+        return  # a picture that is resized as it is read is written anew with what is around it
     uses, (name, edits) = uses_of(source), _owner(source)
     there = uses.imported.get("Image")
     decline = "Image is something else here" if "Image" in uses.bound or there not in (None, "PIL.Image") else ""
