@@ -18,6 +18,9 @@ _USES = 400
 _NEAR = 40
 """Uses of a piece of data at most; a loop repeats a use, so each is compared with that many before it."""
 
+_TELLING = frozenset({"opened", "joined", "number", "encoded", "one-hot", "looked up", "inputs", "targets", "text"})
+"""The uses by which the kind of a column is told."""
+
 
 class Record:
     """The data of a program as it is found."""
@@ -81,8 +84,12 @@ class Record:
         """Give each piece of data the uses of the one that stood for it."""
         for first, other in self._alike:
             length = len(first.part)
+            given = {(use.part, use.kind) for use in other.datum.uses}
             for use in [use for use in first.datum.uses if use.part[:length] == first.part]:
-                self.use(replace(other, part=(*other.part, *use.part[length:])), use.kind, use.detail, use.line)
+                part = (*other.part, *use.part[length:])
+                if use.kind in _TELLING and (part, use.kind) not in given:
+                    given.add((part, use.kind))
+                    other.datum.uses.append(replace(use, part=part))
 
     def role(self, values: Iterable[Value], role: str, line: int) -> None:
         """Values are the inputs, the targets or the predictions of a network, each by its place."""
