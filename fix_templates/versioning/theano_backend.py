@@ -142,8 +142,9 @@ class Scaled(Layer):
         return T.nnet.softmax(T.switch(T.gt(norm, 1.0), x / norm, x))
 """,
             """\
-from keras import ops
 from keras.layers import Layer
+from keras import ops
+
 
 
 class Scaled(Layer):
