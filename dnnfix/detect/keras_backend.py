@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dnnfix.detect.api_imports import Renames, facts, removed_in
 from dnnfix.detect.api_names import Uses
@@ -85,6 +85,7 @@ APART = frozenset(
     for name in (
         *ASSIGNED,
         "batch_dot",
+        "batch_flatten",
         "bias_add",
         "cast_to_floatx",
         "constant",
@@ -125,6 +126,7 @@ class BackendCalls:
         special: Mapping[str, Callable[[ast.Call, str], Rewritten]] = {
             **dict.fromkeys(ASSIGNED, self._assigned),
             "batch_dot": self._batch_dot,
+            "batch_flatten": self._flattened,
             "dot": self._dot,
             "dtype": self._attribute,
             "in_test_phase": self._phase,
@@ -323,6 +325,12 @@ class BackendCalls:
             Wrap(self.source.site(call.args[0]), f"{wide[0].code}(", ", 1)"),
             SetArgument(self.source.site(call), "axis", "1"),
         ], ""
+
+    def _flattened(self, call: ast.Call, function: str) -> Rewritten:
+        named = self._named(call, "layers.Flatten")
+        if named is None or not isinstance(named[0], Replace) or len(call.args) != 1:
+            return [], "the layer Flatten takes its place"
+        return [replace(named[0], code=f"{named[0].code}()"), *named[1:]], ""
 
     def _switched(self, call: ast.Call, function: str) -> Rewritten:
         chosen = (*call.args[1:], *(k.value for k in call.keywords if k.arg != "condition"))

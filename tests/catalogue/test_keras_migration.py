@@ -72,6 +72,7 @@ BACKEND = [
     ("K.batch_dot(x, x, axes=[2, 2])", "x @ x.transpose(0, 2, 1)"),
     ("K.permute_dimensions(x, pattern=(1, 0, 2))", "x.transpose(1, 0, 2)"),
     ("K.repeat(K.constant(x[0]), 2)", "x[0][:, None].repeat(2, 1)"),
+    ("K.batch_flatten(x)", "x.reshape(len(x), -1)"),
     ("K.reverse(x, axes=1)", "x[:, ::-1]"),
     ("K.relu(x - 0.5, alpha=0.1, max_value=0.3)", "np.where(x < 0.5, (x - 0.5) * 0.1, np.minimum(x - 0.5, 0.3))"),
     ("K.switch(x > 0.5, then_expression=x, else_expression=-x)", "np.where(x > 0.5, x, -x)"),
