@@ -29,6 +29,7 @@ _KERAS_MODELS = frozenset(
 
 RECEIVERS = {
     "keras.Model": _KERAS_MODELS,
+    "keras.KerasTensor": frozenset({"keras.Input", "keras.layers.Input"}),
     "pandas.DataFrame": frozenset(
         {
             "pandas.DataFrame",
@@ -396,6 +397,8 @@ class CallChanges:
             for change in known.methods(function.attr):
                 holds = [receiver_is(self.source, function.value, kind) for kind in change.of]
                 if not any(holds) and not (change.telling and None in holds):
+                    continue
+                if change.read_only and not isinstance(function.ctx, ast.Load):
                     continue
                 if function.attr in self.uses.kept and self.source.constructor(function.value) is None:
                     return  # a class of the program keeps something under this name, and the object may be one of it

@@ -24,9 +24,9 @@ matter, and `crash` the error by which a run shows that the program is from befo
 rename to: an argument is dropped where `drop = true` (only for the literals in `when`, where given); else `note` says
 why no edit is made. `values` renames texts given for an argument along with it; for `True` and `False` it has the code
 that is written instead. `package` is whose versions these are, where the name does not begin with it (`python` for its
-own library). `telling` is for a method or keyword so particular that it need not be known on what object it is used.
-`reference` is the address of a release note or page. Reading TOML is slow, so what was read is kept in the user's cache
-folder by content; without one that can be written, nothing is lost but time.
+own library). `telling` is for a method or keyword so particular that it need not be known on what object it is used, `read_only` for an attribute whose successor cannot be
+set. `reference` is the address of a release note or page. Reading TOML is slow, so what was read is kept in the user's
+cache folder by content; without one that can be written, nothing is lost but time.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from typing import Any
 
 from dnnfix.errors import CatalogueError
 
-FORMAT = 7
+FORMAT = 8
 """Changes when what is kept in the cache changes its form."""
 
 _TEXT, _TRUTH, _TEXTS = "a text", "true or false", "a list of texts"
@@ -61,7 +61,7 @@ _COMMON = {
 _KINDS: Mapping[str, Mapping[str, str]] = {
     "module": {**_COMMON, "standalone": _TRUTH},
     "name": {**_COMMON, "standalone": _TRUTH},
-    "method": {**_COMMON, "of": _TEXTS, "telling": _TRUTH},
+    "method": {**_COMMON, "of": _TEXTS, "telling": _TRUTH, "read_only": _TRUTH},
     "argument": {
         **_COMMON,
         "of": _TEXTS,
@@ -114,6 +114,8 @@ class Change:
     """Whether only the keras package changed so, and not `tensorflow.keras`."""
     telling: bool = False
     """Whether the word is so particular that it need not be known on what object it is used."""
+    read_only: bool = False
+    """Whether what takes an attribute's place cannot be set; an assignment to the old one is then left alone."""
     drop: bool = False
     when: tuple[object, ...] = ()
     """The literal values for which an argument may be dropped; any value where empty."""

@@ -98,6 +98,36 @@ model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
 """,
         ),
         Example(
+            "the shape of a symbolic tensor, read and set",
+            """\
+from keras.layers import Conv2D, Input
+
+
+def widened(images, width):
+    made = Conv2D(width, 1)(images) if images._keras_shape[-1] != width else images
+    made._keras_shape = (None, 8, 8, width)
+    return made
+
+
+pictures = Input((8, 8, 3))
+print(widened(pictures, 4), pictures._keras_shape)
+""",
+            """\
+from keras.layers import Conv2D, Input
+
+
+def widened(images, width):
+    made = Conv2D(width, 1)(images) if images.shape[-1] != width else images
+    made._keras_shape = (None, 8, 8, width)
+    return made
+
+
+pictures = Input((8, 8, 3))
+print(widened(pictures, 4), pictures.shape)
+""",
+            runs=True,
+        ),
+        Example(
             "the architecture as YAML, and back",
             """\
 from keras.models import Sequential, model_from_yaml
