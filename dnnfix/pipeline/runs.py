@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from dnnfix.suppress import split
 if TYPE_CHECKING:
     from dnnfix.reproduce.attempt import Run
     from dnnfix.reproduce.case import Case
+    from dnnfix.run.runner import Runner
     from dnnfix.validate.laboratory import TrialLaboratory
 
 RUN_SECONDS = 20.0
@@ -33,9 +34,13 @@ Progress = Callable[[str], None]
 
 
 @contextmanager
-def laboratory_for(source: Source, settings: Settings, failures: list[str]) -> Iterator[TrialLaboratory]:
-    """A laboratory for one program, whose clock starts now; failures of templates are added to `failures`."""
-    from dnnfix.run.runner import Runner
+def laboratory_for(
+    source: Source, settings: Settings, failures: list[str], runner: Runner | None = None
+) -> Iterator[TrialLaboratory]:
+    """A laboratory for one program, whose clock starts now; failures of templates are added to `failures`.
+
+    `runner` serves several programs in turn, with its warm processes; without it the program has one of its own.
+    """
     from dnnfix.validate.laboratory import TrialLaboratory
 
     deadline = time.monotonic() + settings.budget
@@ -46,16 +51,9 @@ def laboratory_for(source: Source, settings: Settings, failures: list[str]) -> I
         failures.extend(detection.failures)
         return _heard(detection.findings, program, settings)
 
-    with Runner(
-        interpreter=Path(settings.python),
-        tier=settings.tier,
-        trust=settings.trust,
-        companions=Path(source.path).resolve().parent,
-        framework=_framework(source),
-        baseline=Path(settings.baseline_python) if settings.baseline_python else None,
-    ) as runner:
+    with nullcontext(runner) if runner is not None else _runner_for(source, settings) as lent:
         yield TrialLaboratory(
-            runner,
+            lent,
             source.path,
             findings_of,
             deadline,
@@ -67,6 +65,19 @@ def laboratory_for(source: Source, settings: Settings, failures: list[str]) -> I
             baseline=settings.baseline_python,
             python=settings.python,
         )
+
+
+def _runner_for(source: Source, settings: Settings) -> Runner:
+    from dnnfix.run.runner import Runner
+
+    return Runner(
+        interpreter=Path(settings.python),
+        tier=settings.tier,
+        trust=settings.trust,
+        companions=Path(source.path).resolve().parent,
+        framework=_framework(source),
+        baseline=Path(settings.baseline_python) if settings.baseline_python else None,
+    )
 
 
 def _heard(findings: Sequence[Finding], program: Source, settings: Settings) -> tuple[Finding, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from dnnfix.config import Settings
 from dnnfix.pipeline.account import doubt, misread, unchecked, unexplained, unrun, wanted
@@ -12,10 +13,16 @@ from dnnfix.pipeline.static import selected
 from dnnfix.records import FileReport, Patch, PatchVerdict
 from dnnfix.source.program import Source
 
+if TYPE_CHECKING:
+    from dnnfix.run.runner import Runner
 
-def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) -> FileReport:
+
+def suggest_file(
+    raw: bytes, path: str, settings: Settings, progress: Progress, runner: Runner | None = None
+) -> FileReport:
     """The whole pipeline on one program: run it, find its faults, and prove patches for them.
 
+    `runner` is one that serves several programs in turn; by default the program has one of its own.
     Raises `InputError` where the bytes cannot be analysed, `SandboxError` and `InterpreterError` where nothing can run.
     """
     from dnnfix.synthesize.search import repair
@@ -24,8 +31,8 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
     templates = {template.code: template for template in selected(settings)}
     failures: list[str] = []
     progress("starting the interpreter")
-    with laboratory_for(source, settings, failures) as laboratory:
-        runner = laboratory.runner
+    with laboratory_for(source, settings, failures, runner) as laboratory:
+        tier = laboratory.runner.tier
         progress("running the program")
         trace = first = laboratory.observe(source, settings.seed)
         reproduction = made_runnable(source, trace, laboratory, settings, progress)
@@ -41,7 +48,7 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
                 laboratory.deadline = max(laboratory.deadline, time.monotonic() + 2 * settings.budget)
                 trace = laboratory.observe(source, settings.seed)
                 outcome = repair(source, trace, laboratory, templates, settings, progress)
-        patches = tuple(certified(patch, outcome, runner.tier, settings, reproduction) for patch in outcome.patches)
+        patches = tuple(certified(patch, outcome, tier, settings, reproduction) for patch in outcome.patches)
         crash = tuple(unexplained(trace, outcome))
         doubted = crash if any(step.invented for step in reproduction.steps) else ()
         heard = tuple(r for r in crash if not doubted and wanted(r.finding, source, settings))
@@ -62,7 +69,7 @@ def suggest_file(raw: bytes, path: str, settings: Settings, progress: Progress) 
                 *laboratory.uncompared,
                 *unchecked(source, trace, outcome, failures),
             ),
-            sandbox=runner.tier.value,
+            sandbox=tier.value,
             notes=trace.notes,
             reproduction=reproduction,
             unrun=bool(doubted) or unrun(trace),
