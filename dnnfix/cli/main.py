@@ -10,7 +10,7 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NoReturn, Protocol
 
 from dnnfix import __version__
@@ -25,6 +25,7 @@ COMMANDS = {
     "explain": "what a rule finds, why it is a fault, and how it is repaired",
     "templates": "list every rule",
     "verify": "run the proof of an accepted patch again",
+    "bench": "the benchmark of 667 bugs and repairs: look at it, prove its cases, replay it",
 }
 
 HELP = """usage: dnnfix COMMAND [options] [PATH ...]
@@ -50,6 +51,13 @@ exit codes: 0 nothing found, 1 findings, 2 error, 130 after Ctrl-C
 """
 
 REPORT = "This is a fault of dnnfix, not of your program. Please report it with the command that you gave"
+
+
+class Group(Protocol):
+    """What a package of several commands offers; they are its modules."""
+
+    COMMANDS: Mapping[str, str]
+    HELP: str
 
 
 class Command(Protocol):
@@ -93,20 +101,30 @@ def _open_streams() -> None:
 
 def run(argv: Sequence[str]) -> int:
     """Carry out one call and return its exit code; flags that make no sense end in `SystemExit(2)`."""
-    if not argv or argv[0] in ("-h", "--help", "help"):
-        listed = "\n".join(f"  {name:<11}{what}" for name, what in COMMANDS.items())
-        Console().write(HELP.format(commands=listed))
-        return CLEAN if argv else ERROR
-    if argv[0] in ("-V", "--version"):
+    if argv and argv[0] in ("-V", "--version"):
         Console().write(f"dnnfix {__version__}\n")
         return CLEAN
-    if argv[0] not in COMMANDS:
-        Console().problem(_unknown(argv[0]))
+    return _run_one(argv, "dnnfix", COMMANDS, HELP)
+
+
+def _run_one(argv: Sequence[str], name: str, commands: Mapping[str, str], text: str) -> int:
+    """Carry out the one of these commands that a call begins with, or one of a group of commands."""
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        listed = "\n".join(f"  {name:<13}{what}" for name, what in commands.items())
+        Console().write(text.format(commands=listed))
+        return CLEAN if argv else ERROR
+    if argv[0] not in commands:
+        Console().problem(_unknown(argv[0], name, commands))
         return ERROR
-    command: Command = importlib.import_module(f"dnnfix.cli.{argv[0]}")
+    name = f"{name} {argv[0]}"
+    module = importlib.import_module(name.replace("dnnfix", "dnnfix.cli", 1).replace(" ", "."))
+    if hasattr(module, "COMMANDS"):
+        group: Group = module
+        return _run_one(argv[1:], name, group.COMMANDS, group.HELP)
+    command: Command = module
     parser = argparse.ArgumentParser(
-        prog=f"dnnfix {argv[0]}",
-        usage=f"dnnfix {argv[0]} [options] {command.OPERANDS}".rstrip(),
+        prog=name,
+        usage=f"{name} [options] {command.OPERANDS}".rstrip(),
         description=command.DESCRIPTION,
         epilog=f"examples:\n{command.EXAMPLES}\nexit codes: {command.EXIT_CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -170,11 +188,11 @@ def internal(error: Exception, verbose: bool) -> str:
     return f"{message}; -v shows the traceback."
 
 
-def _unknown(word: str) -> str:
-    if os.path.exists(word) or word == "-":
+def _unknown(word: str, name: str, commands: Mapping[str, str]) -> str:
+    if commands is COMMANDS and (os.path.exists(word) or word == "-"):
         return f"`{word}` is no command. To repair it, run: dnnfix suggest {word}"
     import difflib
 
-    near = difflib.get_close_matches(word, COMMANDS, n=1)
-    hint = f" Did you mean `dnnfix {near[0]}`?" if near else f" Commands are: {', '.join(COMMANDS)}."
-    return f"`{word}` is no command.{hint}"
+    near = difflib.get_close_matches(word, commands, n=1)
+    hint = f" Did you mean `{name} {near[0]}`?" if near else f" Commands are: {', '.join(commands)}."
+    return f"`{word}` is no command{' of ' + name if commands is not COMMANDS else ''}.{hint}"

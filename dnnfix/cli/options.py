@@ -67,12 +67,25 @@ def add_fixing(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--unfixable", action=Codes, metavar="CODES", help="propose no patches for these")
 
 
+def add_programs(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """What programs are run in."""
+    group = parser.add_argument_group("runs")
+    group.add_argument("--python", metavar="PATH", help="the interpreter that has the program's packages (this one)")
+    group.add_argument("--jobs", type=int, metavar="N", help="runs side by side (as many as there are cores)")
+    group.add_argument(
+        "--sandbox", choices=SANDBOXES, help="how programs are kept from your machine (auto: the best that works here)"
+    )
+    group.add_argument(
+        "--trust", action="store_true", default=None, help="allow --sandbox none: programs run with your rights"
+    )
+    return group
+
+
 def add_running(parser: argparse.ArgumentParser, again: bool = False) -> None:
     """How programs are run; a run `again` takes seed and arguments from its certificate."""
-    group = parser.add_argument_group("runs")
+    group = add_programs(parser)
     once_more = "time for one proof, at least the time it had"
     budget = once_more if again else "time for one file, runs included, without what makes it runnable (60)"
-    group.add_argument("--python", metavar="PATH", help="the interpreter that has the program's packages (this one)")
     old = "an interpreter with the old Keras: versioning patches are compared with what the program does there"
     group.add_argument("--baseline-python", metavar="PATH", help=old)
     group.add_argument("--budget", type=float, metavar="SECONDS", help=budget)
@@ -81,13 +94,6 @@ def add_running(parser: argparse.ArgumentParser, again: bool = False) -> None:
         group.add_argument("--seed", type=int, metavar="N", help=seed)
         called = 'what the program is called with: --arguments="--epochs 3"'
         group.add_argument("--arguments", metavar="WORDS", help=called)
-    group.add_argument("--jobs", type=int, metavar="N", help="runs side by side (as many as there are cores)")
-    group.add_argument(
-        "--sandbox", choices=SANDBOXES, help="how programs are kept from your machine (auto: the best that works here)"
-    )
-    group.add_argument(
-        "--trust", action="store_true", default=None, help="allow --sandbox none: programs run with your rights"
-    )
     group.add_argument("--test-command", metavar="COMMAND", help="a command that no patch may break")
 
 

@@ -1,0 +1,48 @@
+"""Runs the programs of a case whole, as their authors would, and reads the case's symptom off each run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from dnnfix.bench.cases import Case
+from dnnfix.bench.symptoms import Shown
+from dnnfix.records import Trace
+from dnnfix.run.job import Budget, Job
+from dnnfix.run.runner import Runner
+
+SECONDS = 20.0
+"""What a program of the benchmark may take on one core, from its first line to its last."""
+
+WHOLE = 10**9
+"""More steps and batches than any case takes, so that nothing is cut."""
+
+MOST_SHOWING = 1
+"""Of five runs of a repaired program, how many may show the symptom: training has luck in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A whole run of one program with one seed: what it says of the symptom, and its trace."""
+
+    seed: int
+    shown: Shown
+    trace: Trace
+
+
+def trials(case: Case, program: bytes, seeds: Iterable[int], runner: Runner, parallel: int = 1) -> tuple[Trial, ...]:
+    """Whole runs of a program of the case, in the order of the seeds."""
+    jobs = [whole_run(program, seed) for seed in seeds]
+    traces: Mapping[Job, Trace] = dict(runner.run_many(jobs, parallel))
+    return tuple(Trial(job.seed, case.symptom.shown(traces[job]), traces[job]) for job in jobs)
+
+
+def whole_run(program: bytes, seed: int) -> Job:
+    """The run of a program to its end, with nothing beside it to read."""
+    budget = Budget(steps=WHOLE, evaluation_batches=WHOLE, seconds=SECONDS)
+    return Job("-", program, seed, budget, record_steps=2)
+
+
+def passes(shown: Iterable[Shown]) -> bool:
+    """Whether runs over five seeds count as free of the symptom: all but one ended well without it."""
+    return sum(said is not Shown.NO for said in shown) <= MOST_SHOWING

@@ -1,0 +1,88 @@
+"""Flags that the commands of the benchmark share, and what they choose."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from dnnfix.bench.cases import Case, case_ids, read_case
+from dnnfix.bench.instances import Instance, find_benchmark, read_index
+from dnnfix.bench.ledger import Entry, read_ledger
+from dnnfix.bench.selection import Selection, read_selection
+from dnnfix.cli import options
+from dnnfix.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """The benchmark of one call: its folder, index and ledger, and which instances were asked for."""
+
+    folder: Path
+    index: Mapping[str, Instance]
+    ledger: Mapping[str, Entry]
+    selection: Selection
+
+    def case(self, id: str) -> Case:
+        """The case of that id. Raises `InputError`."""
+        return read_case(self.folder, self.index, id)
+
+    def cases(self, problem: Callable[[str], None]) -> list[Case]:
+        """The cases that were asked for; each malformed one is a problem of its own, and the others go on."""
+        found = []
+        for id in case_ids(self.folder):
+            if id in self.index and not self.selection.may_take(self.index[id]):
+                continue
+            try:
+                case = self.case(id)
+            except InputError as error:
+                problem(str(error))
+                continue
+            if self.selection.takes(case.instance, case.fidelity):
+                found.append(case)
+        return found
+
+
+def add_words(parser: argparse.ArgumentParser) -> None:
+    """Which instances."""
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="WORD",
+        help="ids, libraries (keras), sources (github), fix patterns (loss-function), bug types (api) or fidelities; "
+        "words of one kind are alternatives, and all kinds have to fit",
+    )
+    add_place(parser)
+
+
+def add_place(parser: argparse.ArgumentParser) -> None:
+    """Where the benchmark is, and how much is said."""
+    parser.add_argument(
+        "--benchmark", metavar="FOLDER", help="the folder benchmark_667 (the one here, above, or of this clone)"
+    )
+    options.add_talking(parser)
+
+
+def opened(arguments: argparse.Namespace) -> Benchmark:
+    """The benchmark that the flags name. Raises `InputError`."""
+    folder = find_benchmark(Path(arguments.benchmark) if arguments.benchmark else None)
+    index = read_index(folder)
+    words = [*(getattr(arguments, "words", None) or ()), *(getattr(arguments, "select", None) or ())]
+    return Benchmark(folder, index, read_ledger(folder), read_selection(words, index))
+
+
+def sampled(cases: Sequence[Case], count: int) -> list[Case]:
+    """So many of the cases, always the same ones: every n-th of them in the order of patterns and libraries.
+
+    Raises `InputError` where there are fewer.
+    """
+    if not 0 < count <= len(cases):
+        raise InputError(f"--sample: 1 to {len(cases)} cases can be chosen. Received: {count}")
+
+    def stratum(case: Case) -> tuple[str, str, bytes]:
+        return case.instance.fix_pattern, case.instance.library, blake2b(case.id.encode()).digest()
+
+    ordered = sorted(cases, key=stratum)
+    return sorted((ordered[(2 * n + 1) * len(ordered) // (2 * count)] for n in range(count)), key=lambda case: case.id)

@@ -1,0 +1,78 @@
+"""`dnnfix bench list`: the instances, with the state of their cases."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from dnnfix.bench.cases import case_ids
+from dnnfix.bench.ledger import counts
+from dnnfix.cli.bench import choosing
+from dnnfix.cli.console import CLEAN, ERROR, Console
+from dnnfix.errors import InputError
+
+OPERANDS = "[WORD ...]"
+
+DESCRIPTION = """The instances of the benchmark, one a line: id, library, fix pattern, bug type, and the state of its case:
+verified (proven as it is now), unproven, malformed, or - where nobody has written one yet."""
+
+EXAMPLES = """  dnnfix bench list keras loss-function
+  dnnfix bench list --state verified
+  dnnfix bench list --output-format json
+"""
+
+EXIT_CODES = "0, or 2 where a word is not known or a case is malformed"
+
+STATES = ("verified", "unproven", "malformed", "missing")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The flags of `bench list`."""
+    choosing.add_words(parser)
+    parser.add_argument("--state", choices=STATES, help="only instances whose case is in this state")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="how to list them (text)")
+
+
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """List the instances."""
+    benchmark = choosing.opened(arguments)
+    have = set(case_ids(benchmark.folder))
+    code = CLEAN
+    rows = []
+    for instance in benchmark.index.values():
+        if not benchmark.selection.may_take(instance):
+            continue
+        state, fidelity = "missing", None
+        if instance.id in have:
+            try:
+                case = benchmark.case(instance.id)
+                state = "verified" if counts(case, benchmark.ledger) else "unproven"
+                fidelity = case.fidelity.value
+            except InputError as error:
+                console.problem(str(error))
+                state, code = "malformed", ERROR
+        if benchmark.selection.takes(instance, fidelity) and arguments.state in (None, state):
+            rows.append((instance, state, fidelity))
+    if arguments.output_format == "json":
+        listed = [
+            {
+                "id": i.id,
+                "source": i.source,
+                "url": i.url,
+                "library": i.library,
+                "fix_pattern": i.fix_pattern,
+                "bug_type": i.bug_type,
+                "statement_change": i.statement_change,
+                "case": state,
+                "fidelity": fidelity,
+            }
+            for i, state, fidelity in rows
+        ]
+        console.write(json.dumps(listed, indent=1) + "\n")
+        return code
+    width = max((len(i.id) for i, _, _ in rows), default=0)
+    for i, state, _ in rows:
+        shown = "-" if state == "missing" else state
+        console.write(f"{i.id:<{width}}  {i.library:<11}{i.fix_pattern:<28}{i.bug_type:<40}{shown}\n")
+    console.remark(f"{len(rows)} of {len(benchmark.index)} instances")
+    return code

@@ -1,0 +1,85 @@
+"""`dnnfix bench show`: one instance, and its case where there is one."""
+
+from __future__ import annotations
+
+import argparse
+
+from dnnfix.bench.cases import Case, case_ids
+from dnnfix.bench.instances import Instance
+from dnnfix.bench.ledger import counts
+from dnnfix.cli.bench import choosing
+from dnnfix.cli.console import CLEAN, Console
+from dnnfix.cli.output import palette
+from dnnfix.emit.text import diff_lines
+from dnnfix.errors import InputError
+
+OPERANDS = "ID ..."
+
+DESCRIPTION = """What the study says of an instance, and the case that reconstructs it: its symptom, what it rests on, and
+the repair."""
+
+EXAMPLES = """  dnnfix bench show so-37213388
+  dnnfix bench show --program so-37213388   with the program too
+"""
+
+EXIT_CODES = "0, or 2 where an id is not known or its case is malformed"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The flags of `bench show`."""
+    parser.add_argument("words", nargs="+", metavar="ID", help="ids of instances")
+    parser.add_argument("--program", action="store_true", help="show the program of the case too")
+    choosing.add_place(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Show each instance."""
+    benchmark = choosing.opened(arguments)
+    ids = benchmark.selection.words.get("id", frozenset())
+    if others := [word for word in arguments.words if word not in ids]:
+        raise InputError(f"{others[0]} is no id. `dnnfix bench list {others[0]}` lists the instances it stands for.")
+    have = set(case_ids(benchmark.folder))
+    for id in arguments.words:
+        console.write(_instance(benchmark.index[id]))
+        if id not in have:
+            console.write("case       none yet\n\n")
+            continue
+        case = benchmark.case(id)
+        state = "verified" if counts(case, benchmark.ledger) else "unproven: dnnfix bench verify proves it"
+        console.write(_case(case, state))
+        if arguments.program:
+            console.write(f"\n{case.program.decode()}")
+        for name, diff in case.repairs.items():
+            console.write(f"\n{name}\n{''.join(diff_lines(diff, palette(console)))}")
+        console.write("\n")
+    return CLEAN
+
+
+def _instance(instance: Instance) -> str:
+    facts = {
+        "id": instance.id,
+        "source": instance.source,
+        "address": instance.url,
+        "library": instance.library,
+        "pattern": instance.fix_pattern,
+        "bug type": instance.bug_type,
+        "change": instance.statement_change,
+    }
+    return "".join(f"{name:<11}{value}\n" for name, value in facts.items())
+
+
+def _case(case: Case, state: str) -> str:
+    symptom = case.symptom
+    said = [symptom.exception, symptom.message and f"/{symptom.message}/", symptom.printed and f"/{symptom.printed}/"]
+    bounds = [f"below {symptom.below:g}" if symptom.below is not None else ""]
+    bounds += [f"above {symptom.above:g}" if symptom.above is not None else "", "absent" if symptom.absent else ""]
+    facts = {
+        "case": state,
+        "framework": case.framework,
+        "family": case.family,
+        "symptom": " ".join(filter(None, [symptom.kind, *said, *bounds])),
+        "fidelity": f"{case.fidelity}: {case.read}",
+        "seeds": ", ".join(str(seed) for seed in case.seeds),
+        "notes": case.notes.strip(),
+    }
+    return "".join(f"{name:<11}{value}\n" for name, value in facts.items() if value)

@@ -1,0 +1,90 @@
+"""`dnnfix bench verify`: prove that cases show their fault and that their repairs take it away."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from dnnfix import config
+from dnnfix.bench.cases import PROGRAM, Case, case_ids
+from dnnfix.bench.ledger import counts, record
+from dnnfix.bench.verify import Proof, verify
+from dnnfix.cli import options
+from dnnfix.cli.bench import choosing
+from dnnfix.cli.console import CLEAN, ERROR, FOUND, Console
+from dnnfix.errors import InputError
+from dnnfix.run.runner import Runner
+
+OPERANDS = "[WORD ...]"
+
+DESCRIPTION = """Prove cases: the program shows its symptom on at least four of five seeds and the repaired one on at most one;
+the diffs apply, are as `git diff` writes them, and are minimal; no line gives the fault away; no other case is a near copy; and
+every run keeps to 20 s. Without words, every case. Programs run in the sandbox."""
+
+EXAMPLES = """  dnnfix bench verify so-37213388
+  dnnfix bench verify keras --jobs 2
+  dnnfix bench verify --record       all of them, and write down which hold in verified.csv
+"""
+
+EXIT_CODES = "0 all hold, 1 some do not, 2 a case is malformed or nothing could be run"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The flags of `bench verify`."""
+    choosing.add_words(parser)
+    parser.add_argument("--record", action="store_true", help="write down in verified.csv which cases hold")
+    parser.add_argument(
+        "--unproven", action="store_true", help="only cases that verified.csv does not know as they are"
+    )
+    options.add_programs(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Prove each case and say what is wrong with those that do not hold."""
+    settings = config.load(Path.cwd(), options.overrides(arguments), isolated=True)
+    benchmark = choosing.opened(arguments)
+    problems: list[str] = []
+    cases = benchmark.cases(problems.append)
+    if arguments.unproven:
+        cases = [case for case in cases if not counts(case, benchmark.ledger)]
+    for problem in problems:
+        console.problem(problem)
+    if not cases and not problems:
+        raise InputError("no case was chosen. `dnnfix bench list` shows which instances have one.")
+    others = _programs(benchmark)
+    proofs: list[tuple[Case, Proof]] = []
+    started = time.monotonic()
+    with Runner(Path(settings.python), settings.tier, settings.trust) as runner:
+        for number, case in enumerate(cases, 1):
+            console.progress(f"{case.id} ({number} of {len(cases)})")
+            proof = verify(case, others, runner, settings.workers)
+            proofs.append((case, proof))
+            console.write(_line(proof))
+            if arguments.record:  # as they come, so that stopping loses one case at most
+                record(benchmark.folder, [(case, proof)])
+    held = sum(proof.holds for _, proof in proofs)
+    console.remark(f"{held} of {len(proofs)} cases hold ({time.monotonic() - started:.0f} s)")
+    if problems:
+        return ERROR
+    return CLEAN if held == len(proofs) else FOUND
+
+
+def _programs(benchmark: choosing.Benchmark) -> dict[str, bytes]:
+    """Every program of the benchmark, also those of malformed cases: a copy is a copy."""
+    found = {}
+    for id in case_ids(benchmark.folder):
+        path = benchmark.folder / "cases" / id / PROGRAM
+        if path.is_file():
+            found[id] = path.read_bytes()
+    return found
+
+
+def _line(proof: Proof) -> str:
+    if proof.holds:
+        shown = sum(said == "yes" for said in proof.shown)
+        left = sum(said == "yes" for said in proof.repaired)
+        return (
+            f"{proof.id}: holds (symptom on {shown} of 5 seeds, {left} once repaired; at most {proof.seconds:.1f} s)\n"
+        )
+    return f"{proof.id}: does NOT hold\n" + "".join(f"  {problem}\n" for problem in proof.problems)
