@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from dnnfix.errors import InterpreterError
 
@@ -100,13 +102,35 @@ print(json.dumps(sorted(names)))
 @lru_cache(maxsize=16)
 def modules(path: Path) -> frozenset[str]:
     """The top-level modules that an interpreter can import; empty where it does not answer."""
+    return frozenset(_asked(path, _MODULES) or ())
+
+
+def _asked(path: Path, question: str) -> Any:
+    """What a short script says in JSON; `None` where it says nothing."""
+    words = [str(path), "-c", question]
     try:
-        done = subprocess.run(
-            [str(path), "-c", _MODULES], check=False, capture_output=True, timeout=60, cwd="/", stdin=subprocess.DEVNULL
-        )
-        return frozenset(json.loads(done.stdout))
+        done = subprocess.run(words, check=False, capture_output=True, timeout=60, cwd="/", stdin=subprocess.DEVNULL)
+        return json.loads(done.stdout)
     except (OSError, subprocess.TimeoutExpired, ValueError):
-        return frozenset()
+        return None
+
+
+_VERSIONS = """
+import importlib.metadata as metadata, json, platform
+found = {"python": platform.python_version()}
+for name in ("torch", "keras", "tensorflow", "tensorflow-cpu", "jax", "numpy"):
+    try:
+        found[name] = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        pass
+print(json.dumps(found))
+"""
+
+
+@lru_cache(maxsize=16)
+def versions(path: Path) -> Mapping[str, str]:
+    """The versions of Python and of the frameworks in an interpreter; empty where it does not answer."""
+    return dict(_asked(path, _VERSIONS) or {})
 
 
 def describe_baseline(path: Path) -> Interpreter:

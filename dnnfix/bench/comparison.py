@@ -1,0 +1,58 @@
+"""What changed from one replay to another, on the cases that both have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import comb
+
+from dnnfix.bench.assessment import Arm, Assessed
+
+COMPARED = ("detected", "localized", "accepted", "correct", "wrong")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that is counted: the cases that have it only in the first replay, and only in the second.
+
+    `chance` is the probability of so uneven a split, or a more uneven one, were both replays alike (McNemar's exact
+    test).
+    """
+
+    what: str
+    both: int
+    lost: tuple[str, ...]
+    won: tuple[str, ...]
+
+    @property
+    def chance(self) -> float:
+        """Two-sided probability under equal chances of losing and winning a case."""
+        n, k = len(self.lost) + len(self.won), min(len(self.lost), len(self.won))
+        return min(1.0, 2 * sum(comb(n, i) for i in range(k + 1)) / 2**n) if n else 1.0
+
+
+def compare(before: Iterable[Assessed], after: Iterable[Assessed]) -> tuple[int, list[Change]]:
+    """How many cases both have, and the changes: of the steps of the repair arm, and of what other arms got accepted."""
+    old, new = _by_key(before), _by_key(after)
+    shared = sorted(old.keys() & new.keys())
+    repaired = [key for key in shared if key[1] is Arm.REPAIR]
+    changes = [_change(what, what, old, new, repaired) for what in COMPARED]
+    for arm in (Arm.HEALTHY, Arm.NULL, Arm.RANDOM):
+        keys = [key for key in shared if key[1] is arm]
+        changes.append(_change(f"accepted, {arm} arm", "accepted", old, new, keys))
+    return len(repaired), changes
+
+
+_Key = tuple[str, Arm]
+
+
+def _by_key(results: Iterable[Assessed]) -> dict[_Key, Assessed]:
+    return {(result.case, result.arm): result for result in results if not result.failed}
+
+
+def _change(
+    name: str, what: str, old: Mapping[_Key, Assessed], new: Mapping[_Key, Assessed], keys: Iterable[_Key]
+) -> Change:
+    had = {key[0] for key in keys if getattr(old[key], what)}
+    has = {key[0] for key in keys if getattr(new[key], what)}
+    return Change(name, len(had & has), tuple(sorted(had - has)), tuple(sorted(has - had)))

@@ -1,0 +1,77 @@
+"""Where originals are kept: a folder for each instance in the user's cache, complete or with the reason why it is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from dnnfix.errors import InputError
+
+FACTS = "original.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """What was brought of an instance. `gone` says why there is nothing, and is empty where there is.
+
+    A commit has `before` and `after`, the changed files on both sides by path; a question has its text and its answers
+    in `after` and `before`, the accepted one first.
+    """
+
+    id: str
+    gone: str = ""
+    line: int | None = None
+    before: Mapping[str, str] | None = None
+    after: Mapping[str, str] | None = None
+
+
+class Cellar:
+    """The originals in a folder. Raises `InputError` where it cannot be written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder}: no originals can be kept here: {error}") from None
+
+    def has(self, id: str) -> Original | None:
+        """What is kept of an instance; `None` where it was never asked for, or was not brought whole."""
+        place = self.folder / id
+        try:
+            facts = json.loads((place / FACTS).read_text(encoding="utf-8"))
+            sides = [
+                {
+                    name: (place / side / str(n)).read_bytes().decode("utf-8", "replace")
+                    for n, name in enumerate(facts[side])
+                }
+                for side in ("before", "after")
+            ]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return Original(id, facts["gone"], facts["line"], *sides)
+
+    def put(self, original: Original) -> None:
+        """Keep an original, whole or not at all. Raises `InputError` where the disk refuses."""
+        sides = {"before": dict(original.before or {}), "after": dict(original.after or {})}
+        facts = {"gone": original.gone, "line": original.line, **{side: list(files) for side, files in sides.items()}}
+        try:
+            made = Path(tempfile.mkdtemp(prefix=".new-", dir=self.folder))
+            try:
+                for side, files in sides.items():
+                    (made / side).mkdir()
+                    for number, text in enumerate(files.values()):  # paths are others' words: none names a file here
+                        (made / side / str(number)).write_bytes(text.encode("utf-8", "replace"))
+                (made / FACTS).write_text(json.dumps(facts, indent=1), encoding="utf-8")
+                place = self.folder / PurePosixPath(original.id).name
+                shutil.rmtree(place, ignore_errors=True)
+                os.replace(made, place)
+            finally:
+                shutil.rmtree(made, ignore_errors=True)
+        except OSError as error:
+            raise InputError(f"{self.folder}: cannot be written: {error}. What is there stays.") from None

@@ -1,0 +1,170 @@
+"""What the results of a replay come to: counts with their intervals, in whole and by group, and why repairs were missed."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from dnnfix.bench.assessment import Arm, Assessed
+from dnnfix.bench.cases import Case
+
+Z = 1.959964
+"""The normal quantile of a two-sided interval of 95 %."""
+
+COST = "runs of a case over running both programs once per seed"
+"""The bound of the project on it is three."""
+
+STEPS = ("runnable", "reproduced", "detected", "localized", "patched", "accepted", "correct")
+"""The steps of a repair, each of which the next one needs to mean something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many of how many, with Wilson's interval of 95 %, which holds for small numbers and for none or all."""
+
+    count: int
+    of: int
+
+    @property
+    def value(self) -> float:
+        """The share; 0 of nothing is 0."""
+        return self.count / self.of if self.of else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The ends of the interval; of nothing everything is possible."""
+        if not self.of:
+            return 0.0, 1.0
+        scale = 1 + Z**2 / self.of
+        centre = (self.value + Z**2 / (2 * self.of)) / scale
+        reach = Z * math.sqrt(self.value * (1 - self.value) / self.of + (Z / (2 * self.of)) ** 2) / scale
+        return max(0.0, centre - reach), min(1.0, centre + reach)
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"{self.count} of {self.of} ({100 * self.value:.1f} %, {100 * low:.1f}–{100 * high:.1f})"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The counts of one group of cases."""
+
+    name: str
+    cases: int
+    shares: Mapping[str, Share]
+    """By the name of what is counted: the steps, `wrong`, and the accepted patches of the other arms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """All that is said of a replay."""
+
+    whole: Line
+    groups: Mapping[str, tuple[Line, ...]]
+    waterfall: tuple[tuple[str, int], ...]
+    """How many cases came through each step and all before it."""
+    missed: tuple[tuple[str, int], ...]
+    """Why cases are not correct, most frequent first."""
+    wrong: tuple[Assessed, ...]
+    false: tuple[Assessed, ...]
+    """Accepted patches of the repaired programs."""
+    arms: tuple[Assessed, ...]
+    """Accepted patches of the null and the random arm."""
+    failed: tuple[Assessed, ...]
+    seconds: Mapping[str, float]
+    """Medians and sums of the times."""
+
+
+def totals(cases: Sequence[Case], results: Iterable[Assessed]) -> Totals:
+    """The totals over cases; results of others are passed over."""
+    known = {case.id: case for case in cases}
+    kept = [result for result in results if result.case in known]
+    by_case = {(result.case, result.arm): result for result in kept}
+    repairs = [by_case[id, Arm.REPAIR] for id in known if (id, Arm.REPAIR) in by_case]
+    sound = [result for result in repairs if not result.failed]
+
+    def line(name: str, ids: set[str]) -> Line:
+        return _line(name, ids, by_case)
+
+    def grouped(key: Callable[[Case], str]) -> tuple[Line, ...]:
+        names = sorted({key(case) for case in cases})
+        return tuple(line(name, {case.id for case in cases if key(case) == name}) for name in names)
+
+    through = sound
+    waterfall = [("cases", len(through))]
+    for step in STEPS:
+        if step == "localized":  # a fault can be repaired at another place than people did
+            continue
+        through = [result for result in through if getattr(result, step)]
+        waterfall.append((step, len(through)))
+    accepted = [result for result in kept if result.accepted]
+    return Totals(
+        whole=line("all", set(known)),
+        groups={
+            "library": grouped(lambda case: case.instance.library),
+            "fix pattern": grouped(lambda case: case.instance.fix_pattern),
+            "bug type": grouped(lambda case: case.instance.bug_type),
+            "framework of the case": grouped(lambda case: case.framework),
+            "fidelity": grouped(lambda case: case.fidelity),
+        },
+        waterfall=tuple(waterfall),
+        missed=tuple(Counter(_why(result) for result in sound if not result.correct).most_common()),
+        wrong=tuple(result for result in repairs if result.wrong),
+        false=tuple(result for result in accepted if result.arm is Arm.HEALTHY),
+        arms=tuple(result for result in accepted if result.arm in (Arm.NULL, Arm.RANDOM)),
+        failed=tuple(result for result in kept if result.failed),
+        seconds=_seconds(kept, sound),
+    )
+
+
+def _line(name: str, ids: set[str], by_case: Mapping[tuple[str, Arm], Assessed]) -> Line:
+    def share(arm: Arm, what: str) -> Share:
+        found = [result for (id, of), result in by_case.items() if id in ids and of is arm and not result.failed]
+        return Share(sum(bool(getattr(result, what)) for result in found), len(found))
+
+    shares = {what: share(Arm.REPAIR, what) for what in (*STEPS, "wrong")}
+    shares |= {arm.value: share(arm, "accepted") for arm in Arm if arm is not Arm.REPAIR}
+    return Line(name, len(ids), shares)
+
+
+def _seconds(kept: Sequence[Assessed], sound: Sequence[Assessed]) -> dict[str, float]:
+    per_case: dict[str, float] = {}
+    for result in kept:
+        per_case[result.case] = per_case.get(result.case, 0.0) + result.seconds
+    spent = [result.seconds for result in sound]
+    plain = {result.case: result.plain_seconds for result in sound if result.plain_seconds}
+    cost: dict[str, list[float]] = {}
+    for result in kept:
+        if result.case in plain and result.seeds:
+            cost.setdefault(result.case, []).append(result.run_seconds)
+            cost[result.case].append(plain[result.case] * result.seeds)
+    ratios = [sum(pairs[::2]) / sum(pairs[1::2]) for pairs in cost.values()]
+    return {
+        "all arms, summed": round(sum(per_case.values()), 1),
+        "all arms of a case, median": round(median(per_case.values()), 1) if per_case else 0.0,
+        "all arms of a case, longest": round(max(per_case.values()), 1) if per_case else 0.0,
+        "repair arm, median": round(median(spent), 1) if spent else 0.0,
+        COST: round(median(ratios), 2) if ratios else 0.0,
+        f"{COST}, highest": round(max(ratios), 2) if ratios else 0.0,
+    }
+
+
+def _why(result: Assessed) -> str:
+    """Why a case is not correct, without what is its own: numbers, names and messages."""
+    if result.wrong:
+        return "wrong: a patch was accepted and the symptom is still there"
+    if result.accepted:
+        return "a patch takes the symptom away and is none of the ground truth"
+    if not result.runnable:
+        return "the program could not be run"
+    fell = re.match(r"(DNF\d+) fell at (\w+)", result.reason)
+    if fell:
+        return f"the patch of {fell[1]} fell at the rung {fell[2]}"
+    found = re.match(r"(DNF\d+) (\w+)", result.reason)
+    if found:
+        return f"{found[1]} was {found[2]}"
+    return result.reason or "no patch"

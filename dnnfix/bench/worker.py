@@ -1,0 +1,62 @@
+"""A process that takes assignments to their end: JSON lines in, JSON lines out. The first line holds the settings.
+
+It ends with its input, so that nothing is left running where the process that started it is gone.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from dnnfix.bench.assessment import Assessed, Assignment, assess
+from dnnfix.config import Settings
+from dnnfix.run.runner import Runner
+
+SENT = ("python", "sandbox", "trust", "seed")
+"""The settings that a worker is told."""
+
+
+def settings_to_json(settings: Settings) -> dict[str, Any]:
+    """What a worker has to know of the settings."""
+    given = asdict(settings)
+    return {name: given[name] for name in SENT}
+
+
+class Assessor:
+    """Takes assignments to their end, one after the other, with warm processes that serve them all.
+
+    Raises `SandboxError` and `InterpreterError` where nothing can be run here.
+    """
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._settings = Settings(**settings)
+        self._runner = Runner(Path(self._settings.python), self._settings.tier, self._settings.trust)
+
+    def __call__(self, assignment: Mapping[str, Any]) -> dict[str, Any]:
+        """The result of an assignment, both as plain data."""
+        found: Assessed = assess(Assignment.from_json(assignment), self._settings, self._runner)
+        return found.to_json()
+
+    def close(self) -> None:
+        """End the warm processes."""
+        self._runner.close()
+
+
+def main() -> None:
+    """Serve until the input ends."""
+    lines = iter(sys.stdin.readline, "")
+    assessor = Assessor(json.loads(next(lines)))
+    try:
+        for line in lines:
+            sys.stdout.write(json.dumps(assessor(json.loads(line))) + "\n")
+            sys.stdout.flush()
+    finally:
+        assessor.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""`dnnfix bench compare`: what changed from one replay to another."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from dnnfix.bench.comparison import compare
+from dnnfix.cli import options
+from dnnfix.cli.bench.report import opened
+from dnnfix.cli.console import CLEAN, FOUND, Console
+from dnnfix.errors import InputError
+
+OPERANDS = "BEFORE AFTER"
+
+DESCRIPTION = """What changed from one replay to another, case by case, on the cases that both have; with the probability of so
+uneven a split by chance."""
+
+EXAMPLES = """  dnnfix bench compare replay-1.0 replay-1.1
+"""
+
+EXIT_CODES = "0 nothing correct was lost and nothing wrong or false came in, 1 otherwise, 2 error"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The flags of `bench compare`."""
+    parser.add_argument("before", metavar="BEFORE", help="the folder of a replay")
+    parser.add_argument("after", metavar="AFTER", help="the folder of another one")
+    options.add_talking(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Compare, and list the cases that changed."""
+    with opened(Path(arguments.before)) as before, opened(Path(arguments.after)) as after:
+        shared, changes = compare(before.results(), after.results())
+    if not shared:
+        raise InputError(f"{arguments.before} and {arguments.after} have no case in common.")
+    console.write(f"{shared} cases in both\n")
+    worse = False
+    for change in changes:
+        good = change.what in ("detected", "localized", "accepted", "correct")
+        was, now = change.both + len(change.lost), change.both + len(change.won)
+        console.write(f"{change.what:<24}{was:>5} -> {now:<5} +{len(change.won)} -{len(change.lost)}")
+        console.write(f"   p = {change.chance:.3f}\n" if change.lost or change.won else "\n")
+        console.write("".join(f"  + {id}\n" for id in change.won) + "".join(f"  - {id}\n" for id in change.lost))
+        worse = worse or bool(change.lost if change.what == "correct" else not good and change.won)
+    return FOUND if worse else CLEAN
