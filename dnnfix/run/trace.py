@@ -17,7 +17,8 @@ Each line is one object with a key `event`. The other keys are the fields of the
 | `note`      | –             | `text`: something that a reader of the report should know                            |
 | `probe`     | –             | `name`, `value`: the result of an experiment                                         |
 | `crash`     | `Crash`       | an exception left the program; `call` is the call in flight, `frames` are user code  |
-| `end`       | –             | last: `outcome`, `detail`, `seconds`, `step_seconds`, `hurried`, `peak_memory` (bytes) |
+| `hurried`   | –             | the time for training is over before all steps of the budget were done               |
+| `end`       | –             | last: `outcome`, `detail`, `seconds`, `step_seconds`, `peak_memory` (bytes)          |
 
 A run that is killed has no `end`; whoever killed it supplies the outcome.
 """
@@ -154,6 +155,8 @@ class TraceReader:
             case "cut":
                 if fields.get("site") is not None:
                     self.cut.append(_site(fields["site"]))
+            case "hurried":
+                self.hurried = True
             case "note":
                 self.notes.append(str(fields["text"])[:1000])
             case "probe":
@@ -170,7 +173,6 @@ class TraceReader:
         self.detail = str(fields.get("detail", ""))
         self.seconds = float(fields.get("seconds", 0.0))
         self.peak_memory = int(fields.get("peak_memory", 0))
-        self.hurried = bool(fields.get("hurried", False))
         took = fields.get("step_seconds")
         self.step_seconds = float(took) if took is not None else None
 

@@ -189,14 +189,13 @@ class Trial:
             return reader.ended, reader.detail
         budget = self.job.budget
         if reason == "seconds":
+            over = f"{round(budget.seconds, 1):g} s were over"
             if len(reader.steps) >= budget.steps:
-                return (
-                    RunOutcome.BUDGET,
-                    f"all {budget.steps} steps were done, and {round(budget.seconds, 1):g} s were over after them",
-                )
-            return RunOutcome.TIMEOUT, (
-                f"{round(budget.seconds, 1):g} s were over after {len(reader.steps)} optimizer steps{self._where()}{self._flood()}"
-            )
+                return RunOutcome.BUDGET, f"all {budget.steps} steps were done, and {over} after them"
+            if reader.hurried:
+                done = f"the time for training was used up by {len(reader.steps)} steps"
+                return RunOutcome.BUDGET, f"{done}, and {over} after them"
+            return RunOutcome.TIMEOUT, f"{over} after {len(reader.steps)} optimizer steps{self._where()}{self._flood()}"
         if reason in _BEYOND:
             outcome, words = _BEYOND[str(reason)]
             allowed = words.format(memory=budget.memory, processes=budget.processes, disk=budget.disk)

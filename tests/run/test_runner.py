@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,22 @@ def test_training_that_takes_too_long_is_cut_by_the_clock_and_what_follows_still
         trace = runner.run(Job("program.py", slow, budget=Budget(steps=600, seconds=90, training=8)))
     assert 1 <= len(trace.steps) < 5 and trace.hurried and trace.cut
     assert trace.printed
+
+
+def test_a_run_whose_time_is_over_after_training_was_cut_has_used_its_budget(tier: Tier) -> None:
+    slow = TORCH.replace(b"optimizer.step()", b"optimizer.step(); import time; time.sleep(1)")
+    with Runner(PYTHON, tier=tier, framework="torch") as runner:
+        endless = Job(
+            "program.py",
+            b"def after():\n    while True:\n        pass\n\n\n" + slow,
+            0,
+            Budget(600, seconds=6, training=2),
+        )
+        followed = runner.run(replace(endless, program=endless.program.replace(b"print(", b"after()\nprint(", 1)))
+        stuck = runner.run(replace(endless, program=slow.replace(b"time.sleep(1)", b"time.sleep(60)")))
+    assert followed.outcome is RunOutcome.BUDGET and followed.hurried and followed.steps, followed.detail
+    assert followed.detail.startswith("the time for training was used up by ")
+    assert stuck.outcome is RunOutcome.TIMEOUT and not stuck.hurried, stuck.detail
 
 
 def test_warm_and_fresh_processes_give_the_same_trace(tier: Tier, torch_runner: Runner) -> None:

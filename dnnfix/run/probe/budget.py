@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any, Dict, Optional
 
+from . import wire
+
 job: Dict[str, Any] = {}
 """The job under way, as its JSON object; set before the program starts."""
 
@@ -57,8 +59,9 @@ def used_up() -> bool:
     global hurried
     if steps >= _limit:
         return True
-    if _until is not None and steps and time.monotonic() + _pace > _until:
+    if not hurried and _until is not None and steps and time.monotonic() + _pace > _until:
         hurried = True
+        wire.emit("hurried")
     return hurried
 
 

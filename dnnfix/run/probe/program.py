@@ -67,7 +67,6 @@ def finish(ended: str, detail: str, seconds: float, hooks: List[Any]) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     took = [hook.step_seconds for hook in hooks if isinstance(getattr(hook, "step_seconds", None), float)]
     fields: Dict[str, Any] = {"step_seconds": took[0]} if took else {}
-    fields["hurried"] = budget.hurried
     detail = wire.shorten(detail)
     wire.emit("end", outcome=ended, detail=detail, seconds=seconds, peak_memory=peak, **fields)
 
