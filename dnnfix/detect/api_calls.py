@@ -378,9 +378,14 @@ class CallChanges:
         """The methods that a call may be of, by classes that the tables speak of."""
         if not isinstance(call.func, ast.Attribute) or self.source.written(call.func):
             return ()
-        of = [(kind, f"{kind}.{call.func.attr}") for kind in RECEIVERS]
-        spoken = [(kind, name) for kind, name in of if any(known.values(name) for known in self.uses.tables)]
-        return tuple(name for kind, name in spoken if receiver_is(self.source, call.func.value, kind))
+        found = []
+        for kind in RECEIVERS:
+            name = f"{kind}.{call.func.attr}"
+            changes = [change for known in self.uses.tables for change in known.values(name)]
+            holds = receiver_is(self.source, call.func.value, kind) if changes else False
+            if holds or holds is None and all(change.telling for change in changes):
+                found.append(name)
+        return tuple(found)
 
     def _method(self, function: ast.Attribute) -> Iterator[Hit]:
         if self.source.written(function):

@@ -24,9 +24,10 @@ matter, and `crash` the error by which a run shows that the program is from befo
 rename to: an argument is dropped where `drop = true` (only for the literals in `when`, where given); else `note` says
 why no edit is made. `values` renames texts given for an argument along with it; for `True` and `False` it has the code
 that is written instead. `package` is whose versions these are, where the name does not begin with it (`python` for its
-own library). `telling` is for a method or keyword so particular that it need not be known on what object it is used, `read_only` for an attribute whose successor cannot be
-set. `reference` is the address of a release note or page. Reading TOML is slow, so what was read is kept in the user's
-cache folder by content; without one that can be written, nothing is lost but time.
+own library). `telling` is for a method, keyword or literal so particular that it need not be known on what object it is
+used, `read_only` for an attribute whose successor cannot be set. `reference` is the address of a release note or page.
+Reading TOML is slow, so what was read is kept in the user's cache folder by content; without one that can be written,
+nothing is lost but time.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from typing import Any
 
 from dnnfix.errors import CatalogueError
 
-FORMAT = 8
+FORMAT = 9
 """Changes when what is kept in the cache changes its form."""
 
 _TEXT, _TRUTH, _TEXTS = "a text", "true or false", "a list of texts"
@@ -70,7 +71,7 @@ _KINDS: Mapping[str, Mapping[str, str]] = {
         "when": "a list of literals",
         "values": "a table of texts",
     },
-    "value": {**_COMMON, "of": _TEXTS, "argument": _TEXT, "position": "a whole number"},
+    "value": {**_COMMON, "of": _TEXTS, "argument": _TEXT, "position": "a whole number", "telling": _TRUTH},
     "place": {**_COMMON, "of": _TEXTS, "argument": _TEXT, "position": "a whole number", "telling": _TRUTH},
     "default": {
         **_COMMON,

@@ -35,6 +35,27 @@ class RemovedArgument(ApiChange):
 
     examples = (
         Example(
+            "how axes keep their aspect",
+            """\
+import keras
+import matplotlib.pyplot as plt
+
+figure, axes = plt.subplots(2, 2)
+for axis, image in zip(axes.flatten(), keras.random.uniform((4, 8, 8))):
+    axis.set_adjustable("box-forced")
+    axis.imshow(image, aspect="equal")
+""",
+            """\
+import keras
+import matplotlib.pyplot as plt
+
+figure, axes = plt.subplots(2, 2)
+for axis, image in zip(axes.flatten(), keras.random.uniform((4, 8, 8))):
+    axis.set_adjustable("box")
+    axis.imshow(image, aspect="equal")
+""",
+        ),
+        Example(
             "Keras 1 names of a dense network",
             """\
 from keras.models import Sequential
