@@ -750,3 +750,51 @@ with open("wiki-news-300d-1M.vec") as g:
 print(len(index) > 1000, {v.shape for v in index.values()}, n == len(rows), d, len(rows[0]))
 """
     assert finished(run(runner, code)) == "True {(100,)} True 300 301\n"
+
+
+# --- what is drawn while the program runs
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        'np.random.choice(["center", "left", "right"])',
+        'random.choice(("center", "left", "right"))',
+        'np.random.choice(["center", "left", "right"], 1)[0]',
+        "CAMERAS[random.randint(0, 2)]",
+        "CAMERAS[np.random.randint(3)]",
+    ],
+)
+def test_a_column_that_is_drawn_is_any_of_them(drawn: str) -> None:
+    code = f"""
+import random
+import numpy as np
+import pandas as pd
+from keras.preprocessing.image import load_img
+CAMERAS = ["center", "left", "right"]
+def image_of(row):
+    camera = {drawn}
+    return load_img("log/" + row[camera].strip()), row["steering"]
+for index, row in pd.read_csv("log/driving_log.csv").iterrows():
+    image_of(row)
+"""
+    steps, missing = plan(code)
+    assert not missing
+    for name in ("center", "left", "right"):
+        assert f"{name} (file)" in steps[0].what
+    assert "steering (number)" in steps[0].what
+
+
+def test_a_place_that_is_drawn_is_any_of_them() -> None:
+    code = """
+import csv, random
+import cv2
+with open("log.csv") as file:
+    lines = [line for line in csv.reader(file)]
+for line in lines:
+    image = cv2.imread("IMG/" + line[random.randint(0, 2)])
+    angle = float(line[3])
+"""
+    steps, missing = plan(code)
+    assert not missing
+    assert "3 file, 1 number" in steps[0].what

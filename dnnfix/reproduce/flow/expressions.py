@@ -10,6 +10,7 @@ from typing import Any
 from dnnfix.reproduce.flow.record import Record
 from dnnfix.reproduce.flow.values import (
     LONGEST,
+    Drawn,
     Known,
     Names,
     Pack,
@@ -271,7 +272,16 @@ class Expressions(ABC):
             if key.part and key.part[-1][0] == "chosen" and key.datum is owner.datum:
                 return record.column(owner, key.part[-1][1], line)
             return owner
-        wanted = plain(key)
+        if isinstance(key, Drawn):  # any of them: the first stands for all
+            first, *others = (self._keyed(owner, wanted, line) for wanted in key.values)
+            for other in others:
+                record.alike(first, other)
+            return first
+        return self._keyed(owner, plain(key), line)
+
+    def _keyed(self, owner: View, wanted: object, line: int) -> View:
+        """What a constant key takes of data."""
+        record = self._record
         if isinstance(wanted, (str, bytes)):
             return record.column(owner, ("one", wanted), line)
         if isinstance(wanted, (list, tuple)) and wanted and all(isinstance(name, str) for name in wanted):
@@ -296,6 +306,9 @@ class Expressions(ABC):
 
 def _item(owner: Known, index: Value) -> Value:
     """An item of a constant; a dict of the program may hold data as well."""
+    if isinstance(index, Drawn):
+        drawn = [plain(_item(owner, Known(value))) for value in index.values]
+        return Drawn(tuple(drawn)) if all(isinstance(value, (str, int)) for value in drawn) else None
     try:
         found = owner.value[index.value] if isinstance(index, Known) else None
     except (KeyError, IndexError, TypeError):

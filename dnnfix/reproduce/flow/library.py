@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from dnnfix.reproduce.flow.reads import WRITERS
 from dnnfix.reproduce.flow.record import ROUNDS, Record
 from dnnfix.reproduce.flow.values import (
+    Drawn,
     Known,
     Pack,
     Placed,
@@ -174,7 +175,7 @@ class Library:
         if last in ("range", "xrange") and (ends := [number_in(arg) for arg in args]) and None not in ends[:3]:
             numbers = [end for end in ends if end is not None]
             return Known(range(*numbers)[:ROUNDS]) if len(numbers) < 3 or numbers[2] else None
-        return None
+        return _drawn(call)
 
     def _applied(self, call: Called, views: list[View]) -> Value:
         """A function that data is given to; `views` are the parts of it."""
@@ -270,6 +271,36 @@ class Library:
         """The canonical name of what made the object that an expression holds."""
         made = self._source.constructor(expr)
         return (self._source.qualified(made.func) or "") if made is not None else ""
+
+
+_RANGES = {"numpy.random.randint": 0, "random.randrange": 0, "random.randint": 1}
+"""What draws a whole number, and what is added to the greater end to leave that end out."""
+
+
+def _drawn(call: Called) -> Drawn | Pack | None:
+    """A constant that is drawn from a list, or from a short range of whole numbers; a list of them where a count is given."""
+    if not call.args:
+        return None
+    first = plain(call.args[0])
+    if call.name in ("random.choice", "random.sample", "numpy.random.choice"):
+        among = tuple(range(min(first, ROUNDS + 1))) if isinstance(first, int) else first
+        if not isinstance(among, (list, tuple, range)) or not 0 < len(among) <= ROUNDS:
+            return None
+        if not all(isinstance(value, (str, int)) for value in among):
+            return None
+        return Pack((Drawn(tuple(among)),)) if len(call.args) > 1 or "size" in call.keywords else Drawn(tuple(among))
+    if "size" in call.keywords:
+        return None
+    if call.name in _RANGES and len(call.args) <= 2:
+        ends = [number_in(value) for value in call.args]
+        low, high = ends if len(ends) == 2 else (0, ends[0])
+        if low is not None and high is not None and 0 < (count := high + _RANGES[call.name] - low) <= _FEW:
+            return Drawn(tuple(range(low, low + count)))
+    return None
+
+
+_FEW = 8
+"""Whole numbers that are drawn from a range, at most, where they choose columns; more of them choose rows."""
 
 
 def _number_kind(call: Called) -> str:

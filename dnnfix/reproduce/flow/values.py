@@ -95,6 +95,13 @@ class Pack:
 
 
 @dataclass(frozen=True)
+class Drawn:
+    """A constant that is drawn from several ones while the program runs: any of them."""
+
+    values: tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
 class Placed:
     """A placeholder of a graph."""
 
@@ -110,7 +117,7 @@ class Thing:
     home: object = None
 
 
-Value = View | Known | Pack | Placed | Thing | None
+Value = View | Known | Pack | Drawn | Placed | Thing | None
 Names = dict[str, Value]
 
 
