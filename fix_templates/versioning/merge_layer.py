@@ -18,6 +18,7 @@ from dnnfix.api import (
     RenameArgument,
     Replace,
     SetArgument,
+    Source,
     Subject,
     Wrap,
     replaced_import,
@@ -185,6 +186,31 @@ apart = Lambda(function=lambda ab: ab[0] - ab[1], output_shape=lambda shapes: sh
 """,
         ),
         Example(
+            "functions that have names",
+            """\
+from keras.layers import Dense, Input, merge
+from keras.models import Model
+
+left, right = Input(shape=(4,)), Input(shape=(4,))
+distance = lambda x: abs(x[0] - x[1])
+size = (4,)
+apart = merge([left, right], mode=distance, output_shape=lambda x: x[0])
+again = merge([left, right], distance, output_shape=size, name="again")
+model = Model([left, right], Dense(1)(merge([apart, again])))
+""",
+            """\
+from keras.layers import Dense, Input, Lambda, add
+from keras.models import Model
+
+left, right = Input(shape=(4,)), Input(shape=(4,))
+distance = lambda x: abs(x[0] - x[1])
+size = (4,)
+apart = Lambda(function=distance, output_shape=lambda x: x[0])([left, right])
+again = Lambda(distance, name="again")([left, right])
+model = Model([left, right], Dense(1)(add([apart, again])))
+""",
+        ),
+        Example(
             "branches at the head of a list, one of them joined itself",
             """\
 from keras.layers import Dense, Merge
@@ -227,6 +253,17 @@ joined = Concatenate()([a, add([a, b])])
 """,
         ),
         Reject(
+            "a function of today that is given to Lambda",
+            """\
+from keras.layers import Input, Lambda
+
+a, b = Input(shape=(3,)), Input(shape=(3,))
+merge = lambda x: x[0] - x[1]
+apart = Lambda(merge, output_shape=lambda x: x[0])([a, b])
+print(merge([1, 2]))
+""",
+        ),
+        Reject(
             "joining tables",
             """\
 import keras
@@ -263,17 +300,24 @@ def _today(subject: Subject, call: ast.Call, names: dict[str, str]) -> str:
     mode = _given(call, "mode", 1) or ast.Constant("sum")
     if isinstance(mode, ast.Constant):
         return names.get(str(mode.value), "")
-    if isinstance(mode, ast.Lambda) or isinstance(subject.source.definition(mode), ast.FunctionDef):
+    if isinstance(subject.source.definition(mode), ast.FunctionDef):
         return "Lambda"
-    return ""
+    values = subject.source.bindings(mode) if isinstance(mode, ast.Name) else (mode,)
+    return "Lambda" if values and all(isinstance(value, ast.Lambda) for value in values) else ""
 
 
-def _settings(call: ast.Call, name: str) -> tuple[list[ast.keyword], list[ast.keyword], str] | None:
+def _is_sizes(source: Source, shape: ast.expr) -> bool:
+    """Whether a shape is stated as its sizes: of several inputs, Keras 3 cannot tell the batch, and needs no such word."""
+    values = source.bindings(shape) if isinstance(shape, ast.Name) else (shape,)
+    return bool(values) and all(isinstance(value, (ast.Tuple, ast.List, ast.Constant)) for value in values)
+
+
+def _settings(source: Source, call: ast.Call, name: str) -> tuple[list[ast.keyword], list[ast.keyword], str] | None:
     """The keywords that stay, those that go, and what has to be added; `None` for one that is not known."""
     belong = BELONG.get(name[:1].upper() + name[1:], ())
     stay, go, added = [], [], ""
     for keyword in call.keywords:
-        if keyword.arg in belong and not (keyword.arg == "output_shape" and isinstance(keyword.value, ast.Tuple)):
+        if keyword.arg in belong and not (keyword.arg == "output_shape" and _is_sizes(source, keyword.value)):
             stay.append(keyword)
         elif keyword.arg in IDLE:
             go.append(keyword)
@@ -290,7 +334,7 @@ def _settings(call: ast.Call, name: str) -> tuple[list[ast.keyword], list[ast.ke
 def _function(subject: Subject, call: ast.Call, name: str) -> list[Edit] | None:
     source = subject.source
     site = source.site(call)
-    settings = _settings(call, name)
+    settings = _settings(source, call, name)
     if settings is None or len(call.args) > 2:
         return None
     stay, go, added = settings
@@ -302,10 +346,11 @@ def _function(subject: Subject, call: ast.Call, name: str) -> list[Edit] | None:
         edits.append(SetArgument(site, argument, code))
     if name == "Lambda":
         tensors = _given(call, "inputs", 0)
-        if tensors is None or len(call.args) > 1:
+        if tensors is None:
             return None
         edits.append(RemoveArgument(site, "inputs", 0))
-        edits += [RenameArgument(site, "mode", "function"), Wrap(site, "", f"({source.segment(source.site(tensors))})")]
+        edits += [RenameArgument(site, "mode", "function")] if _given(call, "mode") is not None else []
+        edits += [Wrap(site, "", f"({source.segment(source.site(tensors))})")]
         return edits
     if len(call.args) > 1:
         edits.append(RemoveArgument(site, "", 1))
@@ -322,7 +367,7 @@ def _spelled(subject: Subject, call: ast.Call, name: str) -> str:
 
 def _layer(subject: Subject, call: ast.Call, name: str) -> list[Edit] | None:
     source = subject.source
-    settings = _settings(call, name)
+    settings = _settings(source, call, name)
     if settings is None:
         return None
     stay, _, added = settings
