@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.api import (
+    AddImport,
     ApiChange,
     Edit,
     Example,
@@ -41,6 +42,9 @@ SAMPLES = {"samples_per_epoch": "steps_per_epoch", "nb_val_samples": "validation
 KERAS_1 = frozenset({*SAMPLES, "nb_epoch", "nb_worker", "max_q_size", "pickle_safe"})
 """Keywords by which a call shows that it was written for Keras 1."""
 
+STEPS = frozenset({"steps_per_epoch", "validation_steps", "steps"})
+"""Counts of batches in today's methods."""
+
 COUNTS = frozenset({"nb_sample", "samples", "n", "N"})
 """Attributes by which an iterator over images tells how many it has."""
 
@@ -56,10 +60,9 @@ class FitGenerator(ApiChange):
     samples (Keras 1) are divided by the batch size, which is read from the call that made the generator, from the default
     of its function, or of `flow`, or is asked of an iterator that a function returns; where it cannot be read, nothing is
     proposed. A count that is the iterator's own is
-    left out: the iterator knows its length.
+    left out: the iterator knows its length. A quotient is rounded up, as both did by going on until the count was reached.
 
-    Fix safety: safe for calls of Keras 2; unsafe where a count of samples had to be divided: Keras 1 went on to the end of
-    the batch that passes the count.
+    Fix safety: safe for calls of Keras 2 with whole numbers; unsafe where a count of samples had to be divided.
 
     References: https://github.com/tensorflow/tensorflow/releases/tag/v2.1.0, https://keras.io/api/models/model_training_apis/,
     https://github.com/keras-team/keras/wiki/Keras-2.0-release-notes.
@@ -67,13 +70,13 @@ class FitGenerator(ApiChange):
 
     code = "DNF507"
     name = "fit-generator"
-    triggers = tuple(METHODS)
+    triggers = (*METHODS, *STEPS)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The calls of the methods on models."""
         source = subject.source
         uses = uses_of(source)
-        if source.words.isdisjoint(METHODS):
+        if source.words.isdisjoint({*METHODS, *STEPS}):
             return
         for call in uses.calls():
             function = call.func
@@ -93,7 +96,45 @@ class FitGenerator(ApiChange):
                 removed={"tensorflow": "2.6", "keras": "3.0"},
             )
 
+        for call in uses.calls():
+            yield from self._quotients(source, call)
+
+    def _quotients(self, source: Source, call: ast.Call) -> Iterator[Hit]:
+        """Counts of batches that today's methods are given as a quotient, which is a float."""
+        function = call.func
+        if not isinstance(function, ast.Attribute) or function.attr not in ("fit", "evaluate", "predict"):
+            return
+        if not receiver_is(source, function.value, "keras.Model"):
+            return
+        for keyword in call.keywords:
+            value = keyword.value
+            if keyword.arg in STEPS and isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div):
+                site = source.site(value)
+                yield Hit(
+                    site,
+                    f"{source.segment(site)} is a float, and {keyword.arg} is a whole number in Keras 3",
+                    title="round the number of batches up",
+                    edits=(Replace(site, _whole(source, keyword.arg, value)), AddImport("import math")),
+                    removed={"keras": "3.0"},
+                )
+
     examples = (
+        Example(
+            "a number of batches that is a quotient",
+            """\
+import keras
+
+model = keras.Sequential([keras.layers.Dense(1)])
+model.fit(batches(), steps_per_epoch=len(x) / 32, epochs=3)
+""",
+            """\
+import keras
+import math
+
+model = keras.Sequential([keras.layers.Dense(1)])
+model.fit(batches(), steps_per_epoch=math.ceil(len(x) / 32), epochs=3)
+""",
+        ),
         Example(
             "augmented images, as Keras 2 wrote it",
             """\
@@ -148,10 +189,11 @@ model.fit_generator(train, samples_per_epoch=len(X_train), nb_epoch=10)
 """,
             """\
 from keras.models import Sequential
+import math
 
 model = Sequential()
 train = datagen.flow(X_train, y_train, batch_size=32)
-model.fit(train, steps_per_epoch=len(X_train) // 32, epochs=10)
+model.fit(train, steps_per_epoch=math.ceil(len(X_train) / 32), epochs=10)
 """,
         ),
         Example(
@@ -174,6 +216,7 @@ train(Sequential(), x, y, 10)
 """,
             """\
 from keras.models import Sequential
+import math
 
 
 def batches(x, y, batch_size=64):
@@ -183,7 +226,7 @@ def batches(x, y, batch_size=64):
 
 
 def train(model, x, y, size):
-    model.fit(batches(x, y), epochs=3, validation_data=batches(x, y, size), validation_steps=len(x) // size, steps_per_epoch=6400 // 64)
+    model.fit(batches(x, y), epochs=3, validation_data=batches(x, y, size), validation_steps=math.ceil(len(x) / size), steps_per_epoch=6400 // 64)
 
 
 train(Sequential(), x, y, 10)
@@ -207,6 +250,7 @@ model.fit_generator(train, samples_per_epoch=500, nb_epoch=2, validation_data=te
 """,
             """\
 from keras.models import Sequential
+import math
 
 
 def read(images):
@@ -217,7 +261,7 @@ def read(images):
 
 train, test = read(images)
 model = Sequential()
-model.fit(train, steps_per_epoch=500 // train.batch_size, epochs=2, validation_data=test, validation_steps=200 // test.batch_size)
+model.fit(train, steps_per_epoch=math.ceil(500 / train.batch_size), epochs=2, validation_data=test, validation_steps=math.ceil(200 / test.batch_size))
 """,
         ),
         Example(
@@ -296,7 +340,7 @@ def _edits(subject: Subject, call: ast.Call, function: ast.Attribute) -> tuple[l
             counts.append(("", positions[1], 1, argument))
             continue
         edits.append(RemoveArgument(site, "", position))
-        edits.append(SetArgument(site, positions[position], _whole(subject, positions[position], argument)))
+        edits.append(SetArgument(site, positions[position], _whole(source, positions[position], argument)))
     for name, value in keywords.items():
         if name in DROPPED:
             edits.append(RemoveArgument(site, name))
@@ -304,8 +348,8 @@ def _edits(subject: Subject, call: ast.Call, function: ast.Attribute) -> tuple[l
             edits.append(RenameArgument(site, name, "x"))
         elif name == "nb_epoch":
             edits.append(RenameArgument(site, name, "epochs"))
-        elif name in positions and _whole(subject, name, value) != source.segment(source.site(value)):
-            edits.append(SetArgument(site, name, _whole(subject, name, value)))
+        elif name in positions and _whole(source, name, value) != source.segment(source.site(value)):
+            edits.append(SetArgument(site, name, _whole(source, name, value)))
             whole = True
         elif name in SAMPLES:
             counts.append((name, SAMPLES[name], None, value))
@@ -320,16 +364,29 @@ def _edits(subject: Subject, call: ast.Call, function: ast.Attribute) -> tuple[l
             edits.append(SetArgument(site, new, made))
         elif made:
             edits += [SetArgument(site, name, made), RenameArgument(site, name, new)]
+    if any(isinstance(edit, SetArgument) and edit.code.startswith("math.ceil(") for edit in edits):
+        edits.append(AddImport("import math"))
     return edits, "", not counts and not whole
 
 
-def _whole(subject: Subject, name: str, value: ast.expr) -> str:
+def _whole(source: Source, name: str, value: ast.expr) -> str:
     """The text of an argument; a quotient that counts batches is rounded, as today's methods take whole numbers only."""
-    source = subject.source
-    if "steps" not in name or not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Div):
+    if name not in STEPS or not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Div):
         return source.segment(source.site(value))
-    left, right = source.segment(source.site(value.left)), source.segment(source.site(value.right))
-    return f"{left} // {right}"
+    return _batches(source, value.left, source.segment(source.site(value.right)))
+
+
+def _batches(source: Source, count: ast.expr, size: str) -> str:
+    """The number of batches that hold so many samples: the last one counts, though it may not be full.
+
+    Keras 1 and 2 went on until the count was reached, and an iterator over images gives as many. One batch less leaves it
+    in the middle, from where Keras 3 goes on in the next epoch, and soon finds nothing.
+    """
+    text = source.segment(source.site(count))
+    if text.isdecimal() and size.isdecimal() and int(text) % max(1, int(size)) == 0:
+        return f"{text} // {size}"
+    plain = isinstance(count, (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript))
+    return f"math.ceil({text if plain else f'({text})'} / {size})"
 
 
 def _steps(subject: Subject, data: ast.expr | None, name: str, count: ast.expr) -> tuple[str, str]:
@@ -341,9 +398,7 @@ def _steps(subject: Subject, data: ast.expr | None, name: str, count: ast.expr) 
     size = _batch_size(subject, data)
     if size is None:
         return "", f"{name} counts samples, and the generator's batch size cannot be read"
-    text = subject.source.segment(subject.source.site(count))
-    whole = isinstance(count, (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript))
-    return f"{text if whole else f'({text})'} // {size}", ""
+    return _batches(subject.source, count, size), ""
 
 
 def _own_count(count: ast.expr, data: ast.expr | None) -> str:

@@ -117,8 +117,6 @@ NAMED = frozenset(
         "depth_multiplier",
         "strides",
         "pool_size",
-        "steps_per_epoch",
-        "validation_steps",
         "batch_size",
         "epochs",
     ]
