@@ -17,6 +17,9 @@ from dnnfix.reproduce.flow.values import Datum, Use
 ROWS = 400
 """Rows where nothing tells: enough to split, and to look back a few hundred steps twice."""
 
+FEATURES = 8
+"""Columns where nothing tells how many a program takes together."""
+
 MOST_COLUMNS = 10_000
 
 _OF_FRAMES = frozenset(
@@ -205,15 +208,26 @@ def _width(datum: Datum, ends: clues.Ends, without_header: bool, options: dict[s
             return wanted, f"line {last}: the last column is apart; the others: " + clues.FROM_NETWORK.format(
                 what="input"
             )
+    if last is not None and datum.kind == "matrix" and not highest:
+        return FEATURES + 1, f"line {last}: the last column is apart; how many others there are: a guess"
     if last is not None and not datum.of("opened"):
         return 0, ""
     if last is not None:
         return highest + 1, f"line {last}: the last column is apart"
+    if highest and (opened := _open(datum, highest)) is not None:
+        return highest + FEATURES, f"line {opened.line}: columns from {highest} on; how many: a guess"
     return highest, f"line {line}: {highest} columns are used"
+
+
+def _open(datum: Datum, first: int) -> Use | None:
+    """Where all columns from a place on are taken, however many they are."""
+    return next((use for use in datum.of("column") if not use.part and use.detail == ("range", first, None)), None)
 
 
 def _beside(datum: Datum, ends: clues.Ends) -> tuple[int, str] | None:
     """The columns that are taken by place, and the rest of them that becomes images or the network's input."""
+    if (steps := _of_a_series(datum)) is not None:
+        return steps
     for use in datum.of("reshape"):
         taken = use.part[0][1] if len(use.part) == 1 and use.part[0][0] == "column" else None
         sizes = use.detail if _is_of_one(use.detail) else use.detail[1:]
@@ -224,6 +238,24 @@ def _beside(datum: Datum, ends: clues.Ends) -> tuple[int, str] | None:
         if wanted and not use.part and (others := _others(use.detail)):
             return wanted + others, f"line {use.line}: the others: " + clues.FROM_NETWORK.format(what="input")
     return None
+
+
+def _of_a_series(datum: Datum) -> tuple[int, str] | None:
+    """The columns that are taken by place, and the steps of a series in the others: those that a placeholder takes, or
+    more, where pieces of that length are taken somewhere within.
+    """
+    found: list[tuple[int, str]] = []
+    for use in datum.uses:
+        others = _others(use.part[0][1]) if use.part[:1] and use.part[0][0] == "column" else 0
+        if not others:
+            continue
+        if use.kind == "fed" and len(use.part) == 1 and use.detail and len(use.detail) == 2 and use.detail[1]:
+            told = clues.FROM_NETWORK.format(what="placeholder")
+            found.append((use.detail[1] + others, f"line {use.line}: the others: {told}"))
+        within = use.kind == "arithmetic" and use.part[1:] == (("shape",), ("item", 1)) and use.detail[0] == "Sub"
+        if within and isinstance(use.detail[1], int) and use.detail[1] > 0:
+            found.append((2 * use.detail[1] + others, f"line {use.line}: pieces of {use.detail[1]} of the others"))
+    return max(found, default=None)
 
 
 def _others(taken: tuple[Any, ...]) -> int:
@@ -327,11 +359,23 @@ def _set_kinds(table: Table, datum: Datum, order: list[str], ends: clues.Ends, o
             table.kinds[place] = "value" if form in ("values", None) else "label"
         elif plain and name.lower() in _LABELS:
             table.kinds[place] = "label" if form != "values" else "value"
-    if "value" not in table.kinds and "label" not in table.kinds and "word" not in table.kinds:
+    for place in _from_one(datum, order):
+        if table.kinds[place] == "label":
+            table.kinds[place] = "label from 1"
+    if not {"value", "label", "label from 1", "word"} & set(table.kinds):
         made = "series" if form in ("values", None) and "file" not in table.kinds else "number"
         table.kinds = [made if kind == "number" else kind for kind in table.kinds]
         if made == "series":
             table.rows = 2 * ROWS + 200
+
+
+def _from_one(datum: Datum, order: list[str]) -> set[int]:
+    """The columns of which 1 is taken, as of classes that are counted from there."""
+    taken = [use for use in datum.of("arithmetic") if use.detail == ("Sub", 1)]
+    return {place for use in taken if all(step[0] in _TAKING for step in use.part) for place in _places(use, order)}
+
+
+_TAKING = ("column", "item", "attribute", "located")
 
 
 def _role(use: Use) -> str:

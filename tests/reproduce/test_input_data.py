@@ -798,3 +798,70 @@ for line in lines:
     steps, missing = plan(code)
     assert not missing
     assert "3 file, 1 number" in steps[0].what
+
+
+# --- series with their class in the first column, and data that a condition chooses
+
+
+def test_series_behind_their_class(runner: Runner) -> None:
+    code = """
+import numpy as np
+short = False
+if short:
+    train = np.loadtxt("short_TRAIN", delimiter=",")
+    rest = np.loadtxt("short_TEST", delimiter=",")
+else:
+    train = np.loadtxt("UCR/Two_Patterns_TRAIN", delimiter=",")
+    rest = np.loadtxt("UCR/Two_Patterns_TEST", delimiter=",")
+test, check = np.split(rest, 2)
+for part in (train, test, check):
+    X, labels = part[:, 1:], part[:, 0] - 1
+    print(X.shape, labels.min())
+    rows, length = X.shape
+    start = np.random.choice(length - 64, 1)
+"""
+    trace = run(runner, code)
+    assert finished(trace) == "(400, 128) 0.0\n(200, 128) 0.0\n(200, 128) 0.0\n"
+    assert len(plan(code)[0]) == 4
+
+
+def test_a_series_is_as_long_as_its_placeholder() -> None:
+    code = """
+import numpy as np
+import tensorflow as tf
+x = tf.placeholder(tf.float32, [None, 96])
+y = tf.placeholder(tf.int64, [None])
+data = np.genfromtxt("Computers_TRAIN", delimiter=",")
+with tf.Session() as session:
+    session.run(x, feed_dict={x: data[:, 1:], y: data[:, 0]})
+"""
+    steps, missing = plan(code)
+    assert not missing
+    assert "97 columns" in steps[0].what
+
+
+def test_columns_that_are_open_are_some() -> None:
+    for taken in ("data[:, 0], data[:, 1:]", "data[:, -1], data[:, :-1]"):
+        steps, missing = plan(f'import numpy as np\ndata = np.loadtxt("table")\ny, X = {taken}\nprint(X.shape)\n')
+        assert not missing
+        assert "9 columns" in steps[0].what
+
+
+def test_two_ways_to_read_the_same() -> None:
+    code = """
+import os, pickle
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+if os.path.exists("x.npy"):
+    x = np.load("x.npy")
+else:
+    x = pickle.load(open("x.pkl", "rb"))
+y = np.load("y.npy")
+model = Sequential([Dense(1, input_shape=(12,))])
+model.compile(loss="mse", optimizer="sgd")
+model.fit(x, y)
+"""
+    steps, missing = plan(code)
+    assert not missing
+    assert [step.what.split(":")[0] for step in steps] == ["`x.npy`", "`x.pkl`", "`y.npy`"]

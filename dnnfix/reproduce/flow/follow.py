@@ -107,9 +107,7 @@ class _Follower(Calls):
             case ast.For():
                 self._for(node, names)
             case ast.If():
-                self._value(node.test, names)
-                self._block(node.body, names)
-                self._block(node.orelse, names)
+                self._if(node, names)
             case ast.While():
                 self._value(node.test, names)
                 self._block(node.body, names)
@@ -136,6 +134,21 @@ class _Follower(Calls):
             self._bind(node.target, calculated(target, node.op, value), names)
         elif isinstance(node.target, ast.Name) and isinstance(target, Known):
             names[node.target.id] = value if isinstance(value, View) else None
+
+    def _if(self, node: ast.If, names: Names) -> None:
+        """Both ways, one after the other; where both give a name its data, the one is used as the other is."""
+        self._value(node.test, names)
+        before = dict(names)
+        self._block(node.body, names)
+        after = dict(names)
+        self._block(node.orelse, names)
+        for name, other in after.items():
+            if not isinstance(other, View) or other is before.get(name) or names[name] is other:
+                continue
+            if isinstance(value := names[name], View):
+                self._record.instead(value, other, node.end_lineno or node.lineno)
+            elif value is None:
+                names[name] = other
 
     def _for(self, node: ast.For, names: Names) -> None:
         for element in self._record.elements(self._value(node.iter, names), node.lineno):

@@ -46,6 +46,9 @@ _SAME_FUNCTIONS = words(
 )
 """What gives the data that it takes, in another type or order."""
 
+_SPLITTING = words("numpy.split numpy.array_split numpy.vsplit")
+"""What takes data apart into some of its rows and others."""
+
 _NUMBERS = words("mean std max min sum count print")
 """Methods that leave nothing of the data but a number."""
 
@@ -190,6 +193,10 @@ class Library:
             return None
         if last == "train_test_split":
             return Pack(tuple(arg for arg in args for _ in range(2)))
+        if call.name in _SPLITTING and isinstance(args[0], View) and plain(call.given(2, "axis")) in (None, 0):
+            places = plain(call.given(1, "indices_or_sections"))
+            count = places if isinstance(places, int) else len(places) + 1 if isinstance(places, (list, tuple)) else 0
+            return Pack((views[0],) * count) if 0 < count <= ROUNDS else views[0]
         if last == "shuffle" and call.name.startswith("sklearn"):
             return args[0] if len(args) == 1 else Pack(tuple(args))
         if last in ("fit_transform", "fit", "transform", "fit_on_texts", "texts_to_sequences", "texts_to_matrix"):

@@ -33,6 +33,7 @@ class Record:
         """The module beside the program that is followed now."""
         self._data: dict[Any, Datum] = {}
         self._alike: list[tuple[View, View]] = []
+        self._instead: list[tuple[View, View, int]] = []
 
     def named(self, node: ast.Name) -> View:
         """The data that an undefined name stands for."""
@@ -80,8 +81,19 @@ class Record:
             if pair[0] != pair[1] and pair not in self._alike and len(self._alike) < _NEAR:
                 self._alike.append(pair)
 
+    def instead(self, value: View, other: View, line: int) -> None:
+        """After this line a name stands for either of two pieces of data, by a condition: the first one is followed."""
+        if value.datum is not other.datum and len(self._instead) < _NEAR:
+            self._instead.append((value, other, line))
+
     def share(self) -> None:
         """Give each piece of data the uses of the one that stood for it."""
+        for first, other, line in reversed(self._instead):
+            length = len(first.part)
+            for use in first.datum.uses:
+                if use.part[:length] == first.part and (use.line > line or use.line < first.datum.line):
+                    view = replace(other, part=(*other.part, *use.part[length:]), exact=use.exact)
+                    self.use(view, use.kind, use.detail, use.line)
         for first, other in self._alike:
             length = len(first.part)
             given = {(use.part, use.kind) for use in other.datum.uses}

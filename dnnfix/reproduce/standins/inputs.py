@@ -147,13 +147,13 @@ def made_frame(names, kinds, rows=400, classes=2, seed=0, words=()):
 
 def made_columns(rows, kinds, classes=2, seed=0, words=()):
     """Columns of a table, by kind: "number", "text", "date", "index", "series" and, to be learned from the numbers and
-    the text, "label" (an index), "word" (its name) and "value" (a number).
+    the text, "label" (an index), "label from 1", "word" (its name) and "value" (a number).
     """
     import datetime
 
     numbers = max(1, sum(kind == "number" for kind in kinds))
     values = sum(kind == "value" for kind in kinds)
-    if values and not any(kind in ("label", "word") for kind in kinds):
+    if values and not any(kind in ("label", "label from 1", "word") for kind in kinds):
         x, targets = made_regression(rows, numbers, values, seed)
         labels = made_targets(x, classes)
     else:
@@ -189,6 +189,8 @@ def made_columns(rows, kinds, classes=2, seed=0, words=()):
             columns.append([words[label] if label < len(words) else made_word(int(label)) for label in labels])
         elif kind == "label":
             columns.append([int(label) for label in labels])
+        elif kind == "label from 1":
+            columns.append([int(label) + 1 for label in labels])
         else:
             columns.append(list(range(rows)))
     return columns
