@@ -61,7 +61,7 @@ class Settings:
     exclude: tuple[str, ...] = ()
     root: Path = Path()
     budget: float = 60.0
-    """Seconds of wall time for one file, runs included."""
+    """Seconds of wall time for one file, runs included; twice that again for a second try with less made data."""
     seed: int = 0
     jobs: int | None = None
     """How many files or trials to work on side by side; `None` leaves the choice to `workers`."""

@@ -61,10 +61,15 @@ def laboratory_for(
             settings.test_command,
             settings.workers,
             settings.arguments,
-            seconds=max(RUN_SECONDS, settings.budget / 3),
+            seconds=seconds_of_a_run(settings),
             baseline=settings.baseline_python,
             python=settings.python,
         )
+
+
+def seconds_of_a_run(settings: Settings) -> float:
+    """Seconds that one run of a program may take."""
+    return max(RUN_SECONDS, settings.budget / 3)
 
 
 def _runner_for(source: Source, settings: Settings) -> Runner:

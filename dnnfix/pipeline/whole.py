@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from dnnfix.config import Settings
@@ -10,7 +9,7 @@ from dnnfix.pipeline.account import doubt, misread, unchecked, unexplained, unru
 from dnnfix.pipeline.proofs import certified
 from dnnfix.pipeline.runs import Progress, laboratory_for, made_runnable, with_modules
 from dnnfix.pipeline.static import selected
-from dnnfix.records import FileReport, Patch, PatchVerdict
+from dnnfix.records import FileReport
 from dnnfix.source.program import Source
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ def suggest_file(
     `runner` is one that serves several programs in turn; by default the program has one of its own.
     Raises `InputError` where the bytes cannot be analysed, `SandboxError` and `InterpreterError` where nothing can run.
     """
+    from dnnfix.pipeline.haste import Try, again
     from dnnfix.synthesize.search import repair
 
     source = with_modules(Source.from_bytes(raw, path))
@@ -34,21 +34,14 @@ def suggest_file(
     with laboratory_for(source, settings, failures, runner) as laboratory:
         tier = laboratory.runner.tier
         progress("running the program")
-        trace = first = laboratory.observe(source, settings.seed)
+        trace = stood = laboratory.observe(source, settings.seed)
         reproduction = made_runnable(source, trace, laboratory, settings, progress)
         if reproduction.steps:
             trace = laboratory.observe(source, settings.seed)
-        outcome = repair(source, trace, laboratory, templates, settings, progress)
-        if reproduction.steps and laboratory.stalled() and not any(_accepted(patch) for patch in outcome.patches):
-            progress("trying with less data")
-            smaller = made_runnable(source, first, laboratory, settings, progress, haste=True)
-            if smaller.scaffold != reproduction.scaffold:
-                reproduction = smaller
-                laboratory.seconds *= 2
-                laboratory.deadline = max(laboratory.deadline, time.monotonic() + 2 * settings.budget)
-                trace = laboratory.observe(source, settings.seed)
-                outcome = repair(source, trace, laboratory, templates, settings, progress)
-        patches = tuple(certified(patch, outcome, tier, settings, reproduction) for patch in outcome.patches)
+        found = repair(source, trace, laboratory, templates, settings, progress)
+        made = again(Try(reproduction, trace, found, settings), source, stood, laboratory, templates, progress)
+        trace, outcome, reproduction = made.trace, made.repair, made.reproduction
+        patches = tuple(certified(patch, outcome, tier, made.settings, reproduction) for patch in outcome.patches)
         crash = tuple(unexplained(trace, outcome))
         doubted = crash if any(step.invented for step in reproduction.steps) else ()
         heard = tuple(r for r in crash if not doubted and wanted(r.finding, source, settings))
@@ -70,12 +63,8 @@ def suggest_file(
                 *unchecked(source, trace, outcome, failures),
             ),
             sandbox=tier.value,
-            notes=trace.notes,
+            notes=(*trace.notes, *filter(None, [made.note])),
             reproduction=reproduction,
             unrun=bool(doubted) or unrun(trace),
             modules={module.path: module.raw for module in source.beside},
         )
-
-
-def _accepted(patch: Patch) -> bool:
-    return patch.verdict is PatchVerdict.ACCEPTED

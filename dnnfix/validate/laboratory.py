@@ -111,8 +111,13 @@ class TrialLaboratory:
         return time.monotonic() >= self.deadline
 
     def stalled(self) -> bool:
-        """Whether the time of a run was over before it had come to its end."""
-        return any(trace.outcome is RunOutcome.TIMEOUT for trace in self._cache.values())
+        """Whether the time of a run was over before its first optimizer step."""
+        return any(trace.outcome is RunOutcome.TIMEOUT and not trace.steps for trace in self._cache.values())
+
+    def begin_again(self, deadline: float, seconds: float) -> None:
+        """Go on until `deadline` with so many seconds for each run; what was seen in other runs is forgotten."""
+        self.deadline, self.seconds = deadline, seconds
+        self._cache.clear()
 
     def as_before(self, before: Source, after: Source, seed: int) -> Verdict | None:
         """What a comparison with `before` in the old era says of `after`; `None` where there is no such interpreter."""

@@ -1,0 +1,70 @@
+"""A second try for old programs: with as little made data as can be, and twice the time for each run.
+
+Data that reproduction makes have the size that the program counts on, and that can be more than a run gets through before
+its first step. What is tried here is the migration alone: so few data can show that a program runs again, and nothing of how
+well it learns.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from dnnfix.config import Settings
+from dnnfix.pipeline.runs import Progress, made_runnable, seconds_of_a_run
+from dnnfix.records import Family, PatchVerdict, Reproduction, Trace
+from dnnfix.source.program import Source
+from dnnfix.synthesize.search import Repair, repair
+from dnnfix.template import FixTemplate
+from dnnfix.validate.laboratory import TrialLaboratory
+
+SLOWER = 2
+"""Times the budget of the file, and so the seconds of each run, that the second try has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One way through a program: what it was put in, the run that showed its faults, its repair, and the budget it had."""
+
+    reproduction: Reproduction
+    trace: Trace
+    repair: Repair
+    settings: Settings
+    note: str = ""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether a patch was proven."""
+        return any(patch.verdict is PatchVerdict.ACCEPTED for patch in self.repair.patches)
+
+
+def again(
+    first: Try,
+    source: Source,
+    stood: Trace,
+    laboratory: TrialLaboratory,
+    templates: Mapping[str, type[FixTemplate]],
+    progress: Progress,
+) -> Try:
+    """The second try where it proves a patch and the first did not for want of time, else the first.
+
+    `stood` is the run of the program as it stands.
+    """
+    if first.accepted or not first.reproduction.steps or not laboratory.stalled():
+        return first
+    progress("trying with less data")
+    settings = replace(first.settings, budget=SLOWER * first.settings.budget)
+    laboratory.begin_again(time.monotonic() + settings.budget, seconds_of_a_run(settings))
+    smaller = made_runnable(source, stood, laboratory, settings, progress, haste=True)
+    if not smaller.steps or smaller.scaffold == first.reproduction.scaffold:
+        return first
+    trace = laboratory.observe(source, settings.seed)
+    migrations = {code: template for code, template in templates.items() if template.family is Family.VERSIONING}
+    found = repair(source, trace, laboratory, migrations, settings, progress)
+    note = (
+        "the time of a run was over before the first step: the program was tried again with as little made data as can be, "
+        f"{seconds_of_a_run(settings):g} s for each run, and for its migration alone"
+    )
+    second = Try(smaller, trace, found, settings, note)
+    return second if second.accepted else first
