@@ -98,6 +98,7 @@ from dnnfix.detect.shapes import (
     where_written,
 )
 from dnnfix.detect.summation import summed_axes
+from dnnfix.detect.symbolic import is_symbolic, parameters, reads_value, scope_of, values_of
 from dnnfix.detect.targets import (
     class_losses,
     lowest,

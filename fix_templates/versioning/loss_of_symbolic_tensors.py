@@ -1,0 +1,677 @@
+"""`vae.add_loss(kl_loss)`, and losses that read other places of the network than its outputs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    AddDefinition,
+    AddImport,
+    ApiChange,
+    Edit,
+    Example,
+    Hit,
+    InsertBefore,
+    InsertElement,
+    Reject,
+    RemoveArgument,
+    Replace,
+    ReplaceLines,
+    SetArgument,
+    Site,
+    Source,
+    Subject,
+    Wrap,
+    is_compile,
+    is_symbolic,
+    parameters,
+    reads_value,
+    scope_of,
+    uses_of,
+    values_of,
+)
+
+_TENSOR = '''\
+class AddedLoss(keras.layers.Layer):
+    """Adds a loss, made of tensors of the network, to what training makes small; the outputs stay as they are."""
+
+    def call(self, outputs, loss):
+        self.add_loss(loss)
+        return outputs'''
+
+_FUNCTION = '''\
+class LossOfTensors(keras.layers.Layer):
+    """Adds the mean of a function of tensors of the network to what training makes small; the outputs stay."""
+
+    def __init__(self, function, **settings):
+        super().__init__(**settings)
+        self.function = function
+
+    def call(self, outputs, *tensors):
+        self.add_loss(keras.ops.mean(self.function(*tensors)))
+        return outputs'''
+
+_TRAINS = frozenset({"fit", "fit_generator", "train_on_batch", "evaluate", "test_on_batch", "evaluate_generator"})
+_WEIGHED = frozenset({"sample_weight", "class_weight"})
+
+
+class LossOfSymbolicTensors(ApiChange):
+    """A loss of other tensors than a model's outputs and targets, as variational autoencoders have one.
+
+    Keras 3 does not keep the graph that a model was cut out of: `model.add_loss` with a symbolic tensor is refused, and a
+    loss function that closes over one fails as soon as it meets data. Both become a layer of the network, which adds the
+    loss as it is called and leaves the outputs alone; the model is made anew with the same layers and weights. A function
+    takes the tensors that it closed over as parameters and is given them by the layer, and `compile` gets no loss. It has
+    to be told its targets by the network as well: where it reads them, the model has to be trained on its own input.
+
+    Fix safety: unsafe: the model is another object of the same layers, with one more at its end.
+
+    References: https://keras.io/guides/migrating_to_keras_3/, https://keras.io/api/losses/.
+    """
+
+    code = "DNF597"
+    name = "loss-of-symbolic-tensors"
+    triggers = ("add_loss", "compile")
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        """The losses that are added to a model, and the functions that `compile` is given."""
+        source = subject.source
+        for call in source.all_calls:
+            if not isinstance(call.func, ast.Attribute) or call.func.attr not in self.triggers:
+                continue
+            model = call.func.value
+            if isinstance(model, ast.Name) and model.id in ("self", "super") or not _is_model(source, model):
+                continue
+            if is_compile(call):
+                yield from _compiled(source, call, model)
+            else:
+                yield from _added(source, call, model)
+
+    examples = (
+        Example(
+            "the loss of a variational autoencoder",
+            """\
+from keras import layers, ops
+from keras.models import Model
+
+x = layers.Input((8,))
+mean, log_var = layers.Dense(2)(x), layers.Dense(2)(x)
+decoded = layers.Dense(8)(mean)
+vae = Model(x, decoded)
+loss = ops.sum(ops.square(x - decoded), axis=-1)
+loss *= 0.5
+loss += ops.sum(ops.square(mean) + ops.exp(log_var) - log_var, axis=-1)
+vae.add_loss(ops.mean(loss))
+vae.compile("adam")
+""",
+            f"""\
+from keras import layers, ops
+from keras.models import Model
+import keras
+
+
+{_TENSOR}
+
+
+x = layers.Input((8,))
+mean, log_var = layers.Dense(2)(x), layers.Dense(2)(x)
+decoded = layers.Dense(8)(mean)
+vae = Model(x, decoded)
+loss = ops.sum(ops.square(x - decoded), axis=-1)
+loss *= 0.5
+loss += ops.sum(ops.square(mean) + ops.exp(log_var) - log_var, axis=-1)
+vae = keras.Model(vae.inputs, AddedLoss()(vae.outputs[0], ops.mean(loss)), name=vae.name)
+vae.compile("adam")
+""",
+            runs=True,
+        ),
+        Example(
+            "by the name of the loss, of a model in parts",
+            """\
+import keras
+
+
+def build(size, code):
+    start = keras.Input(shape=(size,))
+    hidden = keras.layers.Dense(code)(start)
+    encoder = keras.Model(start, [hidden, keras.layers.Dense(code)(hidden)])
+    mean, deviation = encoder(start)
+    penalty = keras.ops.mean(keras.ops.square(mean)) + keras.ops.mean(keras.ops.abs(deviation))
+    network = keras.Model(inputs=start, outputs=keras.layers.Dense(size)(mean), name="network")
+    network.add_loss(penalty)
+    network.compile(optimizer="sgd", loss="mse")
+    return network
+
+
+build(6, 2).summary()
+""",
+            f"""\
+import keras
+
+
+{_TENSOR}
+
+
+def build(size, code):
+    start = keras.Input(shape=(size,))
+    hidden = keras.layers.Dense(code)(start)
+    encoder = keras.Model(start, [hidden, keras.layers.Dense(code)(hidden)])
+    mean, deviation = encoder(start)
+    penalty = keras.ops.mean(keras.ops.square(mean)) + keras.ops.mean(keras.ops.abs(deviation))
+    network = keras.Model(inputs=start, outputs=keras.layers.Dense(size)(mean), name="network")
+    network = keras.Model(network.inputs, AddedLoss()(network.outputs[0], penalty), name=network.name)
+    network.compile(optimizer="sgd", loss="mse")
+    return network
+
+
+build(6, 2).summary()
+""",
+            runs=True,
+        ),
+        Example(
+            "a model with several outputs",
+            """\
+import keras
+from keras import ops
+
+first, second = keras.Input((3,)), keras.Input((3,))
+one, other = keras.layers.Dense(2)(first), keras.layers.Dense(2)(second)
+model = keras.Model([first, second], [one, other])
+apart = ops.mean(ops.square(one - other))
+model.add_loss(apart)
+model.compile(loss=["mse", "mae"], optimizer="sgd")
+""",
+            f"""\
+import keras
+from keras import ops
+
+
+{_TENSOR}
+
+
+first, second = keras.Input((3,)), keras.Input((3,))
+one, other = keras.layers.Dense(2)(first), keras.layers.Dense(2)(second)
+model = keras.Model([first, second], [one, other])
+apart = ops.mean(ops.square(one - other))
+model = keras.Model(model.inputs, [AddedLoss()(model.outputs[0], apart), *model.outputs[1:]], name=model.name)
+model.compile(loss=["mse", "mae"], optimizer="sgd")
+""",
+            runs=True,
+        ),
+        Example(
+            "a function that closes over the network's tensors",
+            """\
+import numpy as np
+import keras
+from keras import losses, ops
+
+size = 6
+x = keras.Input(shape=(size,))
+mean = keras.layers.Dense(2)(x)
+log_var = keras.layers.Dense(2)(x)
+vae = keras.Model(x, keras.layers.Dense(size, activation="sigmoid")(mean))
+
+
+def vae_loss(x, decoded):
+    fit = size * losses.binary_crossentropy(x, decoded)
+    return fit - 0.5 * ops.sum(1 + log_var - ops.square(mean) - ops.exp(log_var), axis=-1)
+
+
+vae.compile(optimizer="rmsprop", loss=vae_loss)
+data = np.random.rand(32, size)
+vae.fit(data, data, epochs=1, validation_data=(data, data))
+""",
+            f"""\
+import numpy as np
+import keras
+from keras import losses, ops
+
+
+{_FUNCTION}
+
+
+size = 6
+x = keras.Input(shape=(size,))
+mean = keras.layers.Dense(2)(x)
+log_var = keras.layers.Dense(2)(x)
+vae = keras.Model(x, keras.layers.Dense(size, activation="sigmoid")(mean))
+
+
+def vae_loss(x, decoded, log_var, mean):
+    fit = size * losses.binary_crossentropy(x, decoded)
+    return fit - 0.5 * ops.sum(1 + log_var - ops.square(mean) - ops.exp(log_var), axis=-1)
+
+
+vae = keras.Model(vae.inputs, LossOfTensors(vae_loss)(vae.outputs[0], vae.inputs[0], vae.outputs[0], log_var, mean), name=vae.name)
+vae.compile(optimizer="rmsprop")
+data = np.random.rand(32, size)
+vae.fit(data, data, epochs=1, validation_data=(data, data))
+""",
+            runs=True,
+        ),
+        Example(
+            "within a function, with functions beside it that close over tensors too",
+            """\
+import numpy as np
+from keras import layers, ops
+from keras.models import Model
+
+
+def build(size, weight):
+    inputs = layers.Input((size,))
+    code = layers.Dense(3)(inputs)
+
+    def distance(true, predicted):
+        return ops.mean(ops.square(true - predicted), axis=-1)
+
+    def sparsity():
+        return ops.mean(ops.abs(code), axis=-1)
+
+    def total(true, predicted):
+        return distance(true, predicted) + weight * sparsity()
+
+    model = Model(inputs, layers.Dense(size)(code))
+    model.compile("adam", total, metrics=["mae"])
+    return model, code.shape
+
+
+x = np.random.rand(16, 5)
+model, shape = build(5, 0.1)
+model.fit(x=x, y=x)
+""",
+            f"""\
+import numpy as np
+from keras import layers, ops
+from keras.models import Model
+import keras
+
+
+{_FUNCTION}
+
+
+def build(size, weight):
+    inputs = layers.Input((size,))
+    code = layers.Dense(3)(inputs)
+
+    def distance(true, predicted):
+        return ops.mean(ops.square(true - predicted), axis=-1)
+
+    def sparsity(code):
+        return ops.mean(ops.abs(code), axis=-1)
+
+    def total(true, predicted, code):
+        return distance(true, predicted) + weight * sparsity(code=code)
+
+    model = Model(inputs, layers.Dense(size)(code))
+    model = keras.Model(model.inputs, LossOfTensors(total)(model.outputs[0], model.inputs[0], model.outputs[0], code), name=model.name)
+    model.compile("adam", metrics=["mae"])
+    return model, code.shape
+
+
+x = np.random.rand(16, 5)
+model, shape = build(5, 0.1)
+model.fit(x=x, y=x)
+""",
+        ),
+        Example(
+            "a function that does not read its targets",
+            """\
+import keras
+from keras import ops
+
+image = keras.Input((4,))
+other = keras.Input((4,))
+shared = keras.layers.Dense(2)
+left, right = shared(image), shared(other)
+model = keras.Model([image, other], keras.layers.Subtract()([left, right]))
+
+
+def near(y_true, y_pred):
+    return ops.mean(ops.square(y_pred)) + ops.mean(ops.abs(left))
+
+
+model.compile(loss=near, optimizer="sgd")
+model.fit([first, second], None, epochs=2)
+""",
+            f"""\
+import keras
+from keras import ops
+
+
+{_FUNCTION}
+
+
+image = keras.Input((4,))
+other = keras.Input((4,))
+shared = keras.layers.Dense(2)
+left, right = shared(image), shared(other)
+model = keras.Model([image, other], keras.layers.Subtract()([left, right]))
+
+
+def near(y_true, y_pred, left):
+    return ops.mean(ops.square(y_pred)) + ops.mean(ops.abs(left))
+
+
+model = keras.Model(model.inputs, LossOfTensors(near)(model.outputs[0], model.inputs[0], model.outputs[0], left), name=model.name)
+model.compile(optimizer="sgd")
+model.fit([first, second], None, epochs=2)
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "a loss that a layer or a model adds as it is called",
+            """\
+import keras
+from keras import ops
+
+
+class Sparse(keras.layers.Layer):
+    def call(self, x):
+        self.add_loss(ops.mean(ops.abs(x)))
+        return x
+
+
+class Net(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.dense = keras.layers.Dense(2)
+
+    def call(self, x):
+        h = self.dense(x)
+        self.add_loss(ops.sum(h))
+        return h
+
+
+x = keras.Input((3,))
+model = keras.Model(x, Sparse()(x))
+model.compile("sgd", "mse")
+""",
+            runs=True,
+        ),
+        Reject(
+            "a loss that asks a tensor of the network for its shape, and a layer for its weights",
+            """\
+import keras
+from keras import ops
+
+x = keras.Input((3,))
+layer = keras.layers.Dense(2)
+h = layer(x)
+model = keras.Model(x, h)
+
+
+def loss(y_true, y_pred):
+    return ops.sum(ops.square(y_true - y_pred)) / h.shape[-1] + ops.sum(ops.abs(layer.kernel))
+
+
+model.compile(optimizer="sgd", loss=loss)
+""",
+            runs=True,
+        ),
+        Reject(
+            "a loss whose parameters are called as tensors of the network are",
+            """\
+import keras
+from keras import ops
+
+x = keras.Input((3,))
+h = keras.layers.Dense(3)(x)
+model = keras.Model(x, h)
+
+
+def loss(x, h):
+    return ops.mean(ops.square(x - h))
+
+
+model.compile("sgd", loss)
+""",
+            runs=True,
+        ),
+    )
+
+
+def _is_model(source: Source, model: ast.expr) -> bool:
+    """Whether it is a model of layers, which is made by a call of `Model` or `Sequential` itself."""
+    made = source.constructor(model)
+    return made is not None and source.qualified(made.func) in ("keras.models.Model", "keras.models.Sequential")
+
+
+def _added(source: Source, call: ast.Call, model: ast.expr) -> Iterator[Hit]:
+    """A loss that is added to a model from outside."""
+    given = [*call.args, *(k.value for k in call.keywords if k.arg in ("loss", "losses"))]
+    decline = _why_not(source, call, model)
+    named = {k.arg for k in call.keywords}
+    if not decline and (len(given) != 1 or named - {"loss", "losses"}):
+        decline = "it is called in another way"
+    loss = given[0] if given else None
+    if not decline and (loss is None or not is_symbolic(source, loss)):
+        decline = "that it is made of the network's tensors cannot be told"
+    edits: list[Edit] = []
+    several = _several(source, source.constructor(model))
+    text = source.segment(source.site(model))
+    if decline or loss is None:
+        pass
+    elif several or named or not isinstance(model, ast.Name) or not _is_old(source, loss):
+        layer = f"AddedLoss()({text}.outputs[0], {source.segment(source.site(loss))})"
+        edits.append(Replace(source.site(source.statement_of(call)), _anew(text, layer, several)))
+    else:
+        edits.append(Wrap(source.site(call), f"{text} := keras.Model({text}.inputs, ", f", name={text}.name)"))
+        edits.append(Replace(source.site(call.func), "AddedLoss()"))
+        edits.append(InsertElement(source.site(call), 0, f"{text}.outputs[0]"))
+    yield Hit(
+        source.site(call),
+        "add_loss takes no symbolic tensor since Keras 3.0: a layer adds the loss as it is called",
+        title="add the loss by a layer",
+        edits=(*edits, *_defined(source, _TENSOR)) if edits else (),
+        decline=decline,
+        removed={"keras": "3.0"},
+    )
+
+
+def _compiled(source: Source, call: ast.Call, model: ast.expr) -> Iterator[Hit]:
+    """A loss function, given to `compile`, that closes over tensors of the network."""
+    loss = next((k.value for k in call.keywords if k.arg == "loss"), call.args[1] if len(call.args) > 1 else None)
+    function = source.definition(loss) if isinstance(loss, ast.Name) else None
+    if not isinstance(loss, ast.Name) or not isinstance(function, ast.FunctionDef):
+        return
+    closed = _closed(source, function)
+    if not any(closed.values()):
+        return
+    edits: list[Edit] = []
+    decline = (
+        _why_not(source, call, model)
+        or _why_not_function(source, function, loss)
+        or _why_not_trained(source, function, call, model)
+    )
+    if not decline:
+        made = _parameters(source, closed, call)
+        decline, edits = (made, []) if isinstance(made, str) else ("", made)
+    if not decline:
+        text = source.segment(source.site(model))
+        tensors = [f"{text}.outputs[0]", f"{text}.inputs[0]", f"{text}.outputs[0]", *closed[function]]
+        layer = f"LossOfTensors({loss.id})({', '.join(tensors)})"
+        edits.append(InsertBefore(source.site(source.statement_of(call)), _anew(text, layer, False)))
+        place = None if any(k.arg == "loss" for k in call.keywords) else 1
+        edits.append(RemoveArgument(source.site(call), "loss" if place is None else "", place))
+        edits += _defined(source, _FUNCTION)
+    yield Hit(
+        source.site(call),
+        f"{loss.id} closes over tensors of the network ({', '.join(closed[function])}): since Keras 3.0 a layer has to hand them over",
+        title="add the loss by a layer that is given the tensors",
+        edits=tuple(edits) if not decline else (),
+        decline=decline,
+        removed={"keras": "3.0"},
+    )
+
+
+def _is_old(source: Source, loss: ast.expr) -> bool:
+    """Whether a part of an expression may be out of date itself, and has to be kept as it stands for that."""
+    names = (source.written(n) or "" for n in ast.walk(loss) if isinstance(n, (ast.Name, ast.Attribute)))
+    return any(name.startswith(("tensorflow.", "keras.")) and not name.startswith("keras.ops") for name in names)
+
+
+def _anew(model: str, layer: str, several: bool) -> str:
+    """The statement that makes the model anew, with the layer at its end."""
+    outputs = f"[{layer}, *{model}.outputs[1:]]" if several else layer
+    return f"{model} = keras.Model({model}.inputs, {outputs}, name={model}.name)"
+
+
+def _defined(source: Source, code: str) -> Iterator[Edit]:
+    if uses_of(source).imported.get("keras") is None:
+        yield AddImport("import keras")
+    yield AddDefinition(code)
+
+
+def _why_not(source: Source, call: ast.Call, model: ast.expr) -> str:
+    """Why the model cannot be made anew at the statement of the call."""
+    uses = uses_of(source)
+    statement = source.statement_of(call)
+    if not isinstance(statement, ast.Expr) or statement.value is not call:
+        return "it is part of another expression"
+    if {"AddedLoss", "LossOfTensors"} & uses.bound or "keras" in uses.bound:
+        return "the program has something else of the layer's name"
+    made = source.constructor(model)
+    if isinstance(model, ast.Name) and made is not None:
+        function = source.enclosing(call, ast.FunctionDef, ast.AsyncFunctionDef)
+        if source.enclosing(made, ast.FunctionDef, ast.AsyncFunctionDef) is not function:
+            return "the model is made elsewhere, where it would stay as it is"
+        for name in source.nodes(ast.Name):
+            if isinstance(name, ast.Name) and name.id == model.id and isinstance(name.ctx, ast.Load):
+                above = source.parent(name)
+                if made.lineno < name.lineno < call.lineno:
+                    if not isinstance(above, ast.Attribute):
+                        return f"line {name.lineno} uses the model as it was before"
+                    if above.attr == "compile":
+                        return "the model is compiled before"
+    if _several(source, made):
+        for compiled in source.all_calls:
+            if is_compile(compiled) and any(isinstance(k.value, ast.Dict) for k in compiled.keywords):
+                return "losses are chosen by the names of the outputs, one of which is another one then"
+    return ""
+
+
+def _several(source: Source, made: ast.Call | None) -> bool:
+    """Whether a model has several outputs."""
+    if made is None:
+        return False
+    given = [k.value for k in made.keywords if k.arg in ("outputs", "output")] + made.args[1:2]
+    values = (values_of(source, given[0]) if given and isinstance(given[0], ast.Name) else given) or []
+    for value in values:
+        if isinstance(value, (ast.List, ast.Tuple)) and len(value.elts) > 1:
+            return True
+        called = value.func if isinstance(value, ast.Call) else None
+        if called is not None and _is_model(source, called) and _several(source, source.constructor(called)):
+            return True
+    return False
+
+
+def _closed(source: Source, function: ast.FunctionDef) -> dict[ast.FunctionDef, list[str]]:
+    """The names of the network's tensors that a function, and those of the program that it calls, close over."""
+    found: dict[ast.FunctionDef, list[str]] = {}
+    calls: dict[ast.FunctionDef, set[ast.FunctionDef]] = {}
+    pending = [function]
+    while pending:
+        current = pending.pop()
+        if current in found:
+            continue
+        found[current], calls[current] = [], set()
+        for name in _free(source, current):
+            if is_symbolic(source, name):
+                if reads_value(source, name) and name.id not in found[current]:
+                    found[current].append(name.id)
+            elif isinstance(called := source.definition(name), ast.FunctionDef) and called is not current:
+                calls[current].add(called)
+                pending.append(called)
+    for _ in found:  # what is called has to be told by its caller
+        for current, several in calls.items():
+            for called in several:
+                found[current] += [name for name in found[called] if name not in found[current]]
+    return found
+
+
+def _free(source: Source, function: ast.FunctionDef) -> Iterator[ast.Name]:
+    """The names that a function reads from outside of it."""
+    within = {function, *(n for n in ast.walk(function) if isinstance(n, (ast.FunctionDef, ast.Lambda)))}
+    for node in ast.walk(ast.Module(function.body, [])):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and scope_of(source, node) not in within:
+            yield node
+
+
+def _why_not_function(source: Source, function: ast.FunctionDef, loss: ast.Name) -> str:
+    """Why the loss function cannot get parameters."""
+    used = [n for n in uses_of(source).names(function.name) if isinstance(n.ctx, ast.Load)]
+    if any(name is not loss for name in used if source.definition(name) is function):
+        return f"{function.name} is used elsewhere, too"
+    if len(function.args.args) != 2 or len(parameters(function)) != 2 or function.args.defaults:
+        return f"{function.name} has other parameters than the targets and the outputs"
+    return ""
+
+
+def _why_not_trained(source: Source, function: ast.FunctionDef, call: ast.Call, model: ast.expr) -> str:
+    """Why the network cannot give the loss what it had from outside."""
+    made = source.constructor(model)
+    if _several(source, made):
+        return "the loss is asked for each of several outputs"
+    if any(k.arg in ("loss_weights", "sample_weight_mode", "weighted_metrics") for k in call.keywords) or any(
+        k.arg is None for k in call.keywords
+    ):
+        return "the loss is weighted"
+    metrics = [k.value for k in call.keywords if k.arg == "metrics"] + call.args[2:3]
+    for metric in (n for value in metrics for n in ast.walk(value) if isinstance(n, ast.Name)):
+        definition = source.definition(metric)
+        if isinstance(definition, ast.FunctionDef) and any(_closed(source, definition).values()):
+            return f"the metric {metric.id} closes over tensors of the network, too"
+    target = function.args.args[0].arg
+    reads = any(isinstance(n, ast.Name) and n.id == target for n in ast.walk(function))
+    trained = [
+        other
+        for other in source.all_calls
+        if isinstance(other.func, ast.Attribute)
+        and other.func.attr in _TRAINS
+        and source.constructor(other.func.value) in (made, None)
+    ]
+    for other in trained:
+        named = {k.arg: k.value for k in other.keywords}
+        if _WEIGHED & named.keys():
+            return f"line {other.lineno} weights the loss"
+        data = named.get("x", other.args[0] if other.args else None)
+        wanted = named.get("y", other.args[1] if len(other.args) > 1 else None)
+        same = data is not None and wanted is not None and ast.dump(data) == ast.dump(wanted)
+        if reads and (other.func.attr.endswith("generator") or not same):  # type: ignore[attr-defined]
+            return f"the network does not know the targets of line {other.lineno}"
+    return f"that {target} is the network's input cannot be told" if reads and not trained else ""
+
+
+def _parameters(source: Source, closed: dict[ast.FunctionDef, list[str]], call: ast.Call) -> list[Edit] | str:
+    """The edits that hand the tensors from function to function, or why there are none."""
+    edits: list[Edit] = []
+    for function, names in closed.items():
+        for name in _free(source, function):
+            values = values_of(source, name) or []
+            if name.id in names and scope_of(source, name) is not scope_of(source, name, call):
+                return f"{name.id} is another one where the model is compiled"
+            if name.id not in names and name.id in ("self", "cls"):
+                return f"{function.name} reads other values of an object"
+            if any(isinstance(value, ast.Call) and _is_model(source, value.func) for value in values):
+                return f"{name.id} is not known to be a tensor of the network"
+        if not names:
+            continue
+        line = source.places.lines[function.lineno - 1]
+        head, ends, rest = line.rstrip().rpartition("):")
+        if not ends or rest or set(names) & set(parameters(function)):
+            return f"the parameters of {function.name} are written in another way"
+        given = ", ".join([*(["", *names] if parameters(function) else names)])
+        edits.append(ReplaceLines(Site(function.lineno, 1, function.lineno, len(line) + 1), f"{head}{given}):"))
+        if function is next(iter(closed)):
+            continue
+        for use in uses_of(source).names(function.name):
+            if not isinstance(use.ctx, ast.Load) or source.definition(use) is not function:
+                continue
+            above = source.parent(use)
+            holder = source.enclosing(use, ast.FunctionDef)
+            if not isinstance(above, ast.Call) or above.func is not use or holder not in closed:
+                return f"{function.name} is used elsewhere, too"
+            edits += [SetArgument(source.site(above), name, name) for name in names]
+    return edits
