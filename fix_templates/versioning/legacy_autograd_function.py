@@ -7,9 +7,21 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dnnfix.api import ApiChange, Delete, Edit, Example, Hit, Reject, Replace, Site, Subject, uses_of
+from dnnfix.api import ApiChange, Delete, Edit, Example, Hit, Reject, Replace, Site, Source, Subject, uses_of
 
 METHODS = ("forward", "backward")
+
+PURE = (
+    *(f"builtins.{name}" for name in ("abs", "bool", "float", "int", "len", "max", "min", "round", "str", "tuple")),
+    "math.",
+    "numpy.array",
+    "numpy.asarray",
+    "torch.tensor",
+)
+"""Functions that give the same of the same arguments, whenever and however often they are called."""
+
+NOT_CONSTANT = frozenset((ast.Name, ast.Attribute, ast.Call, ast.List, ast.Dict, ast.Set))
+"""What is no constant in an expression: it may mean another value later, or can be changed itself."""
 
 
 class LegacyAutogradFunction(ApiChange):
@@ -17,10 +29,11 @@ class LegacyAutogradFunction(ApiChange):
 
     `forward` and `backward` become static methods whose first parameter is the context, and `relu = MyReLU()` with
     `relu(x)` becomes `MyReLU.apply(x)`. What a constructor keeps of its arguments is kept by `forward`, which is given them
-    behind its inputs; `backward` then returns `None` for each. Where a constructor does more than that the Function is left.
+    behind its inputs; `backward` then returns `None` for each. Where a constructor does more than that, where it calls what
+    may give something else the next time, or where it cannot be told how many gradients there are, the Function is left.
 
-    Fix safety: safe: the context has what the old methods used of `self`; unsafe where the arguments of a constructor are
-    worked out at the call from then on.
+    Fix safety: safe: the context has what the old methods used of `self`, constants that a constructor set included;
+    unsafe where anything else that a constructor kept is worked out at the call from then on.
 
     References: https://docs.pytorch.org/docs/stable/notes/extending.html.
     """
@@ -42,18 +55,20 @@ class LegacyAutogradFunction(ApiChange):
                 continue
             kept = _kept(subject, methods)
             uses, decline = _uses(subject, node, kept or Kept())
-            if kept is None or set(methods) - {*METHODS, "__init__"}:
-                decline = (
-                    f"{node.name} has more methods than forward and backward: what they keep has to become arguments"
-                )
-            edits = () if kept is None else (Replace(source.site(node), _static(subject, node, methods, kept)), *uses)
+            if kept is None or set(methods) - {*METHODS, "__init__"} or _keeps_for_all(node):
+                decline = f"{node.name} keeps more than what its forward gives its backward"
+            elif kept.names and not _gives_one_each(source, methods):
+                decline = f"how many gradients {node.name}.backward returns cannot be told"
+            edits: tuple[Edit, ...] = ()
+            if kept is not None and not decline:
+                edits = (Replace(source.site(node), _static(subject, node, methods, kept)), *uses)
             yield Hit(
                 Site(node.lineno, node.col_offset + 1, node.lineno, node.col_offset + 1 + len(f"class {node.name}")),
                 f"{node.name}.forward is not static: torch 1.5 and later refuse to call such a Function",
                 title=f"make the methods of {node.name} static and call apply",
-                edits=() if decline else edits,
+                edits=edits,
                 decline=decline,
-                safe=not (kept and kept.names),
+                safe=kept is not None and kept.is_constant and not _is_counted_on(methods, kept),
                 removed={"torch": "1.5"},
                 within=source.site(node),
             )
@@ -229,6 +244,60 @@ x = torch.ones(2, requires_grad=True)
 """,
             runs=True,
         ),
+        Example(
+            "gradients in parentheses, and constants",
+            """\
+import torch
+
+
+class Scale(torch.autograd.Function):
+    def __init__(self, factor):
+        self.factor = factor
+        self.twice = (2.0, -1)
+
+    def forward(self, x, w):
+        self.save_for_backward(x, w)
+        return x * w * self.factor
+
+    def backward(self, g):
+        x, w = self.saved_tensors
+        if self.twice[1] < 0:
+            return (g * w * self.factor), (g * x * self.factor)
+        if x.dim() == 1:
+            return g * w, (g * x).sum(0)
+        return (g * w, (g * x))
+
+
+x = torch.ones(2, requires_grad=True)
+Scale(3.0)(x, x * 2).sum().backward()
+""",
+            """\
+import torch
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w, factor):
+        ctx.factor = factor
+        ctx.twice = (2.0, -1)
+        ctx.save_for_backward(x, w)
+        return x * w * ctx.factor
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        if ctx.twice[1] < 0:
+            return (g * w * ctx.factor), (g * x * ctx.factor), None
+        if x.dim() == 1:
+            return g * w, (g * x).sum(0), None
+        return (g * w, (g * x), None)
+
+
+x = torch.ones(2, requires_grad=True)
+Scale.apply(x, x * 2, 3.0).sum().backward()
+""",
+            runs=True,
+        ),
     )
     rejects = (
         Reject(
@@ -275,6 +344,8 @@ class Kept:
     defaults: dict[str, str] = field(default_factory=dict)
     values: tuple[tuple[str, str], ...] = ()
     """The attributes with the code of their values, in which the context is called `ctx`."""
+    is_constant: bool = True
+    """Whether all of them are constants, which are the same whenever they are set."""
 
 
 def _kept(subject: Subject, methods: dict[str, ast.FunctionDef]) -> Kept | None:
@@ -289,7 +360,7 @@ def _kept(subject: Subject, methods: dict[str, ast.FunctionDef]) -> Kept | None:
     plain = not (taken.vararg or taken.kwarg or taken.kwonlyargs or taken.defaults)
     if (names and not plain) or set(names) & {parameter.arg for parameter in taken.args}:
         return None
-    own, values = given.args[0].arg, []
+    own, values, is_constant = given.args[0].arg, [], not names
     for statement in init.body:
         if isinstance(statement, ast.Pass) or _is_text(statement) or _is_of_base(statement):
             continue
@@ -300,13 +371,15 @@ def _kept(subject: Subject, methods: dict[str, ast.FunctionDef]) -> Kept | None:
             not isinstance(target.value, ast.Name)
             or target.value.id != own
             or "\n" in source.segment(source.site(statement))
+            or not _is_same_again(source, statement.value)
         ):
             return None
+        is_constant = is_constant and not {type(n) for n in ast.walk(statement.value)} & NOT_CONSTANT
         code = source.segment(source.site(statement.value))
         values.append((target.attr, _renamed(code, own, "ctx")))
     late = list(zip(reversed(given.args), reversed(given.defaults), strict=False))
     defaults = {parameter.arg: source.segment(source.site(default)) for parameter, default in late}
-    return Kept(names, defaults, tuple(values))
+    return Kept(names, defaults, tuple(values), is_constant)
 
 
 def _renamed(code: str, old: str, new: str) -> str:
@@ -323,20 +396,77 @@ def _is_of_base(statement: ast.stmt) -> bool:
     return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "__init__"
 
 
-def _given_none(subject: Subject, node: ast.ClassDef, method: ast.FunctionDef, lines: list[str], count: int) -> None:
+def _is_same_again(source: Source, value: ast.expr) -> bool:
+    """Whether an expression gives the same each time that it is worked out with the same arguments."""
+    calls = (node for node in ast.walk(value) if isinstance(node, ast.Call))
+    return all((source.qualified(call.func) or "").startswith(PURE) for call in calls)
+
+
+def _is_counted_on(methods: dict[str, ast.FunctionDef], kept: Kept) -> bool:
+    """Whether a method sets anew what the constructor kept: the next call of the same instance finds that."""
+    own = {name for name, _ in kept.values}
+    return any(
+        isinstance(node, ast.Attribute) and node.attr in own and not isinstance(node.ctx, ast.Load)
+        for name, method in methods.items()
+        if name != "__init__"
+        for node in ast.walk(method)
+    )
+
+
+def _keeps_for_all(node: ast.ClassDef) -> bool:
+    """Whether a class has values of its own, which the context does not have."""
+    return any(not isinstance(item, (ast.FunctionDef, ast.Pass)) and not _is_text(item) for item in node.body)
+
+
+def _returned(source: Source, method: ast.FunctionDef) -> list[ast.Return]:
+    """What a method returns, the functions within it left out."""
+    found = (node for node in ast.walk(method) if isinstance(node, ast.Return))
+    return [node for node in found if source.enclosing(node, ast.FunctionDef, ast.Lambda) is method]
+
+
+def _gives_one_each(source: Source, methods: dict[str, ast.FunctionDef]) -> bool:
+    """Whether `backward` returns, as far as can be read, one gradient for each input of `forward`."""
+    backward, inputs = methods.get("backward"), len(methods["forward"].args.args) - 1
+    if backward is None:
+        return True
+    for statement in _returned(source, backward):
+        given = statement.value
+        if isinstance(given, ast.Tuple):
+            if len(given.elts) != inputs or any(isinstance(one, ast.Starred) for one in given.elts):
+                return False
+        elif given is None or inputs != 1 or not _is_single(source, given):
+            return False
+    return True
+
+
+def _is_single(source: Source, given: ast.expr) -> bool:
+    """Whether an expression is one gradient, not several of them."""
+    if isinstance(given, ast.Name):
+        return not any(isinstance(value, (ast.Tuple, ast.List, ast.ListComp)) for value in source.bindings(given))
+    if isinstance(given, ast.IfExp):
+        return _is_single(source, given.body) and _is_single(source, given.orelse)
+    last = given.func.attr if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) else ""
+    return last != "grad" and not isinstance(given, (ast.List, ast.ListComp, ast.Starred))
+
+
+def _given_none(source: Source, node: ast.ClassDef, method: ast.FunctionDef, lines: list[str], count: int) -> None:
     """Let each `return` of `backward` give `None` for so many arguments more."""
-    for statement in sorted(
-        (n for n in ast.walk(method) if isinstance(n, ast.Return) and n.value), key=lambda n: -n.lineno
-    ):
-        assert statement.value is not None
-        site = subject.source.site(statement.value)
+    for statement in sorted(_returned(source, method), key=lambda n: -n.lineno):
+        if statement.value is None:
+            continue
+        site = source.site(statement.value)
         number, end = site.end_line - node.lineno, site.end_column - 1
-        if isinstance(statement.value, ast.Tuple) and lines[number][end - 1] == ")":
+        if isinstance(statement.value, ast.Tuple) and _is_enclosed(source.segment(site)):
             end -= 1
         comma = lines[number][:end].rstrip().endswith(",")
         lines[number] = (
             lines[number][:end] + (" None" if comma else ", None") + ", None" * (count - 1) + lines[number][end:]
         )
+
+
+def _is_enclosed(code: str) -> bool:
+    """Whether the parentheses of a tuple are its own, not those of its elements: `(a, b)`, and not `(a), (b)`."""
+    return code.startswith("(") and isinstance(ast.parse(f"tuple{code}", mode="eval").body, ast.Call)
 
 
 def _static(subject: Subject, node: ast.ClassDef, methods: dict[str, ast.FunctionDef], kept: Kept) -> str:
@@ -351,7 +481,7 @@ def _static(subject: Subject, node: ast.ClassDef, methods: dict[str, ast.Functio
             continue
         own = method.args.args[0].arg
         if method.name == "backward" and kept.names:
-            _given_none(subject, node, method, lines, len(kept.names))
+            _given_none(source, node, method, lines, len(kept.names))
         if method.name == "forward" and kept.values:
             body = next((s for s in method.body if not _is_text(s)), method.body[0])
             at = body.lineno - node.lineno

@@ -1,0 +1,74 @@
+"""What a constructor of an old autograd Function keeps, where `forward` is given it: how sure that is, and where it ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from dnnfix import registry
+from dnnfix.detect.versions import Hit
+from dnnfix.source.program import Source
+from dnnfix.subject import Subject
+
+PROGRAM = """\
+import math
+import torch
+
+
+class Own(torch.autograd.Function):
+    {of_class}
+    def __init__(self{taken}):
+        self.kept = {kept}
+
+    def forward(self, x):
+        {more}
+        return x * 2
+
+    def backward(self, g):
+        return {given}
+
+
+own = Own({told})
+y = own(torch.ones(2, requires_grad=True)) + own(torch.ones(2))
+"""
+
+
+def hit(kept: str, taken: str = "", more: str = "pass", given: str = "g * 2", of_class: str = "") -> Hit:
+    """What is said of the Function of the program."""
+    told = "2" if taken else ""
+    text = PROGRAM.format(kept=kept, taken=taken, more=more, given=given, of_class=of_class, told=told)
+    found = registry.template("DNF513")
+    assert found is not None
+    (only,) = found().hits(Subject(Source.from_bytes(text.encode(), "program.py")))
+    return only
+
+
+@pytest.mark.parametrize("kept", ["2", "-0.5", "(1, 'a')", "None", "2 ** 3"])
+def test_a_constant_is_the_same_in_every_call(kept: str) -> None:
+    assert hit(kept).safe and hit(kept).edits
+
+
+@pytest.mark.parametrize("kept", ["FACTOR", "[]", "{}", "math.pi", "math.log(2)", "torch.tensor([1.0])"])
+def test_what_others_may_change_is_not_safe(kept: str) -> None:
+    assert not hit(kept).safe and hit(kept).edits
+
+
+@pytest.mark.parametrize("kept", ["torch.rand(2)", "next(masks)", "Mask()", "(1, counter.up())"])
+def test_what_may_be_another_each_time_is_left_to_its_constructor(kept: str) -> None:
+    assert not hit(kept).edits and hit(kept).decline
+
+
+def test_what_is_counted_from_call_to_call_is_not_safe() -> None:
+    assert not hit("0", more="self.kept += 1").safe
+
+
+def test_values_of_the_class_are_not_the_contexts() -> None:
+    assert not hit("0", of_class="rate = 2").edits
+
+
+@pytest.mark.parametrize("given", ["torch.autograd.grad(x, y, g)", "g, None", "[g]"])
+def test_an_unknown_number_of_gradients_gets_no_other(given: str) -> None:
+    assert "how many gradients" in hit("a", taken=", a", given=given).decline
+
+
+def test_one_gradient_gets_none_beside_it() -> None:
+    assert hit("a", taken=", a").edits and not hit("a", taken=", a").safe
