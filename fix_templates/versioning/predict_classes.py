@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import chain, count
 
 from dnnfix.api import (
     AddDefinition,
@@ -22,14 +23,20 @@ from dnnfix.api import (
 )
 
 _Made = tuple[str, ast.AST | None, int, int | None]
-"""A network's name, the function that it is made in, the line, and the units of its last `Dense` (if a number)."""
+"""A network's name (if it has one), the function that it is made in, the line, and the units of its last `Dense` (if a number)."""
 
 _MODELS = ("keras.Sequential", "keras.models.Sequential", "keras.Model", "keras.models.Model")
 _EITHER = """\
-def predicted_classes(outputs):
+def {name}(outputs):
     # One output unit tells by one half, several by which is the largest.
     return (outputs > 0.5).astype("int32") if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
 """
+
+_BRANCHES = (
+    *(ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.ExceptHandler, ast.match_case),
+    *(ast.BoolOp, ast.ListComp, ast.GeneratorExp),
+)
+"""What is carried out in some runs only, or several times."""
 
 
 class PredictClasses(ApiChange):
@@ -37,10 +44,11 @@ class PredictClasses(ApiChange):
 
     For several output units it was the place of the largest one, for a single unit whether it is above one half. The
     network tells which; where its last layer is unknown, the loss does. Of several networks in a program it is the one
-    that the statements before the call build up by that name; where a function takes networks of both kinds, the outputs
-    are asked for their number.
+    that the statements before the call build up by that name; where a function takes networks of both kinds, or the
+    network is built in a branch or loop that the call is not in, the outputs are asked for their number.
 
-    Fix safety: safe where the number of output units is known; otherwise unsafe.
+    Fix safety: safe where the number of output units is known; otherwise unsafe, as where a branch or loop decides on the
+    layers, or a network was loaded.
 
     References: https://github.com/tensorflow/tensorflow/releases/tag/v2.5.0 names both replacements.
     """
@@ -60,12 +68,14 @@ class PredictClasses(ApiChange):
                 continue
             if receiver_is(source, function.value, "keras.Model") is False:
                 continue
-            units, differ = _units(subject, function.value)
+            unsettled = _unsettled(source, call, function.value)
+            units, differ = (None, True) if unsettled else _units(subject, function.value)
             single = units == 1 if units is not None else _binary(subject)
             owner = source.segment(source.site(function.value))
             edits: list[Edit] = [Replace(source.site(function), f"{owner}.predict")]
             if differ:
-                edits += [Wrap(source.site(call), "predicted_classes(", ")"), AddDefinition(_EITHER)]
+                name = _free_name(source)
+                edits += [Wrap(source.site(call), f"{name}(", ")"), AddDefinition(_EITHER.format(name=name))]
             elif single:
                 edits.append(Wrap(source.site(call), "(", ' > 0.5).astype("int32")'))
             else:
@@ -78,7 +88,7 @@ class PredictClasses(ApiChange):
                 "predict_classes is gone since TensorFlow 2.6 and Keras 3",
                 title="read the classes off predict",
                 edits=tuple(edits),
-                safe=differ or units is not None,
+                safe=not unsettled and (differ or units is not None),
                 removed={"tensorflow": "2.6", "keras": "3.0"},
             )
 
@@ -210,6 +220,37 @@ three = Sequential([Dense(3, activation="softmax")])
 print(correct(one, x, y), correct(three, x, z))
 """,
         ),
+        Example(
+            "a network that is built in a branch, and a variable of the usual name",
+            """\
+import sys
+from keras.models import Sequential
+from keras.layers import Dense
+
+if "binary" in sys.argv:
+    model = Sequential([Dense(1, activation="sigmoid", input_shape=(4,))])
+else:
+    model = Sequential([Dense(10, activation="softmax", input_shape=(4,))])
+predicted_classes = model.predict_classes(x)
+""",
+            """\
+import sys
+from keras.models import Sequential
+from keras.layers import Dense
+
+
+def classes_of_outputs(outputs):
+    # One output unit tells by one half, several by which is the largest.
+    return (outputs > 0.5).astype("int32") if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
+
+
+if "binary" in sys.argv:
+    model = Sequential([Dense(1, activation="sigmoid", input_shape=(4,))])
+else:
+    model = Sequential([Dense(10, activation="softmax", input_shape=(4,))])
+predicted_classes = classes_of_outputs(model.predict(x))
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -239,11 +280,85 @@ print(np.argmax(model.predict(np.zeros((2, 4))), axis=-1))
     )
 
 
+def _free_name(source: Source) -> str:
+    """A name for the function that the program has nowhere: Keras's own example calls the result `predicted_classes`."""
+    numbered = (f"classes_of_outputs_{number}" for number in count(2))
+    return next(n for n in chain(("predicted_classes", "classes_of_outputs"), numbered) if n not in source.words)
+
+
+def _unsettled(source: Source, call: ast.Call, model: ast.expr) -> bool:
+    """Whether it is decided while the program runs which network the call meets, or what its last layer is."""
+    loaded = source.constructor(model)
+    if loaded is not None and (source.qualified(loaded.func) or "").rpartition(".")[2] in _LOADING:
+        return True
+    made = list(source.calls(*_MODELS, "keras.layers.Dense"))
+    around = _branches(source, call)
+    for layer in made:
+        within = _branches(source, layer)
+        if _varies(source, layer) and not any(_follows(source, layer, other) for other in made):
+            return True
+        if within <= around:
+            # In a loop, what stands below the call was built when the call comes round again.
+            again = any(isinstance(branch, (ast.For, ast.AsyncFor, ast.While)) for branch, _ in within)
+            if again and layer.lineno > call.lineno:
+                return True
+        elif not any(_follows(source, layer, other) for other in made):
+            return True
+    return False
+
+
+_LOADING = frozenset({"load_model", "model_from_json", "model_from_yaml", "model_from_config"})
+
+
+def _branches(source: Source, node: ast.AST) -> set[tuple[ast.AST, str]]:
+    """The branches and loops that a node stands in, each with the part of it that it is in."""
+    found: set[tuple[ast.AST, str]] = set()
+    above = source.parent(node)
+    while above is not None:
+        started = isinstance(above, ast.If) and "__name__" in source.segment(source.site(above.test))
+        if isinstance(above, _BRANCHES) and not started:
+            parts = [name for name, part in ast.iter_fields(above) if part is node or _holds(part, node)]
+            found.add((above, parts[0] if parts else ""))
+        node, above = above, source.parent(above)
+    return found
+
+
+def _holds(part: object, node: ast.AST) -> bool:
+    return isinstance(part, list) and any(each is node for each in part)
+
+
+def _follows(source: Source, layer: ast.Call, other: ast.Call) -> bool:
+    """Whether the other layer is added to the same network whenever the first one was, so that the first is not last."""
+    statement = source.statement_of(other)
+    name = _name_in(source, statement)
+    if other.lineno <= layer.lineno or not isinstance(statement, ast.Expr) or not name or _varies(source, other):
+        return False
+    if source.qualified(other.func) in _MODELS or name != _name_in(source, source.statement_of(layer)):
+        return False
+    if source.enclosing(other, ast.FunctionDef) is not source.enclosing(layer, ast.FunctionDef):
+        return False
+    inner = _branches(source, layer) - _branches(source, other)
+    left = (ast.Return, ast.Break, ast.Continue)
+    return _branches(source, other) <= _branches(source, layer) and not any(
+        isinstance(node, left) for branch, _ in inner for node in ast.walk(branch)
+    )
+
+
+def _varies(source: Source, dense: ast.Call) -> bool:
+    """Whether the program decides on the units of a `Dense` while it runs: `1 if binary else 10`."""
+    words = [word.value for word in dense.keywords if word.arg in {"units", "output_dim"}]
+    if source.qualified(dense.func) in _MODELS:
+        return False
+    values = [value for given in (*dense.args[:1], *words) for value in (given, *source.bindings(given))]
+    texts = {ast.dump(value) for given in (*dense.args[:1], *words) for value in source.bindings(given)}
+    return len(texts) > 1 or any(isinstance(node, (ast.IfExp, ast.BoolOp)) for v in values for node in ast.walk(v))
+
+
 def _units(subject: Subject, model: ast.expr) -> tuple[int | None, bool]:
     """The number of outputs of the network that `model` is, and whether it may be one in one run and more in another."""
     made = _made(subject.source)
     numbers = {units for _name, _scope, _line, units in made}
-    if 1 in numbers and len(numbers) > 1:
+    if len(numbers) > 1 and not numbers.isdisjoint({1, None}):
         here = (subject.source.segment(subject.source.site(model)), subject.source.enclosing(model, ast.FunctionDef))
         own = [units for name, scope, line, units in made if (name, scope) == here and line < model.lineno]
         return (own[-1], False) if own and own[-1] else (None, True)
@@ -259,19 +374,22 @@ def _units(subject: Subject, model: ast.expr) -> tuple[int | None, bool]:
 
 
 def _made(source: Source) -> list[_Made]:
-    """The networks that the program gives a name, in its order, with the units of their last `Dense`."""
+    """The networks that the program makes, in its order, with the units of their last `Dense`."""
     found: list[_Made] = []
+    statements: list[ast.stmt] = []
     loose: dict[ast.AST | None, int | None] = {}
     for call in source.calls(*_MODELS, "keras.layers.Dense"):
         scope = source.enclosing(call, ast.FunctionDef)
-        name = _name_in(source, source.statement_of(call))
+        statement = source.statement_of(call)
+        name = _name_in(source, statement)
         if source.qualified(call.func) in _MODELS:
             functional = len(call.args) + len(call.keywords) > 1
             found.append((name, scope, call.lineno, loose.get(scope) if functional else None))
+            statements.append(statement)
             continue
         loose[scope] = units = _given(call)
         place = next((n for n in reversed(range(len(found))) if found[n][:2] == (name, scope)), None)
-        if name and place is not None:
+        if place is not None and (name or statements[place] is statement):
             found[place] = (name, scope, found[place][2], units)
     return found
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 import re
 from collections.abc import Iterator
+from itertools import accumulate
 
 from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Subject
 
@@ -18,9 +20,10 @@ class TargetOfOtherForm(ApiChange):
 
     Programs of torch 0.3 gave the loss of an autoencoder its flat output and the images as they came. The target is given
     the form of the output, which pairs the elements as before. Where the two differ in an axis of size one only, that is
-    what is repaired (`target-broadcast`).
+    what is repaired (`target-broadcast`). Axes in another order (images with their colors last, a batch that does not come
+    first) are left alone: there a new form would pair elements that do not belong together.
 
-    Fix safety: safe: the same elements are compared with each other, in their order.
+    Fix safety: safe: the samples are the same ones, and one of both forms is the other with axes in a row made one.
 
     References: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.binary_cross_entropy.html,
     https://github.com/pytorch/pytorch/issues/111645.
@@ -38,7 +41,7 @@ class TargetOfOtherForm(ApiChange):
         if found is None:
             return
         target, output = (tuple(int(size) for size in group.split(",") if size.strip()) for group in found.groups())
-        if math.prod(target) != math.prod(output) or _without_ones(target) == _without_ones(output):
+        if _without_ones(target) == _without_ones(output) or not _flattened(target, output):
             return
         for call in source.all_calls:
             site = source.site(call)
@@ -151,6 +154,28 @@ F.binary_cross_entropy(net(x), x).backward()
             runs=True,
         ),
         Reject(
+            "images whose colors come last",
+            """\
+import torch
+import torch.nn.functional as F
+
+net = torch.nn.Sequential(torch.nn.Conv2d(3, 3, 1), torch.nn.Sigmoid())
+images = torch.rand(2, 4, 4, 3)
+F.binary_cross_entropy(net(images.permute(0, 3, 1, 2)), images).backward()
+""",
+            runs=True,
+        ),
+        Reject(
+            "a target whose samples come second",
+            """\
+import torch
+
+net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Sigmoid())
+torch.nn.BCELoss()(net(torch.rand(8, 4)), torch.ones(3, 8)).backward()
+""",
+            runs=True,
+        ),
+        Reject(
             "an axis of size one",
             """\
 import torch
@@ -166,3 +191,14 @@ F.binary_cross_entropy(net(torch.rand(3, 4)), torch.ones(3)).backward()
 
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(size for size in shape if size != 1)
+
+
+def _flattened(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether the samples are as many, and one form is the other with axes in a row made one.
+
+    Both are so where each place at which the form with fewer axes goes on to the next is such a place of the other too.
+    """
+    if not one or not other or one[0] != other[0] or math.prod(one) != math.prod(other):
+        return False
+    few, many = sorted((_without_ones(one[1:]), _without_ones(other[1:])), key=len)
+    return set(accumulate(few, operator.mul)) <= set(accumulate(many, operator.mul))
