@@ -17,12 +17,16 @@ ARRAY_METHODS = frozenset({"numpy", "predict", "predict_on_batch", "predict_prob
 """Methods whose result is an array."""
 
 
+INDEX = "only integer scalar arrays can be converted to a scalar index"
+
+
 class ArrayAsNumber(ApiChange):
     """An array of one element is used as a number; since NumPy 2.4 only arrays without axes can be.
 
     Predictions, weights and losses come as arrays of shape (1,) or (1, 1), and programs print them with `%.2f`, hand them
     to `float` or `math.exp`, or put them into an element of another array. `item()` takes the number out, and refuses
-    where there is more than one, as it should.
+    where there is more than one, as it should. As the end of a slice or of a range (`start = np.random.choice(n, 1)`) such
+    arrays are refused since NumPy 1.12.
 
     Fix safety: unsafe. The program did not run before; the number is the one that older versions of NumPy took.
 
@@ -40,12 +44,13 @@ class ArrayAsNumber(ApiChange):
         if crash is None or crash.site is None or node is None or not _says_so(crash.kind, crash.message):
             return
         for operand in _arrays(subject, list(_operands(subject, node))):
+            since = "1.12" if INDEX in crash.message else "2.4"
             yield Hit(
                 subject.source.site(operand),
-                "an array of one element is no number any more since NumPy 2.4",
+                f"an array of one element is no number any more since NumPy {since}",
                 title="take the number out with item()",
                 edits=(_item(subject, operand),),
-                removed={"numpy": "2.4"},
+                removed={"numpy": since},
                 felt=crash.site,
             )
 
@@ -130,8 +135,45 @@ print(math.exp((losses * 2).item()), torch.ones(1))
 """,
             runs=True,
         ),
+        Example(
+            "a piece of a series that begins anywhere",
+            """\
+import numpy as np
+import torch
+
+series = np.arange(40.0).reshape(4, 10)
+for _ in range(2):
+    rows = np.random.choice(4, 2)
+    start = np.random.choice(10 - 3, 1)
+    piece = series[rows, start : start + 3]
+print(torch.from_numpy(piece).shape)
+""",
+            """\
+import numpy as np
+import torch
+
+series = np.arange(40.0).reshape(4, 10)
+for _ in range(2):
+    rows = np.random.choice(4, 2)
+    start = np.random.choice(10 - 3, 1)
+    piece = series[rows, start.item() : start.item() + 3]
+print(torch.from_numpy(piece).shape)
+""",
+            runs=True,
+        ),
     )
     rejects = (
+        Reject(
+            "a list taken apart by an array of several places",
+            """\
+import numpy as np
+import torch
+
+names = ["a", "b", "c"]
+print(names[np.random.permutation(3)], torch.ones(1))
+""",
+            runs=True,
+        ),
         Reject(
             "arrays without axes",
             """\
@@ -161,14 +203,20 @@ print(torch.from_numpy(rows))
 def _says_so(kind: str, message: str) -> bool:
     """Whether it is NumPy that refuses: the calls in question are none of the frameworks', so nothing recorded them."""
     if kind == "TypeError":
-        return "0-dimensional arrays can be converted" in message or message.endswith("required, not numpy.ndarray")
+        return (
+            INDEX in message
+            or "0-dimensional arrays can be converted" in message
+            or message.endswith("required, not numpy.ndarray")
+        )
     return kind == "ValueError" and message.startswith("setting an array element with a sequence")
 
 
 def _operands(subject: Subject, node: ast.expr | ast.stmt) -> Iterator[ast.expr]:
     """The expressions of which the crashed expression makes numbers."""
     source = subject.source
-    if isinstance(node, ast.Call):
+    if subject.crash is not None and INDEX in subject.crash.message:
+        yield from _ends(subject, node)
+    elif isinstance(node, ast.Call):
         name = source.qualified(node.func) or ""
         if name in NUMBERS or name.startswith("math."):
             yield from node.args
@@ -178,6 +226,20 @@ def _operands(subject: Subject, node: ast.expr | ast.stmt) -> Iterator[ast.expr]
         statement = node if isinstance(node, ast.stmt) else source.statement_of(node)
         if isinstance(statement, ast.Assign) and all(isinstance(one, ast.Subscript) for one in statement.targets):
             yield statement.value
+
+
+def _ends(subject: Subject, node: ast.expr | ast.stmt) -> Iterator[ast.expr]:
+    """What is added up to the ends of the slices, or of the range, at which NumPy stopped the program."""
+    within = [part for part in ast.walk(node) if isinstance(part, ast.Slice)]
+    ends = [end for part in within for end in (part.lower, part.upper) if end is not None]
+    if isinstance(node, ast.Call) and subject.source.qualified(node.func) == "builtins.range":
+        ends = list(node.args)
+    while ends:
+        end = ends.pop(0)
+        if isinstance(end, ast.BinOp):
+            ends += [end.left, end.right]
+        else:
+            yield end
 
 
 def _arrays(subject: Subject, operands: list[ast.expr]) -> list[ast.expr]:

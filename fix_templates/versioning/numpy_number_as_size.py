@@ -1,4 +1,4 @@
-"""`Dense(np.max(y) + 1)`: a number of NumPy where Keras 3 takes Python's integers only."""
+"""`Dense(np.max(y) + 1)`, `np.zeros(np.floor(n / 2))`: a number of NumPy where only integers are taken."""
 
 from __future__ import annotations
 
@@ -41,6 +41,17 @@ NUMBERS = REDUCING | {
 FRACTIONS = frozenset({"round", "around", "sqrt", "log2", "power", "float32", "float64"})
 """Those of them that need not give a whole number, which the rest of the program may go on with."""
 
+COUNTS = {
+    **{f"numpy.{name}": ("shape",) for name in ("zeros", "ones", "empty", "full")},
+    **{f"numpy.{name}": ("N", "M") for name in ("eye", "identity")},
+    "numpy.linspace": ("", "", "num"),
+    "builtins.range": ("start", "stop", "step"),
+}
+"""By function, its first arguments, where the named ones are whole numbers or, of arrays, lists of them."""
+
+ROUNDED = frozenset(f"numpy.{name}" for name in ("ceil", "fix", "floor", "rint", "trunc"))
+"""What gives a whole number as a float."""
+
 REFUSED = re.compile(r"integer")
 RECEIVED = re.compile(
     r"[Rr]eceived:? (?:\w+=)?\d+(?:\.0)?(?![\d.(,])|got <class 'numpy|state_size must be|of type \w*int\d"
@@ -55,6 +66,9 @@ class NumpyNumberAsSize(ApiChange):
     it is given if that is not one plain assignment. Seen by reading where NumPy makes the number; after a crash whose
     message says so also where it came from elsewhere.
 
+    NumPy's own functions take such integers, and have refused floats since 1.12: what `floor` and `ceil` give becomes an
+    integer where it is given as the size of an array or the end of a range.
+
     Fix safety: safe where NumPy makes the number: only its type changes. Unsafe where it was read from a crash.
 
     References: https://keras.io/api/layers/core_layers/dense/, https://numpy.org/doc/stable/reference/arrays.scalars.html.
@@ -64,8 +78,9 @@ class NumpyNumberAsSize(ApiChange):
     name = "numpy-number-as-size"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """Sizes of Keras's layers that are numbers of NumPy."""
+        """Sizes of Keras's layers that are numbers of NumPy, and of arrays that are floats."""
         source = subject.source
+        yield from _counts(source)
         if "keras" not in source.frameworks:
             return
         crashed = _crashed(subject)
@@ -164,6 +179,29 @@ for width in np.array([2, 3]):
 """,
             runs=True,
         ),
+        Example(
+            "rounded numbers as sizes of arrays",
+            """\
+import keras
+import numpy as np
+
+batches = np.floor(100 / 32)
+losses = np.zeros(batches)
+table = np.ones((np.ceil(7 / 2), 3))
+for start in range(int(batches)):
+    losses[start] = start
+""",
+            """\
+import keras
+import numpy as np
+
+batches = np.floor(100 / 32)
+losses = np.zeros(int(batches))
+table = np.ones((int(np.ceil(7 / 2)), 3))
+for start in range(int(batches)):
+    losses[start] = start
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -194,6 +232,18 @@ layer = keras.layers.Dense(count)
             runs=True,
         ),
         Reject(
+            "integers of NumPy, and floats that are data",
+            """\
+import keras
+import numpy as np
+
+sizes = np.zeros(np.max([2, 3]))
+filled = np.full(3, np.floor(2.5))
+halves = np.linspace(np.floor(0.5), np.ceil(9.5), 5)
+whole = np.zeros(np.floor(2.5).astype(int))
+""",
+        ),
+        Reject(
             "layers of PyTorch take numbers of NumPy",
             """\
 import numpy as np
@@ -203,6 +253,48 @@ layer = torch.nn.Linear(4, np.max(np.array([1, 2])))
 """,
         ),
     )
+
+
+def _counts(source: Source) -> Iterator[Hit]:
+    """Floats that NumPy rounded, given as the size of an array or the end of a range."""
+    if not {name.rpartition(".")[2] for name in ROUNDED} & source.words:
+        return
+    for call in source.all_calls:
+        function = source.qualified(call.func) or ""
+        for position, name in enumerate(COUNTS.get(function, ())):
+            given = call.args[position : position + 1] if name else []
+            given += [k.value for k in call.keywords if k.arg and k.arg == name]
+            for value in (part for arg in given for part in (arg.elts if isinstance(arg, ast.Tuple) else [arg])):
+                if not _is_rounded(source, value):
+                    continue
+                site = source.site(value)
+                yield Hit(
+                    site,
+                    f"{function.rpartition('.')[2]} takes integers, and {source.segment(site)} is a float that NumPy rounded",
+                    title=f"make an integer of {source.segment(site)}",
+                    edits=(Wrap(site, "int(", ")"),),
+                    safe=True,
+                    removed={"numpy": "1.12"},
+                    confidence=0.9,
+                    within=source.site(call),
+                    felt=source.site(call),
+                )
+
+
+def _is_rounded(source: Source, expr: ast.expr, under: frozenset[str] = frozenset()) -> bool:
+    """Whether an expression is a float that is a whole number; `under` has the names that are being followed."""
+    if isinstance(expr, ast.Name):
+        bound = source.bindings(expr) if expr.id not in under else ()
+        return bool(bound) and all(_is_rounded(source, value, under | {expr.id}) for value in bound)
+    if isinstance(expr, ast.BinOp) and isinstance(expr.op, (ast.Add, ast.Sub, ast.Mult)):
+        sides = [_is_rounded(source, side, under) or _is_whole(side) for side in (expr.left, expr.right)]
+        return all(sides) and not (_is_whole(expr.left) and _is_whole(expr.right))
+    return isinstance(expr, ast.Call) and source.qualified(expr.func) in ROUNDED
+
+
+def _is_whole(expr: ast.expr) -> bool:
+    """Whether an expression is written as a whole number."""
+    return isinstance(expr, ast.Constant) and isinstance(expr.value, int)
 
 
 def _sizes(source: Source, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
