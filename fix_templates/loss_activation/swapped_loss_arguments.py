@@ -191,6 +191,27 @@ loss.backward()
             runs=True,
         ),
         Reject(
+            "a function of Keras, which takes the target first, in a layer that adds a loss",
+            """\
+import numpy as np
+import keras
+
+
+class Reconstruction(keras.layers.Layer):
+    def call(self, outputs, inputs):
+        self.add_loss(keras.ops.mean(keras.losses.binary_crossentropy(inputs, outputs)))
+        return outputs
+
+
+x = keras.Input((6,))
+decoded = keras.layers.Dense(6, activation="sigmoid")(x)
+model = keras.Model(x, Reconstruction()(decoded, x))
+model.compile("sgd")
+model.fit(np.random.rand(32, 6), epochs=1)
+""",
+            runs=True,
+        ),
+        Reject(
             "symmetric loss",
             """\
 import torch

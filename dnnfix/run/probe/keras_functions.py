@@ -56,11 +56,11 @@ class Functions:
 
     @guarded
     def _called(self, name: str, original: Any, args: Any, kwargs: Any) -> Optional[Dict[str, Any]]:
-        given = list(tensors_in([args, kwargs]))
+        loss = name.startswith("keras.losses.")
+        given = list(tensors_in(_prediction_first(original, args, kwargs) if loss else [args, kwargs]))
         symbolic = any(is_symbolic(item) for item in given)
         if not (symbolic or self._recorder.on) or self._recorder.opaque():
             return None
-        loss = name.startswith("keras.losses.")
         inputs = [self._recorder.input_of(item) for item in given]
         if loss and not symbolic:
             inputs = [self._recorder.ledger.value(item, "data", measured=True) for item in given]
@@ -117,6 +117,15 @@ class Functions:
             call.update(component=made.fields["id"], made_at=made.fields["site"], args=made.fields["args"])
             call["site"] = made.fields["site"] if self._recorder.data else call["site"]
         return call
+
+
+def _prediction_first(loss: Any, args: Any, kwargs: Dict[str, Any]) -> Any:
+    """What a function of a loss is given, in the order in which calls of losses are recorded: the prediction, the target."""
+    try:
+        given = dict(inspect.signature(loss).bind(*args, **kwargs).arguments)
+    except (TypeError, ValueError):
+        return [args, kwargs]
+    return [given.pop("y_pred", None), given.pop("y_true", None), given]
 
 
 def arguments_of(function: Any, args: Any, kwargs: Dict[str, Any]) -> Dict[str, Any]:
