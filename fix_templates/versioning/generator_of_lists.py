@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Edit, Example, Hit, Reject, Replace, Source, Subject, Wrap, uses_of
+from dnnfix.api import ApiChange, Edit, Example, Hit, Reject, Replace, Source, Subject, Wrap, receiver_is, uses_of
 
 OLD = frozenset({"fit_generator", "evaluate_generator", "predict_generator"})
 """Methods that are given generators only, and are gone themselves: a program that calls them is an old one."""
 
 TODAY = frozenset({"fit", "evaluate", "predict"})
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+_NETWORKS = frozenset({"keras.Model", "keras.models.Model", "keras.Sequential", "keras.models.Sequential"})
 
 REFUSED = "`output_signature` must contain objects"
 
@@ -21,7 +25,8 @@ class GeneratorOfLists(ApiChange):
     Keras 1 and 2 took `[a, b], y` from a generator. Keras 3 hands what TensorFlow's data sets are made of to
     `tf.data`, which reads a list as one tensor and stops; tuples are taken on every backend.
 
-    Fix safety: safe: a tuple holds the same arrays in the same order, and Keras reads both alike.
+    Fix safety: safe where every batch of the generator goes to a network: a tuple holds the same arrays in the same order,
+    and Keras reads both alike. Where the program does anything else with the generator, unsafe: it may change the lists.
 
     References: https://keras.io/api/models/model_training_apis/ (the forms of `x`).
     """
@@ -35,14 +40,9 @@ class GeneratorOfLists(ApiChange):
         source = subject.source
         if not source.frameworks & {"keras", "tensorflow"} or "torch" in source.frameworks:
             return
-        refused = subject.crash is not None and REFUSED in subject.crash.message
-        methods = OLD | TODAY if refused or "tensorflow" in source.frameworks else OLD
-        given = _given(source, methods)
-        for function in source.nodes(ast.FunctionDef):
-            if function.name not in given:
-                continue
+        for function, safe in _given(subject).items():
             for node in ast.walk(function):
-                if isinstance(node, ast.Yield) and source.enclosing(node, ast.FunctionDef) is function:
+                if isinstance(node, ast.Yield) and source.enclosing(node, *_FUNCTIONS) is function:
                     edits = tuple(_edits(source, node.value))
                     if edits:
                         yield Hit(
@@ -50,7 +50,7 @@ class GeneratorOfLists(ApiChange):
                             "lists in a batch of a generator are refused since Keras 3.0 on TensorFlow; tuples are taken",
                             title="give tuples in the batches",
                             edits=edits,
-                            safe=True,
+                            safe=safe,
                             removed={"keras": "3.0"},
                         )
 
@@ -194,22 +194,141 @@ def pairs(x, y):
 print(list(pairs([1], [2])))
 """,
         ),
+        Reject(
+            "a generator that an object of the program's own learns from",
+            """\
+import tensorflow as tf
+
+
+class Scaler:
+    def fit(self, rows):
+        for p, _ in rows:
+            p.append(3)
+
+
+def preprocess(x):
+    for a in x:
+        yield [a, a], 1
+
+
+Scaler().fit(preprocess([1, 2]))
+""",
+        ),
+        Reject(
+            "a method of another class that has the generator's name",
+            """\
+import keras
+
+
+class Pairs:
+    def batches(self):
+        yield [1, 2], 3
+
+
+class Images:
+    def batches(self):
+        while True:
+            yield self.x, self.y
+
+
+def learn(model: keras.Model):
+    print(next(Pairs().batches()))
+    model.fit_generator(Images().batches(), steps_per_epoch=4)
+""",
+        ),
     )
 
 
-def _given(source: Source, methods: frozenset[str]) -> frozenset[str]:
-    """The functions whose results are given to such methods."""
-    found: set[str] = set()
+def _given(subject: Subject) -> dict[ast.FunctionDef, bool]:
+    """The functions whose results are given to such methods of networks, with whether all of their results are."""
+    source = subject.source
+    handed: dict[ast.expr, list[ast.Call]] = {}
     for call in uses_of(source).calls():
-        if not isinstance(call.func, ast.Attribute) or call.func.attr not in methods:
-            continue
-        first = [*call.args[:1], *(k.value for k in call.keywords if k.arg in ("x", "generator", "validation_data"))]
-        for value in first:
-            for made in (value, *source.bindings(value)):
-                if isinstance(made, ast.Call):
-                    func = made.func
-                    found.add(func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", ""))
-    return frozenset(found)
+        if _of_network(subject, call):
+            given = [
+                *call.args[:1],
+                *(k.value for k in call.keywords if k.arg in ("x", "generator", "validation_data")),
+            ]
+            for value in given:
+                made = [one for one in (value, *source.bindings(value)) if isinstance(one, ast.Call)]
+                handed.setdefault(value, []).extend(made)
+    calls = {call for value, made in handed.items() if _all_handed(source, value, handed) for call in made}
+    found = dict.fromkeys(
+        function for made in handed.values() for call in made if (function := _function(source, call.func)) is not None
+    )
+    return {function: _is_kept_to(source, function, {call.func for call in calls}) for function in found}
+
+
+def _of_network(subject: Subject, call: ast.Call) -> bool:
+    """Whether the call trains or asks a network of Keras, as far as can be told; old names of methods tell by themselves."""
+    source, method = subject.source, call.func
+    if not isinstance(method, ast.Attribute) or method.attr not in OLD | TODAY:
+        return False
+    holds = receiver_is(source, method.value, "keras.Model")
+    crash = subject.crash
+    if crash is not None and REFUSED in crash.message and source.site(call) in {frame.site for frame in crash.frames}:
+        return holds is not False
+    if method.attr in OLD:
+        return bool(holds) or holds is None and method.attr not in uses_of(source).defined
+    return "tensorflow" in source.frameworks and (bool(holds) or _is_annotated(source, method.value))
+
+
+def _is_annotated(source: Source, expr: ast.expr) -> bool:
+    """Whether a parameter is said to be a network."""
+    function = source.enclosing(expr, *_FUNCTIONS)
+    if not isinstance(function, _FUNCTIONS) or not isinstance(expr, ast.Name):
+        return False
+    stored = (node for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    if any(node.id == expr.id for node in stored):
+        return False
+    arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    said = [one.annotation for one in arguments if one.arg == expr.id and one.annotation is not None]
+    return any((source.qualified(annotation) or "") in _NETWORKS for annotation in said)
+
+
+def _function(source: Source, named: ast.expr) -> ast.FunctionDef | None:
+    """The program's function or method that is called; one of an unknown object where only one class has such a name."""
+    if isinstance(named, ast.Name):
+        found = source.definition(named)
+        return found if isinstance(found, ast.FunctionDef) else None
+    if not isinstance(named, ast.Attribute):
+        return None
+    methods = [each for each in source.nodes(ast.FunctionDef) if each.name == named.attr]
+    methods = [each for each in methods if isinstance(source.parent(each), ast.ClassDef)]
+    made = source.constructor(named.value)
+    owner = source.definition(named.value if made is None else made.func)
+    if isinstance(named.value, ast.Name) and named.value.id in ("self", "cls"):
+        owner = source.enclosing(named, ast.ClassDef)
+    if isinstance(owner, ast.ClassDef):
+        own = [each for each in methods if source.parent(each) is owner]
+        methods = own or (methods if owner.bases else [])
+    elif made is not None and source.qualified(made.func) is not None:
+        return None  # an object of a library
+    return methods[0] if len(methods) == 1 else None
+
+
+def _all_handed(source: Source, value: ast.expr, handed: dict[ast.expr, list[ast.Call]]) -> bool:
+    """Whether a network is all that a value is given to, under whichever name it has."""
+    if isinstance(value, ast.Call):
+        return True
+    if isinstance(value, ast.Name):
+        every: list[ast.expr] = [node for node in source.nodes(ast.Name) if node.id == value.id]
+    elif isinstance(value, ast.Attribute):
+        every = [node for node in source.nodes(ast.Attribute) if node.attr == value.attr]
+    else:
+        return False
+    return all(node in handed for node in every if isinstance(getattr(node, "ctx", None), ast.Load))
+
+
+def _is_kept_to(source: Source, function: ast.FunctionDef, calls: set[ast.expr]) -> bool:
+    """Whether these are the only places of the program, of all of its files, that name the function."""
+    others = [other for other in source.beside if function.name in other.words]
+    names: list[ast.expr] = [node for node in source.nodes(ast.Name) if node.id == function.name]
+    names += [node for node in source.nodes(ast.Attribute) if node.attr == function.name]
+    plain = all(
+        isinstance(each, ast.Name) and each.id in ("staticmethod", "classmethod") for each in function.decorator_list
+    )
+    return plain and not others and all(node in calls for node in names)
 
 
 def _edits(source: Source, batch: ast.expr | None) -> Iterator[Edit]:

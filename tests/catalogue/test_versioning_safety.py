@@ -150,3 +150,45 @@ def test_the_function_for_classes_has_a_name_of_its_own(taken: str) -> None:
     ((patched, _),) = patches(f"{text}show(Sequential([Dense(1)]))\nshow(Sequential([Dense(3)]))\n", "DNF506")
     name = "classes_of_outputs_2" if "," in taken else "classes_of_outputs"
     assert f"def {name}(outputs):" in patched and f"    {first} = {name}(model.predict(x))" in patched
+
+
+GENERATOR = """\
+import keras
+{decorator}
+def batches(x, y):
+    while True:
+        yield [x, x], y
+
+
+def learn(model: keras.Model, x, y):
+    made = batches(x, y)
+    model.fit_generator(made, steps_per_epoch=4)
+"""
+
+
+def test_a_generator_of_lists_that_networks_alone_are_given_is_safe() -> None:
+    ((patched, level),) = patches(GENERATOR.format(decorator=""), "DNF596")
+    assert "yield (x, x), y" in patched and level is Applicability.SAFE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GENERATOR.format(decorator="@threadsafe"),
+        GENERATOR.format(decorator="") + "    next(made)[0].append(3)\n",
+        GENERATOR.format(decorator="") + "\n\nfor x, _ in batches(a, b):\n    x.append(3)\n",
+        GENERATOR.format(decorator="") + "\n\nkept = batches\n",
+    ],
+    ids=["decorated", "asked for a batch", "looped over", "with another name"],
+)
+def test_a_generator_of_lists_that_something_else_is_given_too_is_not_safe(text: str) -> None:
+    assert not is_called_safe(text, "DNF596")
+
+
+def test_a_generator_that_an_unknown_object_of_a_tensorflow_program_fits_is_left_alone() -> None:
+    text = (
+        GENERATOR.format(decorator="")
+        .replace("model: keras.Model", "model")
+        .replace("import keras", "import tensorflow")
+    )
+    assert not patches(text.replace("fit_generator", "fit"), "DNF596")
