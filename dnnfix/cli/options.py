@@ -85,7 +85,9 @@ def add_running(parser: argparse.ArgumentParser, again: bool = False) -> None:
     """How programs are run; a run `again` takes seed and arguments from its certificate."""
     group = add_programs(parser)
     once_more = "time for one proof, at least the time it had"
-    for_a_file = "time for one file, runs included, without what makes it runnable (60); one whose made data take too long "
+    for_a_file = (
+        "time for one file, runs included, without what makes it runnable (60); one whose made data take too long "
+    )
     budget = once_more if again else for_a_file + "is tried again with less of them, in twice that time"
     old = "an interpreter with the old Keras: versioning patches are compared with what the program does there"
     group.add_argument("--baseline-python", metavar="PATH", help=old)

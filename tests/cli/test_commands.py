@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 from dnnfix import __version__, pipeline, registry
+from dnnfix.cli.bench import COMMANDS as BENCH
 from dnnfix.cli.main import COMMANDS
 from dnnfix.emit import contract
 from tests.cli.programs import FAULTY, HEALTHY, Call
@@ -30,11 +31,20 @@ def test_help_teaches(call: Call) -> None:
     assert call().code == 2
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name", [*(name for name in COMMANDS if name != "bench"), *(f"bench {name}" for name in BENCH)]
+)
 def test_help_of_commands(call: Call, name: str) -> None:
-    said = call(name, "--help")
+    said = call(*name.split(), "--help")
     assert said.code == 0 and f"usage: dnnfix {name} [options]" in said.out
     assert "examples:" in said.out and f"  dnnfix {name}" in said.out and "exit codes:" in said.out
+
+
+def test_a_group_of_commands_lists_them(call: Call) -> None:
+    said = call("bench", "--help")
+    assert said.code == 0 and all(f"  {name} " in said.out for name in BENCH) and "examples:" in said.out
+    assert call("bench").code == 2
+    assert "Did you mean `dnnfix bench replay`?" in call("bench", "reply").err
 
 
 def test_version(call: Call) -> None:

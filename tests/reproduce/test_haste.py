@@ -55,7 +55,9 @@ def test_what_was_too_slow_is_tried_with_less_data_and_said_so(tmp_path: Path, m
     assert any("tried again with as little made data as can be, 6 s for each run" in note for note in report.notes)
     assert [run.outcome.value for run in report.runs][:2] == ["needs-data", "timeout"]
     assert patch.certificate is not None
-    assert json.loads(Path(patch.certificate).read_text())["budget"]["seconds"] == 18.0, "the proof is repeated with as much time"
+    assert json.loads(Path(patch.certificate).read_text())["budget"]["seconds"] == 18.0, (
+        "the proof is repeated with as much time"
+    )
 
 
 def test_few_data_prove_nothing_of_how_a_program_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
