@@ -20,6 +20,7 @@ from dnnfix.api import (
     Source,
     Subject,
     Wrap,
+    asked_by_method,
     speaks_python2,
     uses_of,
 )
@@ -62,7 +63,8 @@ class Python2Program(ApiChange):
     iterators have `__next__`, and what a program of Python 2 reads from a pickle that it has not written itself is read
     with the encoding that gives back arrays and texts of Python 2.
 
-    Fix safety: unsafe: divisions, strings and the order of dictionaries differ between the two as well.
+    Fix safety: unsafe: divisions, strings and the order of dictionaries differ between the two as well. Safe where the
+    method `next` is called on what is an iterator for certain.
 
     References: https://docs.python.org/3/howto/pyporting.html, https://docs.python.org/3/library/pickle.html#pickle.load,
     https://docs.python.org/3/library/functools.html#functools.cmp_to_key.
@@ -310,6 +312,7 @@ print(len(texts))
             "the next batch of generators",
             """\
 import keras
+from keras.src.legacy.preprocessing.image import ImageDataGenerator
 from keras.utils import to_categorical
 
 
@@ -322,9 +325,27 @@ batches = numbers(3)
 first = batches.next()
 lines = open("words.txt")
 print(lines.next(), numbers(2).next(), (n for n in first).next())
+
+
+class Source:
+    def batches(self):
+        yield self
+
+    def first(self):
+        return self.batches().next()
+
+
+def images(folder):
+    made = ImageDataGenerator(rescale=1 / 255)
+    return made.flow_from_directory(folder)
+
+
+source = Source()
+print(source.batches().next(), images("a").next(), ImageDataGenerator().flow(first).next())
 """,
             """\
 import keras
+from keras.src.legacy.preprocessing.image import ImageDataGenerator
 from keras.utils import to_categorical
 
 
@@ -337,6 +358,23 @@ batches = numbers(3)
 first = next(batches)
 lines = open("words.txt")
 print(next(lines), next(numbers(2)), next((n for n in first)))
+
+
+class Source:
+    def batches(self):
+        yield self
+
+    def first(self):
+        return next(self.batches())
+
+
+def images(folder):
+    made = ImageDataGenerator(rescale=1 / 255)
+    return made.flow_from_directory(folder)
+
+
+source = Source()
+print(next(source.batches()), next(images("a")), next(ImageDataGenerator().flow(first)))
 """,
         ),
     )
@@ -382,6 +420,35 @@ except NameError:
     xrange = range
 for i in xrange(3):
     print(torch.ones(i))
+""",
+        ),
+        Reject(
+            "methods called next of objects that are no iterators of Keras or of the program",
+            """\
+import keras
+import mylib
+import sources
+
+
+def batches():
+    yield 1
+
+
+@sources.threadsafe
+def guarded():
+    yield 1
+
+
+class Pages:
+    def batches(self):
+        return sources.open()
+
+
+source = sources.Source()
+print(mylib.Augmenter().flow(keras.ops.ones(1)).next(), source.batches().next(), guarded().next())
+print(Pages().batches().next())
+for made in sources.all():
+    print(made.flow_from_directory("images").next())
 """,
         ),
         Reject(
@@ -621,52 +688,17 @@ def _iterators(source: Source) -> Iterator[Hit]:
         )
 
 
-FLOWS = ("flow", "flow_from_directory", "flow_from_dataframe")
-"""Methods of Keras's generators of images, whose results are iterators."""
-
-ITERATORS = ("builtins.iter", "builtins.enumerate", "builtins.open", "os.walk", "csv.reader", "itertools.")
-
-
 def _taken(source: Source) -> Iterator[Hit]:
     """`batches.next()` of a generator of the program's own, of a reader of lines, or of images that Keras changes."""
-    uses = uses_of(source)
-    if "next" in uses.defined:
-        return
-    for call in uses.calls():
-        function = call.func
-        if not isinstance(function, ast.Attribute) or function.attr != "next" or call.args or call.keywords:
-            continue
-        direct = isinstance(function.value, (ast.Call, ast.GeneratorExp))
-        made = [function.value] if direct else list(source.bindings(function.value))
-        if made and all(_gives_iterator(source, value) for value in made):
-            yield Hit(
-                source.site(call),
-                "an iterator has no method next since Python 3",
-                title="write next(...)",
-                edits=(Replace(source.site(call), f"next({source.segment(source.site(function.value))})"),),
-                safe=True,
-            )
-
-
-def _gives_iterator(source: Source, value: ast.expr) -> bool:
-    """Whether an expression is an iterator for certain."""
-    if isinstance(value, ast.GeneratorExp):
-        return True
-    if not isinstance(value, ast.Call):
-        return False
-    name = source.qualified(value.func) or ""
-    if isinstance(value.func, ast.Attribute) and value.func.attr in FLOWS and "keras" in source.frameworks:
-        return True
-    if name == "builtins.iter":
-        return "torch" not in source.frameworks  # those of loaders are read elsewhere
-    if name.startswith(ITERATORS):
-        return True
-    last = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
-    defined = [node for node in source.nodes(ast.FunctionDef) if node.name == last]
-    return len(defined) == 1 and any(
-        isinstance(part, (ast.Yield, ast.YieldFrom)) and source.enclosing(part, ast.FunctionDef) is defined[0]
-        for part in ast.walk(defined[0])
-    )
+    for call, iterator, keras in asked_by_method(source):
+        yield Hit(
+            source.site(call),
+            "an iterator has no method next since " + ("Keras 3.0" if keras else "Python 3"),
+            title="write next(...)",
+            edits=(Replace(source.site(call), f"next({source.segment(source.site(iterator))})"),),
+            safe=True,
+            removed={"keras": "3.0"} if keras else {},
+        )
 
 
 def _header(source: Source, method: ast.FunctionDef) -> Edit:

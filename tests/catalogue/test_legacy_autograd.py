@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dnnfix import registry
-from dnnfix.detect.versions import Hit
+from dnnfix.detect.versions import ApiChange, Hit
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 
@@ -37,7 +37,7 @@ def hit(kept: str, taken: str = "", more: str = "pass", given: str = "g * 2", of
     told = "2" if taken else ""
     text = PROGRAM.format(kept=kept, taken=taken, more=more, given=given, of_class=of_class, told=told)
     found = registry.template("DNF513")
-    assert found is not None
+    assert found is not None and issubclass(found, ApiChange)
     (only,) = found().hits(Subject(Source.from_bytes(text.encode(), "program.py")))
     return only
 
