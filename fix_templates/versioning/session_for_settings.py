@@ -13,8 +13,10 @@ class SessionForSettings(ApiChange):
     Keras 3 has no session to be given, and TensorFlow 2 none to be made. The settings are said by functions of
     `tf.config`: memory that grows, the numbers of threads, the devices. A share of the memory (TensorFlow 2 knows sizes
     only) becomes memory that grows. Such a session also gave the weights their first values, which Keras 3 does itself.
-    TensorFlow takes settings only before its first operation: where something of Keras runs before them, they go.
-    A session that the program uses for more is left to the templates for graphs.
+    TensorFlow takes settings only before its first operation: where something of Keras may run before them, those of
+    memory and threads go, as the patch says, and those of devices keep the session. So do settings that TensorFlow 2 has
+    no more, and a function that does more than make the session. A session that the program uses for more, also without
+    its name (`y.eval()`), is left to the templates for graphs, and one of `tensorflow.compat.v1` still works.
 
     Fix safety: unsafe: memory that is taken, threads and devices can differ from what they were.
 
@@ -35,7 +37,7 @@ class SessionForSettings(ApiChange):
             yield Hit(
                 subject.source.site(place),
                 "Keras 3 has no session: TensorFlow 2 is told its settings by functions",
-                title="say the settings without a session",
+                title=settings.title,
                 edits=settings.edits,
                 removed={"keras": "3.0", "tensorflow": "2.0"},
             )
@@ -207,6 +209,36 @@ y = Dense(1)(x)
 session = tf.Session()
 K.set_session(session)
 print(session.run(y, {x: [[1, 2, 3, 4]]}))
+""",
+        ),
+        Reject(
+            "a session of compat.v1, which still works",
+            """\
+from tensorflow.compat.v1 import ConfigProto, InteractiveSession
+from keras.layers import Dense
+
+config = ConfigProto()
+config.gpu_options.allow_growth = True
+session = InteractiveSession(config=config)
+print(Dense(1))
+""",
+        ),
+        Reject(
+            "the function that makes the session sets the seeds",
+            """\
+import random
+import numpy as np
+import tensorflow as tf
+from keras import backend as K
+
+
+def seeded_session():
+    random.seed(1)
+    np.random.seed(1)
+    return tf.Session(config=tf.ConfigProto(inter_op_parallelism_threads=1))
+
+
+K.set_session(seeded_session())
 """,
         ),
         Reject(
