@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Source, Subject, uses_of
+from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Source, Subject, given_by, is_counted, is_zero, uses_of
 
 PEELED_CALLS = frozenset({"cpu", "detach", "numpy", "cuda", "float"})
 """Methods on the way to the index that change nothing about the number."""
@@ -70,12 +70,12 @@ class ZeroDimTensorIndexed(ApiChange):
         named: list[tuple[ast.Subscript, ast.expr, bool]] = []
         scalars = None
         for node in uses_of(source).subscripts():
-            if not _is_zero(node.slice):
+            if not is_zero(node.slice):
                 continue
             base, unwrapped = _peeled(node)
             if isinstance(source.parent(node), ast.Subscript):
                 continue
-            if _is_counted(subject, base) or (stopped and _crashed_beside(subject, node)):
+            if is_counted(source, base) or (stopped and _crashed_beside(subject, node)):
                 found.append((node, base, True))
                 continue
             if not stopped and not unwrapped and not isinstance(base, ast.Call):
@@ -221,6 +221,15 @@ def accuracy(output, target, topk=(1,)):
     return res
 
 
+def share(output, target, percent=100.0):
+    res = []
+    count = len(target)
+    res.append(100 * output.max(1)[1].eq(target).sum() * percent / (count * target.shape[0]))
+    return res
+
+
+part = share(torch.randn(8, 9), torch.zeros(8).long())[0]
+print(part[0])
 prec1, prec5 = accuracy(torch.randn(8, 9), torch.zeros(8).long(), topk=(1, 5))
 best = accuracy(torch.randn(8, 9), torch.zeros(8).long())[0]
 print(prec1[0], prec5[0] / 2, best[0])
@@ -239,6 +248,15 @@ def accuracy(output, target, topk=(1,)):
     return res
 
 
+def share(output, target, percent=100.0):
+    res = []
+    count = len(target)
+    res.append(100 * output.max(1)[1].eq(target).sum() * percent / (count * target.shape[0]))
+    return res
+
+
+part = share(torch.randn(8, 9), torch.zeros(8).long())[0]
+print(part.item())
 prec1, prec5 = accuracy(torch.randn(8, 9), torch.zeros(8).long(), topk=(1, 5))
 best = accuracy(torch.randn(8, 9), torch.zeros(8).long())[0]
 print(prec1.item(), prec5.item() / 2, best.item())
@@ -269,6 +287,33 @@ def rows(output):
 prec = accuracy(torch.randn(8, 9), torch.zeros(8).long())[0]
 row = rows(torch.randn(8, 9))[0]
 print(prec[0], row[0])
+""",
+            runs=True,
+        ),
+        Reject(
+            "a count that is scaled by several numbers",
+            """\
+import torch
+
+
+def accuracy(output, target, weights, scale=None):
+    res = []
+    correct = output.max(1)[1].eq(target).view(-1).float()
+    res.append(correct.sum() / weights)
+    res.append(correct.sum(0).mul(weights * 2))
+    return res
+
+
+def scaled(output, weights):
+    rows = torch.ones(3) / weights.size(0)
+    res = [rows]
+    res.append(output.sum() * rows)
+    return res
+
+
+prec, five = accuracy(torch.randn(8, 9), torch.zeros(8).long(), torch.ones(3))
+other = scaled(torch.randn(8, 9), torch.ones(3))[1]
+print(prec[0], five[0], other[0])
 """,
             runs=True,
         ),
@@ -311,17 +356,12 @@ print(output.data[0], output[0], output.data.numpy()[0])
     )
 
 
-def _is_zero(index: ast.expr) -> bool:
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    return bool(parts) and all(isinstance(p, ast.Constant) and p.value == 0 and p.value is not False for p in parts)
-
-
 def _peeled(node: ast.Subscript) -> tuple[ast.expr, bool]:
     """What is indexed in the end, without `.data`, `.cpu()` and the like; and whether there was any of these."""
     base: ast.expr = node.value
     unwrapped = False
     while True:
-        if isinstance(base, ast.Subscript) and _is_zero(base.slice):
+        if isinstance(base, ast.Subscript) and is_zero(base.slice):
             base = base.value
         elif isinstance(base, ast.Attribute) and base.attr == "data":
             base, unwrapped = base.value, True
@@ -458,108 +498,17 @@ def _gives_number(subject: Subject, value: ast.expr) -> bool:
     return False
 
 
-def _givers(source: Source, base: ast.expr) -> list[ast.Call]:
-    """The calls from which a name has an item of a result: `a, b = f(x)` and `a = f(x)[0]`; none where it has another value."""
-    if not isinstance(base, ast.Name):
-        return []
-    scope = source.enclosing(base, ast.FunctionDef, ast.AsyncFunctionDef) or source.tree
-    calls: list[ast.Call] = []
-    for name in uses_of(source).names(base.id):
-        if not isinstance(name.ctx, ast.Store):
-            continue
-        if (source.enclosing(name, ast.FunctionDef, ast.AsyncFunctionDef) or source.tree) is not scope:
-            continue
-        above = source.parent(name)
-        statement = source.parent(above) if isinstance(above, (ast.Tuple, ast.List)) else above
-        value = statement.value if isinstance(statement, ast.Assign) else None
-        if statement is above and isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
-            value = value.value
-        elif statement is above:
-            return []
-        if not isinstance(value, ast.Call):
-            return []
-        calls.append(value)
-    return calls
-
-
-def _is_counted(subject: Subject, base: ast.expr) -> bool:
-    """Whether a name holds what a function of the program counts and puts in a list, as a tensor without axes."""
-    calls = _givers(subject.source, base)
-    return bool(calls) and all(_returns_numbers(subject, call) for call in calls)
-
-
-def _returns_numbers(subject: Subject, call: ast.Call) -> bool:
-    found = subject.source.defined(call.func)
-    if found is None or not isinstance(found[1], ast.FunctionDef):
-        return False
-    source, function = found
-    returned = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
-    if len(returned) != 1 or not isinstance(returned[0], ast.Name):
-        return False
-    kept = [
-        node.args[0]
-        for node in ast.walk(function)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "append"
-        and isinstance(node.func.value, ast.Name)
-        and node.func.value.id == returned[0].id
-        and len(node.args) == 1
-    ]
-    return bool(kept) and all(_is_count(source, value) for value in kept)
-
-
-SCALED = frozenset({"mul", "mul_", "div", "div_", "float", "cpu", "data", "detach", "double"})
-"""What keeps a tensor without axes one."""
-
-FLAT = frozenset({"float", "contiguous", "cpu", "data", "detach", "double", "int", "long", "type_as", "eq"})
-"""What keeps a tensor of one axis one."""
-
-
-def _is_count(source: Source, value: ast.expr) -> bool:
-    """Whether an expression is a sum over the only axis of a tensor, or that scaled."""
-    if isinstance(value, ast.BinOp) and isinstance(value.right, (ast.Constant, ast.Name, ast.BinOp)):
-        return _is_count(source, value.left)
-    if isinstance(value, ast.Name):
-        bound = source.bindings(value)
-        return bool(bound) and all(not isinstance(each, ast.Name) and _is_count(source, each) for each in bound)
-    if isinstance(value, ast.Attribute) and value.attr == "data":
-        return _is_count(source, value.value)
-    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
-        return False
-    if value.func.attr in SCALED:
-        return _is_count(source, value.func.value)
-    given = [*value.args, *(keyword.value for keyword in value.keywords if keyword.arg == "dim")]
-    kept = any(keyword.arg != "dim" for keyword in value.keywords)
-    if value.func.attr != "sum" or kept or len(given) > 1 or not all(_is_zero(one) for one in given):
-        return False
-    return not given or _is_flat(value.func.value)
-
-
-def _is_flat(value: ast.expr) -> bool:
-    """Whether a tensor has one axis, as far as its last methods tell: `correct[:k].view(-1).float()`."""
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        if value.func.attr in ("view", "reshape"):
-            return len(value.args) == 1 and ast.unparse(value.args[0]) == "-1"
-        if value.func.attr == "flatten":
-            return not value.args and not value.keywords
-        if value.func.attr not in FLAT:
-            return False
-        value = value.func.value
-    return False
-
-
 def _crashed_beside(subject: Subject, node: ast.Subscript) -> bool:
     """Whether the run stopped at the index of another value, or another use of one, that comes of the same function."""
     crash = subject.crash
     if crash is None or crash.site is None or crash.site.path or "0-dim tensor" not in crash.message:
         return False
     source = subject.source
-    functions = {ast.unparse(call.func) for call in _givers(source, node.value)}
+    functions = {ast.unparse(call.func) for call in given_by(source, node.value)}
     if not functions:
         return False
-    at = [n for n in uses_of(source).subscripts() if _is_zero(n.slice) and crash.site.encloses(source.site(n))]
-    return any({ast.unparse(call.func) for call in _givers(source, one.value)} == functions for one in at)
+    at = [n for n in uses_of(source).subscripts() if is_zero(n.slice) and crash.site.encloses(source.site(n))]
+    return any({ast.unparse(call.func) for call in given_by(source, one.value)} == functions for one in at)
 
 
 def _reduces(call: ast.Call) -> bool:
