@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
@@ -17,8 +18,10 @@ from dnnfix.api import (
     RemoveArgument,
     RenameArgument,
     SetArgument,
+    Source,
     Subject,
     added_by_statement,
+    branches_around,
     element_of,
     uses_of,
 )
@@ -34,7 +37,8 @@ class InputShapeInPieces(ApiChange):
     which is where stateful networks state it today; so does the `input_length` of an embedding whose weights are set or
     loaded before it meets data, since nothing else builds the network then.
 
-    Fix safety: safe: the layer sees the same shape.
+    Fix safety: safe: the layer sees the same shape. Unsafe for an embedding where the weights are asked for in some runs
+    only: in the others data of another length was taken.
 
     References: https://keras.io/guides/migrating_to_keras_3/, https://keras.io/api/layers/core_layers/input/.
     """
@@ -185,6 +189,37 @@ model.fit(x, y)
 """,
         ),
         Reject(
+            "the best weights, loaded after the training",
+            """\
+from keras.callbacks import ModelCheckpoint
+from keras.layers import Dense, Embedding, Flatten
+from keras.models import Sequential
+
+model = Sequential()
+model.add(Embedding(100, 3, input_length=4))
+model.add(Flatten())
+model.add(Dense(1))
+model.compile("adam", "mse")
+model.fit(x, y, callbacks=[ModelCheckpoint("best.weights.h5", save_weights_only=True)])
+model.load_weights("best.weights.h5")
+print(model.count_params())
+""",
+        ),
+        Reject(
+            "weights of another network",
+            """\
+from keras.layers import Dense, Embedding, Flatten
+from keras.models import Sequential
+
+other = Sequential([Dense(3)])
+other.build((None, 4))
+other.load_weights("other.weights.h5")
+model = Sequential([Embedding(100, 3, input_length=4), Flatten(), Dense(1)])
+model.compile("adam", "mse")
+model.fit(x, other.predict(x))
+""",
+        ),
+        Reject(
             "shapes as they are given today",
             """\
 from keras import Input, Sequential
@@ -215,8 +250,13 @@ def _unbuilt(subject: Subject) -> Iterator[Hit]:
     if source.words.isdisjoint(_OF_WEIGHTS):
         return
     for call in source.calls("keras.layers.Embedding"):
-        length = next((keyword.value for keyword in call.keywords if keyword.arg == "input_length"), None)
+        given = {keyword.arg: keyword.value for keyword in call.keywords}
+        length = given.get("input_length")
         if length is None or (source.written(call.func) or "").startswith("tf_keras"):
+            continue
+        begun = _begun_by(subject, call) if given.keys().isdisjoint({"input_shape", "batch_input_shape"}) else None
+        asked = _asks_first(subject, *begun) if begun is not None else None
+        if asked is None:
             continue
         several = isinstance(length, (ast.Tuple, ast.List))
         shape = source.segment(source.site(length))
@@ -227,13 +267,169 @@ def _unbuilt(subject: Subject) -> Iterator[Hit]:
                 "input_length does nothing since Keras 3.0: the embedding has no weights before it meets data",
                 title="state the length by an Input before the layer",
                 edits=tuple(edits),
-                safe=True,
+                safe=asked,
                 removed={"keras": "3.0"},
             )
 
 
 _OF_WEIGHTS = frozenset({"set_weights", "count_params", "load_weights"})
 """Methods that a network has to be built for."""
+
+_NEUTRAL = frozenset(
+    {"add", "compile", "get_config", "get_layer", "get_weights", "layers", "name", "summary", "to_json", "trainable"}
+)
+"""What may be done with a network, or had of it, that neither builds it nor asks for its weights."""
+
+_UNBUILT = re.compile(r"(has not yet been|isn't|is not) built|with a weight list of length")
+"""What Keras says where weights are asked for too early."""
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+def _begun_by(subject: Subject, call: ast.Call) -> tuple[ast.expr, ast.stmt] | None:
+    """The network that a layer is the first of, as the program calls it, and the statement that puts the layer in."""
+    source = subject.source
+    statement = source.statement_of(call)
+    element = element_of(subject, call)
+    if element is not None:
+        single = isinstance(statement, ast.Assign) and len(statement.targets) == 1
+        made = statement.value if isinstance(statement, ast.Assign) else None
+        if element[1] or not single or not isinstance(statement, ast.Assign) or not _is_sequential(source, made):
+            return None
+        return statement.targets[0], statement
+    added = added_by_statement(subject, call)
+    if not isinstance(added, ast.Expr) or not isinstance(added.value, ast.Call):
+        return None
+    if not isinstance(added.value.func, ast.Attribute):
+        return None
+    owner = added.value.func.value
+    before = [use for use in _uses(source, owner) if _place(use) < _place(owner)]
+    if not before:
+        return None
+    made_at = source.statement_of(before[-1])
+    empty = isinstance(made_at, ast.Assign) and isinstance(made_at.value, ast.Call) and not made_at.value.args
+    if not empty or not isinstance(made_at, ast.Assign) or not _is_sequential(source, made_at.value):
+        return None  # another layer was added before, or the network was made with some
+    return owner, added
+
+
+def _is_sequential(source: Source, made: ast.expr | None) -> bool:
+    return isinstance(made, ast.Call) and source.qualified(made.func) in ("keras.Sequential", "keras.models.Sequential")
+
+
+def _asks_first(subject: Subject, network: ast.expr, begun: ast.stmt, further: bool = True) -> bool | None:
+    """Whether the first that a network is used for after a statement needs its weights, in every run; `None` for no.
+
+    The run that stopped there tells it too, though others may not come there.
+    """
+    source = subject.source
+    if _is_used_elsewhere(source, network):
+        return None
+    for use in _uses(source, network):
+        if _place(use) <= (begun.end_lineno or begun.lineno, begun.end_col_offset or 0):
+            continue
+        if not isinstance(getattr(use, "ctx", None), ast.Load):
+            return None
+        whole, called = _chain(source, use)
+        if called & _OF_WEIGHTS:
+            if _between(source, network, begun, use):
+                return None
+            copied = "get_weights" in source.segment(source.site(whole))  # of another network, that may have none yet
+            if branches_around(source, use) <= branches_around(source, begun) and not copied:
+                return True
+            return False if _stopped_at(subject, whole) else None
+        if isinstance(source.parent(whole), ast.Return) and whole is use and further:
+            return _asked_by_callers(subject, use)
+        if not called or not called <= _NEUTRAL or isinstance(whole, ast.Subscript) or _is_part(whole):
+            return None
+    return None
+
+
+def _uses(source: Source, network: ast.expr) -> list[ast.expr]:
+    """Where the function that an expression stands in names the same thing, in the order of the source."""
+    scope, text = source.enclosing(network, *_SCOPES), ast.unparse(network)
+    every: list[ast.expr] = (
+        [*source.nodes(ast.Name)] if isinstance(network, ast.Name) else [*source.nodes(ast.Attribute)]
+    )
+    same = [use for use in every if source.enclosing(use, *_SCOPES) is scope and ast.unparse(use) == text]
+    return sorted(same, key=_place)
+
+
+def _place(node: ast.expr | ast.stmt) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _chain(source: Source, use: ast.expr) -> tuple[ast.expr, frozenset[str]]:
+    """`model.layers[0].set_weights(…)` around `model`, and the names in it; what is called by no name counts as one."""
+    names: set[str] = set()
+    while True:
+        above = source.parent(use)
+        if isinstance(above, (ast.Attribute, ast.Subscript)) and above.value is use:
+            names |= {above.attr} if isinstance(above, ast.Attribute) else set()
+        elif isinstance(above, ast.Call) and above.func is use:
+            names |= set() if isinstance(use, ast.Attribute) else {"()"}
+        else:
+            return use, frozenset(names)
+        use = above
+
+
+def _is_part(whole: ast.expr) -> bool:
+    """Whether an expression is layers of a network, with which anything may be done under another name."""
+    called = whole.func if isinstance(whole, ast.Call) else whole
+    return isinstance(called, ast.Attribute) and called.attr in ("layers", "get_layer")
+
+
+def _is_used_elsewhere(source: Source, network: ast.expr) -> bool:
+    """Whether another function uses this very variable, whenever it is called."""
+    if not isinstance(network, ast.Name):
+        return not isinstance(network, ast.Attribute)
+    scope = source.enclosing(network, *_SCOPES)
+    for name in source.nodes(ast.Name):
+        inner = source.enclosing(name, *_SCOPES)
+        if name.id != network.id or inner is scope or inner is None:
+            continue
+        own = {node.id for node in ast.walk(inner) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        own |= {node.arg for node in ast.walk(inner) if isinstance(node, ast.arg)}
+        shared = (ast.Global, ast.Nonlocal)
+        own -= {each for node in ast.walk(inner) if isinstance(node, shared) for each in node.names}
+        if name.id not in own:
+            return True
+    return False
+
+
+def _between(source: Source, network: ast.expr, begun: ast.stmt, use: ast.expr) -> bool:
+    """Whether a method of the same object, which may train the network that it holds, is called in between."""
+    if not isinstance(network, ast.Attribute):
+        return False
+    owner = ast.unparse(network.value)
+    calls = (call for call in source.all_calls if _place(begun) < _place(call) < _place(use))
+    return any(isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == owner for call in calls)
+
+
+def _stopped_at(subject: Subject, whole: ast.expr) -> bool:
+    crash, site = subject.crash, subject.source.site(whole)
+    if crash is None or not _UNBUILT.search(crash.message):
+        return False
+    return any(not f.site.path and site.line <= f.site.line <= site.end_line for f in crash.frames)
+
+
+def _asked_by_callers(subject: Subject, returned: ast.expr) -> bool | None:
+    """Whether those that a function gives the network to ask for its weights first; not safe where only some do."""
+    source = subject.source
+    function = source.enclosing(returned, *_SCOPES)
+    if not isinstance(function, ast.FunctionDef) or isinstance(source.parent(function), ast.ClassDef):
+        return None
+    answers: list[bool | None] = []
+    for name in source.nodes(ast.Name):
+        if name.id != function.name:
+            continue
+        call = source.parent(name)
+        taken = source.parent(call) if isinstance(call, ast.Call) and call.func is name else None
+        if isinstance(taken, ast.Assign) and taken.value is call and len(taken.targets) == 1:
+            answers.append(_asks_first(subject, taken.targets[0], taken, further=False))
+        else:
+            answers.append(None)
+    return all(answers) if any(answer is not None for answer in answers) else None
 
 
 def _with_input(subject: Subject, call: ast.Call, gone: str, shape: str) -> list[Edit]:

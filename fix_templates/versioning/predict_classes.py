@@ -18,6 +18,7 @@ from dnnfix.api import (
     Source,
     Subject,
     Wrap,
+    branches_around,
     receiver_is,
     uses_of,
 )
@@ -31,12 +32,6 @@ def {name}(outputs):
     # One output unit tells by one half, several by which is the largest.
     return (outputs > 0.5).astype("int32") if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
 """
-
-_BRANCHES = (
-    *(ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.ExceptHandler, ast.match_case),
-    *(ast.BoolOp, ast.ListComp, ast.GeneratorExp),
-)
-"""What is carried out in some runs only, or several times."""
 
 
 class PredictClasses(ApiChange):
@@ -292,9 +287,9 @@ def _unsettled(source: Source, call: ast.Call, model: ast.expr) -> bool:
     if loaded is not None and (source.qualified(loaded.func) or "").rpartition(".")[2] in _LOADING:
         return True
     made = list(source.calls(*_MODELS, "keras.layers.Dense"))
-    around = _branches(source, call)
+    around = branches_around(source, call)
     for layer in made:
-        within = _branches(source, layer)
+        within = branches_around(source, layer)
         if _varies(source, layer) and not any(_follows(source, layer, other) for other in made):
             return True
         if within <= around:
@@ -310,23 +305,6 @@ def _unsettled(source: Source, call: ast.Call, model: ast.expr) -> bool:
 _LOADING = frozenset({"load_model", "model_from_json", "model_from_yaml", "model_from_config"})
 
 
-def _branches(source: Source, node: ast.AST) -> set[tuple[ast.AST, str]]:
-    """The branches and loops that a node stands in, each with the part of it that it is in."""
-    found: set[tuple[ast.AST, str]] = set()
-    above = source.parent(node)
-    while above is not None:
-        started = isinstance(above, ast.If) and "__name__" in source.segment(source.site(above.test))
-        if isinstance(above, _BRANCHES) and not started:
-            parts = [name for name, part in ast.iter_fields(above) if part is node or _holds(part, node)]
-            found.add((above, parts[0] if parts else ""))
-        node, above = above, source.parent(above)
-    return found
-
-
-def _holds(part: object, node: ast.AST) -> bool:
-    return isinstance(part, list) and any(each is node for each in part)
-
-
 def _follows(source: Source, layer: ast.Call, other: ast.Call) -> bool:
     """Whether the other layer is added to the same network whenever the first one was, so that the first is not last."""
     statement = source.statement_of(other)
@@ -337,9 +315,9 @@ def _follows(source: Source, layer: ast.Call, other: ast.Call) -> bool:
         return False
     if source.enclosing(other, ast.FunctionDef) is not source.enclosing(layer, ast.FunctionDef):
         return False
-    inner = _branches(source, layer) - _branches(source, other)
+    inner = branches_around(source, layer) - branches_around(source, other)
     left = (ast.Return, ast.Break, ast.Continue)
-    return _branches(source, other) <= _branches(source, layer) and not any(
+    return branches_around(source, other) <= branches_around(source, layer) and not any(
         isinstance(node, left) for branch, _ in inner for node in ast.walk(branch)
     )
 

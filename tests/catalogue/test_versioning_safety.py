@@ -192,3 +192,67 @@ def test_a_generator_that_an_unknown_object_of_a_tensorflow_program_fits_is_left
         .replace("import keras", "import tensorflow")
     )
     assert not patches(text.replace("fit_generator", "fit"), "DNF596")
+
+
+EMBEDDING = """\
+from keras.models import Sequential
+from keras.layers import Dense, Embedding, Flatten
+
+
+def build():
+    net = Sequential()
+    net.add(Embedding(100, 3, input_length=4))
+    net.add(Flatten())
+    net.add(Dense(1))
+    net.compile("adam", "mse")
+    net.summary()
+    return net
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model = build()\nmodel.load_weights(path)\nmodel.predict(x)\n",
+        "model = build()\nmodel.layers[0].trainable = False\nmodel.layers[0].set_weights([matrix])\nmodel.fit(x, y)\n",
+        "if __name__ == '__main__':\n    model = build()\n    print(model.count_params())\n",
+    ],
+    ids=["loaded", "set", "counted"],
+)
+def test_an_embedding_whose_weights_are_asked_for_first_gets_an_input(text: str) -> None:
+    ((patched, level),) = patches(EMBEDDING + text, "DNF518")
+    assert "    net.add(Input(shape=(4,)))\n" in patched and level is Applicability.SAFE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model = build()\nmodel.fit(x, y)\nmodel.load_weights(path)\n",
+        "model = build()\nmodel(x)\nmodel.load_weights(path)\n",
+        "model = build()\nmodel.build((None, 4))\nmodel.load_weights(path)\n",
+        "model = build()\nmodel.layers[0].build((None, 4))\nmodel.layers[0].set_weights([matrix])\n",
+        "model = build()\ntrain(model)\nmodel.count_params()\n",
+        "model = build()\nif resume:\n    model.load_weights(path)\nmodel.fit(x, y)\n",
+        "model = build()\nfor _ in range(epochs):\n    model.load_weights(path)\n",
+        "model = build()\nmodel = load(path)\nmodel.load_weights(path)\n",
+        "def train():\n    model.fit(x, y)\n\n\nmodel = build()\ntrain()\nmodel.load_weights(path)\n",
+        "other.load_weights(path)\nbuild().fit(x, y)\n",
+    ],
+    ids=["fit", "call", "build", "layer", "given away", "branch", "loop", "another", "function", "unrelated"],
+)
+def test_an_embedding_that_may_meet_data_before_its_weights_are_asked_for_is_left_alone(text: str) -> None:
+    assert not patches(EMBEDDING + text, "DNF518")
+
+
+def test_an_embedding_whose_weights_some_callers_ask_for_first_is_not_safe() -> None:
+    text = "model = build()\nmodel.load_weights(path)\nmodel.predict(x)\nlonger = build()\nlonger.fit(x, y)\n"
+    assert not is_called_safe(EMBEDDING + text, "DNF518")
+    copied = "model = build()\nmodel.set_weights(other.get_weights())\nmodel.fit(x, y)\n"
+    assert not patches(EMBEDDING + copied, "DNF518")
+
+
+def test_an_embedding_that_is_not_the_first_layer_is_left_alone() -> None:
+    text = EMBEDDING.replace("    net.add(Emb", "    net.add(Dense(4))\n    net.add(Emb")
+    assert not patches(text + "model = build()\nmodel.load_weights(path)\n", "DNF518")
