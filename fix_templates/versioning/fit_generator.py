@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
@@ -19,7 +20,9 @@ from dnnfix.api import (
     Source,
     Subject,
     receiver_is,
+    scope_of,
     uses_of,
+    values_of,
 )
 
 METHODS = {
@@ -51,6 +54,10 @@ COUNTS = frozenset({"nb_sample", "samples", "n", "N"})
 ITERATORS = ("flow", "flow_from_directory", "flow_from_dataframe")
 ITERATOR_SIZE = "32"
 """The batch size of `flow` and its kin where none is given."""
+
+
+_SIZE = re.compile(r"(?:mini_?)?batch_?(?:size|sz|len|length)", re.IGNORECASE)
+"""What the size of a batch is called in programs."""
 
 
 class FitGenerator(ApiChange):
@@ -230,6 +237,108 @@ def train(model, x, y, size):
 
 
 train(Sequential(), x, y, 10)
+""",
+        ),
+        Example(
+            "a batch size by another name, and one that is the module's",
+            """\
+import numpy as np
+from keras.models import Sequential
+
+BATCH_SIZE = 16
+
+
+def windows(sound, minibatch_size=20):
+    X = []
+    while 1:
+        for start in range(len(sound) - 8):
+            X.append(sound[start : start + 8])
+            if len(X) == minibatch_size:
+                yield np.array(X), np.array(X)
+                X = []
+
+
+def drawn(x, y):
+    while True:
+        chosen = np.random.choice(len(x), BATCH_SIZE)
+        yield x[chosen], y[chosen]
+
+
+model = Sequential()
+model.fit_generator(windows(heard), samples_per_epoch=3000, nb_epoch=5, validation_data=drawn(x, y), nb_val_samples=500)
+""",
+            """\
+import numpy as np
+from keras.models import Sequential
+import math
+
+BATCH_SIZE = 16
+
+
+def windows(sound, minibatch_size=20):
+    X = []
+    while 1:
+        for start in range(len(sound) - 8):
+            X.append(sound[start : start + 8])
+            if len(X) == minibatch_size:
+                yield np.array(X), np.array(X)
+                X = []
+
+
+def drawn(x, y):
+    while True:
+        chosen = np.random.choice(len(x), BATCH_SIZE)
+        yield x[chosen], y[chosen]
+
+
+model = Sequential()
+model.fit(windows(heard), steps_per_epoch=3000 // 20, epochs=5, validation_data=drawn(x, y), validation_steps=math.ceil(500 / BATCH_SIZE))
+""",
+        ),
+        Example(
+            "batches that have to be counted",
+            """\
+import numpy as np
+from keras.models import Sequential
+
+
+def lines(path):
+    while True:
+        x, y = [], []
+        for line in open(path):
+            x.append(line.split()[1:])
+            y.append(line.split()[0])
+            if len(y) == 32:
+                images, labels = np.array(x, float), np.array(y, int)
+                yield images, labels
+                x, y = [], []
+
+
+model = Sequential()
+batches = lines("train.txt")
+model.fit_generator(batches, samples_per_epoch=1000, nb_epoch=2)
+""",
+            """\
+import numpy as np
+from keras.models import Sequential
+import math
+
+
+def lines(path):
+    while True:
+        x, y = [], []
+        for line in open(path):
+            x.append(line.split()[1:])
+            y.append(line.split()[0])
+            if len(y) == 32:
+                images, labels = np.array(x, float), np.array(y, int)
+                yield images, labels
+                x, y = [], []
+
+
+model = Sequential()
+batches = lines("train.txt")
+model.fit(batches, steps_per_epoch=math.ceil(1000 / len(next(lines("train.txt"))[0])), epochs=2)
 """,
         ),
         Example(
@@ -423,7 +532,49 @@ def _batch_size(subject: Subject, data: ast.expr) -> str | None:
         given = _parameter(source.definition(made.func), made)
     if isinstance(given, (ast.Constant, ast.Name, ast.Attribute)):
         return source.segment(source.site(given))
-    return None
+    return _constant_of(source, made) or _counted(source, data, made) if given is None else None
+
+
+def _constant_of(source: Source, made: ast.Call) -> str | None:
+    """The constant of the module by which a generator of the program's own cuts its batches."""
+    function = source.definition(made.func)
+    if not isinstance(function, ast.FunctionDef):
+        return None
+    names = [n for n in ast.walk(function) if isinstance(n, ast.Name) and _SIZE.fullmatch(n.id)]
+    found = {name.id: source.bindings(name) for name in names}
+    stated = [name for name, values in found.items() if values and all(isinstance(v, ast.Constant) for v in values)]
+    bound = any(scope_of(source, name) is not source.tree for name in names)
+    return stated[0] if len(found) == 1 and stated and not bound else None
+
+
+def _counted(source: Source, data: ast.expr, made: ast.Call) -> str | None:
+    """The code that counts a batch of another generator, made alike: that of the training loses none."""
+    function = source.definition(made.func)
+    if not isinstance(function, ast.FunctionDef) or function.decorator_list:
+        return None
+    if source.enclosing(made, ast.FunctionDef) is not source.enclosing(data, ast.FunctionDef):
+        return None
+    yields = [node for node in ast.walk(function) if isinstance(node, ast.Yield)]
+    batches = [node.value.elts[0] for node in yields if isinstance(node.value, ast.Tuple) and len(node.value.elts) > 1]
+    if not yields or len(batches) != len(yields):
+        return None
+    for batch in batches:  # of several inputs, the first would have to be counted
+        values = values_of(source, batch) if isinstance(batch, ast.Name) else [batch]
+        if not values or not all(_is_array(source, value) for value in values):
+            return None
+    arguments = (n for n in ast.walk(made) if n is not made and isinstance(n, (ast.Call, ast.Lambda)))
+    if any(True for _ in arguments):
+        return None  # what another call gives may be there only once
+    return f"len(next({source.segment(source.site(made))})[0])"
+
+
+def _is_array(source: Source, value: ast.expr) -> bool:
+    """Whether a batch is one array: made by NumPy, or a part of another."""
+    if isinstance(value, ast.Call):
+        return (source.qualified(value.func) or "").startswith("numpy.") or (
+            isinstance(value.func, ast.Attribute) and value.func.attr in ("astype", "reshape", "transpose", "copy")
+        )
+    return isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice)
 
 
 def _size_of_returned(source: Source, data: ast.expr) -> str | None:
@@ -456,16 +607,18 @@ def _size_of_returned(source: Source, data: ast.expr) -> str | None:
 
 
 def _parameter(definition: ast.AST | None, made: ast.Call) -> ast.expr | None:
-    """What a call of the program's own function gives for its parameter `batch_size`."""
+    """What a call of the program's own function gives for its parameter that is the size of a batch."""
     if not isinstance(definition, ast.FunctionDef):
         return None
     parameters = definition.args.args
-    names = [parameter.arg for parameter in parameters]
-    if "batch_size" not in names:
+    sizes = [parameter.arg for parameter in parameters if _SIZE.fullmatch(parameter.arg)]
+    if len(sizes) != 1:
         return None
-    index = names.index("batch_size")
+    index = [parameter.arg for parameter in parameters].index(sizes[0])
     if index < len(made.args):
         return made.args[index]
+    if (named := next((k.value for k in made.keywords if k.arg == sizes[0]), None)) is not None:
+        return named
     behind = len(parameters) - index
     defaults = definition.args.defaults
     return defaults[-behind] if behind <= len(defaults) and isinstance(defaults[-behind], ast.Constant) else None
