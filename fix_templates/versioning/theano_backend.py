@@ -5,7 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from dnnfix.api import AddImport, ApiChange, Delete, Edit, Example, Hit, Reject, Replace, Source, Subject, uses_of
+from dnnfix.api import (
+    AddImport,
+    ApiChange,
+    Delete,
+    Edit,
+    Example,
+    Hit,
+    Reject,
+    Replace,
+    Source,
+    Subject,
+    uses_of,
+    words,
+)
 
 GONE = frozenset({"theano", "cntk", "mxnet", "plaidml.keras.backend"})
 """Backends that Keras 2 had, itself or by another package, and Keras 3 has not."""
@@ -13,33 +26,35 @@ GONE = frozenset({"theano", "cntk", "mxnet", "plaidml.keras.backend"})
 SETTINGS = {"THEANO_FLAGS": None, "KERAS_BACKEND": GONE}
 """By variable of the environment, the values with which it is of no use any more (all where `None`)."""
 
-_SAME = (
-    "abs", "arange", "argmax", "argmin", "argsort", "cast", "ceil", "clip", "concatenate", "cos", "cosh", "cumprod",
-    "cumsum", "diag", "dot", "exp", "expm1", "eye", "floor", "log", "log10", "log1p", "log2", "logical_and",
-    "logical_not", "logical_or", "max", "maximum", "mean", "min", "minimum", "mod", "ones", "ones_like", "outer",
-    "prod", "repeat", "reshape", "round", "sign", "sin", "sinh", "sort", "sqrt", "stack", "std", "sum", "swapaxes",
-    "tan", "tanh", "tensordot", "tile", "transpose", "var", "where", "zeros", "zeros_like",
-)  # fmt: skip
+_RENAMED = {
+    "abs_": "abs", "sqr": "square", "pow": "power", "eq": "equal", "neq": "not_equal", "gt": "greater",
+    "ge": "greater_equal", "lt": "less", "le": "less_equal", "switch": "where",
+    **{f"nnet.{name}": name for name in ("sigmoid", "softmax", "softplus", "relu", "elu")},
+}  # fmt: skip
+"""Functions of `theano.tensor` that `keras.ops` has by another name."""
 
-FUNCTIONS = {
-    **{f"theano.tensor.{name}": name for name in _SAME},
-    "theano.tensor.abs_": "abs",
-    "theano.tensor.sqr": "square",
-    "theano.tensor.pow": "power",
-    "theano.tensor.eq": "equal",
-    "theano.tensor.neq": "not_equal",
-    "theano.tensor.gt": "greater",
-    "theano.tensor.ge": "greater_equal",
-    "theano.tensor.lt": "less",
-    "theano.tensor.le": "less_equal",
-    "theano.tensor.switch": "where",
-    "theano.tensor.nnet.sigmoid": "sigmoid",
-    "theano.tensor.nnet.softmax": "softmax",
-    "theano.tensor.nnet.softplus": "softplus",
-    "theano.tensor.nnet.relu": "relu",
-    "theano.tensor.nnet.elu": "elu",
-}
-"""Functions of Theano with those of `keras.ops` that take and give the same, by the place of their arguments."""
+_TAKEN: dict[str, tuple[int, str]] = {
+    **dict.fromkeys(
+        words("abs ceil cos cosh diag elu exp expm1 floor log log10 log1p log2 logical_not relu sigmoid sign sin sinh"
+              " softmax softplus sqrt square tan tanh"),
+        (1, ""),
+    ),
+    **dict.fromkeys(
+        words("dot equal greater greater_equal less less_equal logical_and logical_or maximum minimum mod not_equal outer"
+              " power reshape tile"),
+        (2, ""),
+    ),
+    **dict.fromkeys(words("argmax argmin max mean min prod std sum var"), (2, "axis keepdims")),
+    **dict.fromkeys(words("argsort concatenate cumprod cumsum sort stack"), (2, "axis")),
+    **dict.fromkeys(words("clip swapaxes where"), (3, "")),
+    **dict.fromkeys(words("ones ones_like zeros zeros_like"), (2, "dtype")),
+    "arange": (3, "dtype"), "cast": (2, "dtype"), "eye": (3, "dtype"), "repeat": (3, "axis"),
+    "tensordot": (3, "axes"), "transpose": (2, "axes"),
+}  # fmt: skip
+"""Functions of `keras.ops` that give what Theano's do: how many arguments both take by place, and those by keyword.
+
+`round` is none of them: Theano's rounds halves away from zero.
+"""
 
 
 class TheanoBackend(ApiChange):
@@ -48,7 +63,8 @@ class TheanoBackend(ApiChange):
     Keras 2.4 ended with Theano and CNTK; with such a name in `KERAS_BACKEND` the import of Keras 3 stops, and Theano
     itself is not kept up. The setting goes, so that the backend of the installation is used, and so does an import that
     nothing uses. Functions of tensors are taken from `keras.ops`, the type of floats from Keras's settings, and what sets
-    or prints other settings of Theano goes. Where others of its functions are used (`theano.function`), the program is left.
+    or prints other settings of Theano goes. Where others of its functions are used (`theano.function`), or with arguments
+    that `keras.ops` does not take or takes otherwise (`T.stack(x, y)`, `T.sum(x, dtype=...)`), the program is left.
 
     Fix safety: unsafe: another backend draws other random numbers, and orders axes as its settings say.
 
@@ -222,12 +238,14 @@ def _written_anew(source: Source, name: ast.Name) -> tuple[Edit, ...]:
     """The edits that do without Theano where a name of it stands; none where nothing takes its place."""
     node: ast.expr = name
     while isinstance(above := source.parent(node), ast.Attribute):
-        if (source.qualified(node) or "") in FUNCTIONS:
+        if _of_ops(source, node):
             break
         node = above
     called = source.qualified(node) or ""
-    if called in FUNCTIONS and _is_free(source, "ops"):
-        return Replace(source.site(node), f"ops.{FUNCTIONS[called]}"), AddImport("from keras import ops")
+    if (function := _of_ops(source, node)) and _is_free(source, "ops"):
+        if not _takes(source.parent(node), node, function):
+            return ()
+        return Replace(source.site(node), f"ops.{function}"), AddImport("from keras import ops")
     if not called.startswith("theano.config."):
         return ()
     statement = source.statement_of(name)
@@ -239,6 +257,26 @@ def _written_anew(source: Source, name: ast.Name) -> tuple[Edit, ...]:
     if isinstance(call, ast.Call) and source.qualified(call.func) == "builtins.print" and call.args == [node]:
         return (Delete(source.site(statement)),)
     return ()
+
+
+def _of_ops(source: Source, node: ast.expr) -> str:
+    """The function of `keras.ops` for one of Theano."""
+    called = source.qualified(node) or ""
+    name = called.removeprefix("theano.tensor.")
+    name = _RENAMED.get(name, name)
+    return name if name in _TAKEN and called.startswith("theano.tensor.") else ""
+
+
+def _takes(call: ast.AST | None, function: ast.expr, name: str) -> bool:
+    """Whether the function of `keras.ops` takes what a call gives, and means the same by it."""
+    most, keywords = _TAKEN[name]
+    if not isinstance(call, ast.Call) or call.func is not function:
+        return most == 1  # given as a value, it is called by who knows whom
+    if any(isinstance(argument, ast.Starred) for argument in call.args):
+        return False
+    if name == "stack" and len(call.args) == 2 and not isinstance(call.args[0], (ast.List, ast.Tuple, ast.ListComp)):
+        return False  # `stack(x, y)` was the stack of both
+    return len(call.args) <= most and {keyword.arg for keyword in call.keywords} <= set(keywords.split())
 
 
 def _is_free(source: Source, name: str) -> bool:
