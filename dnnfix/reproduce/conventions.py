@@ -10,6 +10,8 @@ _FROM: dict[str, str] = {
     "copy": "deepcopy",
     "functools": "partial",
     "PIL": "Image ImageDraw ImageFont",
+    "numpy": "genfromtxt loadtxt",
+    "pandas": "read_csv read_excel read_fwf read_table",
     "pathlib": "Path",
     "pprint": "pprint",
     "scipy.io": "loadmat savemat",

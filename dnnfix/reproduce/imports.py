@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from dnnfix.detect.api_names import tables_for
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import conventions, environments, readers
+from dnnfix.reproduce import conventions, environments, readers, standin
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.names import Undefined, misspelt, starred
@@ -369,7 +369,7 @@ def _known_member(module: str, name: str, uses: list[ast.expr], source: Source) 
         known = all(str(text).partition(":")[0].partition("/")[0] in conventions.TFDS for text in asked)
         return {"load": "made_tfds_load" if known else None, "as_numpy": "made_tfds_numpy"}.get(name)
     if (module, name) == ("theano", "config"):
-        return "made_theano_config"
+        return "made_theano_config" if all(_is_setting(source, use) for use in uses) else None
     if name == "BeautifulSoup" and source.words.isdisjoint(_TAGS):
         return "made_BeautifulSoup"
     if name == "AverageMeter":
@@ -381,6 +381,14 @@ def _known_member(module: str, name: str, uses: list[ast.expr], source: Source) 
     if uses and name.lower().startswith(_SHOWS) and _unused(uses, source):
         return "made_ignored"
     return None
+
+
+def _is_setting(source: Source, config: ast.expr) -> bool:
+    """Whether a setting of Theano is stored, or read that the class in its place has."""
+    setting = source.parent(config)
+    if not isinstance(setting, ast.Attribute):
+        return False
+    return isinstance(setting.ctx, ast.Store) or setting.attr in standin.attributes("made_theano_config")
 
 
 def _unused(uses: list[ast.expr], source: Source) -> bool:

@@ -1,7 +1,8 @@
 """Functions that are nowhere and whose results are data: `x, y = read_data("train/")`, of no module or of one that is missing.
 
 What they give is made from what the program does with it, as for a file. A function whose results meet no network is left
-alone: what it computes is not known, and that nothing defines it may be the program's fault.
+alone: what it computes is not known, and that nothing defines it may be the program's fault. So is a name that a library
+has for reading (`read_csv`, `load`): the fault is the missing import.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import arrays, clues
+from dnnfix.reproduce import arrays, clues, conventions
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data_files.values import structure
+from dnnfix.reproduce.flow.reads import READERS
 from dnnfix.reproduce.flow.values import Datum, Flow
 from dnnfix.reproduce.followed import flow_of
 from dnnfix.reproduce.names import misspelt
@@ -49,6 +51,11 @@ def steps(case: Case, flow: Flow) -> Iterator[EditStep | Gap]:
             calls.setdefault(func.id, []).append(datum)
     bound = frozenset(node.id for node in case.source.nodes(ast.Name) if isinstance(node.ctx, ast.Store))
     for name, found in calls.items():
+        if name in READERS:
+            library = conventions.NAMES.get(name, "").partition(".")[0]
+            if not library or not case.installed(library):
+                yield Gap(f"nothing binds {name}; add the import of the library that it is to read with", found[0].line)
+            continue
         if misspelt(name, _defined(case.source) | bound) is not None or case.may_be_starred(name):
             continue
         try:

@@ -32,6 +32,14 @@ def text(names: Iterable[str]) -> str:
 
 
 @cache
+def attributes(name: str) -> frozenset[str]:
+    """The attributes that the body of a class of stand-ins assigns."""
+    (definition,) = ast.parse(_definitions()[name][0]).body
+    assigned = [node for node in getattr(definition, "body", ()) if isinstance(node, ast.Assign)]
+    return frozenset(part for node in assigned for part in _names(node))
+
+
+@cache
 def _definitions() -> dict[str, tuple[str, frozenset[str]]]:
     """For each top-level name: its source, and the other top-level names that it uses."""
     found: dict[str, tuple[str, frozenset[str]]] = {}

@@ -113,7 +113,8 @@ class Document:
     def apply(self, changes: Iterable[Change]) -> bytes:
         """The file with changes of the analysed text, in order and apart from each other, carried out.
 
-        Indentation that Python 3 does not compile is written as it was read, wherever anything is changed. Raises `EditError` where a change meets characters that the file does not have or cannot hold.
+        Indentation that Python 3 does not compile is written as it was read, wherever anything is changed. Raises
+        `EditError` where a change meets characters that the file does not have or cannot hold.
         """
         lines = self.own_lines
         starts, at = [], 0

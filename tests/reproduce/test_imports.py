@@ -240,6 +240,8 @@ def test_a_package_that_is_used_or_that_names_environments_is_missed() -> None:
         "from lasagne import *\n",
         "import gym\nimport pybullet_envs\nenv = gym.make('AntBulletEnv-v0')\n",
         "import tensorflow\n",
+        "import theano\nprint(theano.config.gcc.cxxflags)\n",
+        "from theano import config\nconfig.dnn.enabled = 'True'\nprint(config.floatX)\n",
     ):
         assert all(isinstance(one, Gap) for one in steps_of(program)) and steps_of(program)
 

@@ -56,6 +56,17 @@ def test_other_functions_are_left_alone(reads: str) -> None:
     assert not [step for step in made(NETWORK + reads) if "made_function" in step.scaffold.start]
 
 
+@pytest.mark.parametrize("name", ["read_csv", "loadtxt", "load", "imread"])
+def test_a_reader_of_a_library_misses_its_import(name: str) -> None:
+    code = f"{NETWORK}x = {name}('x.csv')\ny = {name}('y.csv')\nmodel.fit(x, y)\n"
+    case = Case(Source.from_bytes(code.encode(), "program.py"), (), lambda name: name in ("keras", "numpy", "pandas"))
+    (found,) = [*imports.steps(case), *input_data.steps(case)]
+    said = found.what
+    assert ("is imported" in said) == (name in ("read_csv", "loadtxt")) and ("nothing binds" in said) != (
+        "is imported" in said
+    )
+
+
 def test_samples_that_are_taken_by_their_places_are_there() -> None:
     code = (
         "import numpy as np\nx = np.load('a.npy')\ny = np.load('b.npy')\n"

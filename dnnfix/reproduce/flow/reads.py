@@ -37,6 +37,9 @@ UNPICKLING = frozenset(
 )
 """Calls that take a value out of an open file."""
 
+READERS = frozenset(_KINDS)
+"""Names that functions of libraries have which read: where nothing binds one of them, its import is missing."""
+
 READING = re.compile(
     r"load|read|get|fetch|import|open|prepare|make|create|gen|build|data|batch|sample|split|corpus|mnist|cifar",
     re.IGNORECASE,
