@@ -56,7 +56,7 @@ class BackendFunction(ApiChange):
             decline = ""
             if any(not _is_empty(value) for value in [*call.args[2:3], *_named(call, "updates", "givens")]):
                 decline = "it updates variables, which a model does not"
-            elif any(_full(source, node.func) == "keras.backend.gradients" for node in source.all_calls):
+            elif any(_asks_gradients(source, node.func) for node in source.all_calls):
                 decline = "gradients of Keras's graph are among what is asked for"
             elif _NAME in uses.bound or len(call.args) < 2 and not _named(call, "outputs"):
                 decline = "it is called in another way"
@@ -181,6 +181,14 @@ def _edits(source: Source, call: ast.Call) -> Iterator[Edit]:
 
 def _full(source: Source, function: ast.expr) -> str:
     return (source.written(function) or "").removeprefix("tensorflow.").removeprefix("python.")
+
+
+def _asks_gradients(source: Source, function: ast.expr) -> bool:
+    """Whether what is called gives gradients as parts of the graph, by Keras, by TensorFlow or by an optimizer."""
+    if isinstance(function, ast.Attribute) and function.attr in ("get_gradients", "compute_gradients"):
+        return True
+    package, _, last = (source.written(function) or "").rpartition(".")
+    return last == "gradients" and package.startswith(("keras", "tensorflow", "theano"))
 
 
 def _named(call: ast.Call, *names: str) -> list[ast.expr]:

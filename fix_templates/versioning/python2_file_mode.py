@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import string
 from collections.abc import Iterator
 
 from dnnfix.api import (
@@ -55,6 +56,14 @@ TAKEN_APART = frozenset(
 )
 """Methods that text and bytes have alike; their arguments have to be of the same kind as what they belong to."""
 
+OF_BYTES = (
+    "pickle.loads", "cPickle.loads", "dill.loads", "marshal.loads", "struct.", "zlib.", "gzip.", "bz2.", "lzma.", "hashlib.",
+    "base64.", "binascii.", "array.array", "io.BytesIO", "numpy.frombuffer", "numpy.fromfile", "numpy.fromstring", "cv2.imdecode",
+    "PIL.Image.open", "tensorflow.image.decode", "tensorflow.io.decode", "builtins.bytearray", "builtins.memoryview",
+    "builtins.ord", "builtins.int.from_bytes", "msgpack.",
+)  # fmt: skip
+"""Functions that take what was read as bytes."""
+
 SAME = TAKEN_APART | {"lower", "upper", "read", "readline", "readlines", "splitlines", "title"}
 """Methods that give text of text and bytes of bytes, and what reads either from a file."""
 
@@ -69,7 +78,7 @@ class Python2FileMode(ApiChange):
     `pickle`, `numpy.save` and `torch.save` read and write bytes: their file is opened with `b` in its mode. `csv`,
     `json.dump` and `write` with a text take a file without it, and so does a program that takes what it read apart with a
     text: `line.split(",")`. A file is only looked at where the call of `open` that gave it is known and its mode is
-    written out.
+    written out, and where nothing reads it as bytes as well, or looks for what is no plain text in it.
 
     Fix safety: unsafe: as it stood, the program stopped at the first read or write; on Windows the bytes of a file that
     was written as text differ.
@@ -89,8 +98,7 @@ class Python2FileMode(ApiChange):
         wanted: dict[ast.Call, tuple[ast.Call, bool, str]] = {}
         unsure: set[ast.Call] = set()
         for call in uses_of(source).calls():
-            if (decoded := _decoded(source, call)) is not None:
-                unsure.add(decoded)
+            unsure.update(_read_as_bytes(source, call))
             found = _file(source, call)
             opened = opened_by(source, found[0]) if found is not None else None
             if found is None or opened is None:
@@ -98,6 +106,8 @@ class Python2FileMode(ApiChange):
             if opened in wanted and wanted[opened][1] != found[1]:
                 unsure.add(opened)
             wanted.setdefault(opened, (call, found[1], found[2]))
+        for comparison in source.nodes(ast.Compare) if wanted else ():
+            unsure.update(_compared_to_bytes(source, comparison))
         for opened, (call, binary, by) in wanted.items():
             mode = mode_of(opened)
             if opened not in unsure and mode is not None and ("b" in mode) != binary:
@@ -212,6 +222,29 @@ with open("table.txt", "rb") as rows:
 """,
         ),
         Reject(
+            "bytes that are looked for, unpickled or counted, and copies of files",
+            """\
+import hashlib
+import pickle
+import torch
+
+start = open("cifar.bin", "rb").read().find("\\xff\\xd8")
+with open("rows.bin", "rb") as rows:
+    for row in rows:
+        if row.startswith("#"):
+            print(torch.tensor(pickle.loads(row)))
+with open("images.bin", "rb") as images:
+    name = images.readline()
+    if name.strip("\\n") and b"x" in name:
+        print(hashlib.md5(images.read()))
+with open("a.txt", "rb") as old, open("b.txt", "wb") as new:
+    for line in old:
+        new.write(line.replace("a", "b"))
+with open("magic", "wb") as magic:
+    magic.write("\\x00\\x01")
+""",
+        ),
+        Reject(
             "modes that are right",
             """\
 import csv
@@ -266,12 +299,47 @@ def _file(source: Source, call: ast.Call) -> tuple[ast.expr, bool, str] | None:
     return (file, False, function.attr) if file is not None else None
 
 
-def _decoded(source: Source, call: ast.Call) -> ast.Call | None:
-    """The call of `open` that gave the bytes which a call decodes."""
-    if not isinstance(call.func, ast.Attribute) or call.func.attr != "decode":
-        return None
-    file = _read_from(source, call.func.value)
-    return opened_by(source, file) if file is not None else None
+def _read_as_bytes(source: Source, call: ast.Call) -> Iterator[ast.Call]:
+    """The calls of `open` that gave what a call takes as bytes: it decodes or unpickles it, or looks for bytes in it."""
+    function, given = call.func, [*call.args, *(keyword.value for keyword in call.keywords)]
+    if (source.written(function) or "").startswith(OF_BYTES) and not any(k.arg == "sep" for k in call.keywords):
+        for value in given:
+            yield from _opened(source, value)
+    elif isinstance(function, ast.Attribute) and (function.attr == "decode" or any(_is_bytes(one) for one in given)):
+        yield from _opened(source, function.value)
+    elif isinstance(function, ast.Attribute) and function.attr == "write" and given:
+        copies = [copy for copy in _opened(source, function.value) if "b" in (mode_of(copy) or "")]
+        yield from _opened(source, given[0]) if copies else ()
+
+
+def _compared_to_bytes(source: Source, comparison: ast.Compare) -> Iterator[ast.Call]:
+    """The calls of `open` that gave what is compared to bytes, or searched for them: `b"," in line`."""
+    sides = [comparison.left, *comparison.comparators]
+    if any(_is_bytes(side) for side in sides):
+        for side in sides:
+            yield from _opened(source, side)
+
+
+def _opened(source: Source, value: ast.expr) -> Iterator[ast.Call]:
+    """The call of `open` that gave the file which a value was read from, where that is known."""
+    file = _read_from(source, value)
+    made = opened_by(source, file) if file is not None else None
+    if made is not None:
+        yield made
+
+
+def _is_bytes(value: ast.expr) -> bool:
+    """Whether a constant is one of bytes, or of letters that only bytes had in Python 2 with one meaning: `"\\xff\\xd8"`."""
+    return any(
+        isinstance(part, ast.Constant)
+        and (isinstance(part.value, bytes) or isinstance(part.value, str) and not _is_plain(part.value))
+        for part in ast.walk(value)
+    )
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text has nothing but letters of ASCII and white space, which are the same as bytes."""
+    return text.isascii() and all(letter.isprintable() or letter in string.whitespace for letter in text)
 
 
 def _read_from(source: Source, expr: ast.expr, left: int = 12) -> ast.expr | None:
