@@ -66,7 +66,8 @@ class Looks:
         if self.role == "inputs":
             kind = f"token ids below {self.vocabulary}" if self.vocabulary else _SCALES[self.scale]
             return f"{self.samples} samples of the shape {self.shape}, {kind}"
-        return f"{self.samples} targets: {_FORMS[self.form].format(self.size[-1])}"
+        count = "x".join(map(str, self.size)) if self.form == "values" else self.size[-1]
+        return f"{self.samples} targets: {_FORMS[self.form].format(count)}"
 
 
 _SCALES = {"plain": "numbers around 0", "unit": "values from 0 to 1", "bytes": "bytes from 0 to 255"}
@@ -182,6 +183,8 @@ def _inputs(
             evidence = f"line {ends.line}: {evidence}"
     elif (fed := _fed(uses)) is not None:
         sizes, evidence = fed
+    elif (asked := clues.asked(case.source)) is not None and any(use.kind == "inputs" for use in uses):
+        sizes, evidence = asked[0], f"line {asked[2]}: {asked[1]} takes it; its sizes: a guess"
     else:
         return None
     shape = tuple(size if size else _usual(sizes) for size in sizes)
@@ -300,6 +303,8 @@ def _targets(case: Case, name: str, uses: Sequence[Use], ends: clues.Ends, x: Lo
             form, size = _mask(x.shape, ends)
         elif form == "values" and (_OF_MASKS.search(ends.loss) or _OF_MASKS.search(name)):
             form, size = _mask(x.shape, replace(ends, form="binary"))
+        elif form == "values":  # other images
+            form, size = "values", _mask(x.shape, replace(ends, form="binary"))[1][:-1]
     made = next((use for use in uses if use.kind in ("one-hot", "encoded")), None)
     told = _agreed(case, name, clues.TARGETS)
     suffix = " * 255" if form.startswith("mask binary") and scaled_from_bytes(uses) else ""

@@ -247,10 +247,12 @@ def ends(source: Source) -> Ends:
     losses = [c for c in network.components if c.kind == "loss"]
     loss = losses[0].name if losses else next((c.name for c in network.calls if _is_loss(c.name)), "")
     loss = loss or _written_loss(source)
-    outputs = _units(network, layers, last) or _written_units(source)
+    outputs = _deconvolved(source, layers) or _units(network, layers, last) or _written_units(source)
     form = _form(loss, outputs)
     line = first.site.line if first is not None and first.site is not None else None
-    spatial = bool(layers) and layers[-1].name.rpartition(".")[2].startswith(("Conv2", "Conv3", "Convolution2"))
+    spatial = bool(layers) and layers[-1].name.rpartition(".")[2].startswith(
+        ("Conv2", "Conv3", "Convolution2", "Deconv")
+    )
     flat = any(call.name.endswith(("Flatten", "flatten", ".view", ".reshape", "mean")) or "Global" in call.name
                or "Adaptive" in call.name for call in network.calls)  # fmt: skip
     spatial = spatial and not flat and not _flattens(source)
@@ -269,12 +271,44 @@ def ends(source: Source) -> Ends:
     )
 
 
+@once
+def asked(source: Source) -> tuple[Shape, str, int] | None:
+    """What a layer asks for where the shape is the data's own (`input_shape=x.shape[1:]`): sizes, layer and line."""
+    for call in source.all_calls:
+        name = last_name(call.func)
+        if (shape := _ASKING.get(name.replace("olution", ""))) and (source.qualified(call.func) or "").startswith(
+            _KERAS
+        ):
+            return shape, name, call.lineno
+        if name in ("Flatten", "Reshape", "Dense", "Embedding", "TimeDistributed"):
+            return None
+    return None
+
+
+_KERAS = ("keras.", "tensorflow.keras.")
+_ASKING: dict[str, Shape] = {
+    **dict.fromkeys(("Conv2D", "SeparableConv2D", "MaxPooling2D", "AveragePooling2D", "ZeroPadding2D"), (64, 64, 3)),
+    **dict.fromkeys(("Conv1D", "MaxPooling1D", "LSTM", "GRU", "SimpleRNN", "CuDNNLSTM", "CuDNNGRU"), (None, 8)),
+}
+"""By layer, what it takes: images of a plain size, series of some numbers."""
+
+
+def _deconvolved(source: Source, layers: list[Call]) -> int | None:
+    """The filters of a network's last layer, where that is one of Keras 1 that nothing else knows any more."""
+    if not layers or not layers[-1].name.endswith("Deconvolution2D"):
+        return None
+    calls = [call for call in source.all_calls if last_name(call.func) == "Deconvolution2D" and call.args]
+    last = max(calls, key=lambda call: call.lineno, default=None)
+    return _evaluated(last.args[0], _constants(source)) if last is not None else None
+
+
 def _flattens(source: Source) -> bool:
     """Whether a program flattens something: in Keras, what only its own losses and metrics flatten does not count."""
     if not {"flatten", "Flatten", "view"} & source.words:
         return False
-    calls = [call for call in source.all_calls if last_name(call.func) in ("flatten", "Flatten", "view")]
-    return not calls or any(source.qualified(call.func) not in _OF_LOSSES for call in calls)
+    named = [*source.nodes(ast.Attribute), *source.nodes(ast.Name)]  # not in a comment, such as "in order to view"
+    found = [node for node in named if last_name(node) in ("flatten", "Flatten", "view")]
+    return any(source.qualified(node) not in _OF_LOSSES for node in found)
 
 
 _OF_LOSSES = ("keras.backend.flatten", "tensorflow.keras.backend.flatten", "keras.backend.batch_flatten")

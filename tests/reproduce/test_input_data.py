@@ -865,3 +865,48 @@ model.fit(x, y)
     steps, missing = plan(code)
     assert not missing
     assert [step.what.split(":")[0] for step in steps] == ["`x.npy`", "`x.pkl`", "`y.npy`"]
+
+
+# --- networks that take whatever shape the data has
+
+
+def test_images_of_the_size_that_a_network_takes_from_them() -> None:
+    code = """
+import pickle
+import numpy as np
+from sklearn.model_selection import train_test_split
+from keras.models import Sequential
+from keras.layers import BatchNormalization, Conv2D, MaxPooling2D, UpSampling2D
+images = np.array(pickle.load(open("images.p", "rb")))
+labels = np.array(pickle.load(open("labels.p", "rb"))) / 255  # in order to view them
+X_train, X_val, y_train, y_val = train_test_split(images, labels, test_size=0.1)
+model = Sequential()
+model.add(BatchNormalization(input_shape=X_train.shape[1:]))
+model.add(Conv2D(8, 3, padding="same"))
+model.add(MaxPooling2D())
+model.add(UpSampling2D())
+model.add(Conv2D(1, 3, padding="same"))
+model.compile(optimizer="adam", loss="mean_squared_error")
+model.fit(X_train, y_train, validation_data=(X_val, y_val))
+"""
+    steps, missing = plan(code)
+    assert not missing
+    assert "of the shape (64, 64, 3)" in steps[0].what
+    assert "64x64x1 number(s) each" in steps[1].what
+
+
+def test_a_series_that_a_recurrent_network_takes_as_it_is() -> None:
+    code = """
+import numpy as np
+from keras.models import Sequential
+from keras.layers import LSTM, Dense
+X_train, y_train = np.load("X_train.npy"), np.load("y_train.npy")
+model = Sequential()
+model.add(LSTM(16, input_shape=X_train.shape[1:]))
+model.add(Dense(1))
+model.compile(optimizer="adam", loss="mse")
+model.fit(X_train, y_train)
+"""
+    steps, missing = plan(code)
+    assert not missing
+    assert "of the shape (20, 8)" in steps[0].what
