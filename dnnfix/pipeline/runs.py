@@ -120,7 +120,8 @@ def made_runnable(
 ) -> Reproduction:
     """What makes a program run that did not run as it stands; the laboratory runs everything inside of it from now on.
 
-    In `haste` with as little data as can be. Its time is not taken from the file's: a program that needed it has as much for its repair as any other.
+    In `haste` with as little data as can be. Its time is not taken from the file's: a program that needed it has as much
+    for its repair as any other.
     """
     from dnnfix.reproduce.attempt import attempt, needed
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from dnnfix.reproduce.syntax import last_name
+from dnnfix.reproduce.syntax import ends, last_name
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
 
@@ -16,7 +16,6 @@ _FILES = words(
     """open file Open GFile FastGFile exists isfile getsize loadtxt genfromtxt read_csv read_table read_excel load imread
     loadmat basename dirname splitext abspath expanduser normpath realpath File read_json read_pickle fromfile"""
 )
-_ENDS = words("exit quit _exit error usage print_usage print_help show_help abort")
 
 _FOLLOWED = 400
 """Expressions that stand for an argument and are looked at, at most."""
@@ -52,7 +51,7 @@ def insisted_on(source: Source, name: str) -> int | None:
     stands = {id(node) for node in islice(_stands_for(source, read_as(source, name)), _FOLLOWED)}
     tests: list[ast.If | ast.Assert] = [*source.nodes(ast.If), *source.nodes(ast.Assert)]
     for test in tests:
-        if isinstance(test, ast.If) and not _ends(test):
+        if isinstance(test, ast.If) and not _returns_or_ends(test.body[-1]):
             continue
         for part in test.test.values if isinstance(test.test, ast.BoolOp) else [test.test]:
             if _is_about(part, stands) and _holds_with(part) == isinstance(test, ast.Assert):
@@ -167,10 +166,8 @@ def _holds_with(test: ast.expr) -> bool:
     return not isinstance(test, ast.UnaryOp)
 
 
-def _ends(test: ast.If) -> bool:
-    """Whether a branch ends the program: it raises, exits, or returns with nothing done."""
-    last = test.body[-1]
+def _returns_or_ends(last: ast.stmt) -> bool:
+    """Whether a branch that ends with a statement ends the program, or returns with nothing done."""
     if isinstance(last, ast.Return):
         return last.value is None or isinstance(last.value, ast.Constant)
-    called = last.value if isinstance(last, ast.Expr) else None
-    return isinstance(last, ast.Raise) or (isinstance(called, ast.Call) and last_name(called.func) in _ENDS)
+    return ends(last)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dnnfix.network.nodes import own_nodes
-from dnnfix.reproduce.syntax import last_name
+from dnnfix.reproduce.syntax import ends, last_name
 from dnnfix.reproduce.unused import top_level
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
@@ -114,7 +114,7 @@ def _is_needed(source: Source, branch: _Branch, compared: Sequence[_Branch], def
         return False
     last = chain[-1].orelse
     if last:
-        return _ends(source, last[-1])
+        return ends(last[-1])
     return not _bound_in_each(chain).isdisjoint(_read_after(source, chain[0]))
 
 
@@ -137,17 +137,6 @@ def _chain(source: Source, test: ast.AST) -> list[ast.If]:
         link = link.orelse[0]
         chain.append(link)
     return chain
-
-
-def _ends(source: Source, statement: ast.stmt) -> bool:
-    """Whether a statement ends the program."""
-    called = statement.value if isinstance(statement, ast.Expr) else None
-    ending = isinstance(called, ast.Call) and source.qualified(called.func) in _EXITS
-    never = isinstance(statement, ast.Assert) and isinstance(statement.test, ast.Constant) and not statement.test.value
-    return ending or never or isinstance(statement, ast.Raise)
-
-
-_EXITS = frozenset({"sys.exit", "builtins.exit", "builtins.quit", "os._exit"})
 
 
 def _bound_in_each(chain: Sequence[ast.If]) -> set[str]:

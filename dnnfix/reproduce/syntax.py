@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import ast
 
+from dnnfix.source.known import words
+
+_ENDINGS = words("exit quit _exit abort error usage print_usage print_help show_help")
+"""Functions that end a program, or say how it is to be called, after which it does nothing more."""
+
 
 def last_name(node: ast.expr) -> str:
     """The last part of a dotted name: `fit` of `model.fit`; empty for what is no name."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def ends(statement: ast.stmt) -> bool:
+    """Whether a statement ends the program: it raises, exits, asserts what is false, or says how the program is called."""
+    if isinstance(statement, ast.Assert):
+        return isinstance(statement.test, ast.Constant) and not statement.test.value
+    called = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(statement, ast.Raise) or isinstance(called, ast.Call) and last_name(called.func) in _ENDINGS
 
 
 def is_static(function: ast.FunctionDef) -> bool:

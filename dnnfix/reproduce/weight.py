@@ -46,7 +46,7 @@ def few_of_a_batch(source: Source, shape: tuple[int, ...], haste: bool = False) 
     if haste:
         return FEWEST_IN_HASTE
     needed = multiplications(source, shape)
-    return min(batch, max(FEWEST, EPOCH // needed)) if needed * batch > BATCH else 0
+    return min(batch, max(FEWEST_TO_NORMALIZE, EPOCH // needed)) if needed * batch > BATCH else 0
 
 
 TOGETHER = 2**30
@@ -99,7 +99,7 @@ def _shapes_more(source: Source, size: ast.expr) -> bool:
     return any(isinstance(call, ast.Call) and last_name(call.func) not in _COUNTING for call in calls)
 
 
-FEWEST = 8
+FEWEST_TO_NORMALIZE = 8
 """Samples of a data set at least: layers that normalize want some."""
 
 FEWEST_IN_HASTE = 2

@@ -51,6 +51,11 @@ GIVEN = {
         "frame = pd.read_csv(args['input'])\n",
         ("--input", "made/input.csv"),
     ),
+    "a test that asserts that it is not so": (
+        PARSER + "parser.add_argument('--corpus')\nargs = parser.parse_args()\nif not args.corpus:\n"
+        "    assert False, 'no corpus'\nprint(open(args.corpus).read())\n",
+        ("--corpus", "made/corpus"),
+    ),
     "a test that ends the program": (
         PARSER
         + "import sys\nparser.add_argument('--corpus', default='')\nargs = parser.parse_args()\nif args.corpus == '':\n"

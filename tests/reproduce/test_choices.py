@@ -48,6 +48,12 @@ GIVEN = {
         "if mode == 'train':\n    train()\nelif mode == 'test':\n    generate()\n",
         ("--mode", "train"),
     ),
+    "a word that the parser insists on": (
+        DONE + PARSER + "parser.add_argument('--phase', default='')\nargs = parser.parse_args()\n"
+        "if args.phase == 'learn':\n    train()\nelif args.phase == 'sample':\n    generate()\n"
+        "else:\n    parser.error('no phase')\n",
+        ("--phase", "learn"),
+    ),
     "a switch of argparse": (
         DONE + PARSER + "parser.add_argument('--train', action='store_true')\nargs = parser.parse_args()\n"
         "if args.train:\n    train()\nelse:\n    generate()\n",
