@@ -68,13 +68,14 @@ class PredictClasses(ApiChange):
             single = units == 1 if units is not None else _binary(subject)
             owner = source.segment(source.site(function.value))
             edits: list[Edit] = [Replace(source.site(function), f"{owner}.predict")]
-            if differ:
+            numpy = next((local for local, name in sorted(source.imported_names) if name == "numpy"), None)
+            taken = (numpy in uses.bound) if numpy else "np" in source.words
+            if differ or taken and not single:
                 name = _free_name(source)
                 edits += [Wrap(source.site(call), f"{name}(", ")"), AddDefinition(_EITHER.format(name=name))]
             elif single:
                 edits.append(Wrap(source.site(call), "(", ' > 0.5).astype("int32")'))
             else:
-                numpy = next((local for local, name in uses.imported.items() if name == "numpy"), None)
                 edits.append(Wrap(source.site(call), f"{numpy or 'np'}.argmax(", ", axis=-1)"))
                 if numpy is None:
                     edits.append(AddImport("import numpy as np"))

@@ -152,6 +152,12 @@ def test_the_function_for_classes_has_a_name_of_its_own(taken: str) -> None:
     assert f"def {name}(outputs):" in patched and f"    {first} = {name}(model.predict(x))" in patched
 
 
+def test_numpy_is_imported_only_where_its_usual_name_is_free() -> None:
+    text = f"{KERAS}import jax.numpy as np\n\nx = np.ones(4)\nprint(Sequential([Dense(3)]).predict_classes(x))\n"
+    ((patched, _),) = patches(text, "DNF506")
+    assert "import numpy" not in patched and "predicted_classes(Sequential" in patched
+
+
 GENERATOR = """\
 import keras
 {decorator}
