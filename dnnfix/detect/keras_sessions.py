@@ -38,7 +38,11 @@ _SAID = {
 }
 """By setting of a session, how TensorFlow 2 is told."""
 
-_LOST = frozenset({*_SAID, _SHARE})
+_ALLOCATOR = "allocator_type"
+_GRAPH = "tensorflow.get_default_graph"
+"""What a session that is told no graph has, too."""
+
+_LOST = frozenset({*_SAID, _SHARE, _ALLOCATOR})
 """Settings that change no more than speed, memory and what is printed: a program trains the same without them."""
 
 _GPUS = "{tf}.config.set_visible_devices({tf}.config.list_physical_devices('GPU')[{which}], 'GPU')"
@@ -187,7 +191,7 @@ class _Reader:
         return not any(
             isinstance(part, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom))
             or isinstance(part, ast.Call)
-            and self.called(part) not in SESSIONS
+            and self.called(part) not in (*SESSIONS, _GRAPH)
             and self.source.qualified(part.func) not in _NO_EFFECT
             and not self._initializes(part)
             for part in ast.walk(node)
@@ -262,7 +266,7 @@ class _Reader:
             for keyword in call.keywords:
                 if keyword.arg in ("config", "gpu_options"):
                     yield from self.settings(keyword.value)
-                else:
+                elif keyword.arg != "graph" or self.called(keyword.value) != _GRAPH:
                     yield keyword.arg or "", keyword.value
         elif expression is not None and not (isinstance(expression, ast.Constant) and expression.value is None):
             yield "", expression
@@ -341,7 +345,7 @@ def session_settings(source: Source) -> SessionSettings | None:
         if lines and not early:
             decline = "TensorFlow 2 takes no devices after its first operation"
             break
-        unsaid.update(dict.fromkeys(name for name in (*settings, *lost) if name not in said))
+        unsaid.update(dict.fromkeys(n for n in (*settings, *lost) if n not in said or n == _ALLOCATOR))
         replaced[source.statement_of(call)] = "\n".join(lines)
     if decline:
         return SessionSettings(tuple(places), (), (), decline=decline)

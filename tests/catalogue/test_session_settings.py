@@ -23,7 +23,9 @@ MODEL = "\nmodel = Sequential([Dense(1, input_shape=(4,))])\n"
 def settled(text: str) -> tuple[list[str], str]:
     """What the template says that it does, and the program then."""
     source = Source.from_bytes(text.encode(), "program.py")
-    hits = [hit for hit in migration(Subject(source)) if hit.what.startswith("Keras 3 has no session: TensorFlow 2 is told")]
+    hits = [
+        hit for hit in migration(Subject(source)) if hit.what.startswith("Keras 3 has no session: TensorFlow 2 is told")
+    ]
     return [hit.title for hit in hits], apply_edits(source, edits_of(source, hits)).decode()
 
 
@@ -75,6 +77,38 @@ def test_the_devices_are_said() -> None:
     assert "tf.config.set_visible_devices(tf.config.list_physical_devices('GPU')[:1], 'GPU')\n" in program
     _, program = settled(HEAD + config.format("gpu_options=tf.GPUOptions(visible_device_list='2')") + MODEL)
     assert "tf.config.set_visible_devices(tf.config.list_physical_devices('GPU')[2:3], 'GPU')\n" in program
+
+
+@pytest.mark.parametrize(
+    ("session", "title"),
+    [
+        (
+            (
+                "sess = tf.Session(graph=tf.get_default_graph(), config=tf.ConfigProto(intra_op_parallelism_threads=1))\n"
+                "K.set_session(sess)\n"
+            ),
+            "say the settings without a session",
+        ),
+        (
+            (
+                "if K.backend() == 'tensorflow':\n    config = tf.ConfigProto(allow_soft_placement=True)\n"
+                "    config.gpu_options.per_process_gpu_memory_fraction = 0.3\n    K.set_session(tf.Session(config=config))\n"
+            ),
+            "say the settings without a session",
+        ),
+        (
+            (
+                "config = tf.ConfigProto()\nconfig.gpu_options.allocator_type = 'BFC'\n"
+                "config.gpu_options.allow_growth = True\nK.tensorflow_backend.set_session(tf.Session(config=config))\n"
+            ),
+            "say the settings without a session, without allocator_type",
+        ),
+    ],
+)
+def test_sessions_as_programs_have_them(session: str, title: str) -> None:
+    titles, program = settled(HEAD + session + MODEL)
+    assert titles == [title]
+    assert "tf.config." in program and "Session" not in program
 
 
 def test_settings_are_said_at_the_start_of_a_function_that_runs_first() -> None:
