@@ -272,48 +272,37 @@ class _Reader:
             yield "", expression
         yield from self.stored.get(name, {}).items() if name is not None else ()
 
-    def early(self, call: ast.Call) -> bool:
+    def early(self, call: ast.Call, inner: frozenset[str] = frozenset()) -> bool:
         """Whether nothing of Keras or TensorFlow runs before: TensorFlow takes no such settings afterwards.
 
-        In a function that is named once, where it is called; nothing of the program's own may be called before in it.
+        In a function, that is one which is named once, where it is called; `inner` are those that were gone through.
         """
         repeated = (ast.For, ast.While, ast.ClassDef, ast.AsyncFunctionDef, ast.Lambda)
         if any(self.source.enclosing(call, kind) is not None for kind in repeated):
             return False
         function = self.source.enclosing(call, ast.FunctionDef)
-        for other in self.source.all_calls:
-            if other.lineno >= call.lineno or self.settled(other):
-                continue
-            within = self.source.enclosing(other, ast.FunctionDef)
-            name = self.called(other)
-            if name.startswith(("keras.", "tensorflow.")) and not name.startswith(_IDLE):
-                if within is function or function is None:
-                    return False
-            elif within is function is not None and self.source.definition(other.func) is not None:
-                return False
+        before = (other for other in self.source.all_calls if other.lineno < call.lineno and not self.settled(other))
+        if any(self._computes(other) for other in before if self.source.enclosing(other, ast.FunctionDef) is function):
+            return False
         if function is None:
             return True
         named = [node for node in self.source.nodes(ast.Name) if node.id == function.name]
-        above = self.source.parent(named[0]) if len(named) == 1 else None
-        return (
-            isinstance(above, ast.Call)
-            and above.func is named[0]
-            and self.source.enclosing(above, ast.FunctionDef) is None
-            and self._starts(above)
-        )
+        above = self.source.parent(named[0]) if len(named) == 1 and function.name not in inner else None
+        return isinstance(above, ast.Call) and above.func is named[0] and self.early(above, inner | {function.name})
 
-    def _starts(self, call: ast.Call) -> bool:
-        """Whether a call at the module's level is before all that runs anything of Keras, TensorFlow or the program."""
-        return not any(self.source.enclosing(call, kind) for kind in (ast.For, ast.While)) and not any(
-            other.lineno < call.lineno
-            and self.source.enclosing(other, ast.FunctionDef) is None
-            and (
-                self.source.definition(other.func) is not None
-                or self.called(other).startswith(("keras.", "tensorflow."))
-                and not self.called(other).startswith(_IDLE)
-                and not self.settled(other)
-            )
-            for other in self.source.all_calls
+    def _computes(self, call: ast.Call, inner: frozenset[str] = frozenset()) -> bool:
+        """Whether a call may run anything of Keras or TensorFlow, also by way of the program's own functions."""
+        name = self.called(call)
+        if name.startswith(("keras.", "tensorflow.")):
+            return not name.startswith(_IDLE)
+        own = self.source.definition(call.func)
+        if own is None or own.name in inner:
+            return False
+        parts = (part for part in ast.walk(own) if isinstance(part, ast.Call) and not self.settled(part))
+        return (
+            isinstance(own, ast.ClassDef)
+            and bool(own.bases)
+            or any(self._computes(part, inner | {own.name}) for part in parts)
         )
 
 

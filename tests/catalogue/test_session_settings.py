@@ -124,6 +124,23 @@ def test_settings_are_said_at_the_start_of_a_function_that_runs_first() -> None:
     assert titles == ["leave the session out, without allow_growth"]
 
 
+@pytest.mark.parametrize(
+    ("first", "early"), [("seeds()", True), ("build()", False), ("Net()", False), ("twice()", False)]
+)
+def test_what_a_function_of_the_program_runs_before_is_looked_into(first: str, early: bool) -> None:
+    own = (
+        "class Net(Sequential):\n    pass\n\n\ndef seeds():\n    np.random.seed(1)\n\n\ndef build():\n    return Dense(1)\n\n\n"
+        "def twice():\n    build()\n\n\n"
+    )
+    setup = "def setup():\n    K.set_session(tf.Session(config=tf.ConfigProto(allow_soft_placement=True)))\n\n\n"
+    main = f"def main():\n    {first}\n    setup()\n\n\nmain()\n"
+    titles, program = settled(HEAD + own + setup + main)
+    assert ("set_soft_device_placement" in program) == early
+    assert titles == [
+        "say the settings without a session" if early else "leave the session out, without allow_soft_placement"
+    ]
+
+
 def test_a_function_of_nothing_but_the_session_stays_a_function() -> None:
     setup = "def setup():\n    config = tf.ConfigProto()\n    K.set_session(tf.Session(config=config))\n\n\nsetup()\n"
     titles, program = settled(HEAD + setup + MODEL)
