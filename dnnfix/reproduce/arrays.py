@@ -21,7 +21,7 @@ _CHECK = re.compile(r"val(?:id(?:ation)?)?(?![a-z])|dev(?:$|_)|vld|holdout", re.
 SAMPLES = 512
 """Samples where nothing tells: sixteen batches of 32, so that an epoch is over within a trial."""
 
-FEWEST = 32
+FEWEST_UNTOLD = 32
 """Samples where nothing tells and the network is so large that more of them would take longer than a trial."""
 
 LARGEST = 40_000_000
@@ -125,7 +125,7 @@ def _rows(uses: Sequence[Use]) -> int:
     """How many samples there are at least, by the places at which the program takes the data apart."""
     taken = [use.detail[:2] for use in uses if use.kind in ("slice", "rows") and use.part == () and use.exact]
     most = max((abs(place) for ends in taken for place in ends if isinstance(place, int)), default=0)
-    return most + (FEWEST if (most, None) in taken else 0)
+    return most + (FEWEST_UNTOLD if (most, None) in taken else 0)
 
 
 def _count(case: Case, targets: str) -> int | None:
@@ -220,7 +220,7 @@ def _samples(case: Case, told: int | None, shape: tuple[int, ...], ends: clues.E
     size = 1
     for length in shape:
         size *= length
-    wanted = told or affordable(case.source, shape, SAMPLES if size < 20000 else 64, FEWEST)
+    wanted = told or affordable(case.source, shape, SAMPLES if size < 20000 else 64, FEWEST_UNTOLD)
     if ends.batch and not told:
         wanted = 16 * ends.batch
     if case.haste and not told:
