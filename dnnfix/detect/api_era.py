@@ -20,6 +20,7 @@ NAMES = {
     "keras": "Keras",
     "numpy": "NumPy",
     "pandas": "pandas",
+    "scipy": "SciPy",
     "sklearn": "scikit-learn",
     "tensorflow": "TensorFlow",
     "torch": "PyTorch",
