@@ -18,6 +18,10 @@ _FORM = frozenset({"shape", "get_shape", "ndim", "dtype", "name", "set_shape", "
 _ASKS = frozenset({"int_shape", "ndim", "dtype", "len", "print", "isinstance", "type", "str", "is_keras_tensor"})
 """Functions that ask only for what is known of a symbolic tensor."""
 
+_FAR = 50
+"""After how many names a layer that is called is believed to be called on a symbolic tensor, as those before it were."""
+_MOST_NAMES = 80
+
 
 def scope_of(source: Source, name: ast.Name, at: ast.AST | None = None) -> Scope | ast.Module | None:
     """The function that binds a name as it is read there, or the module; `None` where neither does."""
@@ -46,19 +50,27 @@ def values_of(source: Source, name: ast.Name) -> list[ast.expr] | None:
     return [value for value in found if value is not None] if None not in found else None
 
 
-def is_symbolic(source: Source, expr: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
-    """Whether an expression provably holds a symbolic tensor, or several."""
+def is_symbolic(source: Source, expr: ast.expr, known: dict[tuple[object, str], bool] | None = None) -> bool:
+    """Whether an expression provably holds a symbolic tensor, or several.
+
+    `known` has the names that were asked for on the way; one that is asked for by its own values is taken to be one.
+    """
+    known = {} if known is None else known
 
     def also(other: ast.expr) -> bool:
-        return is_symbolic(source, other, seen)
+        return is_symbolic(source, other, known)
 
     if isinstance(expr, ast.Name):
-        values = values_of(source, expr) if expr.id not in seen else None
-        seen = seen | {expr.id}
-        tensors = [value for value in values or () if also(value)]
-        rest = [value for value in values or () if value not in tensors]
-        again = (any(isinstance(n, ast.Name) and n.id == expr.id for n in ast.walk(value)) for value in rest)
-        return bool(tensors) and all(isinstance(v, ast.Constant) or same for v, same in zip(rest, again, strict=True))
+        key = (scope_of(source, expr), expr.id)
+        if key not in known and len(known) < _MOST_NAMES:
+            known[key] = True
+            values = [v for v in values_of(source, expr) or () if not isinstance(v, ast.Constant)]
+            changed = [v for v in values if isinstance(source.parent(v), ast.AugAssign)]
+            begun = [
+                v for v in values if all(getattr(n, "id", "") != expr.id for n in ast.walk(v)) and v not in changed
+            ]
+            known[key] = all(map(also, begun)) if begun else any(map(also, changed))
+        return known.get(key, False)
     if isinstance(expr, ast.Attribute):
         if expr.attr in _ENDS:
             owner = expr.value
@@ -66,10 +78,14 @@ def is_symbolic(source: Source, expr: ast.expr, seen: frozenset[str] = frozenset
             if fetched and owner.func.attr == "get_layer":  # type: ignore[attr-defined]
                 return True
             return any(receiver_is(source, owner, kind) for kind in ("keras.Model", "keras.layers.Layer"))
-        values = list(source.bindings(expr))
-        return bool(values) and all(map(also, values))
+        held = (None, ast.dump(expr))
+        if held not in known and len(known) < _MOST_NAMES:
+            known[held] = True
+            values = list(source.bindings(expr))
+            known[held] = bool(values) and all(map(also, values))
+        return known.get(held, False)
     if isinstance(expr, ast.Call):
-        return _is_called(source, expr, seen)
+        return _is_called(source, expr, known)
     if isinstance(expr, (ast.BinOp, ast.Compare, ast.UnaryOp, ast.List, ast.Tuple, ast.IfExp)):
         return any(also(part) for part in ast.iter_child_nodes(expr) if isinstance(part, ast.expr))
     return isinstance(expr, (ast.Subscript, ast.Starred)) and also(expr.value)
@@ -83,8 +99,11 @@ def reads_value(source: Source, name: ast.expr) -> bool:
     return not (isinstance(above, ast.Call) and above.func is not name and _last(source, above.func) in _ASKS)
 
 
-def _is_called(source: Source, call: ast.Call, seen: frozenset[str]) -> bool:
+def _is_called(source: Source, call: ast.Call, known: dict[tuple[object, str], bool]) -> bool:
     if receiver_is(source, call, "keras.KerasTensor"):
+        return True
+    maker = call.func.func if isinstance(call.func, ast.Call) else None
+    if maker is not None and len(known) > _FAR and (source.qualified(maker) or "").startswith("keras.layers."):
         return True
     last = _last(source, call.func)
     made = (source.qualified(call.func) or "").startswith("keras.") and last[:1].isupper()
@@ -93,15 +112,15 @@ def _is_called(source: Source, call: ast.Call, seen: frozenset[str]) -> bool:
     definition = source.definition(call.func)
     if isinstance(definition, ast.ClassDef):
         return False
-    given = any(is_symbolic(source, arg, seen) for arg in (*call.args, *(k.value for k in call.keywords)))
+    given = any(is_symbolic(source, arg, known) for arg in (*call.args, *(k.value for k in call.keywords)))
     if isinstance(definition, ast.FunctionDef):
-        if definition.name in seen:
-            return False
-        seen = seen | {definition.name}
         returned = [node.value for node in ast.walk(definition) if isinstance(node, ast.Return) and node.value]
         if any(receiver_is(source, value, "keras.Model") for value in returned):
             return False
-        return given or bool(returned) and all(is_symbolic(source, value, seen) for value in returned)
+        if given or known.get((definition, "")) is not None:
+            return given
+        known[definition, ""] = False
+        return bool(returned) and all(is_symbolic(source, value, known) for value in returned)
     return given
 
 

@@ -552,9 +552,9 @@ def _why_not(source: Source, call: ast.Call, model: ast.expr) -> str:
     return ""
 
 
-def _several(source: Source, made: ast.Call | None) -> bool:
+def _several(source: Source, made: ast.Call | None, met: frozenset[ast.Call] = frozenset()) -> bool:
     """Whether a model has several outputs."""
-    if made is None:
+    if made is None or made in met:
         return False
     given = [k.value for k in made.keywords if k.arg in ("outputs", "output")] + made.args[1:2]
     values = (values_of(source, given[0]) if given and isinstance(given[0], ast.Name) else given) or []
@@ -562,7 +562,11 @@ def _several(source: Source, made: ast.Call | None) -> bool:
         if isinstance(value, (ast.List, ast.Tuple)) and len(value.elts) > 1:
             return True
         called = value.func if isinstance(value, ast.Call) else None
-        if called is not None and _is_model(source, called) and _several(source, source.constructor(called)):
+        if (
+            called is not None
+            and _is_model(source, called)
+            and _several(source, source.constructor(called), met | {made})
+        ):
             return True
     return False
 
