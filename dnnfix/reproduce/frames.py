@@ -316,6 +316,8 @@ def _set_kinds(table: Table, datum: Datum, order: list[str], ends: clues.Ends, o
     for use in datum.uses:
         for place in _places(use, order):
             roles.setdefault(place, set()).add(_role(use))
+            if use.kind == "fed" and "label" in roles[place] and use.detail and len(use.detail) == 2:
+                table.classes = use.detail[1] or table.classes  # one-hot, into a placeholder of as many columns
             if use.kind == "one-hot" and isinstance(use.detail, int):
                 table.classes = use.detail
             if use.kind == "looked up" and use.detail and all(isinstance(word, str) for word in use.detail):

@@ -910,3 +910,19 @@ model.fit(X_train, y_train)
     steps, missing = plan(code)
     assert not missing
     assert "of the shape (20, 8)" in steps[0].what
+
+
+def test_as_many_classes_as_their_placeholder_has_columns() -> None:
+    code = """
+import pandas as pd
+import tensorflow as tf
+data = pd.read_csv("iris.csv")
+x = tf.placeholder(tf.float32, [None, 2])
+y = tf.placeholder(tf.float32, [None, 3])
+targets = pd.get_dummies(data["species"])
+with tf.Session() as session:
+    session.run(x, feed_dict={x: data[["width", "height"]], y: targets})
+"""
+    steps, missing = plan(code)
+    assert not missing and steps[0].scaffold is not None
+    assert "400, 3, words" in steps[0].scaffold.start
