@@ -57,7 +57,8 @@ class Functions:
     @guarded
     def _called(self, name: str, original: Any, args: Any, kwargs: Any) -> Optional[Dict[str, Any]]:
         loss = name.startswith("keras.losses.")
-        given = list(tensors_in(_prediction_first(original, args, kwargs) if loss else [args, kwargs]))
+        ordered = loss or name.endswith("crossentropy")
+        given = list(tensors_in(_prediction_first(original, args, kwargs) if ordered else [args, kwargs]))
         symbolic = any(is_symbolic(item) for item in given)
         if not (symbolic or self._recorder.on) or self._recorder.opaque():
             return None
@@ -125,7 +126,7 @@ def _prediction_first(loss: Any, args: Any, kwargs: Dict[str, Any]) -> Any:
         given = dict(inspect.signature(loss).bind(*args, **kwargs).arguments)
     except (TypeError, ValueError):
         return [args, kwargs]
-    return [given.pop("y_pred", None), given.pop("y_true", None), given]
+    return [given.pop(key, None) for key in ("y_pred", "output", "y_true", "target")] + [given]
 
 
 def arguments_of(function: Any, args: Any, kwargs: Dict[str, Any]) -> Dict[str, Any]:

@@ -134,7 +134,7 @@ class Graphs:
         ):
             return
         call = self._recorder.new_call(
-            name, [self._recorder.input_of(item) for item in tensors_in([args, kwargs])], "symbolic"
+            name, [self._recorder.input_of(item) for item in tensors_in(_as_recorded(name, args, kwargs))], "symbolic"
         )
         call["args"] = {key: plain(value) for key, value in own.items() if key[0] != "_" and key != "name"}
         self._operations[id(operation)] = (operation, call["site"], call["args"])
@@ -161,7 +161,14 @@ class Graphs:
             return
         name = "keras.ops." + snake(type(operation).__name__)
         call = self._recorder.new_call(
-            name, [self._recorder.input_of(item) for item in tensors_in([args, kwargs])], self._recorder.phase_now()
+            name,
+            [self._recorder.input_of(item) for item in tensors_in(_as_recorded(name, args, kwargs))],
+            self._recorder.phase_now(),
         )
         call.update(site=site, args=arguments)
         self._recorder.complete(call, list(tensors_in(result)))
+
+
+def _as_recorded(name: str, args: Any, kwargs: Any) -> Any:
+    """What an operation is given; of a loss, the prediction comes first."""
+    return [args[::-1] if name.endswith("crossentropy") else args, kwargs]
