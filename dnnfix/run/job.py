@@ -44,7 +44,7 @@ class Budget:
     seconds: float = 20.0
     training: float | None = None
     memory: int = 4 * 2**30
-    disk: int = 256 * 2**20
+    disk: int = 2**30
     output: int = 1 * 2**20
     processes: int = 64
 

@@ -39,7 +39,7 @@ class Kind:
     links: tuple[str, ...] = ()
     once: int | None = None
     """A number of its own for a process that serves one job only."""
-    disk: int = 256 * 2**20
+    disk: int = 2**30
 
 
 @dataclass
