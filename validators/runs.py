@@ -6,7 +6,7 @@ first, the engine goes on from the patched program, and the patch that is judged
 
 from __future__ import annotations
 
-from dnnfix.api import Evidence, Json, RunOutcome, Status, Verdict
+from dnnfix.api import Evidence, Json, RunOutcome, Status, Trace, Verdict
 
 NAME = "runs"
 RUNG = "run"
@@ -30,5 +30,15 @@ def judge(evidence: Evidence) -> Verdict:
             reason = "the time of the run was over before the patched program came as far as the original"
             return Verdict(NAME, RUNG, Status.INCONCLUSIVE, reason, measured)
         return Verdict(NAME, RUNG, Status.FAIL, "the patched program trains fewer steps", measured)
+    if after.outcome is RunOutcome.BUDGET and _came_further(before, after):
+        reason = "the time of the run was over before the patched program came to where the original did"
+        return Verdict(NAME, RUNG, Status.INCONCLUSIVE, reason, {"before": before.outcome.value})
     reason = f"{before.crash.kind} is gone" if before.crash is not None else "still runs"
     return Verdict(NAME, RUNG, Status.PASS, reason, {"outcome": after.outcome.value, "steps": len(after.steps)})
+
+
+def _came_further(before: Trace, after: Trace) -> bool:
+    """Whether the original showed something of what comes after its training, which a run that was ended may not have."""
+    if before.crash is None:
+        return before.outcome is RunOutcome.FINISHED
+    return bool(before.steps) and (before.hurried or len(before.steps) >= len(after.steps))

@@ -8,7 +8,7 @@ well it learns.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from dnnfix.config import Settings
@@ -66,5 +66,17 @@ def again(
         "the time of a run was over before the first step: the program was tried again with as little made data as can be, "
         f"{seconds_of_a_run(settings):g} s for each run, and for its migration alone"
     )
-    second = Try(smaller, trace, found, settings, note)
+    second = Try(smaller, trace, _with_the_rest(found, first.repair, migrations), settings, note)
     return second if second.accepted else first
+
+
+def _with_the_rest(found: Repair, first: Repair, migrations: Collection[str]) -> Repair:
+    """The second repair with what the first try said of the findings that the second was not for."""
+    said = {result.finding.id: result for result in first.results}
+    results = [
+        result
+        if result.finding.code in migrations or result.finding.id not in said
+        else replace(said[result.finding.id], patches=())
+        for result in found.results
+    ]
+    return replace(found, results=tuple(results))

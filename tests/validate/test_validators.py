@@ -66,6 +66,11 @@ def training(*skills: float, loss: float = 1.0) -> Trace:
     return Trace(RunOutcome.FINISHED, steps=tuple(Step(i, loss, skill) for i, skill in enumerate(skills)))
 
 
+def ended(*skills: float) -> Trace:
+    """Training of a run whose time was over before it had come to its end."""
+    return replace(training(*skills), outcome=RunOutcome.BUDGET)
+
+
 def test_every_rung_has_a_validator() -> None:
     assert {validator.rung for validator in registry.validators()} == set(RUNGS)
 
@@ -96,6 +101,12 @@ def test_parses(old: str, new: str, status: Status) -> None:
         (training(0.1, 0.2), replace(training(0.1), hurried=True), Status.INCONCLUSIVE),
         (replace(training(0.1, 0.2), hurried=True), training(0.1), Status.FAIL),
         (replace(training(0.1, 0.2), hurried=True), replace(training(0.1), hurried=True), Status.PASS),
+        (CRASHED, ended(0.1), Status.PASS),
+        (replace(CRASHED, steps=training(0.1).steps), ended(0.1, 0.2), Status.PASS),
+        (replace(CRASHED, steps=training(0.1, 0.2).steps), ended(0.1, 0.2), Status.INCONCLUSIVE),
+        (replace(CRASHED, steps=training(0.1).steps, hurried=True), ended(0.1, 0.2), Status.INCONCLUSIVE),
+        (training(0.1), ended(0.1), Status.INCONCLUSIVE),
+        (ended(0.1), ended(0.1), Status.PASS),
     ],
 )
 def test_runs(before: Trace, after: Trace, status: Status) -> None:
