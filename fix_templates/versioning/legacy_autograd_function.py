@@ -20,6 +20,8 @@ PURE = (
 )
 """Functions that give the same of the same arguments, whenever and however often they are called."""
 
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
 NOT_CONSTANT = frozenset((ast.Name, ast.Attribute, ast.Call, ast.List, ast.Dict, ast.Set))
 """What is no constant in an expression: it may mean another value later, or can be changed itself."""
 
@@ -59,6 +61,8 @@ class LegacyAutogradFunction(ApiChange):
                 decline = f"{node.name} keeps more than what its forward gives its backward"
             elif kept.names and not _gives_one_each(source, methods):
                 decline = f"how many gradients {node.name}.backward returns cannot be told"
+            elif not decline and _is_taken(methods, kept):
+                decline = f"{node.name} has a name of its own for what its methods would be given"
             edits: tuple[Edit, ...] = ()
             if kept is not None and not decline:
                 edits = (Replace(source.site(node), _static(subject, node, methods, kept)), *uses)
@@ -413,6 +417,21 @@ def _is_counted_on(methods: dict[str, ast.FunctionDef], kept: Kept) -> bool:
     )
 
 
+def _is_taken(methods: dict[str, ast.FunctionDef], kept: Kept) -> bool:
+    """Whether a method means something else by `ctx`, by its own first parameter or by what `forward` would be given."""
+    for name, method in methods.items():
+        own = method.args.args[0].arg if method.args.args else ""
+        bound = {arg.arg for arg in ast.walk(method.args) if isinstance(arg, ast.arg)} - {own}
+        names = [node for node in ast.walk(method) if isinstance(node, ast.Name)]
+        stored = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+        read = {node.id for node in names} - stored
+        if own in stored or own != "ctx" and "ctx" in bound | stored | read:
+            return True
+        if name == "forward" and not read.isdisjoint(kept.names):
+            return True
+    return False
+
+
 def _keeps_for_all(node: ast.ClassDef) -> bool:
     """Whether a class has values of its own, which the context does not have."""
     return any(not isinstance(item, (ast.FunctionDef, ast.Pass)) and not _is_text(item) for item in node.body)
@@ -567,14 +586,41 @@ def _calls_of(subject: Subject, local: str, name: str, statement: ast.Assign, ar
     """The edits that take a variable holding an instance away; empty where it is used otherwise than by calling it."""
     source = subject.source
     edits: list[Edit] = [Delete(source.site(statement))]
+    given = [part for argument in arguments for part in ast.walk(ast.parse(argument, mode="eval").body)]
+    named = any(isinstance(part, ast.Name) for part in given)
+    if not _stays(source, given):
+        return []
     for use in uses_of(source).names(local):
         if not isinstance(use.ctx, ast.Load):
+            other = source.parent(use)
+            if not isinstance(other, ast.Assign) or ast.dump(other.value) != ast.dump(statement.value):
+                return []
             continue
         call = source.parent(use)
         if not isinstance(call, ast.Call) or call.func is not use:
+            return []
+        if named and source.enclosing(use, *_SCOPES) is not source.enclosing(statement, *_SCOPES):
             return []
         applied = _applied(subject, call, name, arguments)
         if applied is None:
             return []
         edits.append(applied)
     return edits
+
+
+def _stays(source: Source, given: list[ast.AST]) -> bool:
+    """Whether the arguments of a constructor are the same where its object is called: nothing binds their names anew."""
+    for part in given:
+        if isinstance(
+            part, (ast.Call, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.NamedExpr, ast.Await, ast.Yield)
+        ):
+            return False
+        if isinstance(part, ast.Name):
+            uses: list[ast.Name] | list[ast.Attribute] = list(uses_of(source).names(part.id))
+        elif isinstance(part, ast.Attribute):
+            uses = [node for node in uses_of(source).all_attributes() if node.attr == part.attr]
+        else:
+            continue
+        if sum(not isinstance(use.ctx, ast.Load) for use in uses) > 1:
+            return False
+    return True

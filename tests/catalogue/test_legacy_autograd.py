@@ -72,3 +72,56 @@ def test_an_unknown_number_of_gradients_gets_no_other(given: str) -> None:
 
 def test_one_gradient_gets_none_beside_it() -> None:
     assert hit("a", taken=", a").edits and not hit("a", taken=", a").safe
+
+
+@pytest.mark.parametrize("more", ["ctx = 3", "x = x * ctx", "self = x", "x = [ctx for ctx in x][0]"])
+def test_a_method_that_means_something_else_by_the_name_is_left(more: str) -> None:
+    assert not hit("0", more=more).edits and "a name of its own" in hit("0", more=more).decline
+
+
+def test_a_local_of_forward_may_have_the_name_of_an_argument_but_not_a_global() -> None:
+    assert hit("a", taken=", a", more="a = self.kept").edits
+    assert not hit("a", taken=", a", more="x = x * a").edits
+
+
+ARGUMENT = """\
+import torch
+
+
+class Own(torch.autograd.Function):
+    def __init__(self, rate):
+        self.rate = rate
+
+    def forward(self, x):
+        return x * self.rate
+
+    def backward(self, g):
+        return g * self.rate
+
+
+rate = 2
+own = Own({given})
+{between}
+y = own(torch.ones(2, requires_grad=True))
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "between", "mended"),
+    [
+        ("rate", "pass", True),
+        ("0.5", "rate = 3", True),
+        ("rate", "rate = 3", False),
+        ("rate + 1", "rate += 1", False),
+        ("next(rates)", "pass", False),
+        ("rates[0]", "rates[0] = 3", False),
+        ("rate", "def call(rate):\n    return own(rate)", False),
+        ("0.5", "own = Own(2)", False),
+    ],
+)
+def test_an_argument_is_given_later_only_where_nothing_binds_it_anew(given: str, between: str, mended: bool) -> None:
+    text = ARGUMENT.format(given=given, between=between)
+    found = registry.template("DNF513")
+    assert found is not None and issubclass(found, ApiChange)
+    (only,) = found().hits(Subject(Source.from_bytes(text.encode(), "program.py")))
+    assert bool(only.edits) is mended
