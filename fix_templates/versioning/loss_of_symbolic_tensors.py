@@ -54,6 +54,9 @@ class LossOfTensors(keras.layers.Layer):
 
 _TRAINS = frozenset({"fit", "fit_generator", "train_on_batch", "evaluate", "test_on_batch", "evaluate_generator"})
 _WEIGHED = frozenset({"sample_weight", "class_weight"})
+_SAVES = frozenset({"save", "save_model", "to_json", "to_yaml", "export", "clone_model"})
+_PLACES = {"fit": 7, "train_on_batch": 2, "test_on_batch": 2, "evaluate": 4}
+"""How many arguments a method takes by position before those that hold other data or weights."""
 
 
 class LossOfSymbolicTensors(ApiChange):
@@ -64,6 +67,8 @@ class LossOfSymbolicTensors(ApiChange):
     loss as it is called and leaves the outputs alone; the model is made anew with the same layers and weights. A function
     takes the tensors that it closed over as parameters and is given them by the layer, and `compile` gets no loss. It has
     to be told its targets by the network as well: where it reads them, the model has to be trained on its own input.
+    A model that is saved, known by a second name or asked for layers by their place is left to people, as is one that is
+    compiled with another loss later.
 
     Fix safety: unsafe: the model is another object of the same layers, with one more at its end.
 
@@ -77,6 +82,8 @@ class LossOfSymbolicTensors(ApiChange):
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The losses that are added to a model, and the functions that `compile` is given."""
         source = subject.source
+        if any(_is_legacy(file) for file in (source, *source.files.values())):
+            return
         for call in source.all_calls:
             if not isinstance(call.func, ast.Attribute) or call.func.attr not in self.triggers:
                 continue
@@ -432,6 +439,15 @@ model.compile("sgd", loss)
     )
 
 
+def _is_legacy(source: Source) -> bool:
+    """Whether a program keeps to Keras 2, where such losses are what they were."""
+    names = [alias.name for statement in source.nodes(ast.Import) for alias in statement.names]
+    names += [statement.module or "" for statement in source.nodes(ast.ImportFrom)]
+    if any(name.partition(".")[0] == "tf_keras" for name in names):
+        return True
+    return any(constant.value == "TF_USE_LEGACY_KERAS" for constant in source.nodes(ast.Constant))
+
+
 def _is_model(source: Source, model: ast.expr) -> bool:
     """Whether it is a model of layers, which is made by a call of `Model` or `Sequential` itself."""
     made = source.constructor(model)
@@ -441,13 +457,13 @@ def _is_model(source: Source, model: ast.expr) -> bool:
 def _added(source: Source, call: ast.Call, model: ast.expr) -> Iterator[Hit]:
     """A loss that is added to a model from outside."""
     given = [*call.args, *(k.value for k in call.keywords if k.arg in ("loss", "losses"))]
+    if not any(is_symbolic(source, each) for each in given):  # a number, or a function that is called for one
+        return
     decline = _why_not(source, call, model)
     named = {k.arg for k in call.keywords}
     if not decline and (len(given) != 1 or named - {"loss", "losses"}):
         decline = "it is called in another way"
     loss = given[0] if given else None
-    if not decline and (loss is None or not is_symbolic(source, loss)):
-        decline = "that it is made of the network's tensors cannot be told"
     edits: list[Edit] = []
     several = _several(source, source.constructor(model))
     text = source.segment(source.site(model))
@@ -533,23 +549,87 @@ def _why_not(source: Source, call: ast.Call, model: ast.expr) -> str:
     if {"AddedLoss", "LossOfTensors"} & uses.bound or "keras" in uses.bound:
         return "the program has something else of the layer's name"
     made = source.constructor(model)
-    if isinstance(model, ast.Name) and made is not None:
-        function = source.enclosing(call, ast.FunctionDef, ast.AsyncFunctionDef)
-        if source.enclosing(made, ast.FunctionDef, ast.AsyncFunctionDef) is not function:
-            return "the model is made elsewhere, where it would stay as it is"
-        for name in source.nodes(ast.Name):
-            if isinstance(name, ast.Name) and name.id == model.id and isinstance(name.ctx, ast.Load):
-                above = source.parent(name)
-                if made.lineno < name.lineno < call.lineno:
-                    if not isinstance(above, ast.Attribute):
-                        return f"line {name.lineno} uses the model as it was before"
-                    if above.attr == "compile":
-                        return "the model is compiled before"
+    if made is None:
+        return "how the model is made cannot be told"
+    if decline := _why_not_alone(source, call, model, made) or _why_not_used(source, made):
+        return decline
     if _several(source, made):
         for compiled in source.all_calls:
             if is_compile(compiled) and any(isinstance(k.value, ast.Dict) for k in compiled.keywords):
                 return "losses are chosen by the names of the outputs, one of which is another one then"
     return ""
+
+
+def _why_not_alone(source: Source, call: ast.Call, model: ast.expr, made: ast.Call) -> str:
+    """Why something else than what the call names may hold the model, which would stay as it is."""
+    text = ast.unparse(model)
+    bound = source.statement_of(made)
+    targets = bound.targets if isinstance(bound, ast.Assign) else [getattr(bound, "target", None)]
+    if getattr(bound, "value", None) is not made or [t and ast.unparse(t) for t in targets] != [text]:
+        return "the model has another name, too"
+    function = source.enclosing(call, ast.FunctionDef, ast.AsyncFunctionDef)
+    apart = source.enclosing(made, ast.FunctionDef, ast.AsyncFunctionDef) is not function
+    if apart and isinstance(model, ast.Name):
+        return "the model is made elsewhere, where it would stay as it is"
+    for use in source.nodes(type(model)):
+        if not isinstance(use, (ast.Name, ast.Attribute)) or not isinstance(use.ctx, ast.Load):
+            continue
+        before = made.lineno < use.lineno < call.lineno
+        elsewhere = apart and source.enclosing(use, ast.FunctionDef, ast.AsyncFunctionDef) is not function
+        if not (before or elsewhere) or ast.unparse(use) != text:
+            continue
+        above = source.parent(use)
+        if not isinstance(above, ast.Attribute):
+            return f"line {use.lineno} uses the model as it was before"
+        if above.attr == "compile":
+            return "the model is compiled before"
+    return ""
+
+
+def _why_not_used(source: Source, made: ast.Call) -> str:
+    """Why a model with one more layer of the program's own is not as good as the one before."""
+    for node in source.nodes(ast.Attribute):
+        if node.attr != "layers" or not _may_be(source, node.value, made):
+            continue
+        above = source.parent(node)
+        if not (isinstance(above, (ast.For, ast.comprehension)) and above.iter is node):
+            return f"line {node.lineno} takes the model's layers by their places, which are others then"
+    for call in source.all_calls:
+        named = {k.arg: k.value for k in call.keywords}
+        placed = len(call.args) > 1 or "index" in named
+        fetches = placed and isinstance(call.func, ast.Attribute) and call.func.attr == "get_layer"
+        if fetches and _may_be(source, call.func.value, made):  # type: ignore[attr-defined]
+            return f"line {call.lineno} takes a layer by its place, which is another one then"
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if name == "ModelCheckpoint" and not _is_true(named.get("save_weights_only")):
+            return f"line {call.lineno} saves the model, which would have a layer of the program's own"
+        if name in _SAVES:
+            held = [*call.args, *named.values()]
+            held += [call.func.value] if isinstance(call.func, ast.Attribute) else []
+            if any(_may_be(source, each, made) for each in held if isinstance(each, (ast.Name, ast.Attribute))):
+                return f"line {call.lineno} saves the model, which would have a layer of the program's own"
+    return ""
+
+
+def _is_true(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Constant) and value.value is True
+
+
+def _may_be(source: Source, expr: ast.expr, made: ast.Call) -> bool:
+    """Whether an expression may hold the model that a call made, perhaps within a function that returns it."""
+    other = source.constructor(expr)
+    if other is None:
+        return source.qualified(expr) is None and all(
+            isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.IfExp))
+            for value in source.bindings(expr)
+        )
+    if other is made:
+        return True
+    name = other.func.attr if isinstance(other.func, ast.Attribute) else getattr(other.func, "id", "")
+    function = source.enclosing(made, ast.FunctionDef)
+    while function is not None and function.name != name:
+        function = source.enclosing(function, ast.FunctionDef)
+    return function is not None
 
 
 def _several(source: Source, made: ast.Call | None, met: frozenset[ast.Call] = frozenset()) -> bool:
@@ -616,7 +696,7 @@ def _why_not_function(source: Source, function: ast.FunctionDef, loss: ast.Name)
 def _why_not_trained(source: Source, function: ast.FunctionDef, call: ast.Call, model: ast.expr) -> str:
     """Why the network cannot give the loss what it had from outside."""
     made = source.constructor(model)
-    if _several(source, made):
+    if made is None or _several(source, made):
         return "the loss is asked for each of several outputs"
     if any(k.arg in ("loss_weights", "sample_weight_mode", "weighted_metrics") for k in call.keywords) or any(
         k.arg is None for k in call.keywords
@@ -627,6 +707,9 @@ def _why_not_trained(source: Source, function: ast.FunctionDef, call: ast.Call, 
         definition = source.definition(metric)
         if isinstance(definition, ast.FunctionDef) and any(_closed(source, definition).values()):
             return f"the metric {metric.id} closes over tensors of the network, too"
+    for other in source.all_calls:
+        if other is not call and is_compile(other) and _may_be(source, other.func.value, made):  # type: ignore[attr-defined]
+            return f"line {other.lineno} compiles the model with another loss"
     target = function.args.args[0].arg
     reads = any(isinstance(n, ast.Name) and n.id == target for n in ast.walk(function))
     trained = [
@@ -634,18 +717,46 @@ def _why_not_trained(source: Source, function: ast.FunctionDef, call: ast.Call, 
         for other in source.all_calls
         if isinstance(other.func, ast.Attribute)
         and other.func.attr in _TRAINS
-        and source.constructor(other.func.value) in (made, None)
+        and _may_be(source, other.func.value, made)
     ]
     for other in trained:
         named = {k.arg: k.value for k in other.keywords}
         if _WEIGHED & named.keys():
             return f"line {other.lineno} weights the loss"
+        method = other.func.attr  # type: ignore[attr-defined]
+        if None in named or any(isinstance(arg, ast.Starred) for arg in other.args):
+            return f"what line {other.lineno} is given cannot be told"
+        if len(other.args) > _PLACES.get(method, len(other.args)):
+            return f"line {other.lineno} may weight the loss"
+        held = _pairs(source, named.get("validation_data"))
+        if held is None and not method.endswith("generator") or any(len(pair) > 2 for pair in held or ()):
+            return f"line {other.lineno} validates on data that cannot be told"
         data = named.get("x", other.args[0] if other.args else None)
         wanted = named.get("y", other.args[1] if len(other.args) > 1 else None)
-        same = data is not None and wanted is not None and ast.dump(data) == ast.dump(wanted)
-        if reads and (other.func.attr.endswith("generator") or not same):  # type: ignore[attr-defined]
+        pairs = [(data, wanted), *(held or ())]
+        if reads and (method.endswith("generator") or not all(_are_same(*pair) for pair in pairs)):
             return f"the network does not know the targets of line {other.lineno}"
     return f"that {target} is the network's input cannot be told" if reads and not trained else ""
+
+
+def _pairs(source: Source, data: ast.expr | None) -> list[list[ast.expr]] | None:
+    """The data, with their targets and perhaps weights, that validation may be done on; `None` where it cannot be told."""
+    values = values_of(source, data) if isinstance(data, ast.Name) else [data]
+    found: list[list[ast.expr]] = []
+    for value in values or ():
+        if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) in (2, 3):
+            found.append(value.elts)
+        elif value is not None and not (isinstance(value, ast.Constant) and value.value is None):
+            return None
+    return found if values else None
+
+
+def _are_same(data: ast.expr | None, wanted: ast.expr | None) -> bool:
+    """Whether two expressions are provably the same data: what is called may give something else each time."""
+    if data is None or wanted is None or ast.dump(data) != ast.dump(wanted):
+        return False
+    parts = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.GeneratorExp, ast.Starred)
+    return not any(isinstance(node, parts) for node in ast.walk(data))
 
 
 def _parameters(source: Source, closed: dict[ast.FunctionDef, list[str]], call: ast.Call) -> list[Edit] | str:

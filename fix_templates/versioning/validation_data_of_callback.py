@@ -17,6 +17,7 @@ from dnnfix.api import (
     Source,
     Subject,
     Wrap,
+    parameters,
     uses_of,
     values_of,
 )
@@ -29,6 +30,9 @@ def {_NAME}(callback, data):
     return callback'''
 
 _FITS = ("fit", "fit_generator")
+_DATA = "validation_data"
+_SETS = frozenset({"__dict__", "setattr", "vars", "__setattr__", "__getattr__", "__getattribute__"})
+"""Names by which a class may give itself an attribute that it does not name."""
 
 
 class ValidationDataOfCallback(ApiChange):
@@ -37,7 +41,7 @@ class ValidationDataOfCallback(ApiChange):
     It was a list of the inputs, the targets and the weights of the samples that `fit` validates on. Where `fit` is given
     arrays and a callback of such a class, the callback gets the same arrays before. The weights were made by `fit`: a
     callback that reads these too, or that takes the list apart, is left to people, as are generators, from which no list
-    was ever made.
+    was ever made. Nothing is said of a class that may have an attribute of the name by itself.
 
     Fix safety: unsafe: the callback keeps the data, and sees them as the program last changed them.
 
@@ -61,6 +65,9 @@ class ValidationDataOfCallback(ApiChange):
                 made = callback if isinstance(callback, ast.Call) else source.constructor(callback)
                 where, definition = source.defined(made.func) or (source, None) if made is not None else (source, None)
                 if isinstance(definition, ast.ClassDef) and (reads := _reads(where, definition)):
+                    if made is not None and any(k.arg in (_DATA, None) for k in made.keywords):
+                        met.add(definition)
+                        continue
                     met.add(definition)
                     yield _hit(source, call, callback, where, reads)
         for definition in source.nodes(ast.ClassDef):
@@ -263,12 +270,51 @@ def _reads(source: Source, definition: ast.ClassDef) -> list[ast.Attribute]:
         return []
     asked = [n for n in uses_of(source).all_attributes() if n.attr == "validation_data"]
     files = [source, *(other for other in source.files.values() if other is not source)]
+    if _defines(source, definition, frozenset()) or any(_sets(file) for file in files):
+        return []
     for file in files:
         for node in uses_of(file).all_attributes():
             if node.attr == "validation_data" and isinstance(node.ctx, ast.Store):
                 return []
     own = [node for node in asked if source.enclosing(node, ast.ClassDef) is definition]
     return [node for node in own if ast.unparse(node.value) in ("self", "self.model")]
+
+
+def _defines(source: Source, definition: ast.ClassDef, met: frozenset[ast.ClassDef]) -> bool:
+    """Whether a class, or one that it is derived from, may have an attribute of that name by itself."""
+    if definition in met or definition.decorator_list:
+        return True
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Name) and (node.id in _SETS or node.id == _DATA and isinstance(node.ctx, ast.Store)):
+            return True
+        if isinstance(node, ast.Attribute) and node.attr in _SETS:
+            return True
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name in _SETS | {_DATA}:
+            return True
+        if isinstance(node, ast.FunctionDef) and node.name == "__init__" and _DATA in parameters(node):
+            return True
+    for base in definition.bases:
+        if (source.qualified(base) or "").startswith("keras.callbacks.") or getattr(base, "id", "") == "object":
+            continue
+        where, above = source.defined(base) or (source, None)
+        if not isinstance(above, ast.ClassDef) or _defines(where, above, met | {definition}):
+            return True
+    return False
+
+
+def _sets(source: Source) -> bool:
+    """Whether a program sets an attribute of that name by `setattr` or in `__dict__`."""
+    for constant in source.nodes(ast.Constant):
+        if constant.value == _DATA:
+            above = source.parent(constant)
+            setter = ast.unparse(above.func) if isinstance(above, ast.Call) else ""
+            kept = ast.unparse(above.value) if isinstance(above, ast.Subscript) else ""
+            if "setattr" in setter or "__dict__" in kept:
+                return True
+    for call in source.all_calls:
+        if any(k.arg == _DATA for k in call.keywords) and "__dict__" in ast.unparse(call.func):
+            return True
+    return False
 
 
 def _found(source: Source, at: ast.expr, edits: tuple[Edit, ...], decline: str) -> Hit:
