@@ -603,7 +603,8 @@ def _why_not_used(source: Source, made: ast.Call) -> str:
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         if name == "ModelCheckpoint" and not _is_true(named.get("save_weights_only")):
             return f"line {call.lineno} saves the model, which would have a layer of the program's own"
-        if name in _SAVES:
+        library = (source.qualified(call.func) or "keras").partition(".")[0]
+        if name in _SAVES and library in ("keras", "tensorflow"):
             held = [*call.args, *named.values()]
             held += [call.func.value] if isinstance(call.func, ast.Attribute) else []
             if any(_may_be(source, each, made) for each in held if isinstance(each, (ast.Name, ast.Attribute))):

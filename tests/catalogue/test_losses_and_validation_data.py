@@ -83,7 +83,11 @@ def test_layers_that_are_taken_by_their_places_keep_them(use: str) -> None:
 
 @pytest.mark.parametrize(
     "use",
-    ["for each in vae.layers:\n    each.trainable = False", "print(vae.get_layer('dense'))", "np.save('x.npy', x)"],
+    [
+        "for each in vae.layers:\n    each.trainable = False",
+        "print(vae.get_layer('dense'))",
+        "np.save('x.npy', unknown)",
+    ],
 )
 def test_layers_that_have_names_may_be_taken(use: str) -> None:
     assert hits(f"{ADDED}{use}\n", "DNF597")[0].edits
@@ -95,6 +99,7 @@ def test_layers_that_have_names_may_be_taken(use: str) -> None:
         "vae.save('vae.keras')",
         "keras.models.save_model(vae, 'vae.keras')",
         "text = vae.to_json()",
+        "import tensorflow as tf\ntf.saved_model.save(vae, 'vae')",
         "kept = [keras.callbacks.ModelCheckpoint('vae.keras')]",
     ],
 )
