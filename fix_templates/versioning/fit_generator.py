@@ -59,6 +59,27 @@ ITERATOR_SIZE = "32"
 _SIZE = re.compile(r"(?:mini_?)?batch_?(?:size|sz|len|length)", re.IGNORECASE)
 """What the size of a batch is called in programs."""
 
+PLAIN = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript)
+"""Expressions that bind more closely than a division."""
+
+_LEGACY = re.compile(r"TF_USE_LEGACY_KERAS\W+(?:1|[Tt]rue)\b")
+"""Where a program asks TensorFlow for Keras 2, which has these methods still."""
+
+NUMPY_SIZES = {
+    "numpy.zeros": 0,
+    "numpy.ones": 0,
+    "numpy.empty": 0,
+    "numpy.full": 0,
+    "numpy.random.choice": 1,
+    "numpy.random.randint": 2,
+    "numpy.random.uniform": 2,
+    "numpy.random.normal": 2,
+}
+"""By function, the place of the size or shape of what it gives."""
+
+JOINING = frozenset(f"numpy.{name}" for name in ("append", "concatenate", "hstack", "repeat", "tile", "vstack"))
+"""Functions that make a batch larger than its parts."""
+
 
 class FitGenerator(ApiChange):
     """`fit_generator`, `evaluate_generator` and `predict_generator` are gone; `fit`, `evaluate` and `predict` take generators.
@@ -67,9 +88,11 @@ class FitGenerator(ApiChange):
     samples (Keras 1) are divided by the batch size, which is read from the call that made the generator, from the default
     of its function, or of `flow`, or is asked of an iterator that a function returns; where it cannot be read, nothing is
     proposed. A count that is the iterator's own is
-    left out: the iterator knows its length. A quotient is rounded up, as both did by going on until the count was reached.
+    left out: the iterator knows its length. A quotient is rounded up, as both did by going on until the count was reached,
+    also where it was assigned to a name first. Programs that use Keras 2 by `tf_keras` are left alone.
 
-    Fix safety: safe for calls of Keras 2 with whole numbers; unsafe where a count of samples had to be divided.
+    Fix safety: safe for calls of Keras 2 with whole numbers; unsafe where a count of samples had to be divided, or a
+    quotient was rounded.
 
     References: https://github.com/tensorflow/tensorflow/releases/tag/v2.1.0, https://keras.io/api/models/model_training_apis/,
     https://github.com/keras-team/keras/wiki/Keras-2.0-release-notes.
@@ -83,7 +106,7 @@ class FitGenerator(ApiChange):
         """The calls of the methods on models."""
         source = subject.source
         uses = uses_of(source)
-        if source.words.isdisjoint({*METHODS, *STEPS}):
+        if source.words.isdisjoint({*METHODS, *STEPS}) or _on_keras_2(source):
             return
         for call in uses.calls():
             function = call.func
@@ -103,10 +126,11 @@ class FitGenerator(ApiChange):
                 removed={"tensorflow": "2.6", "keras": "3.0"},
             )
 
+        seen: set[ast.expr] = set()
         for call in uses.calls():
-            yield from self._quotients(source, call)
+            yield from self._quotients(source, call, seen)
 
-    def _quotients(self, source: Source, call: ast.Call) -> Iterator[Hit]:
+    def _quotients(self, source: Source, call: ast.Call, seen: set[ast.expr]) -> Iterator[Hit]:
         """Counts of batches that today's methods are given as a quotient, which is a float."""
         function = call.func
         if not isinstance(function, ast.Attribute) or function.attr not in ("fit", "evaluate", "predict"):
@@ -114,14 +138,16 @@ class FitGenerator(ApiChange):
         if not receiver_is(source, function.value, "keras.Model"):
             return
         for keyword in call.keywords:
-            value = keyword.value
-            if keyword.arg in STEPS and isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div):
-                site = source.site(value)
+            for value in _fractions(source, keyword.value) if keyword.arg in STEPS else ():
+                if value in seen:
+                    continue
+                seen.add(value)
+                site, whole = source.site(value), _rounded(source, value)
                 yield Hit(
                     site,
                     f"{source.segment(site)} is a float, and {keyword.arg} is a whole number in Keras 3",
                     title="round the number of batches up",
-                    edits=(Replace(site, _whole(source, keyword.arg, value)), AddImport("import math")),
+                    edits=(Replace(site, whole), *([AddImport("import math")] if whole.startswith("math.") else [])),
                     removed={"keras": "3.0"},
                 )
 
@@ -140,6 +166,92 @@ import math
 
 model = keras.Sequential([keras.layers.Dense(1)])
 model.fit(batches(), steps_per_epoch=math.ceil(len(x) / 32), epochs=3)
+""",
+        ),
+        Example(
+            "a number of batches that was assigned before, and parts of larger expressions",
+            """\
+import keras
+
+model = keras.Sequential([keras.layers.Dense(1)])
+steps = len(x) / 32
+model.fit(batches(), steps_per_epoch=steps, validation_steps=len(v) / 32 - 1)
+model.evaluate(batches(), steps=steps)
+""",
+            """\
+import keras
+import math
+
+model = keras.Sequential([keras.layers.Dense(1)])
+steps = math.ceil(len(x) / 32)
+model.fit(batches(), steps_per_epoch=steps, validation_steps=math.ceil(len(v) / 32 - 1))
+model.evaluate(batches(), steps=steps)
+""",
+        ),
+        Example(
+            "quotients by a product, by position and by a name",
+            """\
+import keras
+
+model = keras.Sequential([keras.layers.Dense(1)])
+tested = (len(v) + 1) / size
+model.fit_generator(batches(), len(x) / (size * hvd.size()), 3, validation_data=held(), validation_steps=tested)
+""",
+            """\
+import keras
+import math
+
+model = keras.Sequential([keras.layers.Dense(1)])
+tested = math.ceil((len(v) + 1) / size)
+model.fit(batches(), validation_data=held(), validation_steps=tested, steps_per_epoch=math.ceil(len(x) / (size * hvd.size())), epochs=3)
+""",
+        ),
+        Example(
+            "two samples for each line, whose batches have to be counted",
+            """\
+import numpy as np
+from keras.models import Sequential
+
+BATCH_SIZE = 16
+
+
+def flipped(lines):
+    while True:
+        for start in range(0, len(lines), BATCH_SIZE):
+            x, y = [], []
+            for image, angle in lines[start : start + BATCH_SIZE]:
+                x.append(image)
+                y.append(angle)
+                x.append(np.fliplr(image))
+                y.append(-angle)
+            yield np.array(x), np.array(y)
+
+
+model = Sequential()
+model.fit_generator(flipped(lines), samples_per_epoch=3200, nb_epoch=2)
+""",
+            """\
+import numpy as np
+from keras.models import Sequential
+import math
+
+BATCH_SIZE = 16
+
+
+def flipped(lines):
+    while True:
+        for start in range(0, len(lines), BATCH_SIZE):
+            x, y = [], []
+            for image, angle in lines[start : start + BATCH_SIZE]:
+                x.append(image)
+                y.append(angle)
+                x.append(np.fliplr(image))
+                y.append(-angle)
+            yield np.array(x), np.array(y)
+
+
+model = Sequential()
+model.fit(flipped(lines), steps_per_epoch=math.ceil(3200 / len(next(flipped(lines))[0])), epochs=2)
 """,
         ),
         Example(
@@ -417,6 +529,27 @@ print(model.evaluate(batches, steps=3), model.predict(batches, steps=3))
 """,
         ),
         Reject(
+            "Keras 2 by its own name",
+            """\
+import tf_keras
+
+model = tf_keras.Sequential()
+model.fit_generator(batches(), steps_per_epoch=len(x) / 32, epochs=2)
+""",
+        ),
+        Reject(
+            "Keras 2 by TensorFlow's variable",
+            """\
+import os
+
+os.environ["TF_USE_LEGACY_KERAS"] = "1"
+import tensorflow as tf
+
+model = tf.keras.Sequential()
+model.fit_generator(batches(), steps_per_epoch=len(x) / 32, epochs=2)
+""",
+        ),
+        Reject(
             "another library's trainer",
             """\
 import keras
@@ -450,6 +583,7 @@ def _edits(subject: Subject, call: ast.Call, function: ast.Attribute) -> tuple[l
             continue
         edits.append(RemoveArgument(site, "", position))
         edits.append(SetArgument(site, positions[position], _whole(source, positions[position], argument)))
+        whole |= positions[position] in STEPS and bool(_fractions(source, argument))
     for name, value in keywords.items():
         if name in DROPPED:
             edits.append(RemoveArgument(site, name))
@@ -460,8 +594,14 @@ def _edits(subject: Subject, call: ast.Call, function: ast.Attribute) -> tuple[l
         elif name in positions and _whole(source, name, value) != source.segment(source.site(value)):
             edits.append(SetArgument(site, name, _whole(source, name, value)))
             whole = True
+        elif name in STEPS and _fractions(source, value):
+            whole = True
         elif name in SAMPLES:
             counts.append((name, SAMPLES[name], None, value))
+    given = [(positions[n], a) for n, a in enumerate(call.args[1:], 1) if not (old and n == 1)]
+    for name, value in (*given, *keywords.items()):
+        if name in STEPS and isinstance(value, (ast.Name, ast.Attribute)):
+            edits += [Replace(source.site(bound), _rounded(source, bound)) for bound in _fractions(source, value)]
     for name, new, place, value in counts:
         data = keywords.get("validation_data") if new == "validation_steps" else generator
         made, decline = _steps(subject, data, name or f"argument number {place}", value)
@@ -473,16 +613,46 @@ def _edits(subject: Subject, call: ast.Call, function: ast.Attribute) -> tuple[l
             edits.append(SetArgument(site, new, made))
         elif made:
             edits += [SetArgument(site, name, made), RenameArgument(site, name, new)]
-    if any(isinstance(edit, SetArgument) and edit.code.startswith("math.ceil(") for edit in edits):
+    if any(isinstance(edit, (SetArgument, Replace)) and edit.code.startswith("math.ceil(") for edit in edits):
         edits.append(AddImport("import math"))
-    return edits, "", not counts and not whole
+    return list(dict.fromkeys(edits)), "", not counts and not whole
+
+
+def _on_keras_2(source: Source) -> bool:
+    """Whether the program asks for Keras 2, which lives on as `tf_keras`."""
+    modules = [alias.name for node in source.nodes(ast.Import) for alias in node.names]
+    modules += [node.module or "" for node in source.nodes(ast.ImportFrom) if not node.level]
+    return any(module.partition(".")[0] == "tf_keras" for module in modules) or bool(_LEGACY.search(source.text))
+
+
+def _divides(value: ast.expr) -> bool:
+    """Whether the arithmetic of an expression has a division that makes it a float."""
+    if not isinstance(value, ast.BinOp):
+        return False
+    return isinstance(value.op, ast.Div) or _divides(value.left) or _divides(value.right)
+
+
+def _fractions(source: Source, value: ast.expr) -> tuple[ast.expr, ...]:
+    """The expressions that make a count a float: itself, or all that its name was ever assigned."""
+    if isinstance(value, (ast.Name, ast.Attribute)):
+        bound = source.bindings(value)
+        return bound if all(_divides(one) for one in bound) else ()
+    return (value,) if _divides(value) else ()
 
 
 def _whole(source: Source, name: str, value: ast.expr) -> str:
     """The text of an argument; a quotient that counts batches is rounded, as today's methods take whole numbers only."""
-    if name not in STEPS or not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Div):
+    if name not in STEPS or not _divides(value):
         return source.segment(source.site(value))
-    return _batches(source, value.left, source.segment(source.site(value.right)))
+    return _rounded(source, value)
+
+
+def _rounded(source: Source, value: ast.expr) -> str:
+    """The text of an expression with a division, rounded up."""
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Div):
+        return f"math.ceil({source.segment(source.site(value))})"
+    size = source.segment(source.site(value.right))
+    return _batches(source, value.left, size if isinstance(value.right, PLAIN) else f"({size})")
 
 
 def _batches(source: Source, count: ast.expr, size: str) -> str:
@@ -494,8 +664,7 @@ def _batches(source: Source, count: ast.expr, size: str) -> str:
     text = source.segment(source.site(count))
     if text.isdecimal() and size.isdecimal() and int(text) % max(1, int(size)) == 0:
         return f"{text} // {size}"
-    plain = isinstance(count, (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript))
-    return f"math.ceil({text if plain else f'({text})'} / {size})"
+    return f"math.ceil({text if isinstance(count, PLAIN) else f'({text})'} / {size})"
 
 
 def _steps(subject: Subject, data: ast.expr | None, name: str, count: ast.expr) -> tuple[str, str]:
@@ -544,7 +713,74 @@ def _constant_of(source: Source, made: ast.Call) -> str | None:
     found = {name.id: source.bindings(name) for name in names}
     stated = [name for name, values in found.items() if values and all(isinstance(v, ast.Constant) for v in values)]
     bound = any(scope_of(source, name) is not source.tree for name in names)
-    return stated[0] if len(found) == 1 and stated and not bound else None
+    sole = len(found) == 1 and stated and not bound
+    return stated[0] if sole and _cuts(source, function, stated[0]) else None
+
+
+def _cuts(source: Source, function: ast.FunctionDef, size: str) -> bool:
+    """Whether a batch of a generator provably has as many samples as a name says.
+
+    It is the length of a slice, a size given to NumPy, or what the length of a list is compared with; and lists grow by one
+    sample in each round over such a part, or up to such a comparison.
+    """
+
+    def is_size(expr: ast.AST | None) -> bool:
+        return isinstance(expr, ast.Name) and expr.id == size
+
+    def cut(node: ast.AST) -> bool:
+        if isinstance(node, ast.Slice):
+            return node.step is None and _is_long(node, size)
+        place = NUMPY_SIZES.get(source.qualified(node.func) or "") if isinstance(node, ast.Call) else None
+        if place is None or not isinstance(node, ast.Call):
+            return False
+        given = [*node.args[place : place + 1], *(k.value for k in node.keywords if k.arg in ("size", "shape"))]
+        return any(is_size(one.elts[0] if isinstance(one, ast.Tuple) and one.elts else one) for one in given)
+
+    def loop(node: ast.AST) -> ast.AST | None:
+        return source.enclosing(node, ast.For, ast.While)
+
+    nodes = list(ast.walk(function))
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    if any(source.qualified(call.func) in JOINING for call in calls):
+        return False
+    grown = [call.func for call in calls if isinstance(call.func, ast.Attribute)]
+    if any(method.attr in ("extend", "insert") for method in grown):
+        return False
+    if any(isinstance(node, ast.AugAssign) and not isinstance(node.value, ast.Constant | ast.Name) for node in nodes):
+        return False
+    appends = [method for method in grown if method.attr == "append"]
+    if len({ast.dump(method.value) for method in appends}) < len(appends):
+        return False
+    lengths = {
+        (ast.dump(side.args[0]), loop(node))
+        for node in nodes
+        if isinstance(node, ast.Compare) and any(is_size(side) for side in (node.left, *node.comparators))
+        for side in (node.left, *node.comparators)
+        if isinstance(side, ast.Call) and isinstance(side.func, ast.Name) and side.func.id == "len" and side.args
+    }
+    full = {where for _, where in lengths if any((ast.dump(m.value), where) in lengths for m in appends)}
+    for method in appends:
+        where = loop(method)
+        if where in full:
+            continue
+        if not isinstance(where, ast.For):
+            return False
+        parts = [where.iter, *(source.bindings(where.iter) if isinstance(where.iter, ast.Name) else ())]
+        if not any(cut(node) for part in parts for node in ast.walk(part)):
+            return False
+    return bool(appends) or any(cut(node) for node in nodes)
+
+
+def _is_long(part: ast.Slice, size: str) -> bool:
+    """Whether a slice is as long as a name says: `[:n]`, `[i : i + n]` or `[i * n : (i + 1) * n]`."""
+    upper = ast.unparse(part.upper) if part.upper is not None else ""
+    if part.lower is None:
+        return upper == size
+    lower = ast.unparse(part.lower)
+    if upper in (f"{lower} + {size}", f"{size} + {lower}"):
+        return True
+    number = lower.removesuffix(f" * {size}").removeprefix(f"{size} * ")
+    return number != lower and upper in (f"({number} + 1) * {size}", f"{size} * ({number} + 1)")
 
 
 def _counted(source: Source, data: ast.expr, made: ast.Call) -> str | None:

@@ -123,6 +123,9 @@ NAMED = frozenset(
 )
 """Keywords that take whole numbers in all of these."""
 
+STEPS = frozenset({"steps_per_epoch", "validation_steps", "steps"})
+"""Keywords of Keras that count batches; Keras 2 took fractions, and went on until they were reached."""
+
 METHODS = frozenset({"view", "reshape", "repeat", "expand", "narrow"})
 """Methods of tensors that take whole numbers only."""
 
@@ -143,7 +146,8 @@ class FloatWhereSizeIsMeant(ApiChange):
     several assignments. The division becomes `//`, which gives what Python 2 gave.
 
     Fix safety: safe where the division is seen in the argument: the call fails with every float, and `//` of integers is
-    what `/` was in Python 2. Unsafe where it was followed from a crash.
+    what `/` was in Python 2. Unsafe where it was followed from a crash, and where the quotient is a number of batches for
+    Keras as well, which rounded it up.
 
     References: https://peps.python.org/pep-0238/.
     """
@@ -459,10 +463,22 @@ def _hit(subject: Subject, division: ast.BinOp, felt: Site | None) -> Hit:
         f"{subject.source.segment(site)} is a float in Python 3, where a whole number is needed",
         title="divide to a whole number",
         edits=(_floored(subject, division),),
-        safe=felt is None,
+        safe=felt is None and not _counts_batches(subject.source, division),
         confidence=0.9 if felt is None else 0.8,
         felt=felt,
     )
+
+
+def _counts_batches(source: Source, division: ast.BinOp) -> bool:
+    """Whether what a division is assigned to is given to Keras as a number of batches too."""
+    if source.words.isdisjoint(STEPS):
+        return False
+    for call in source.all_calls:
+        for value in (k.value for k in call.keywords if k.arg in STEPS):
+            bound = source.bindings(value) if isinstance(value, (ast.Name, ast.Attribute)) else ()
+            if any(division is part for one in bound for part in ast.walk(one)):
+                return True
+    return False
 
 
 def _far(subject: Subject) -> Iterator[Hit]:

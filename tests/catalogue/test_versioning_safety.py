@@ -262,3 +262,23 @@ def test_an_embedding_whose_weights_some_callers_ask_for_first_is_not_safe() -> 
 def test_an_embedding_that_is_not_the_first_layer_is_left_alone() -> None:
     text = EMBEDDING.replace("    net.add(Emb", "    net.add(Dense(4))\n    net.add(Emb")
     assert not patches(text + "model = build()\nmodel.load_weights(path)\n", "DNF518")
+
+
+STEPS = "import keras\n\nmodel = keras.Sequential([keras.layers.Dense(1)])\nsteps = len(x) / 32\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        ("model.fit_generator(batches(), len(x) / 32, 3)", "DNF507"),
+        ("model.fit_generator(batches(), steps_per_epoch=steps)", "DNF507"),
+        ("model.fit(batches(), steps_per_epoch=steps)", "DNF507"),
+        ("model.fit(batches(), batch_size=steps, steps_per_epoch=steps)", "DNF514"),
+    ],
+)
+def test_a_quotient_that_counts_batches_is_not_made_whole_as_safe(call: str, code: str) -> None:
+    assert not is_called_safe(STEPS + call + "\n", code)
+
+
+def test_whole_numbers_of_batches_are_safe() -> None:
+    assert is_called_safe(STEPS + "model.fit_generator(batches(), 10, 3)\n", "DNF507")
