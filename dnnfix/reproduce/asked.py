@@ -51,7 +51,7 @@ def insisted_on(source: Source, name: str) -> int | None:
     stands = {id(node) for node in islice(_stands_for(source, read_as(source, name)), _FOLLOWED)}
     tests: list[ast.If | ast.Assert] = [*source.nodes(ast.If), *source.nodes(ast.Assert)]
     for test in tests:
-        if isinstance(test, ast.If) and not _returns_or_ends(test.body[-1]):
+        if isinstance(test, ast.If) and not _returns_or_ends(source, test.body[-1]):
             continue
         for part in test.test.values if isinstance(test.test, ast.BoolOp) else [test.test]:
             if _is_about(part, stands) and _holds_with(part) == isinstance(test, ast.Assert):
@@ -166,8 +166,8 @@ def _holds_with(test: ast.expr) -> bool:
     return not isinstance(test, ast.UnaryOp)
 
 
-def _returns_or_ends(last: ast.stmt) -> bool:
+def _returns_or_ends(source: Source, last: ast.stmt) -> bool:
     """Whether a branch that ends with a statement ends the program, or returns with nothing done."""
     if isinstance(last, ast.Return):
         return last.value is None or isinstance(last.value, ast.Constant)
-    return ends(last)
+    return ends(source, last)

@@ -114,7 +114,7 @@ def _is_needed(source: Source, branch: _Branch, compared: Sequence[_Branch], def
         return False
     last = chain[-1].orelse
     if last:
-        return ends(last[-1])
+        return ends(source, last[-1])
     return not _bound_in_each(chain).isdisjoint(_read_after(source, chain[0]))
 
 

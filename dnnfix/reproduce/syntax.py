@@ -5,9 +5,16 @@ from __future__ import annotations
 import ast
 
 from dnnfix.source.known import words
+from dnnfix.source.program import Source
 
-_ENDINGS = words("exit quit _exit abort error usage print_usage print_help show_help")
-"""Functions that end a program, or say how it is to be called, after which it does nothing more."""
+_ENDINGS = words("builtins.exit builtins.quit sys.exit os._exit os.abort")
+"""Functions that end a program."""
+
+_TOLD = words("usage print_usage print_help show_help")
+"""Names of functions that say how a program is to be called, after which it does nothing more."""
+
+_PARSERS = words("argparse.ArgumentParser optparse.OptionParser")
+"""What ends a program by its methods `error` and `exit`; a logger's `error` does not."""
 
 
 def last_name(node: ast.expr) -> str:
@@ -15,12 +22,20 @@ def last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def ends(statement: ast.stmt) -> bool:
+def ends(source: Source, statement: ast.stmt) -> bool:
     """Whether a statement ends the program: it raises, exits, asserts what is false, or says how the program is called."""
     if isinstance(statement, ast.Assert):
         return isinstance(statement.test, ast.Constant) and not statement.test.value
     called = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(statement, ast.Raise) or isinstance(called, ast.Call) and last_name(called.func) in _ENDINGS
+    if not isinstance(called, ast.Call):
+        return isinstance(statement, ast.Raise)
+    if last_name(called.func) in _TOLD or source.qualified(called.func) in _ENDINGS:
+        return True
+    if not isinstance(called.func, ast.Attribute) or called.func.attr not in ("error", "exit"):
+        return False
+    made = source.constructor(called.func.value)
+    named = made is None and last_name(called.func.value).lower().endswith("parser")
+    return named or made is not None and source.qualified(made.func) in _PARSERS
 
 
 def is_static(function: ast.FunctionDef) -> bool:

@@ -126,6 +126,11 @@ def test_the_word_that_leads_to_a_training_is_given(name: str) -> None:
 
 
 NOT_GIVEN = {
+    "a word is only logged where none is known": (
+        "import logging\n" + DONE + PARSER + "parser.add_argument('--phase', default='')\nargs = parser.parse_args()\n"
+        "if args.phase == 'learn':\n    rate = 1\nelif args.phase == 'sample':\n    rate = 2\n"
+        "else:\n    logging.error('no phase')\ntrain()\n"
+    ),
     "the program trains without it": DONE + "if '--quick' in sys.argv:\n    generate()\nelse:\n    train()\n",
     "it trains whatever it is given": "model.fit(x, y)\nif '--train-more' in sys.argv:\n    model.fit(x, y)\n",
     "the default trains": DONE + PARSER + "parser.add_argument('--mode', default='train')\n"
