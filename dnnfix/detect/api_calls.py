@@ -403,8 +403,8 @@ class CallChanges:
                 holds = [receiver_is(self.source, function.value, kind) for kind in change.of]
                 if not any(holds) and not (change.telling and None in holds):
                     continue
-                if change.read_only and not isinstance(function.ctx, ast.Load):
-                    continue
+                if change.read_only and self.uses.stores(function.attr):
+                    continue  # what the program stores itself, it reads under the same name
                 if function.attr in self.uses.kept and self.source.constructor(function.value) is None:
                     return  # a class of the program keeps something under this name, and the object may be one of it
                 site = self.source.site(function)

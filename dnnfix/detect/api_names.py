@@ -231,6 +231,16 @@ class Uses:
         own = (node for node in self.all_attributes() if isinstance(node.ctx, ast.Store))
         return frozenset(node.attr for node in own if isinstance(node.value, ast.Name) and node.value.id == "self")
 
+    def stores(self, attribute: str) -> bool:
+        """Whether the program itself gives any object an attribute of this name."""
+        if any(node.attr == attribute and not isinstance(node.ctx, ast.Load) for node in self.all_attributes()):
+            return True
+        return any(
+            len(call.args) == 3 and isinstance(call.args[1], ast.Constant) and call.args[1].value == attribute
+            for call in self.calls()
+            if isinstance(call.func, ast.Name) and call.func.id == "setattr"
+        )
+
     @cached_property
     def imported(self) -> dict[str, str]:
         """What the import statements bind, as written."""

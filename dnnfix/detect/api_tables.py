@@ -25,7 +25,8 @@ rename to: an argument is dropped where `drop = true` (only for the literals in 
 why no edit is made. `values` renames texts given for an argument along with it; for `True` and `False` it has the code
 that is written instead. `package` is whose versions these are, where the name does not begin with it (`python` for its
 own library). `telling` is for a method, keyword or literal so particular that it need not be known on what object it is
-used, `read_only` for an attribute whose successor cannot be set. `reference` is the address of a release note or page.
+used, `read_only` for an attribute whose successor cannot be set: a program that stores it
+is left alone. `reference` is the address of a release note or page.
 Reading TOML is slow, so what was read is kept in the user's cache folder by content; without one that can be written,
 nothing is lost but time.
 """

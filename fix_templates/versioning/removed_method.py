@@ -98,15 +98,13 @@ model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
 """,
         ),
         Example(
-            "the shape of a symbolic tensor, read and set",
+            "the shape of a symbolic tensor",
             """\
 from keras.layers import Conv2D, Input
 
 
 def widened(images, width):
-    made = Conv2D(width, 1)(images) if images._keras_shape[-1] != width else images
-    made._keras_shape = (None, 8, 8, width)
-    return made
+    return Conv2D(width, 1)(images) if images._keras_shape[-1] != width else images
 
 
 pictures = Input((8, 8, 3))
@@ -117,9 +115,7 @@ from keras.layers import Conv2D, Input
 
 
 def widened(images, width):
-    made = Conv2D(width, 1)(images) if images.shape[-1] != width else images
-    made._keras_shape = (None, 8, 8, width)
-    return made
+    return Conv2D(width, 1)(images) if images.shape[-1] != width else images
 
 
 pictures = Input((8, 8, 3))
@@ -198,6 +194,22 @@ print(model.layers[0].padding, model.layers[-1].rate)
         ),
     )
     rejects = (
+        Reject(
+            "the shape of a symbolic tensor that the program stores itself",
+            """\
+from keras.layers import Input, Lambda
+
+
+def cut(x):
+    out = Lambda(lambda t: t[:, :3])(x)
+    out._keras_shape = (None, 3, 7)
+    return out._keras_shape[1]
+
+
+pictures = Input((None, 7))
+print(cut(pictures), pictures._keras_shape)
+""",
+        ),
         Reject(
             "a layer of the program's own keeps what it likes",
             """\
