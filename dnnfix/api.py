@@ -29,7 +29,7 @@ from dnnfix.detect.axes import (
 from dnnfix.detect.bare_calls import meant_for
 from dnnfix.detect.branches import branches_around
 from dnnfix.detect.chains import Change, Link, Solution, chains, disagreements, fits_run, solutions
-from dnnfix.detect.counts import given_by, is_counted, is_zero
+from dnnfix.detect.counts import counts_tensors, given_by, is_counted, is_zero
 from dnnfix.detect.crash import (
     LossConflict,
     RankConflict,

@@ -19,6 +19,9 @@ FLAT = frozenset({"float", "contiguous", "cpu", "data", "detach", "double", "int
 MEASURES = frozenset({"item", "nelement", "numel"})
 """Methods of tensors that give a number of Python."""
 
+TENSORS = frozenset({"contiguous", "cpu", "detach", "expand_as", "mul_", "topk", "type_as", "unsqueeze", "view"})
+"""Methods that the tables of pandas do not have, nor the arrays of NumPy with numbers."""
+
 _DEEP = 6
 
 
@@ -63,6 +66,11 @@ def _returns_numbers(caller: Source, call: ast.Call) -> bool:
     made = source.bindings(returned[0])
     if not made or any(ast.unparse(value) not in ("[]", "list()") for value in made):
         return False
+    given = {
+        source.parent(node)
+        for node in uses_of(source).names(returned[0].id)
+        if isinstance(node.ctx, ast.Load) and _is_within(source, node, function)
+    }
     kept = [
         node.args[0]
         for node in ast.walk(function)
@@ -73,8 +81,46 @@ def _returns_numbers(caller: Source, call: ast.Call) -> bool:
         and node.func.value.id == returned[0].id
         and len(node.args) == 1
     ]
+    if len(given) != len(kept) + 1:
+        return False  # what is put in otherwise, or elsewhere, stands at places that nobody counted
     numbers = _numbers_given(caller, call, function)
     return bool(kept) and all(_is_count(source, value, numbers) for value in kept)
+
+
+def _is_within(source: Source, node: ast.AST, function: ast.FunctionDef) -> bool:
+    return source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda) is function
+
+
+def counts_tensors(source: Source, base: ast.expr) -> bool:
+    """Whether what such a function sums is seen to be a tensor: a table of pandas is summed by the same name."""
+    return all(_sums_tensors(source, call) for call in given_by(source, base))
+
+
+def _sums_tensors(caller: Source, call: ast.Call) -> bool:
+    found = caller.defined(call.func)
+    if found is None or not isinstance(found[1], ast.FunctionDef):
+        return False
+    source, function = found[0], found[1]
+    summed = [
+        node.func.value
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "sum"
+    ]
+    return bool(summed) and all(_is_tensor(source, value) for value in summed)
+
+
+def _is_tensor(source: Source, value: ast.expr, left: int = _DEEP) -> bool:
+    """Whether an expression is a tensor of torch, as far as it or the names in it tell."""
+    for node in ast.walk(value):
+        if isinstance(node, ast.Attribute) and node.attr in TENSORS:
+            return True
+        if isinstance(node, ast.Call) and (source.qualified(node.func) or "").startswith("torch."):
+            return True
+        if isinstance(node, ast.Name) and left:
+            bound = source.bindings(node)
+            if bound and all(_is_tensor(source, each, left - 1) for each in bound):
+                return True
+    return False
 
 
 def _numbers_given(caller: Source, call: ast.Call, function: ast.FunctionDef) -> frozenset[str]:

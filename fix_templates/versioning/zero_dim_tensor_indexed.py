@@ -6,7 +6,20 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Source, Subject, given_by, is_counted, is_zero, uses_of
+from dnnfix.api import (
+    ApiChange,
+    Example,
+    Hit,
+    Reject,
+    Replace,
+    Source,
+    Subject,
+    counts_tensors,
+    given_by,
+    is_counted,
+    is_zero,
+    uses_of,
+)
 
 PEELED_CALLS = frozenset({"cpu", "detach", "numpy", "cuda", "float"})
 """Methods on the way to the index that change nothing about the number."""
@@ -75,8 +88,9 @@ class ZeroDimTensorIndexed(ApiChange):
             base, unwrapped = _peeled(node)
             if isinstance(source.parent(node), ast.Subscript):
                 continue
-            if is_counted(source, base) or (stopped and _crashed_beside(subject, node)):
-                found.append((node, base, True))
+            beside = stopped and _crashed_beside(subject, node)
+            if beside or is_counted(source, base):
+                found.append((node, base, beside or counts_tensors(source, base)))
                 continue
             if not stopped and not unwrapped and not isinstance(base, ast.Call):
                 continue

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from dnnfix.detect.counts import is_counted
+from dnnfix.detect.counts import counts_tensors, is_counted
 from dnnfix.source.program import Source
 
 PROGRAM = """\
@@ -79,3 +79,18 @@ def test_a_parameter_is_a_number_where_the_call_gives_it_one() -> None:
 def test_what_is_made_of_itself_is_read_in_the_end() -> None:
     assert not counted("kept", first="kept = kept * weights")
     assert not counted("found", first="found = [weights]")
+
+
+@pytest.mark.parametrize(
+    "more", ["found.insert(0, output)", "found.extend([output])", "found += [output]", "keep(found)"]
+)
+def test_a_list_that_gets_more_than_what_is_appended_is_left(more: str) -> None:
+    assert not counted("kept", first=more)
+
+
+@pytest.mark.parametrize(("summed", "seen"), [("output.view(-1)", True), ("torch.ones(3)", True), ("output", False)])
+def test_only_what_is_seen_to_be_a_tensor_is_one(summed: str, seen: bool) -> None:
+    text = PROGRAM.format(value="kept", given="", first="pass").replace("output.view(-1).sum(0)", f"{summed}.sum()")
+    source = Source.from_bytes(text.encode(), "program.py")
+    (name,) = [n for n in source.nodes(ast.Name) if isinstance(n, ast.Name) and n.id == "one" and n.lineno == 15]
+    assert is_counted(source, name) and counts_tensors(source, name) is seen
