@@ -52,6 +52,9 @@ COUNTS = {
 ROUNDED = frozenset(f"numpy.{name}" for name in ("ceil", "fix", "floor", "rint", "trunc"))
 """What gives a whole number as a float."""
 
+ONE = frozenset(("builtins.float", "builtins.int", "builtins.len"))
+"""What gives one number, whatever it is given."""
+
 REFUSED = re.compile(r"integer")
 RECEIVED = re.compile(
     r"[Rr]eceived:? (?:\w+=)?\d+(?:\.0)?(?![\d.(,])|got <class 'numpy|state_size must be|of type \w*int\d"
@@ -67,7 +70,7 @@ class NumpyNumberAsSize(ApiChange):
     message says so also where it came from elsewhere.
 
     NumPy's own functions take such integers, and have refused floats since 1.12: what `floor` and `ceil` give becomes an
-    integer where it is given as the size of an array or the end of a range.
+    integer where it is given as the size of an array or the end of a range. A size that may be an array of sizes is left.
 
     Fix safety: safe where NumPy makes the number: only its type changes. Unsafe where it was read from a crash.
 
@@ -188,6 +191,7 @@ import numpy as np
 batches = np.floor(100 / 32)
 losses = np.zeros(batches)
 table = np.ones((np.ceil(7 / 2), 3))
+half = np.empty(np.ceil(table.shape[0] / 2))
 for start in range(int(batches)):
     losses[start] = start
 """,
@@ -198,6 +202,7 @@ import numpy as np
 batches = np.floor(100 / 32)
 losses = np.zeros(int(batches))
 table = np.ones((int(np.ceil(7 / 2)), 3))
+half = np.empty(int(np.ceil(table.shape[0] / 2)))
 for start in range(int(batches)):
     losses[start] = start
 """,
@@ -230,6 +235,21 @@ count = 0
 layer = keras.layers.Dense(count)
 """,
             runs=True,
+        ),
+        Reject(
+            "sizes that are, or may be, several",
+            """\
+import keras
+import numpy as np
+
+
+def halves(picture, size, shape):
+    shape = np.array(picture.shape[:2])
+    first = np.zeros(np.ceil(shape / 2))
+    second = np.ones(np.floor(size))
+    third = np.empty(shape=np.floor(np.array([3.5, 4.5])) * 2)
+    return first, second, third
+""",
         ),
         Reject(
             "integers of NumPy, and floats that are data",
@@ -265,7 +285,8 @@ def _counts(source: Source) -> Iterator[Hit]:
             given = call.args[position : position + 1] if name else []
             given += [k.value for k in call.keywords if k.arg and k.arg == name]
             for value in (part for arg in given for part in (arg.elts if isinstance(arg, ast.Tuple) else [arg])):
-                if not _is_rounded(source, value):
+                whole = name != "shape" or value not in given or _is_scalar(source, value)
+                if not whole or not _is_rounded(source, value):
                     continue
                 site = source.site(value)
                 yield Hit(
@@ -290,6 +311,30 @@ def _is_rounded(source: Source, expr: ast.expr, under: frozenset[str] = frozense
         sides = [_is_rounded(source, side, under) or _is_whole(side) for side in (expr.left, expr.right)]
         return all(sides) and not (_is_whole(expr.left) and _is_whole(expr.right))
     return isinstance(expr, ast.Call) and source.qualified(expr.func) in ROUNDED
+
+
+def _is_scalar(source: Source, expr: ast.expr, under: frozenset[str] = frozenset()) -> bool:
+    """Whether an expression is one number, not an array: constants, lengths, sizes of axes and what is worked out of them."""
+    if isinstance(expr, ast.Constant):
+        return isinstance(expr.value, (int, float))
+    if isinstance(expr, ast.Name):
+        bound = source.bindings(expr) if expr.id not in under else ()
+        return bool(bound) and all(_is_scalar(source, value, under | {expr.id}) for value in bound)
+    if isinstance(expr, ast.UnaryOp):
+        return _is_scalar(source, expr.operand, under)
+    if isinstance(expr, ast.BinOp):
+        return all(_is_scalar(source, side, under) for side in (expr.left, expr.right))
+    if isinstance(expr, ast.Subscript):
+        index = expr.slice.operand if isinstance(expr.slice, ast.UnaryOp) else expr.slice
+        one = isinstance(index, ast.Constant) and isinstance(index.value, int)
+        return one and isinstance(expr.value, ast.Attribute) and expr.value.attr == "shape"
+    if not isinstance(expr, ast.Call):
+        return False
+    function = source.qualified(expr.func) or ""
+    if function in ONE:
+        return True
+    plain = bool(expr.args) and not expr.keywords
+    return plain and function in ROUNDED and all(_is_scalar(source, arg, under) for arg in expr.args)
 
 
 def _is_whole(expr: ast.expr) -> bool:
