@@ -43,7 +43,7 @@ class PredictClasses(ApiChange):
     network is built in a branch or loop that the call is not in, the outputs are asked for their number.
 
     Fix safety: safe where the number of output units is known; otherwise unsafe, as where a branch or loop decides on the
-    layers, or a network was loaded.
+    layers, more follows the last `Dense`, or a network was loaded.
 
     References: https://github.com/tensorflow/tensorflow/releases/tag/v2.5.0 names both replacements.
     """
@@ -63,7 +63,7 @@ class PredictClasses(ApiChange):
                 continue
             if receiver_is(source, function.value, "keras.Model") is False:
                 continue
-            unsettled = _unsettled(source, call, function.value)
+            unsettled = _unsettled(source, call, function.value) or _goes_on(source, function.value)
             units, differ = (None, True) if unsettled else _units(subject, function.value)
             single = units == 1 if units is not None else _binary(subject)
             owner = source.segment(source.site(function.value))
@@ -247,6 +247,35 @@ else:
 predicted_classes = classes_of_outputs(model.predict(x))
 """,
         ),
+        Example(
+            "a last Dense that another layer follows",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense, LSTM
+
+model = Sequential()
+model.add(Dense(64, input_shape=(10, 4)))
+model.add(LSTM(1, activation="sigmoid"))
+model.compile("adam", "binary_crossentropy")
+print(model.predict_classes(x))
+""",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense, LSTM
+
+
+def predicted_classes(outputs):
+    # One output unit tells by one half, several by which is the largest.
+    return (outputs > 0.5).astype("int32") if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
+
+
+model = Sequential()
+model.add(Dense(64, input_shape=(10, 4)))
+model.add(LSTM(1, activation="sigmoid"))
+model.compile("adam", "binary_crossentropy")
+print(predicted_classes(model.predict(x)))
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -302,6 +331,57 @@ def _unsettled(source: Source, call: ast.Call, model: ast.expr) -> bool:
             return True
     return False
 
+
+def _goes_on(source: Source, model: ast.expr) -> bool:
+    """Whether a network, or any one where it cannot be told which, ends in more than its last `Dense` and what keeps its axes."""
+    kinds: dict[_Group, list[str]] = {}
+    for call in sorted(source.all_calls, key=lambda n: (n.lineno, n.col_offset)):
+        name = source.qualified(call.func) or ""
+        statement = source.statement_of(call)
+        scope = source.enclosing(call, ast.FunctionDef)
+        within = source.enclosing(call, ast.Call)
+        above = [within] if within is not None else []
+        while above and (outer := source.enclosing(above[-1], ast.Call)) is not None:
+            above.append(outer)
+        if not name.startswith("keras.layers.") or any(
+            (source.qualified(each.func) or "").startswith("keras.layers.") for each in above
+        ):
+            continue
+        target = _name_in(source, statement)
+        listed = any(source.qualified(each.func) in _MODELS[:2] for each in above)
+        if not listed and not isinstance(statement, ast.Expr):
+            continue  # a layer of a network of functions, which never had the method
+        kind = "Dense" if _is_dense_in_time(source, call) else name.rpartition(".")[2]
+        start = max((at for at in _starts(source, target, scope) if at <= call.lineno), default=statement.lineno)
+        if target or listed:
+            kinds.setdefault((target, scope, start), []).append(kind)
+    here = (source.segment(source.site(model)), source.enclosing(model, ast.FunctionDef))
+    own = [each for key, each in kinds.items() if key[:2] == here]
+    for each in own or kinds.values():
+        last = [kind for kind in each if kind not in _KEEPING]
+        if "Dense" in last and last[-1] != "Dense":
+            return True
+    return False
+
+
+def _is_dense_in_time(source: Source, call: ast.Call) -> bool:
+    """Whether a layer is a `TimeDistributed(Dense(…))`, whose outputs end in the same axis."""
+    inner = call.args[0] if call.args else None
+    wraps = source.qualified(call.func) == "keras.layers.TimeDistributed"
+    return wraps and isinstance(inner, ast.Call) and source.qualified(inner.func) == "keras.layers.Dense"
+
+
+def _starts(source: Source, name: str, scope: ast.AST | None) -> list[int]:
+    """The lines at which networks of that name begin."""
+    made = (call for call in source.calls(*_MODELS) if source.enclosing(call, ast.FunctionDef) is scope)
+    return [call.lineno for call in made if name and _name_in(source, source.statement_of(call)) == name]
+
+
+_Group = tuple[str, ast.AST | None, int]
+"""A network's name (if it has one), the function that it is made in, and the line that it begins at."""
+
+_KEEPING = frozenset({"Activation", "Dropout", "BatchNormalization", "Softmax", "ReLU", "LeakyReLU"})
+"""Layers that keep the axes of what they are given."""
 
 _LOADING = frozenset({"load_model", "model_from_json", "model_from_yaml", "model_from_config"})
 
