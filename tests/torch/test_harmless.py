@@ -100,3 +100,26 @@ def test_exceptions_that_the_program_catches_are_its_own_business(observe: Obser
     )
     assert seen.printed.split("\\n")[0].startswith("RuntimeError") and "torch.Size([1, 2])" in seen.printed
     assert seen.call("torch.nn.Linear")["scope"] == ["Sequential"]
+
+
+def test_a_model_can_be_saved_and_copied_whole_after_every_step(observe: Observe) -> None:
+    seen = observe(
+        """
+        import copy
+        import torch
+        from torch import nn
+        model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(6):
+            loss = model(torch.randn(8, 4)).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            torch.save(model, "model.pt")
+            copy.deepcopy(model)
+        print("saved", sum(p.numel() for p in torch.load("model.pt", weights_only=False).parameters()))
+        """
+    )
+    assert seen.outcome == "finished", seen.of("crash")
+    assert "saved 67" in seen.printed
+    assert [event["name"] for event in seen.of("loop")].count("forward") == 3

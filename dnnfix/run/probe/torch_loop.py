@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import FrameType
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Set
 
 import torch as _torch
 
@@ -31,6 +31,7 @@ class Loop:
         self._recording = True
         self._listening_for: Optional[str] = None
         self._hooks: List[Any] = []
+        self._roots: Set[int] = set()
         self._patches = Patches()
 
     def install(self, patches: Patches) -> None:
@@ -56,8 +57,9 @@ class Loop:
         self._recording = False
         self._recorder.stop()
         if self.step < _STEPS_WITH_EVENTS:
-            for root in self._recorder.components.roots:
-                self._hooks.append(root.register_forward_pre_hook(self._forward))
+            # For all modules rather than on each root: what hangs on a model is saved and copied with it.
+            self._roots = {id(root) for root in self._recorder.components.roots}
+            self._hooks.append(torch.nn.modules.module.register_module_forward_pre_hook(self._forward))
 
     def step_done(self, step: int) -> None:
         """The optimizer step before step number `step` is done."""
@@ -74,7 +76,7 @@ class Loop:
 
     @guarded
     def _forward(self, module: Any, args: Any) -> None:
-        if not self._recorder.on and not Quiet.depth:
+        if id(module) in self._roots and not self._recorder.on and not Quiet.depth:
             self.happened("forward")
 
     @guarded
