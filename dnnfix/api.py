@@ -77,7 +77,7 @@ from dnnfix.detect.graph_statements import InTheWay
 from dnnfix.detect.iterators import asked_by_method
 from dnnfix.detect.keras_backend import APART as BACKEND_CALLS
 from dnnfix.detect.keras_backend import backend_calls, compared_orderings
-from dnnfix.detect.keras_era import is_multi_backend
+from dnnfix.detect.keras_era import is_multi_backend, keeps_to_keras_2
 from dnnfix.detect.keras_sessions import SESSIONS
 from dnnfix.detect.learning_phase import phase_of
 from dnnfix.detect.metrics import compiled_losses, is_compile

@@ -93,6 +93,12 @@ def case_ids(folder: Path) -> list[str]:
     return sorted(place.name for place in cases.iterdir() if place.is_dir()) if cases.is_dir() else []
 
 
+def programs(folder: Path) -> dict[str, bytes]:
+    """Every program of a benchmark by id, also those of malformed cases."""
+    places = {id: folder / FOLDER / id / PROGRAM for id in case_ids(folder)}
+    return {id: path.read_bytes() for id, path in places.items() if path.is_file()}
+
+
 def read_case(folder: Path, index: Mapping[str, Instance], id: str) -> Case:
     """The case of that id in a benchmark.
 

@@ -57,9 +57,7 @@ def record(folder: Path, proofs: Iterable[tuple[Case, Proof]]) -> None:
     for case, proof in proofs:
         entries.pop(case.id, None)
         if proof.holds:
-            shown = sum(said == "yes" for said in proof.shown)
-            left = sum(said == "yes" for said in proof.repaired)
-            entries[case.id] = Entry(case.id, fingerprint(case), shown, left, proof.seconds)
+            entries[case.id] = Entry(case.id, fingerprint(case), proof.showing, proof.left, proof.seconds)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     names = [field.name for field in fields(Entry)]

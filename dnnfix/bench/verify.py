@@ -49,6 +49,16 @@ class Proof:
     """The longest run."""
 
     @property
+    def showing(self) -> int:
+        """On how many seeds the symptom showed."""
+        return sum(said is Shown.YES for said in self.shown)
+
+    @property
+    def left(self) -> int:
+        """On how many it still showed once repaired."""
+        return sum(said is Shown.YES for said in self.repaired)
+
+    @property
     def holds(self) -> bool:
         """Whether the case counts."""
         return not self.problems

@@ -19,6 +19,7 @@ from dnnfix.api import (
     SetArgument,
     Source,
     Subject,
+    keeps_to_keras_2,
     receiver_is,
     scope_of,
     uses_of,
@@ -62,9 +63,6 @@ _SIZE = re.compile(r"(?:mini_?)?batch_?(?:size|sz|len|length)", re.IGNORECASE)
 PLAIN = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript)
 """Expressions that bind more closely than a division."""
 
-_LEGACY = re.compile(r"TF_USE_LEGACY_KERAS\W+(?:1|[Tt]rue)\b")
-"""Where a program asks TensorFlow for Keras 2, which has these methods still."""
-
 NUMPY_SIZES = {
     "numpy.zeros": 0,
     "numpy.ones": 0,
@@ -106,7 +104,7 @@ class FitGenerator(ApiChange):
         """The calls of the methods on models."""
         source = subject.source
         uses = uses_of(source)
-        if source.words.isdisjoint({*METHODS, *STEPS}) or _on_keras_2(source):
+        if source.words.isdisjoint({*METHODS, *STEPS}) or keeps_to_keras_2(source):
             return
         for call in uses.calls():
             function = call.func
@@ -616,13 +614,6 @@ def _edits(subject: Subject, call: ast.Call, function: ast.Attribute) -> tuple[l
     if any(isinstance(edit, (SetArgument, Replace)) and edit.code.startswith("math.ceil(") for edit in edits):
         edits.append(AddImport("import math"))
     return list(dict.fromkeys(edits)), "", not counts and not whole
-
-
-def _on_keras_2(source: Source) -> bool:
-    """Whether the program asks for Keras 2, which lives on as `tf_keras`."""
-    modules = [alias.name for node in source.nodes(ast.Import) for alias in node.names]
-    modules += [node.module or "" for node in source.nodes(ast.ImportFrom) if not node.level]
-    return any(module.partition(".")[0] == "tf_keras" for module in modules) or bool(_LEGACY.search(source.text))
 
 
 def _divides(value: ast.expr) -> bool:

@@ -25,6 +25,7 @@ from dnnfix.api import (
     Wrap,
     is_compile,
     is_symbolic,
+    keeps_to_keras_2,
     parameters,
     reads_value,
     scope_of,
@@ -82,7 +83,7 @@ class LossOfSymbolicTensors(ApiChange):
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The losses that are added to a model, and the functions that `compile` is given."""
         source = subject.source
-        if any(_is_legacy(file) for file in (source, *source.files.values())):
+        if any(keeps_to_keras_2(file) for file in source.files.values()):
             return
         for call in source.all_calls:
             if not isinstance(call.func, ast.Attribute) or call.func.attr not in self.triggers:
@@ -437,15 +438,6 @@ model.compile("sgd", loss)
             runs=True,
         ),
     )
-
-
-def _is_legacy(source: Source) -> bool:
-    """Whether a program keeps to Keras 2, where such losses are what they were."""
-    names = [alias.name for statement in source.nodes(ast.Import) for alias in statement.names]
-    names += [statement.module or "" for statement in source.nodes(ast.ImportFrom)]
-    if any(name.partition(".")[0] == "tf_keras" for name in names):
-        return True
-    return any(constant.value == "TF_USE_LEGACY_KERAS" for constant in source.nodes(ast.Constant))
 
 
 def _is_model(source: Source, model: ast.expr) -> bool:

@@ -94,13 +94,14 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         raise InputError("no verified case was chosen. `dnnfix bench list --state verified` shows which there are.")
     with Runner(Path(settings.python), settings.tier, settings.trust) as runner:
         around = surroundings(settings, runner.tier)
-    wanted = list(planned(cases, arguments.budget or BUDGET, arms))
+    budget = arguments.budget or BUDGET
+    wanted = list(planned(cases, budget, arms))
     output = Path(arguments.output)
     started = time.monotonic()
     with Store(output / RESULTS) as store:
         if store.results() and not arguments.resume:
             raise InputError(f"{output}: there are results already. Give --resume to go on, or another --output.")
-        about = {**around, **machine(), "executor": arguments.executor, "budget": f"{arguments.budget or BUDGET:g}"}
+        about = {**around, **machine(), "executor": arguments.executor, "budget": f"{budget:g}"}
         store.describe({**about, "cases": " ".join(case.id for case in cases)})
 
         def progress(done: int, newest: Assessed | None) -> None:

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from dnnfix import config
-from dnnfix.bench.cases import PROGRAM, Case, case_ids
+from dnnfix.bench.cases import Case, programs
 from dnnfix.bench.ledger import counts, record
 from dnnfix.bench.verify import Proof, verify
 from dnnfix.cli import options
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         console.problem(problem)
     if not cases and not problems:
         raise InputError("no case was chosen. `dnnfix bench list` shows which instances have one.")
-    others = _programs(benchmark)
+    others = programs(benchmark.folder)
     proofs: list[tuple[Case, Proof]] = []
     started = time.monotonic()
     with Runner(Path(settings.python), settings.tier, settings.trust) as runner:
@@ -70,21 +70,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     return CLEAN if held == len(proofs) else FOUND
 
 
-def _programs(benchmark: choosing.Benchmark) -> dict[str, bytes]:
-    """Every program of the benchmark, also those of malformed cases: a copy is a copy."""
-    found = {}
-    for id in case_ids(benchmark.folder):
-        path = benchmark.folder / "cases" / id / PROGRAM
-        if path.is_file():
-            found[id] = path.read_bytes()
-    return found
-
-
 def _line(proof: Proof) -> str:
     if proof.holds:
-        shown = sum(said == "yes" for said in proof.shown)
-        left = sum(said == "yes" for said in proof.repaired)
-        return (
-            f"{proof.id}: holds (symptom on {shown} of 5 seeds, {left} once repaired; at most {proof.seconds:.1f} s)\n"
-        )
+        seen = f"symptom on {proof.showing} of 5 seeds, {proof.left} once repaired"
+        return f"{proof.id}: holds ({seen}; at most {proof.seconds:.1f} s)\n"
     return f"{proof.id}: does NOT hold\n" + "".join(f"  {problem}\n" for problem in proof.problems)
