@@ -107,7 +107,12 @@ def add_configuration(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--config", metavar="FILE", help="take the settings from this file")
     group.add_argument("--isolated", action="store_true", help="take no settings from files")
-    group.add_argument("--cache-dir", metavar="FOLDER", help="where caches and certificates go (~/.cache/dnnfix)")
+    add_cache(group)
+
+
+def add_cache(parser: argparse._ActionsContainer) -> None:
+    """Where what is kept from one call to the next goes."""
+    parser.add_argument("--cache-dir", metavar="FOLDER", help="where caches and certificates go (~/.cache/dnnfix)")
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:

@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--again", action="store_true", help="ask again for what was gone")
     parser.add_argument("--git", metavar="URL", default=GITHUB, help="where repositories lie (%(default)s)")
     parser.add_argument("--api", metavar="URL", default=API, help="the API of the question site (%(default)s)")
-    options.add_configuration(parser)
+    options.add_cache(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:

@@ -65,7 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--executor", choices=("local", "ray"), default="local", help="where to run (local processes)")
     group.add_argument("--address", metavar="ADDRESS", help="the Ray cluster (auto; by default one of its own)")
     group.add_argument("--budget", type=float, metavar="SECONDS", help=f"time for one repair ({BUDGET:g})")
-    options.add_configuration(parser)
+    options.add_cache(group)
     choosing.add_place(parser)
 
 
