@@ -389,3 +389,14 @@ def test_ray_that_is_missing_is_asked_for(call: Call, verified: Path, monkeypatc
     monkeypatch.setitem(sys.modules, "ray", None)
     done = call("bench", "replay", "--benchmark", str(verified), "--executor", "ray", "--output", "o", "--no-cache")
     assert done.code == 2 and "pip install 'dnnfix[ray]'" in done.err
+
+
+def test_cases_without_their_framework_are_left_out_and_named(call: Call, verified: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+    words = ("--benchmark", str(verified), "--python", str(bare / "bin" / "python"))
+    done = call("bench", "replay", *words, "--output", str(tmp_path / "o"), "--no-cache")
+    assert done.code == 2
+    assert "3 of 3 cases are left out" in done.err
+    assert "has no torch" in done.err
+    assert "has no torch" in call("bench", "verify", *words).err

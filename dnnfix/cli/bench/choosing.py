@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -14,6 +15,7 @@ from dnnfix.bench.ledger import Entry, read_ledger
 from dnnfix.bench.selection import Selection, read_selection
 from dnnfix.cli import options
 from dnnfix.errors import InputError
+from dnnfix.run.interpreter import describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +88,15 @@ def sampled(cases: Sequence[Case], count: int) -> list[Case]:
 
     ordered = sorted(cases, key=stratum)
     return sorted((ordered[(2 * n + 1) * len(ordered) // (2 * count)] for n in range(count)), key=lambda case: case.id)
+
+
+def runnable(cases: Sequence[Case], python: Path, problem: Callable[[str], None]) -> list[Case]:
+    """The cases whose framework an interpreter has; a problem for each framework that is missing."""
+    installed = describe(python).installed
+    missing = Counter(case.framework for case in cases if case.framework not in installed)
+    for framework, count in sorted(missing.items()):
+        problem(
+            f"{count} of {len(cases)} cases are left out: {python} has no {framework}. "
+            f"Install it there, or name with --python an interpreter that has it."
+        )
+    return [case for case in cases if case.framework in installed]

@@ -82,6 +82,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         console.problem(problem)
     if not arguments.unverified:
         cases = [case for case in cases if counts(case, benchmark.ledger)]
+    everything = len(cases)
+    cases = choosing.runnable(cases, Path(settings.python), console.remark)
+    left_out = everything - len(cases)
     try:
         shard = read_shard(arguments.shard)
         arms = [Arm(word) for word in arguments.arms or Arm]
@@ -102,6 +105,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         if store.results() and not arguments.resume:
             raise InputError(f"{output}: there are results already. Give --resume to go on, or another --output.")
         about = {**around, **machine(), "executor": arguments.executor, "budget": f"{budget:g}"}
+        if left_out:
+            about["left out"] = f"{left_out} cases whose framework is not installed"
         store.describe({**about, "cases": " ".join(case.id for case in cases)})
 
         def progress(done: int, newest: Assessed | None) -> None:

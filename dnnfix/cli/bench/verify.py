@@ -48,6 +48,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     cases = benchmark.cases(problems.append)
     if arguments.unproven:
         cases = [case for case in cases if not counts(case, benchmark.ledger)]
+    cases = choosing.runnable(cases, Path(settings.python), problems.append)
     for problem in problems:
         console.problem(problem)
     if not cases and not problems:
