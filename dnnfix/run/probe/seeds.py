@@ -18,10 +18,20 @@ def plant(seed: int, frameworks: List[str]) -> None:
         torch.manual_seed(seed)
     for name in frameworks:
         module: Any = sys.modules.get(name)
-        if name in ("keras", "tensorflow") and module is not None:
+        if name in ("keras", "tensorflow") and module is not None and not _imports_tensorflow(module):
             utilities: Any = getattr(getattr(module, "keras", module), "utils", None)
             if hasattr(utilities, "set_random_seed"):
                 utilities.set_random_seed(seed % 2**32)
+
+
+def _imports_tensorflow(module: Any) -> bool:
+    """Whether Keras would import TensorFlow to seed it, for seconds, where nothing has imported it.
+
+    On another backend Keras draws from the sources that are seeded already: Python's for the seeds of layers and of its
+    own generator, and the backend's.
+    """
+    backend: Any = getattr(getattr(module, "backend", None), "backend", None)
+    return "tensorflow" not in sys.modules and callable(backend) and backend() == "torch"
 
 
 def _numpy(numpy: Any, seed: int) -> None:
