@@ -5,6 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DNNFIX := $(BIN)/dnnfix
+PROGRAMS ?= $(wildcard benchmarks/[a-z]*.py)
 export OMP_NUM_THREADS ?= 1
 
 .PHONY: demo test lint docs baseline bench clean
@@ -32,8 +33,8 @@ docs: $(READY) ## writes docs/templates.md from the templates
 baseline: ## an interpreter of the old era (Python 3.7, Keras 2.3.1) in .baseline, for tests/baseline; needs a Python 3.7
 	$(PYTHON) tools/make_baseline.py
 
-bench: $(READY) ## the measurements of benchmarks/README.md, as ratios
-	@missed=0; for program in benchmarks/[a-z]*.py; do \
+bench: $(READY) ## the measurements of benchmarks/README.md, as ratios; one alone: make bench PROGRAMS=benchmarks/replay.py
+	@missed=0; for program in $(PROGRAMS); do \
 		echo "== $$program"; $(BIN)/python "$$program" || missed=1; \
 	done; exit $$missed # a missed target shows in the status, and does not keep the others from being measured
 
