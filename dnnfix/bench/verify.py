@@ -67,7 +67,7 @@ class Proof:
 def verify(case: Case, others: Mapping[str, bytes], runner: Runner, parallel: int = 1) -> Proof:
     """Prove a case. `others` are the programs of the benchmark by their ids, this one perhaps among them."""
     try:
-        problems = [*_form(case), *_copies(case, others)]
+        problems = [*form_problems(case), *_copies(case, others)]
         repaired = {name: case.after(name) for name in case.repairs}
     except (InputError, SyntaxError) as error:
         return Proof(case.id, (str(error),))
@@ -102,7 +102,7 @@ def fingerprint(case: Case) -> str:
     return blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
 
-def _form(case: Case) -> Iterator[str]:
+def form_problems(case: Case) -> Iterator[str]:
     """What can be said against a case without running it. Raises `SyntaxError` for a program that does not parse."""
     text = case.program.decode()
     ast.parse(text, PROGRAM)

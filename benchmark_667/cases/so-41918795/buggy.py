@@ -30,7 +30,7 @@ train = tf.train.AdamOptimizer(0.01).minimize(loss)
 
 # --- the temperature ---------------------------------------------------------------------------------------
 held_logits = tf.placeholder(tf.float32, [None, 10])
-temperature = tf.placeholder(tf.float32, shape=())
+temperature = tf.placeholder_with_default(1.0, shape=())
 nll = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=held_logits / temperature))
 calibrate = tf.train.GradientDescentOptimizer(0.5).minimize(nll)
 
@@ -42,7 +42,7 @@ with tf.Session() as sess:
     scores = sess.run(logits, {x: x_held})
     accuracy = np.mean(scores.argmax(axis=1) == y_held)
 
-    feed = {held_logits: scores, y: y_held, temperature: 1.0}
+    feed = {held_logits: scores, y: y_held}
     for step in range(200):
         value, _ = sess.run([nll, calibrate], feed_dict=feed)
         if step % 50 == 0:
