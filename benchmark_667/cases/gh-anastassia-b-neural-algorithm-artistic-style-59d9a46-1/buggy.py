@@ -56,7 +56,7 @@ content_features, *style_features = features_of(picture)
 outputs = [content_features, *style_features]
 
 painter = Model(inputs=switch, outputs=outputs)
-painter.compile(optimizer=Adam(0.03), loss='mse', loss_weights=[1.0, 5.0, 5.0])
+painter.compile(optimizer=Adam(0.03), loss=['mse', 'mse', 'mse'], loss_weights=[1.0, 5.0, 5.0])
 
 canvas.set_weights([np.random.uniform(0.4, 0.6, (1, HEIGHT * WIDTH * 3))])
 ones = np.ones((1, 1))

@@ -43,7 +43,7 @@ content_tensor, *style_tensors = featurization_model(reshaped_image)
 feature_tensors = [content_tensor, *style_tensors]
 
 training_model = Model(inputs=input_tensor, outputs=feature_tensors)
-training_model.compile(optimizer=Adam(learning_rate=0.02), loss='mse', loss_weights=[1.0, 5.0, 5.0])
+training_model.compile(optimizer=Adam(learning_rate=0.02), loss=['mse', 'mse', 'mse'], loss_weights=[1.0, 5.0, 5.0])
 
 for step in range(5):
     history = training_model.fit(np.ones((1, 1)), target_values, epochs=10, verbose=0)
