@@ -18,7 +18,7 @@ for seed in (3, 3, 4):
     layer = keras.layers.Dense(2)
     layer.build((None, 3))
     drawn.append((layer.kernel.numpy().tolist(), float(keras.random.normal(()))))
-    keras.utils.clear_session() if hasattr(keras.utils, "clear_session") else keras.backend.clear_session()
+    keras.utils.clear_session()
 assert drawn[0] == drawn[1] != drawn[2], drawn
 assert "tensorflow" not in sys.modules
 """
