@@ -11,7 +11,7 @@ import ast
 import importlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
@@ -130,7 +130,7 @@ class ApiChange(FixTemplate):
         edits = [
             seen_from(edit, {"": path})
             for path, several in whole.items()
-            for edit in edits_of(subject.files[path].source, several)
+            for edit in edits_of(subject.files[path].source, tuple(several))
         ]
         titles = list(dict.fromkeys(hit.title or hit.what for hit in hits))
         title = "; ".join(titles[:3]) + (f"; and {len(titles) - 3} more changes" if len(titles) > 3 else "")
@@ -141,16 +141,17 @@ class ApiChange(FixTemplate):
 def _compatible(source: Source, own: Hit, others: list[Hit]) -> list[Hit]:
     """The hit with those others whose edits can be carried out along with its own, in source order."""
     every = sorted({own, *others}, key=_place)
-    if _applies(source, every):
+    if _applies(source, tuple(every)):
         return every
     chosen = [own]
     for hit in others:
-        if hit != own and _applies(source, [*chosen, hit]):
+        if hit != own and _applies(source, (*chosen, hit)):
             chosen.append(hit)
     return sorted(chosen, key=_place)
 
 
-def _applies(source: Source, hits: list[Hit]) -> bool:
+@once  # asked again for each finding
+def _applies(source: Source, hits: tuple[Hit, ...]) -> bool:
     from dnnfix.source.edits import apply_edits  # a scan that finds nothing has no use for it
 
     try:
@@ -160,7 +161,8 @@ def _applies(source: Source, hits: list[Hit]) -> bool:
     return True
 
 
-def edits_of(source: Source, hits: Iterable[Hit]) -> tuple[Edit, ...]:
+@once  # the same for most findings of a program
+def edits_of(source: Source, hits: tuple[Hit, ...]) -> tuple[Edit, ...]:
     """The edits of all hits, made together, with those of imports that nothing uses afterwards."""
     edits = tuple(dict.fromkeys(edit for hit in hits for edit in hit.edits))
     unused = tuple(_unused(source, _together(source, edits)))
@@ -273,6 +275,7 @@ def _read_anew(source: Source, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
     return edits
 
 
+@once
 def migration(subject: Subject) -> tuple[Hit, ...]:
     """Everything in the program that the templates of the family would repair by default, in source order."""
     found: list[Hit] = []

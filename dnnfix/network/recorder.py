@@ -43,6 +43,11 @@ class Recorder:
         self.scope: list[str] = []
         self._values = 0
 
+    @property
+    def full(self) -> bool:
+        """Whether no more calls are recorded."""
+        return len(self.calls) >= MOST_CALLS
+
     def site(self, node: ast.AST | None) -> Site | None:
         """The site of a node; `None` for nodes that have none."""
         return self.source.site(node) if isinstance(node, ast.expr | ast.stmt | ast.arg) else None
@@ -91,7 +96,7 @@ class Recorder:
         facts: dict[str, object] | None = None,
     ) -> list[Value]:
         """Record a call and give its new outputs. `facts` hold what is known of the first output."""
-        if len(self.calls) >= MOST_CALLS:
+        if self.full:
             self.complete = False
             return [self.value() for _ in range(outputs)]
         id = len(self.calls) + 1

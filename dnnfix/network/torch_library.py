@@ -169,6 +169,9 @@ class TorchLibrary:
             chain.draft.called += 1
         current: Abstract = arguments.get(0) or Opaque()
         for item in chain.items:
+            if self.recorder.full:
+                self.recorder.complete = False
+                return Opaque()
             if isinstance(item.value, Opaque):
                 current = Opaque()
                 continue

@@ -9,8 +9,8 @@ from dnnfix.config import Settings
 from dnnfix.detect.catalogue import detect
 from dnnfix.errors import EditError
 from dnnfix.pipeline.account import misread
-from dnnfix.records import Family, FileReport, Finding, FindingOutcome, FindingResult, Patch, PatchVerdict
-from dnnfix.source.program import Source
+from dnnfix.records import Edit, Family, FileReport, Finding, FindingOutcome, FindingResult, Patch, PatchVerdict
+from dnnfix.source.program import Source, once
 from dnnfix.subject import Subject
 from dnnfix.suppress import split
 from dnnfix.template import FixTemplate
@@ -24,15 +24,16 @@ def check_file(raw: bytes, path: str, settings: Settings, patches: bool = True) 
     Raises `InputError` where the bytes cannot be analysed.
     """
     source = Source.from_bytes(raw, path)
-    active = [template for template in selected(settings) if not template.needs_run]
+    active = {template.code: template for template in selected(settings) if not template.needs_run}
     subject = Subject(source)
-    detection = detect(subject, active)
-    sorted_out = split(detection.findings, source.text, path, settings, {template.code for template in active})
+    detection = detect(subject, active.values())
+    sorted_out = split(detection.findings, source.text, path, settings, set(active))
     kept = sorted_out.kept
     results: list[FindingResult] = []
     drafts: list[Patch] = []
     for finding in kept:
-        own = _drafts(finding, subject, settings, len(drafts)) if patches else ()
+        allowed = patches and finding.code in active and settings.may_fix(finding.code, finding.rule)
+        own = _drafts(finding, subject, active[finding.code], len(drafts)) if allowed else ()
         drafts.extend(own)
         results.append(FindingResult(finding, FindingOutcome.DECLINED, NOT_RUN, tuple(patch.id for patch in own)))
     results.extend(sorted_out.unused)
@@ -60,21 +61,26 @@ def selected(settings: Settings) -> tuple[type[FixTemplate], ...]:
     return tuple(t for t in registry.templates(settings.templates) if settings.enabled(t.code, t.name, t.default))
 
 
-def _drafts(finding: Finding, subject: Subject, settings: Settings, start: int) -> tuple[Patch, ...]:
+def _drafts(finding: Finding, subject: Subject, template: type[FixTemplate], start: int) -> tuple[Patch, ...]:
     """Unvalidated patches for a finding of the static path."""
-    from dnnfix.source.diff import program_diff
-    from dnnfix.synthesize.candidates import Variant, apply, propose
+    from dnnfix.synthesize.candidates import propose
 
-    template = registry.template(finding.code, settings.templates)
-    if template is None or not settings.may_fix(finding.code, finding.rule):
-        return ()
     drafts: list[Patch] = []
     for candidate in propose(finding, subject, template).candidates:
-        try:
-            variant = apply(Variant(subject.source), candidate)
-        except EditError:
-            continue
-        diff = program_diff(subject.source, variant.source)
-        name = f"patch-{start + len(drafts) + 1}"
-        drafts.append(Patch(name, candidate, diff, PatchVerdict.UNVALIDATED, rank=len(drafts)))
+        diff = _diff(subject.source, candidate.edits)
+        if diff is not None:
+            name = f"patch-{start + len(drafts) + 1}"
+            drafts.append(Patch(name, candidate, diff, PatchVerdict.UNVALIDATED, rank=len(drafts)))
     return tuple(drafts)
+
+
+@once  # a migration is the same patch for each of its findings
+def _diff(source: Source, edits: tuple[Edit, ...]) -> str | None:
+    """The diff that the edits make; `None` where they cannot be carried out."""
+    from dnnfix.source.diff import program_diff
+    from dnnfix.synthesize.candidates import edited
+
+    try:
+        return program_diff(source, edited(source, edits))
+    except EditError:
+        return None

@@ -71,14 +71,14 @@ def _applied(source: Source, hits: Iterable[Hit]) -> tuple[list[Hit], bytes | No
     """The hits that can be edited together, and the text after that."""
     every = list(hits)
     try:
-        return every, apply_edits(source, edits_of(source, every)) if every else None
+        return every, apply_edits(source, edits_of(source, tuple(every))) if every else None
     except EditError:
         pass
     chosen: list[Hit] = []
     text: bytes | None = None
     for hit in every:
         try:
-            text = apply_edits(source, edits_of(source, [*chosen, hit]))
+            text = apply_edits(source, edits_of(source, (*chosen, hit)))
         except EditError:
             continue
         chosen.append(hit)

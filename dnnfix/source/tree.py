@@ -129,12 +129,15 @@ class Tree:
         while pending:
             node = pending.pop()
             if isinstance(node, (ast.expr, ast.stmt)):
+                starts_above = isinstance(node, _DEFINITIONS) and node.decorator_list
+                if not starts_above and not node.lineno <= site.line <= site.end_line <= (node.end_lineno or 0):
+                    continue
                 own = self.site(node)
                 if own == site and isinstance(node, ast.expr):
                     return node
                 if own == site and isinstance(node, ast.stmt):
                     statement = statement or node
-                elif not own.encloses(site) and not (isinstance(node, _DEFINITIONS) and node.decorator_list):
+                elif not own.encloses(site) and not starts_above:
                     continue
             if not isinstance(node, ast.JoinedStr):
                 pending.extend(ast.iter_child_nodes(node))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dnnfix.errors import EditError, InputError
@@ -57,16 +58,24 @@ def apply(variant: Variant, *candidates: Candidate) -> Variant:
 
     Raises `EditError` where the edits cannot be carried out; as `NestedSitesError` where two touch the same text.
     """
-    edits = [edit for candidate in candidates for edit in candidate.edits]
-    source = _edited(variant.source, [edit for edit in edits if not edit.site.path])
-    beside = {module.path: module for module in variant.source.beside}
+    source = edited(variant.source, [edit for candidate in candidates for edit in candidate.edits])
+    made_from = (*variant.made_from, *(variant.source for _ in candidates))
+    return Variant(source, (*variant.applied, *candidates), made_from)
+
+
+def edited(program: Source, edits: Sequence[Edit]) -> Source:
+    """The program with the edits carried out, in its file and in the modules beside it.
+
+    Raises `EditError` as `apply` does.
+    """
+    source = _edited(program, [edit for edit in edits if not edit.site.path])
+    beside = {module.path: module for module in program.beside}
     for path in dict.fromkeys(edit.site.path for edit in edits if edit.site.path):
         if path not in beside:
             raise EditError(f"The edit is for {path}, which does not lie beside {source.path}.")
         own = [seen_from(edit, {path: ""}) for edit in edits if edit.site.path == path]
         beside[path] = _edited(beside[path], own)
-    made_from = (*variant.made_from, *(variant.source for _ in candidates))
-    return Variant(source.along_with(beside.values()), (*variant.applied, *candidates), made_from)
+    return source.along_with(beside.values())
 
 
 def _edited(source: Source, edits: list[Edit]) -> Source:

@@ -14,7 +14,7 @@ def migrated(text: str) -> str:
     """The program with everything that can be migrated, in one patch."""
     source = Source.from_bytes(text.encode(), "program.py")
     hits = [hit for hit in migration(Subject(source)) if hit.edits]
-    return apply_edits(source, edits_of(source, hits)).decode()
+    return apply_edits(source, edits_of(source, tuple(hits))).decode()
 
 
 def left(text: str) -> list[str]:

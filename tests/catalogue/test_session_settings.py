@@ -26,7 +26,7 @@ def settled(text: str) -> tuple[list[str], str]:
     hits = [
         hit for hit in migration(Subject(source)) if hit.what.startswith("Keras 3 has no session: TensorFlow 2 is told")
     ]
-    return [hit.title for hit in hits], apply_edits(source, edits_of(source, hits)).decode()
+    return [hit.title for hit in hits], apply_edits(source, edits_of(source, tuple(hits))).decode()
 
 
 @pytest.mark.parametrize(

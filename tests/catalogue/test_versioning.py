@@ -164,7 +164,7 @@ def test_the_libraries_around_the_frameworks_are_brought_up_to_date(old: str) ->
     head = "import torch\n"
     subject = Subject(Source.from_bytes(f"{head}{old}\n".encode(), "program.py"))
     hits = [hit for hit in migration(subject) if hit.edits]
-    assert apply_edits(subject.source, edits_of(subject.source, hits)).decode() == f"{head}{OTHERS[old]}\n"
+    assert apply_edits(subject.source, edits_of(subject.source, tuple(hits))).decode() == f"{head}{OTHERS[old]}\n"
 
 
 @pytest.mark.parametrize(

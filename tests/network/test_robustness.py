@@ -73,7 +73,7 @@ def test_work_is_bounded_where_calls_multiply() -> None:
 def test_a_list_that_is_given_to_itself_is_followed_as_far_as_one_can(line: str) -> None:
     started = time.process_time()
     _, network = read("import torch.nn as nn\nx = [nn.Linear(2, 2)]\n" + f"{line}\n" * 60 + "nn.Sequential(*x)\n")
-    assert time.process_time() - started < 30 and network.components
+    assert time.process_time() - started < 5 and network.components
 
 
 def test_a_text_that_is_added_to_itself_is_not_written_out() -> None:
