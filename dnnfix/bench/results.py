@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dnnfix.bench.assessment import Arm, Assessed
-from dnnfix.bench.totals import STEPS, Line, Totals
+from dnnfix.bench.totals import STEPS, Line, Share, Totals
 from dnnfix.errors import InputError
 
 EXPLAINED = "explained.toml"
@@ -85,7 +85,7 @@ def _markdown(totals: Totals, about: Mapping[str, str], explained: Mapping[str, 
     yield ""
     yield "## In whole"
     yield ""
-    rows = [(WORDS[name], str(share), _goal(name, share.value)) for name, share in totals.whole.shares.items()]
+    rows = [(WORDS[name], str(share), _goal(name, share)) for name, share in totals.whole.shares.items()]
     yield from _table(("", "cases", "goal"), rows)
     yield ""
     yield "## How far the repairs come"
@@ -144,11 +144,12 @@ def _explained(found: Sequence[Assessed], explained: Mapping[str, str]) -> Itera
         yield ""
 
 
-def _goal(name: str, value: float) -> str:
+def _goal(name: str, share: Share) -> str:
     for goal, bound, least in GOALS:
         if goal == name:
-            met = value >= bound if least else value <= bound
-            return f"{'at least' if least else 'at most'} {100 * bound:g} %: {'met' if met else 'MISSED'}"
+            met = share.value >= bound if least else share.value <= bound
+            said = ("met" if met else "MISSED") if share.of else "not measured"
+            return f"{'at least' if least else 'at most'} {100 * bound:g} %: {said}"
     return ""
 
 
@@ -179,7 +180,7 @@ pre { background: #f5f5f2; padding: .6rem; overflow-x: auto; } summary { cursor:
 def as_page(totals: Totals, about: Mapping[str, str], results: Sequence[Assessed], explained: Mapping[str, str]) -> str:
     """One page that needs nothing beside it: totals, groups, the waterfall, and every case with its diff."""
     most = max((count for _, count in totals.waterfall), default=0) or 1
-    whole = [(WORDS[name], str(share), _goal(name, share.value)) for name, share in totals.whole.shares.items()]
+    whole = [(WORDS[name], str(share), _goal(name, share)) for name, share in totals.whole.shares.items()]
     steps = [
         (html.escape(WORDS.get(name, name)), str(n), f'<span class="bar" style="width:{20 * n / most:.1f}rem"></span>')
         for name, n in totals.waterfall

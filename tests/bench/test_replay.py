@@ -22,6 +22,7 @@ from dnnfix.bench.executors.local import LocalExecutor
 from dnnfix.bench.instances import read_index
 from dnnfix.bench.ledger import record
 from dnnfix.bench.replay import Shard, planned, read_shard, replay
+from dnnfix.bench.results import as_markdown
 from dnnfix.bench.store import Store, hash_of
 from dnnfix.bench.symptoms import Shown
 from dnnfix.bench.totals import Share, totals
@@ -186,6 +187,9 @@ def test_totals_by_group_and_the_reasons_of_misses(benchmark: Path) -> None:
     }
     assert [r.case for r in made.wrong] == ["so-2"] and [r.case for r in made.false] == ["so-1"]
     assert [r.case for r in made.failed] == ["so-2"]
+    page = as_markdown(made, {}, {})
+    assert "| random arm accepted | 0 of 0 (0.0 %, 0.0–100.0) | at most 1 %: not measured |" in page
+    assert "at most 1 %: met" in page and "at least 60 %: MISSED" in page
 
 
 def test_two_replays_are_compared_case_by_case() -> None:

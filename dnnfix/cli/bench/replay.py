@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dnnfix import config
 from dnnfix.bench.assessment import Arm, Assessed
+from dnnfix.bench.cases import Case
 from dnnfix.bench.executors import Executor
 from dnnfix.bench.executors.local import LocalExecutor
 from dnnfix.bench.ledger import counts
@@ -80,18 +81,12 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     cases = benchmark.cases(problems.append)
     for problem in problems:
         console.problem(problem)
-    if not arguments.unverified:
-        cases = [case for case in cases if counts(case, benchmark.ledger)]
-    everything = len(cases)
-    cases = choosing.runnable(cases, Path(settings.python), console.remark)
-    left_out = everything - len(cases)
     try:
         shard = read_shard(arguments.shard)
         arms = [Arm(word) for word in arguments.arms or Arm]
     except ValueError as error:
         raise ConfigError(str(error)) from None
-    if arguments.sample:
-        cases = choosing.sampled(cases, arguments.sample)
+    cases, left_out = _chosen(arguments, settings, benchmark, cases, console)
     cases = [case for case in cases if shard.holds(case.id)]
     if not cases:
         raise InputError("no verified case was chosen. `dnnfix bench list --state verified` shows which there are.")
@@ -127,6 +122,20 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if problems or made.failed:
         return ERROR
     return FOUND if made.wrong or made.false else CLEAN
+
+
+def _chosen(
+    arguments: argparse.Namespace,
+    settings: Settings,
+    benchmark: choosing.Benchmark,
+    cases: list[Case],
+    console: Console,
+) -> tuple[list[Case], int]:
+    """The cases that count and can run here, or the sample of them, and how many are left out."""
+    if not arguments.unverified:
+        cases = [case for case in cases if counts(case, benchmark.ledger)]
+    here = choosing.runnable(cases, Path(settings.python), console.remark)
+    return choosing.sampled(here, arguments.sample) if arguments.sample else here, len(cases) - len(here)
 
 
 def _executor(arguments: argparse.Namespace, settings: Settings) -> Executor:
