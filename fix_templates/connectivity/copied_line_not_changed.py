@@ -32,7 +32,7 @@ _NEAR = 6
 _HANDED_OUT = frozenset({"parameters", "named_parameters", "trainable_variables", "trainable_weights"})
 """What a model is asked for by its optimizer alone."""
 
-_PART = re.compile(r"[A-Za-z]+?(?=[A-Z][a-z]|_|\d|$)|[A-Z]+(?![a-z])|\d+|_+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|_+|.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,7 @@ import torch
 
 actor = torch.nn.Linear(4, 2)
 critic = torch.nn.Linear(4, 1)
+print(sum(weight.numel() for weight in critic.parameters()))
 actor_optimizer = torch.optim.Adam(actor.parameters(), lr=1e-3)
 critic_optimizer = torch.optim.Adam(actor.parameters(), lr=1e-3)
 print(critic(torch.randn(1, 4)))
@@ -108,9 +109,33 @@ import torch
 
 actor = torch.nn.Linear(4, 2)
 critic = torch.nn.Linear(4, 1)
+print(sum(weight.numel() for weight in critic.parameters()))
 actor_optimizer = torch.optim.Adam(actor.parameters(), lr=1e-3)
 critic_optimizer = torch.optim.Adam(critic.parameters(), lr=1e-3)
 print(critic(torch.randn(1, 4)))
+""",
+        ),
+        Example(
+            "names of one letter beside whole words",
+            before="""\
+from torch import nn, optim
+
+def train(noise, real, config):
+    generator = nn.Linear(2, 4)
+    discriminator = nn.Linear(4, 1)
+    optimizer_g = optim.Adam(generator.parameters(), lr=config["generator_lr"])
+    optimizer_d = optim.Adam(generator.parameters(), lr=config["discriminator_lr"])
+    return discriminator(generator(noise)), discriminator(real), optimizer_g, optimizer_d
+""",
+            after="""\
+from torch import nn, optim
+
+def train(noise, real, config):
+    generator = nn.Linear(2, 4)
+    discriminator = nn.Linear(4, 1)
+    optimizer_g = optim.Adam(generator.parameters(), lr=config["generator_lr"])
+    optimizer_d = optim.Adam(discriminator.parameters(), lr=config["discriminator_lr"])
+    return discriminator(generator(noise)), discriminator(real), optimizer_g, optimizer_d
 """,
         ),
         Example(
@@ -278,19 +303,32 @@ def _kept(source: Source, first: ast.stmt, second: ast.stmt) -> _Left | None:
             if change is None:
                 return None
             changes.add(change)
-    if len(changes) != 1:
+    if not changes or len({(old[:1].lower(), new[:1].lower()) for old, new in changes}) != 1:
         return None
-    old, new = changes.pop()
     found: list[_Left] = []
     for (_, kept), (node, _) in pairs:
-        parts = _parts(kept)
-        if node is None or _label(node) != kept or parts.count(old) != 1:
+        if node is None or _label(node) != kept or not isinstance(node.ctx, ast.Load):
             continue
-        meant = "".join(new if part == old else part for part in parts)
-        text = f"{ast.unparse(node.value)}.{meant}" if isinstance(node, ast.Attribute) else meant
-        if isinstance(node.ctx, ast.Load) and _is_idle(source, node, meant, second):
-            found.append(_Left(node, meant, text, first))
+        for meant in dict.fromkeys(each for change in changes for each in _meant(source, node, second, *change)):
+            text = f"{ast.unparse(node.value)}.{meant}" if isinstance(node, ast.Attribute) else meant
+            if _is_idle(source, node, meant, second):
+                found.append(_Left(node, meant, text, first))
     return found[0] if len(found) == 1 else None
+
+
+def _meant(source: Source, node: ast.Name | ast.Attribute, where: ast.stmt, old: str, new: str) -> list[str]:
+    """The names that a kept one may have to be: with the part changed, or, for a letter, those that begin with it."""
+    parts = _parts(_label(node))
+    if parts.count(old) == 1:
+        return ["".join(new if part == old else part for part in parts)]
+    asked = source.parent(node)
+    whole = isinstance(node, ast.Name) and isinstance(asked, ast.Attribute) and asked.attr in _HANDED_OUT
+    if not whole or len(old) != 1 or not _label(node).lower().startswith(old.lower()):
+        return []
+    scope = source.enclosing(where, ast.FunctionDef) or source.tree
+    stored = {n.id for n in within(scope, ast.Name) if isinstance(n.ctx, ast.Store) and n.lineno < where.lineno}
+    called = {call.func.id for call in source.all_calls if isinstance(call.func, ast.Name)}
+    return sorted(name for name in stored & called if name.lower().startswith(new.lower()))
 
 
 def _leaves(
@@ -361,7 +399,8 @@ def _is_idle(source: Source, kept: ast.Name | ast.Attribute, meant: str, where: 
     everywhere = source.nodes(ast.Name)
     if isinstance(asked, ast.Attribute) and asked.attr in _HANDED_OUT:
         uses = [n for n in everywhere if n.id == meant and isinstance(source.parent(n), ast.Attribute)]
-        return all(getattr(source.parent(use), "attr", "") not in _HANDED_OUT | {"load_state_dict"} for use in uses)
+        asked_for = [n for n in uses if getattr(source.parent(n), "attr", "") in _HANDED_OUT | {"load_state_dict"}]
+        return all(source.enclosing(n, ast.GeneratorExp, ast.ListComp) is not None for n in asked_for)
     return not any(n.id == meant and isinstance(n.ctx, ast.Load) for n in everywhere)
 
 
