@@ -50,6 +50,8 @@ class ListAsFeedKey(FaultTemplate[_Entry]):
 
     def faults(self, subject: Subject) -> Faults[_Entry]:
         source = subject.source
+        if subject.ran and subject.crash is None:
+            return
         for feed in source.nodes(ast.Dict):
             for index, key in enumerate(feed.keys):
                 if key is not None and _is_list_of_placeholders(source, key):

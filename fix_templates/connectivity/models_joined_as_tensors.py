@@ -61,6 +61,8 @@ class ModelsJoinedAsTensors(FaultTemplate[_Joined]):
     declined = "the model that begins with the join is built in another way than by adding layers in a row"
 
     def faults(self, subject: Subject) -> Faults[_Joined]:
+        if subject.ran and subject.crash is None:
+            return
         for call in subject.source.all_calls:
             found = _joined(subject.source, call)
             if found is not None:
