@@ -84,6 +84,7 @@ from dnnfix.detect.metrics import compiled_losses, is_compile
 from dnnfix.detect.origins import origins
 from dnnfix.detect.pictures import pictures_are_plain, plain_picture
 from dnnfix.detect.python2 import mode_of, opened_by, speaks_python2
+from dnnfix.detect.raised import raised_at
 from dnnfix.detect.shapes import (
     CONCATENATIONS,
     DataGiven,

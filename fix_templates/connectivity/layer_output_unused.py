@@ -165,6 +165,31 @@ class Net(nn.Module):
         return self.out(b)
 """,
         ),
+        Example(
+            "the model ends before its last layer",
+            before="""\
+from keras.applications import VGG16
+from keras.layers import Dense, GlobalAveragePooling2D
+from keras.models import Model
+
+base = VGG16(weights=None, include_top=False)
+x = GlobalAveragePooling2D()(base.output)
+x = Dense(64, activation="relu")(x)
+predictions = Dense(5, activation="softmax")(x)
+model = Model(inputs=base.input, outputs=x)
+""",
+            after="""\
+from keras.applications import VGG16
+from keras.layers import Dense, GlobalAveragePooling2D
+from keras.models import Model
+
+base = VGG16(weights=None, include_top=False)
+x = GlobalAveragePooling2D()(base.output)
+x = Dense(64, activation="relu")(x)
+predictions = Dense(5, activation="softmax")(x)
+model = Model(inputs=base.input, outputs=predictions)
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -228,6 +253,9 @@ def _joined(subject: Subject, finding: Finding) -> tuple[str, tuple[Replace, ...
     returned = next((each for each in _returns(subject, statement) if own is not None and each.id == own.id), None)
     if returned is not None:
         return f"Return `{name}`", (Replace(source.site(returned), name),), 0.7
+    outputs = list(_model_outputs(subject, statement, own)) if own is not None else []
+    if len(outputs) == 1:
+        return f"End the model with `{name}`", (Replace(source.site(outputs[0]), name),), 0.8
     if own is None or beside is None or source.parent(later[0]) is not source.parent(statement):
         return None
     if any(value.lineno >= statement.lineno for value in source.bindings(beside)) or not source.bindings(beside):
@@ -268,7 +296,7 @@ def _given(statement: ast.stmt | None) -> ast.Name | None:
     return None
 
 
-def _together(subject: Subject, one: ast.stmt, other: ast.stmt) -> bool:
+def _together(subject: Subject, one: ast.AST, other: ast.AST) -> bool:
     return subject.source.enclosing(one, ast.FunctionDef) is subject.source.enclosing(other, ast.FunctionDef)
 
 
@@ -298,6 +326,16 @@ def _has_reader(subject: Subject, statement: ast.stmt) -> bool:
     """Whether a model is made after the statement: a snippet may end before it."""
     models = ("keras.Model", "keras.models.Model")
     return any(call.lineno > statement.lineno for call in subject.source.calls(*models))
+
+
+def _model_outputs(subject: Subject, statement: ast.stmt, own: ast.Name) -> Iterator[ast.Name]:
+    """Where a model that is made after the statement is given as its output what the layer takes."""
+    for call in subject.source.calls("keras.Model", "keras.models.Model"):
+        outputs = [keyword.value for keyword in call.keywords if keyword.arg == "outputs"] or call.args[1:2]
+        after = call.lineno > statement.lineno and _together(subject, call, statement)
+        for each in outputs if after else ():
+            parts = each.elts if isinstance(each, (ast.List, ast.Tuple)) else [each]
+            yield from (part for part in parts if isinstance(part, ast.Name) and part.id == own.id)
 
 
 def _returns(subject: Subject, statement: ast.stmt) -> Iterator[ast.Name]:

@@ -1,0 +1,275 @@
+"""Tensors of a network are written into an array of numpy, which ends the way of the gradients."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Edit,
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    RemoveArgument,
+    Repairs,
+    Replace,
+    Site,
+    Source,
+    Subject,
+    Symptom,
+    raised_at,
+    spell,
+    within,
+)
+
+_ARRAYS = ("numpy.zeros", "numpy.ones", "numpy.empty", "numpy.full")
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """The call that makes the array."""
+
+    made: ast.Call
+
+
+class ArrayOfNumpyInGraph(FaultTemplate[_Filled]):
+    """A function of the network makes an empty array with numpy and writes tensors that have gradients into it.
+
+    An array of numpy holds numbers and knows nothing of gradients; torch refuses to put such a tensor there. A tensor of
+    torch is written in the same way, and the gradients go through it.
+
+    Repaired where the array is what the network goes on with: it is computed with, or the function returns it, and no
+    method of numpy alone is asked of it.
+
+    Fix safety: unsafe. The values are of torch's default type, and the result is a tensor.
+
+    References: torch.Tensor.numpy, torch.zeros.
+    """
+
+    code = "DNF429"
+    name = "array-of-numpy-in-graph"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.NEURAL_CONNECTION
+    message = "`{array}` is an array of numpy, and tensors that have gradients are written into it"
+    triggers = ("torch",)
+    needs_run = True
+    declined = "the array is read by functions that want one of numpy"
+
+    def faults(self, subject: Subject) -> Faults[_Filled]:
+        source = subject.source
+        node = raised_at(subject, "RuntimeError TypeError", r"Can't call numpy\(\) on Tensor that requires grad")
+        statement = source.statement_of(node) if node is not None else None
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if isinstance(statement, ast.AugAssign):
+            target = statement.target
+        if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name) or statement is None:
+            return
+        values = source.bindings(target.value, statement)
+        made = values[0] if len(values) == 1 else None
+        kept = ast.unparse(statement.value) if isinstance(statement, (ast.Assign, ast.AugAssign)) else ""
+        if _is_loss(source, kept) or not isinstance(made, ast.Call):
+            return
+        if source.qualified(made.func) in _ARRAYS:
+            yield source.site(made), _Filled(made)
+
+    def report(self, site: Site, found: _Filled) -> Finding:
+        return self.finding(
+            site, symptom=Symptom.CRASH, confidence=0.9, cause="crash", array=ast.unparse(found.made.func)
+        )
+
+    def repairs(self, subject: Subject, found: _Filled) -> Repairs:
+        source, made = subject.source, found.made
+        statement = source.statement_of(made)
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if not isinstance(target, ast.Name) or _wants_numpy(source, statement, target):
+            return
+        short = (source.qualified(made.func) or "").rpartition(".")[2]
+        new = spell(subject, f"torch.{short}")
+        edits: list[Edit] = [Replace(source.site(made.func), new.code), *new.imports]
+        dtype = next((keyword.value for keyword in made.keywords if keyword.arg == "dtype"), None)
+        if dtype is not None and "float" in ast.unparse(dtype):
+            edits.append(RemoveArgument(source.site(made), "dtype"))
+        elif dtype is not None or len(made.args) > (2 if short == "full" else 1):
+            return
+        yield f"Write into a tensor: {new.code}", tuple(edits), 0.85
+
+    examples = (
+        Example(
+            "two halves put together",
+            before="""\
+import numpy as np
+import torch
+from torch import nn
+
+def join(a, b):
+    whole = np.zeros((len(a), 4))
+    whole[:, 0::2] = a
+    whole[:, 1::2] = b
+    return whole
+
+net = nn.Linear(2, 2)
+x = torch.randn(3, 2)
+loss = (join(net(x), x) ** 2).sum()
+loss.backward()
+""",
+            after="""\
+import numpy as np
+import torch
+from torch import nn
+
+def join(a, b):
+    whole = torch.zeros((len(a), 4))
+    whole[:, 0::2] = a
+    whole[:, 1::2] = b
+    return whole
+
+net = nn.Linear(2, 2)
+x = torch.randn(3, 2)
+loss = (join(net(x), x) ** 2).sum()
+loss.backward()
+""",
+            runs=True,
+        ),
+        Example(
+            "the steps of a sequence, in a method",
+            before="""\
+import numpy
+import torch
+
+class Steps(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = torch.nn.GRUCell(2, 3)
+
+    def forward(self, x):
+        h = torch.zeros(x.size(0), 3)
+        out = numpy.empty([x.size(1), x.size(0), 3], dtype=numpy.float32)
+        for t in range(x.size(1)):
+            h = self.cell(x[:, t], h)
+            out[t] = h
+        return out
+
+steps = Steps()
+steps(torch.randn(2, 4, 2)).sum().backward()
+""",
+            after="""\
+import numpy
+import torch
+
+class Steps(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = torch.nn.GRUCell(2, 3)
+
+    def forward(self, x):
+        h = torch.zeros(x.size(0), 3)
+        out = torch.empty([x.size(1), x.size(0), 3])
+        for t in range(x.size(1)):
+            h = self.cell(x[:, t], h)
+            out[t] = h
+        return out
+
+steps = Steps()
+steps(torch.randn(2, 4, 2)).sum().backward()
+""",
+            runs=True,
+        ),
+        Example(
+            "the terms of a loss",
+            before="""\
+import numpy as np
+import torch
+
+net = torch.nn.Linear(3, 2)
+x, y = torch.randn(5, 3), torch.randn(5, 2)
+terms = np.zeros((2, 5))
+for column in range(2):
+    terms[column] = (net(x) - y)[:, column] ** 2
+loss = terms.mean()
+loss.backward()
+""",
+            after="""\
+import numpy as np
+import torch
+
+net = torch.nn.Linear(3, 2)
+x, y = torch.randn(5, 3), torch.randn(5, 2)
+terms = torch.zeros((2, 5))
+for column in range(2):
+    terms[column] = (net(x) - y)[:, column] ** 2
+loss = terms.mean()
+loss.backward()
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "what is only to be shown is taken out of the graph",
+            """\
+import numpy as np
+import torch
+
+net = torch.nn.Linear(3, 1)
+kept = np.zeros((4, 1))
+for row in range(4):
+    kept[row] = net(torch.randn(3)).detach().numpy()
+print(kept.mean())
+""",
+            runs=True,
+        ),
+        Reject(
+            "a record of losses",
+            """\
+import numpy as np
+import torch
+
+net = torch.nn.Linear(3, 1)
+losses = np.zeros(4)
+for step in range(4):
+    loss = net(torch.randn(3)).sum()
+    loss.backward()
+    losses[step] = loss
+""",
+            runs=True,
+        ),
+        Reject(
+            "a tensor that is filled",
+            """\
+import torch
+
+net = torch.nn.Linear(3, 1)
+kept = torch.zeros((4, 1))
+for row in range(4):
+    kept[row] = net(torch.randn(3))
+kept.sum().backward()
+""",
+            runs=True,
+        ),
+    )
+
+
+def _is_loss(source: Source, text: str) -> bool:
+    """Whether what is written into the array is a loss that is sent back itself: then the array is a record."""
+    sent = (c.func for c in source.all_calls if isinstance(c.func, ast.Attribute) and c.func.attr == "backward")
+    return any(isinstance(f, ast.Attribute) and ast.unparse(f.value) == text for f in sent)
+
+
+def _wants_numpy(source: Source, statement: ast.stmt, target: ast.Name) -> bool:
+    """Whether the array is read by a function of numpy or another library, or kept for a report, as losses are."""
+    scope = source.enclosing(statement, ast.FunctionDef) or source.tree
+    for name in within(scope, ast.Name):
+        if name.id != target.id or not isinstance(name.ctx, ast.Load):
+            continue
+        call = source.enclosing(name, ast.Call)
+        if call is None or call.func is name or source.statement_of(call) is not source.statement_of(name):
+            continue
+        if any(name in within(given, ast.Name) for given in (*call.args, *(k.value for k in call.keywords))):
+            called = source.qualified(call.func) or ""
+            if called and not called.startswith(("torch.", "builtins.range", "builtins.len", "builtins.print")):
+                return True
+    return False

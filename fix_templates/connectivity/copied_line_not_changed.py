@@ -1,0 +1,408 @@
+"""A line was copied for another part of the program, and one of its names still belongs to the first part."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    Replace,
+    Site,
+    Source,
+    Subject,
+    Symptom,
+    attributes_of,
+    imported,
+    within,
+)
+
+_NEAR = 6
+"""How many statements further a copy is looked for."""
+
+_HANDED_OUT = frozenset({"parameters", "named_parameters", "trainable_variables", "trainable_weights"})
+"""What a model is asked for by its optimizer alone."""
+
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|_+|.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """A name that a copied line kept, and the name that it would have with the change that the rest of the line shows."""
+
+    kept: ast.Name | ast.Attribute
+    meant: str
+    text: str
+    like: ast.stmt
+
+
+class CopiedLineNotChanged(FaultTemplate[_Left]):
+    """Two lines do the same for two parts of a program, and one name in the second was not changed along.
+
+    `optimizer_a = SGD(net_a.parameters())` and `optimizer_b = SGD(net_a.parameters())`: the names on the left say that
+    the second is meant for `b`. Reported only where the name that the change would give exists and is used nowhere for
+    that: a branch that reaches no output, a network that no optimizer holds, a layer that nothing calls.
+
+    Fix safety: unsafe. Another tensor, layer or network is used, which is the point.
+
+    References: the Python tutorial has none; a study of such slips is Li et al., CP-Miner (2004).
+    """
+
+    code = "DNF422"
+    name = "copied-line-not-changed"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.NEURAL_CONNECTION
+    message = "`{kept}` is used here as in line {line}, and `{meant}` is used nowhere for it"
+    triggers = ("torch", "keras", "tensorflow")
+    declined = "the name stands in a place that cannot be edited"
+
+    def faults(self, subject: Subject) -> Faults[_Left]:
+        source = subject.source
+        seen: set[ast.expr] = set()
+        for block in _blocks(source):
+            for index, first in enumerate(block):
+                if not isinstance(first, (ast.Assign, ast.Expr)):
+                    continue
+                for second in block[index + 1 : index + 1 + _NEAR]:
+                    found = _kept(source, first, second)
+                    if found is not None and found.kept not in seen:
+                        seen.add(found.kept)
+                        yield source.site(found.kept), found
+
+    def report(self, site: Site, found: _Left) -> Finding:
+        return self.finding(
+            site,
+            symptom=Symptom.VIOLATION,
+            confidence=0.85,
+            kept=ast.unparse(found.kept),
+            line=found.like.lineno,
+            meant=found.text,
+        )
+
+    def repairs(self, subject: Subject, found: _Left) -> Repairs:
+        yield f"Use `{found.text}`", (Replace(subject.source.site(found.kept), found.text),), 0.85
+
+    examples = (
+        Example(
+            "the optimizer of another network",
+            before="""\
+import torch
+
+actor = torch.nn.Linear(4, 2)
+critic = torch.nn.Linear(4, 1)
+print(sum(weight.numel() for weight in critic.parameters()))
+actor_optimizer = torch.optim.Adam(actor.parameters(), lr=1e-3)
+critic_optimizer = torch.optim.Adam(actor.parameters(), lr=1e-3)
+print(critic(torch.randn(1, 4)))
+""",
+            after="""\
+import torch
+
+actor = torch.nn.Linear(4, 2)
+critic = torch.nn.Linear(4, 1)
+print(sum(weight.numel() for weight in critic.parameters()))
+actor_optimizer = torch.optim.Adam(actor.parameters(), lr=1e-3)
+critic_optimizer = torch.optim.Adam(critic.parameters(), lr=1e-3)
+print(critic(torch.randn(1, 4)))
+""",
+        ),
+        Example(
+            "names of one letter beside whole words",
+            before="""\
+from torch import nn, optim
+
+def train(noise, real, config):
+    generator = nn.Linear(2, 4)
+    discriminator = nn.Linear(4, 1)
+    optimizer_g = optim.Adam(generator.parameters(), lr=config["generator_lr"])
+    optimizer_d = optim.Adam(generator.parameters(), lr=config["discriminator_lr"])
+    return discriminator(generator(noise)), discriminator(real), optimizer_g, optimizer_d
+""",
+            after="""\
+from torch import nn, optim
+
+def train(noise, real, config):
+    generator = nn.Linear(2, 4)
+    discriminator = nn.Linear(4, 1)
+    optimizer_g = optim.Adam(generator.parameters(), lr=config["generator_lr"])
+    optimizer_d = optim.Adam(discriminator.parameters(), lr=config["discriminator_lr"])
+    return discriminator(generator(noise)), discriminator(real), optimizer_g, optimizer_d
+""",
+        ),
+        Example(
+            "one layer for two branches",
+            before="""\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(3, 8)
+        self.fc2 = nn.Linear(3, 8)
+        self.out = nn.Linear(16, 1)
+
+    def forward(self, x1, x2):
+        h1 = torch.relu(self.fc1(x1))
+        h2 = torch.relu(self.fc1(x2))
+        return self.out(torch.cat([h1, h2], dim=1))
+""",
+            after="""\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(3, 8)
+        self.fc2 = nn.Linear(3, 8)
+        self.out = nn.Linear(16, 1)
+
+    def forward(self, x1, x2):
+        h1 = torch.relu(self.fc1(x1))
+        h2 = torch.relu(self.fc2(x2))
+        return self.out(torch.cat([h1, h2], dim=1))
+""",
+        ),
+        Example(
+            "a branch of a functional model",
+            before="""\
+from keras import layers
+
+def build():
+    left_in = layers.Input((4,))
+    right_in = layers.Input((4,))
+    left = layers.Dense(8)(left_in)
+    right = layers.Dense(8)(right_in)
+    left_code = layers.Dense(4, activation="relu")(left)
+    right_code = layers.Dense(4, activation="relu")(left)
+    return left_in, right_in, layers.concatenate([left_code, right_code])
+""",
+            after="""\
+from keras import layers
+
+def build():
+    left_in = layers.Input((4,))
+    right_in = layers.Input((4,))
+    left = layers.Dense(8)(left_in)
+    right = layers.Dense(8)(right_in)
+    left_code = layers.Dense(4, activation="relu")(left)
+    right_code = layers.Dense(4, activation="relu")(right)
+    return left_in, right_in, layers.concatenate([left_code, right_code])
+""",
+        ),
+        Example(
+            "the variables of another part, in a graph",
+            before="""\
+import tensorflow.compat.v1 as tf
+
+def trainers(loss_d, loss_g):
+    vars_d = tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, scope="d")
+    vars_g = tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, scope="g")
+    train_d = tf.train.AdamOptimizer().minimize(loss_d, var_list=vars_d)
+    train_g = tf.train.AdamOptimizer().minimize(loss_g, var_list=vars_d)
+    return train_d, train_g
+""",
+            after="""\
+import tensorflow.compat.v1 as tf
+
+def trainers(loss_d, loss_g):
+    vars_d = tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, scope="d")
+    vars_g = tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, scope="g")
+    train_d = tf.train.AdamOptimizer().minimize(loss_d, var_list=vars_d)
+    train_g = tf.train.AdamOptimizer().minimize(loss_g, var_list=vars_g)
+    return train_d, train_g
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "two optimizers of one network, and one layer that is shared",
+            """\
+import torch
+from torch import nn
+
+class Siamese(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(3, 8)
+        self.fc2 = nn.Linear(8, 8)
+
+    def forward(self, x1, x2):
+        h1 = self.fc1(x1)
+        h2 = self.fc1(x2)
+        return self.fc2(h1 - h2)
+
+net = Siamese()
+target_net = Siamese()
+target_net.load_state_dict(net.state_dict())
+slow_optimizer = torch.optim.SGD(net.parameters(), lr=1e-4)
+fast_optimizer = torch.optim.SGD(net.parameters(), lr=1e-2)
+""",
+        ),
+        Reject(
+            "a scaler that is fitted on one part alone",
+            """\
+import torch
+from sklearn.preprocessing import StandardScaler
+
+def scale(x_train, x_test):
+    train_scaler = StandardScaler()
+    train_scaler.fit(x_train)
+    x_train = train_scaler.transform(x_train)
+    x_test = train_scaler.transform(x_test)
+    return torch.tensor(x_train), torch.tensor(x_test)
+""",
+        ),
+        Reject(
+            "a chain, and sizes that go on from one another",
+            """\
+from keras import layers
+
+def build(inputs, width1=8):
+    width2 = width1 * 2
+    x1 = layers.Dense(width1)(inputs)
+    x2 = layers.Dense(width2)(x1)
+    mean_1 = layers.Dense(2)(x2)
+    scale_1 = layers.Dense(2)(x2)
+    return mean_1, scale_1
+""",
+        ),
+    )
+
+
+def _blocks(source: Source) -> Iterator[list[ast.stmt]]:
+    yield source.tree.body
+    yield from (node.body for node in source.nodes(ast.FunctionDef))
+    yield from (node.body for node in source.nodes(ast.For))
+    yield from (node.body for node in source.nodes(ast.While))
+    yield from (node.body for node in source.nodes(ast.If))
+    yield from (node.body for node in source.nodes(ast.With))
+
+
+def _kept(source: Source, first: ast.stmt, second: ast.stmt) -> _Left | None:
+    """The one name of the second statement that was not changed along with the others."""
+    if type(first) is not type(second):
+        return None
+    pairs = _leaves(first, second)
+    if pairs is None:
+        return None
+    changes: set[tuple[str, str]] = set()
+    for one, other in pairs:
+        if one[1] != other[1]:
+            change = _change(one[1], other[1])
+            if change is None:
+                return None
+            changes.add(change)
+    if not changes or len({(old[:1].lower(), new[:1].lower()) for old, new in changes}) != 1:
+        return None
+    found: list[_Left] = []
+    for (_, kept), (node, _) in pairs:
+        if node is None or _label(node) != kept or not isinstance(node.ctx, ast.Load):
+            continue
+        for meant in dict.fromkeys(each for change in changes for each in _meant(source, node, second, *change)):
+            text = f"{ast.unparse(node.value)}.{meant}" if isinstance(node, ast.Attribute) else meant
+            if _is_idle(source, node, meant, second):
+                found.append(_Left(node, meant, text, first))
+    return found[0] if len(found) == 1 else None
+
+
+def _meant(source: Source, node: ast.Name | ast.Attribute, where: ast.stmt, old: str, new: str) -> list[str]:
+    """The names that a kept one may have to be: with the part changed, or, for a letter, those that begin with it."""
+    parts = _parts(_label(node))
+    if parts.count(old) == 1:
+        return ["".join(new if part == old else part for part in parts)]
+    asked = source.parent(node)
+    whole = isinstance(node, ast.Name) and isinstance(asked, ast.Attribute) and asked.attr in _HANDED_OUT
+    if not whole or len(old) != 1 or not _label(node).lower().startswith(old.lower()):
+        return []
+    scope = source.enclosing(where, ast.FunctionDef) or source.tree
+    stored = {n.id for n in within(scope, ast.Name) if isinstance(n.ctx, ast.Store) and n.lineno < where.lineno}
+    called = {call.func.id for call in source.all_calls if isinstance(call.func, ast.Name)}
+    return sorted(name for name in stored & called if name.lower().startswith(new.lower()))
+
+
+def _leaves(
+    first: ast.AST, second: ast.AST
+) -> list[tuple[tuple[ast.expr | None, str], tuple[ast.Name | ast.Attribute | None, str]]] | None:
+    """Pairs of the names at the same places of two statements of one form; `None` where the forms differ."""
+    found: list[tuple[tuple[ast.expr | None, str], tuple[ast.Name | ast.Attribute | None, str]]] = []
+    waiting: list[tuple[object, object]] = [(first, second)]
+    while waiting:
+        one, other = waiting.pop()
+        if type(one) is not type(other):
+            return None
+        if isinstance(one, ast.Constant) and isinstance(other, ast.Constant):
+            if one.value == other.value:
+                continue
+            if not isinstance(one.value, str) or not isinstance(other.value, str):
+                continue
+            found.append(((None, one.value), (None, other.value)))
+        elif isinstance(one, (ast.Name, ast.Attribute)) and isinstance(other, (ast.Name, ast.Attribute)):
+            found.append(((one, _label(one)), (other, _label(other))))
+            if isinstance(one, ast.Attribute) and isinstance(other, ast.Attribute):
+                waiting.append((one.value, other.value))
+        elif isinstance(one, ast.AST) and isinstance(other, ast.AST):
+            waiting += [(getattr(one, field), getattr(other, field)) for field in one._fields]
+        elif isinstance(one, list) and isinstance(other, list):
+            if len(one) != len(other):
+                return None
+            waiting += zip(one, other, strict=True)
+        elif one != other:
+            return None
+    return found
+
+
+def _label(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _parts(name: str) -> list[str]:
+    return _PART.findall(name)
+
+
+def _change(one: str, other: str) -> tuple[str, str] | None:
+    """The one part of a name in which the other differs."""
+    first, second = _parts(one), _parts(other)
+    if len(first) != len(second) or not first:
+        return None
+    differing = [(a, b) for a, b in zip(first, second, strict=True) if a != b]
+    return differing[0] if len(differing) == 1 else None
+
+
+def _is_idle(source: Source, kept: ast.Name | ast.Attribute, meant: str, where: ast.stmt) -> bool:
+    """Whether the name that was meant is there, and is used nowhere in the way in which the kept one is used here."""
+    if isinstance(kept, ast.Attribute):
+        owner = source.enclosing(kept, ast.ClassDef)
+        if not isinstance(kept.value, ast.Name) or kept.value.id != "self" or owner is None:
+            return False
+        stored = [n for n in within(owner, ast.Attribute) if n.attr == meant and isinstance(n.ctx, ast.Store)]
+        every = [n for n in source.nodes(ast.Attribute) if n.attr == meant]
+        words = [n for n in source.nodes(ast.Constant) if n.value == meant]
+        return meant in attributes_of(owner) and bool(stored) and len(every) == len(stored) and not words
+    function = source.enclosing(where, ast.FunctionDef)
+    scope: ast.AST = function or source.tree
+    names = [node for node in within(scope, ast.Name) if node.id == meant]
+    stored_before = [n for n in names if isinstance(n.ctx, ast.Store) and n.lineno < where.lineno]
+    if meant in imported(source) or not stored_before and meant not in _arguments(function):
+        return False
+    asked = source.parent(kept)
+    everywhere = source.nodes(ast.Name)
+    if isinstance(asked, ast.Attribute) and asked.attr in _HANDED_OUT:
+        uses = [n for n in everywhere if n.id == meant and isinstance(source.parent(n), ast.Attribute)]
+        asked_for = [n for n in uses if getattr(source.parent(n), "attr", "") in _HANDED_OUT | {"load_state_dict"}]
+        return all(source.enclosing(n, ast.GeneratorExp, ast.ListComp) is not None for n in asked_for)
+    return not any(n.id == meant and isinstance(n.ctx, ast.Load) for n in everywhere)
+
+
+def _arguments(function: ast.FunctionDef | None) -> list[str]:
+    return [each.arg for each in function.args.args] if function is not None else []

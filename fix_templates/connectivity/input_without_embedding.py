@@ -1,0 +1,186 @@
+"""One of two inputs of word numbers goes into a recurrent layer without the embedding that the other one has."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    Replace,
+    Site,
+    Source,
+    Subject,
+    Symptom,
+    raised_at,
+    within,
+)
+
+_INPUTS = ("keras.Input", "keras.layers.Input")
+_EMBEDDING = "keras.layers.Embedding"
+
+
+@dataclass(frozen=True, slots=True)
+class _Bare:
+    """The input as the layer is given it, and the call that makes the embedding of the input beside it."""
+
+    given: ast.Name
+    embedding: ast.Call
+
+
+class InputWithoutEmbedding(FaultTemplate[_Bare]):
+    """A model has two inputs of word numbers. One is embedded; the other goes into its layer as it is.
+
+    A recurrent or convolution layer takes a vector for every step, and the input has a number there. What is done for
+    the one input in the same program is missing for the other.
+
+    Fix safety: unsafe. The input gets an embedding of its own, of the size of the other one.
+
+    References: keras.layers.Embedding, keras.layers.LSTM ("inputs").
+    """
+
+    code = "DNF430"
+    name = "input-without-embedding"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.ADD_LAYER
+    message = "`{name}` goes into its layer without an embedding, which the input beside it has"
+    triggers = ("Embedding",)
+    needs_run = True
+    declined = "the layer has a name that only one layer may have"
+
+    def faults(self, subject: Subject) -> Faults[_Bare]:
+        source = subject.source
+        node = raised_at(subject, "ValueError", r"expected (min_)?ndim=3, found (full_shape|ndim=2)")
+        given = node.args[0] if isinstance(node, ast.Call) and node.args else None
+        own = _input(source, given) if isinstance(given, ast.Name) else None
+        if not isinstance(given, ast.Name) or own is None:
+            return
+        scope = source.enclosing(given, ast.FunctionDef) or source.tree
+        beside = [
+            call.func
+            for call in within(scope, ast.Call)
+            if isinstance(call.func, ast.Call)
+            and source.qualified(call.func.func) == _EMBEDDING
+            and len(call.args) == 1
+            and _rank(_input(source, call.args[0])) == _rank(own) == 1
+        ]
+        if len(beside) == 1:
+            yield source.site(given), _Bare(given, beside[0])
+
+    def report(self, site: Site, found: _Bare) -> Finding:
+        return self.finding(site, symptom=Symptom.CRASH, confidence=0.9, cause="crash", name=found.given.id)
+
+    def repairs(self, subject: Subject, found: _Bare) -> Repairs:
+        source = subject.source
+        if any(keyword.arg == "name" for keyword in found.embedding.keywords):
+            return
+        text = f"{source.segment(source.site(found.embedding))}({found.given.id})"
+        yield f"Embed the input as the other one: {text}", (Replace(source.site(found.given), text),), 0.85
+
+    examples = tuple(
+        Example(
+            title,
+            runs=True,
+            before=text.replace("{given}", name),
+            after=text.replace("{given}", f"{embedding}({name})"),
+        )
+        for title, name, embedding, text in (
+            (
+                "a decoder",
+                "answers",
+                "Embedding(20, 6)",
+                """\
+from keras.layers import LSTM, Dense, Embedding, Input
+from keras.models import Model
+
+questions = Input((5,))
+_, h, c = LSTM(8, return_state=True)(Embedding(20, 6)(questions))
+answers = Input((7,))
+x = LSTM(8, return_sequences=True)({given}, initial_state=[h, c])
+model = Model([questions, answers], Dense(20, activation="softmax")(x))
+""",
+            ),
+            (
+                "two texts, in a function",
+                "body",
+                "layers.Embedding(words, 4, mask_zero=True)",
+                """\
+import keras
+from keras import layers
+
+def build(words):
+    title = keras.Input(shape=(6,), dtype="int32")
+    body = keras.Input(shape=(9,), dtype="int32")
+    a = layers.Embedding(words, 4, mask_zero=True)(title)
+    a = layers.GRU(4)(a)
+    b = layers.GRU(4)({given})
+    return keras.Model([title, body], layers.Dense(1)(layers.concatenate([a, b])))
+
+build(30)
+""",
+            ),
+            (
+                "a convolution",
+                "tags",
+                "Embedding(50, 8)",
+                """\
+from keras import Model
+from keras.layers import Conv1D, Dense, Embedding, GlobalMaxPooling1D, Input, concatenate
+
+words, tags = Input((10,)), Input((10,))
+w = GlobalMaxPooling1D()(Conv1D(4, 3)(Embedding(50, 8)(words)))
+t = GlobalMaxPooling1D()(Conv1D(4, 3)({given}))
+model = Model([words, tags], Dense(2)(concatenate([w, t])))
+""",
+            ),
+        )
+    )
+    rejects = (
+        Reject(
+            "an input of numbers beside the words",
+            """\
+from keras.layers import LSTM, Dense, Embedding, Input, concatenate
+from keras.models import Model
+
+words, numbers = Input((5,)), Input((3,))
+a = LSTM(4)(Embedding(20, 6)(words))
+model = Model([words, numbers], Dense(1)(concatenate([a, Dense(4)(numbers)])))
+""",
+            runs=True,
+        ),
+        Reject(
+            "a recurrent layer without any embedding in the program",
+            """\
+from keras.layers import LSTM, Dense, Input
+from keras.models import Model
+
+series = Input((5,))
+model = Model(series, Dense(1)(LSTM(4)(series)))
+""",
+            runs=True,
+        ),
+    )
+
+
+def _input(source: Source, expr: ast.expr | None) -> ast.Call | None:
+    made = source.constructor(expr) if isinstance(expr, ast.Name) else None
+    if made is None and isinstance(expr, ast.Name):
+        values = source.bindings(expr, expr)
+        made = values[0] if len(values) == 1 and isinstance(values[0], ast.Call) else None
+    return made if made is not None and source.qualified(made.func) in _INPUTS else None
+
+
+def _rank(made: ast.Call | None) -> int | None:
+    """How many axes an input states for a sample."""
+    if made is None:
+        return None
+    shape = next((keyword.value for keyword in made.keywords if keyword.arg == "shape"), None)
+    shape = shape or (made.args[0] if made.args else None)
+    return len(shape.elts) if isinstance(shape, ast.Tuple) else None

@@ -1,0 +1,228 @@
+"""The last sample of a batch is taken where the last step of its sequences is meant."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    Replace,
+    Site,
+    Source,
+    Subject,
+    Symptom,
+    within,
+)
+
+_RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """The expression that takes the sample, and the recurrent layer whose outputs it takes it from."""
+
+    expr: ast.Subscript
+    layer: str
+
+
+class LastSampleForLastStep(FaultTemplate[_Taken]):
+    """`out[-1]` is read from the outputs of a recurrent layer that was made with `batch_first=True`.
+
+    The outputs are then (batch, steps, features): `out[-1]` is the last sample with all its steps, and the rest of the
+    batch is lost. `out[:, -1]` is the last step of every sample.
+
+    Fix safety: unsafe. The network reads the last step of every sample, which is the point.
+
+    References: torch.nn.LSTM ("batch_first", "Outputs").
+    """
+
+    code = "DNF442"
+    name = "last-sample-for-last-step"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.NEURAL_CONNECTION
+    message = "`{text}` is the last sample of the batch: `{layer}` puts the batch first"
+    triggers = ("batch_first",)
+    declined = "the index is not written as one"
+
+    def faults(self, subject: Subject) -> Faults[_Taken]:
+        source = subject.source
+        for statement in source.nodes(ast.Assign):
+            name = _outputs(statement)
+            layer = _batch_first(source, statement.value)
+            if name is None or layer is None or _is_one_sequence(subject):
+                continue
+            scope = source.enclosing(statement, ast.FunctionDef) or source.tree
+            named = [node for node in within(scope, ast.Name) if node.id == name and node.lineno > statement.lineno]
+            for node in named:
+                if not isinstance(node.ctx, ast.Load):
+                    break
+                above = source.parent(node)
+                if isinstance(above, ast.Subscript) and above.value is node and _is_last(above.slice):
+                    yield source.site(above), _Taken(above, layer)
+
+    def report(self, site: Site, found: _Taken) -> Finding:
+        return self.finding(
+            site, symptom=Symptom.VIOLATION, confidence=0.9, text=ast.unparse(found.expr), layer=found.layer
+        )
+
+    def repairs(self, subject: Subject, found: _Taken) -> Repairs:
+        text = f"{ast.unparse(found.expr.value)}[:, -1]"
+        yield f"Take the last step of every sample: {text}", (Replace(subject.source.site(found.expr), text),), 0.85
+
+    examples = (
+        Example(
+            "a classifier",
+            before="""\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(3, 8, batch_first=True)
+        self.fc = nn.Linear(8, 2)
+
+    def forward(self, x):
+        out, _ = self.lstm(x)
+        return self.fc(out[-1])
+""",
+            after="""\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(3, 8, batch_first=True)
+        self.fc = nn.Linear(8, 2)
+
+    def forward(self, x):
+        out, _ = self.lstm(x)
+        return self.fc(out[:, -1])
+""",
+        ),
+        Example(
+            "all axes written",
+            before="""\
+import torch
+
+gru = torch.nn.GRU(input_size=2, hidden_size=4, num_layers=2, batch_first=True)
+
+def encode(batch):
+    states, (last) = gru(batch)
+    code = states[-1, :, :]
+    return torch.tanh(code)
+""",
+            after="""\
+import torch
+
+gru = torch.nn.GRU(input_size=2, hidden_size=4, num_layers=2, batch_first=True)
+
+def encode(batch):
+    states, (last) = gru(batch)
+    code = states[:, -1]
+    return torch.tanh(code)
+""",
+        ),
+        Example(
+            "the first of the pair",
+            before="""\
+import torch.nn as nn
+
+class Reader(nn.Module):
+    def __init__(self, size):
+        super(Reader, self).__init__()
+        self.rnn = nn.RNN(size, size, nonlinearity="relu", batch_first=True)
+        self.head = nn.Linear(size, 1)
+
+    def forward(self, steps, hidden=None):
+        seq = self.rnn(steps, hidden)[0]
+        return self.head(seq[-1])
+""",
+            after="""\
+import torch.nn as nn
+
+class Reader(nn.Module):
+    def __init__(self, size):
+        super(Reader, self).__init__()
+        self.rnn = nn.RNN(size, size, nonlinearity="relu", batch_first=True)
+        self.head = nn.Linear(size, 1)
+
+    def forward(self, steps, hidden=None):
+        seq = self.rnn(steps, hidden)[0]
+        return self.head(seq[:, -1])
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "the last state, and outputs with the steps first",
+            """\
+import torch
+from torch import nn
+
+lstm = nn.LSTM(3, 8, batch_first=True)
+out, (h, c) = lstm(torch.zeros(4, 5, 3))
+last = h[-1]
+steps, _ = nn.GRU(3, 8)(torch.zeros(5, 4, 3))
+end = steps[-1]
+""",
+        ),
+        Reject(
+            "outputs that are turned before",
+            """\
+import torch
+from torch import nn
+
+lstm = nn.LSTM(3, 8, batch_first=True)
+out, _ = lstm(torch.zeros(4, 5, 3))
+out = out.transpose(0, 1)
+end = out[-1]
+""",
+        ),
+    )
+
+
+def _is_one_sequence(subject: Subject) -> bool:
+    """Whether a run showed a recurrent layer that is given one sequence without an axis for the batch."""
+    calls = [call for call in subject.network.calls if call.name in _RECURRENT] if subject.ran else []
+    return any(len(value.shape) == 2 for call in calls for value in call.inputs[:1] if value.shape is not None)
+
+
+def _outputs(statement: ast.Assign) -> str | None:
+    """The name that the outputs of all steps get: the first of what is unpacked, or what `[0]` gives."""
+    target = statement.targets[0]
+    if isinstance(target, ast.Tuple) and len(target.elts) == 2 and isinstance(target.elts[0], ast.Name):
+        return target.elts[0].id if isinstance(statement.value, ast.Call) else None
+    return target.id if isinstance(target, ast.Name) and isinstance(statement.value, ast.Subscript) else None
+
+
+def _batch_first(source: Source, value: ast.expr) -> str | None:
+    """The recurrent layer that a value comes from, where it was made with `batch_first=True` and is given a batch."""
+    if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant) and value.slice.value == 0:
+        value = value.value
+    if not isinstance(value, ast.Call):
+        return None
+    made = source.constructor(value.func)
+    if made is None or source.qualified(made.func) not in _RECURRENT:
+        return None
+    told = [k.value for k in made.keywords if k.arg == "batch_first"]
+    if not told or not isinstance(told[0], ast.Constant) or told[0].value is not True:
+        return None
+    return ast.unparse(value.func)
+
+
+def _is_last(index: ast.expr) -> bool:
+    """Whether an index is -1 on the first axis and everything on the others."""
+    if isinstance(index, ast.Tuple) and len(index.elts) == 3:
+        rest = [isinstance(each, ast.Slice) and each.lower is each.upper is None for each in index.elts[1:]]
+        return all(rest) and _is_last(index.elts[0])
+    return isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub) and ast.unparse(index) == "-1"

@@ -1,0 +1,252 @@
+"""A Keras model is trained, and what would compile it was not called on it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Delete,
+    Edit,
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    InsertBefore,
+    Reject,
+    Repairs,
+    Replace,
+    Site,
+    Source,
+    Subject,
+    Symptom,
+    method,
+    raised_at,
+    within,
+)
+
+_USES = frozenset({"fit", "evaluate", "train_on_batch", "test_on_batch"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Uncompiled:
+    """The statement that trains, and the model as it is named there."""
+
+    statement: ast.stmt
+    model: ast.Name | ast.Attribute
+
+
+class ModelNotCompiled(FaultTemplate[_Uncompiled]):
+    """A model is trained before anything tells it its loss and its optimizer.
+
+    Repaired where the program has what is to be called: a class of its own whose `compile` takes nothing, a `compile` of
+    the same model that comes too late, or one of another model that is never trained.
+
+    Fix safety: unsafe. The model is trained with the loss and the optimizer that the program states.
+
+    References: keras.Model.compile.
+    """
+
+    code = "DNF426"
+    name = "model-not-compiled"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.NEURAL_CONNECTION
+    message = "`{model}` is trained and was never compiled"
+    triggers = ("keras",)
+    needs_run = True
+    declined = "no loss and optimizer are stated that could be meant for this model"
+
+    def faults(self, subject: Subject) -> Faults[_Uncompiled]:
+        node = raised_at(
+            subject, "ValueError RuntimeError AttributeError", r"must call `?compile\(\)`?|must be compiled"
+        )
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _USES:
+            model = node.func.value
+            if isinstance(model, (ast.Name, ast.Attribute)):
+                yield subject.source.site(node), _Uncompiled(subject.source.statement_of(node), model)
+
+    def report(self, site: Site, found: _Uncompiled) -> Finding:
+        return self.finding(site, symptom=Symptom.CRASH, confidence=0.95, cause="crash", model=ast.unparse(found.model))
+
+    def repairs(self, subject: Subject, found: _Uncompiled) -> Repairs:
+        source, name = subject.source, ast.unparse(found.model)
+        before = source.site(found.statement)
+        made = source.constructor(found.model)
+        owner = source.definition(made.func) if made is not None else None
+        own = method(owner, "compile") if isinstance(owner, ast.ClassDef) else None
+        if own is not None:
+            taken = [*own.args.args[1:], *own.args.kwonlyargs]
+            given = len(own.args.defaults) + sum(default is not None for default in own.args.kw_defaults)
+            if len(taken) == given:
+                yield f"Compile the model: {name}.compile()", (InsertBefore(before, f"{name}.compile()"),), 0.9
+            return
+        calls = [call for call in within(source.tree, ast.Call) if _compiles(call)]
+        late = [call for call in calls if _receiver(call) == name and _alone(source, call, found.statement)]
+        edits: tuple[Edit, ...]
+        if len(late) == 1 and late[0].lineno > found.statement.lineno:
+            site = source.site(source.statement_of(late[0]))
+            edits = (InsertBefore(before, source.segment(source.site(late[0]))), Delete(site))
+            yield "Compile the model before it is trained", edits, 0.85
+            return
+        others = [call for call in calls if _receiver(call) != name and not _is_used(source, _receiver(call))]
+        if len(calls) == 1 and len(others) == 1 and others[0].lineno < found.statement.lineno:
+            function = others[0].func
+            if isinstance(function, ast.Attribute) and _known_before(source, found.model, others[0]):
+                edits = (Replace(source.site(function.value), name),)
+                yield f"Compile `{name}`, which is trained, in its place", edits, 0.7
+
+    examples = (
+        Example(
+            "a class that knows how it is compiled",
+            before="""\
+import keras
+import numpy as np
+
+class Net(keras.Model):
+    def __init__(self, units):
+        super().__init__()
+        self.dense = keras.layers.Dense(units)
+
+    def call(self, x):
+        return self.dense(x)
+
+    def compile(self):
+        super().compile(optimizer="sgd", loss="mse")
+
+net = Net(2)
+net.fit(np.zeros((4, 3)), np.zeros((4, 2)), verbose=0)
+""",
+            after="""\
+import keras
+import numpy as np
+
+class Net(keras.Model):
+    def __init__(self, units):
+        super().__init__()
+        self.dense = keras.layers.Dense(units)
+
+    def call(self, x):
+        return self.dense(x)
+
+    def compile(self):
+        super().compile(optimizer="sgd", loss="mse")
+
+net = Net(2)
+net.compile()
+net.fit(np.zeros((4, 3)), np.zeros((4, 2)), verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "compiled too late",
+            before="""\
+import numpy as np
+from keras.layers import Dense, Input
+from keras.models import Sequential
+
+model = Sequential([Input((3,)), Dense(1)])
+model.fit(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0)
+model.compile(loss="mse", optimizer="adam")
+print(model.evaluate(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0))
+""",
+            after="""\
+import numpy as np
+from keras.layers import Dense, Input
+from keras.models import Sequential
+
+model = Sequential([Input((3,)), Dense(1)])
+model.compile(loss="mse", optimizer="adam")
+model.fit(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0)
+print(model.evaluate(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0))
+""",
+            runs=True,
+        ),
+        Example(
+            "another model compiled",
+            before="""\
+import numpy as np
+from keras import Input, Model, layers
+
+start = Input((3,))
+code = layers.Dense(2)(start)
+encoder = Model(start, code)
+autoencoder = Model(start, layers.Dense(3)(code))
+encoder.compile(optimizer="adam", loss="mse")
+x = np.zeros((4, 3))
+autoencoder.fit(x, x, verbose=0)
+print(encoder.predict(x, verbose=0))
+""",
+            after="""\
+import numpy as np
+from keras import Input, Model, layers
+
+start = Input((3,))
+code = layers.Dense(2)(start)
+encoder = Model(start, code)
+autoencoder = Model(start, layers.Dense(3)(code))
+autoencoder.compile(optimizer="adam", loss="mse")
+x = np.zeros((4, 3))
+autoencoder.fit(x, x, verbose=0)
+print(encoder.predict(x, verbose=0))
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "a model that is compiled and trained",
+            """\
+import keras
+import numpy as np
+
+model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+model.compile(loss="mse", optimizer="adam")
+model.fit(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0)
+""",
+            runs=True,
+        ),
+        Reject(
+            "a model that only predicts",
+            """\
+import keras
+import numpy as np
+
+model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+print(model.predict(np.zeros((4, 3)), verbose=0))
+""",
+            runs=True,
+        ),
+    )
+
+
+def _compiles(call: ast.Call) -> bool:
+    method_ = call.func
+    return isinstance(method_, ast.Attribute) and method_.attr == "compile" and _receiver(call) not in ("re", "super()")
+
+
+def _receiver(call: ast.Call) -> str:
+    return ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+
+
+def _alone(source: Source, call: ast.Call, beside: ast.stmt) -> bool:
+    """Whether the call is a statement by itself, in the same block as another."""
+    statement = source.statement_of(call)
+    own = isinstance(statement, ast.Expr) and statement.value is call
+    return own and source.parent(statement) is source.parent(beside)
+
+
+def _is_used(source: Source, model: str) -> bool:
+    """Whether a model is trained or judged anywhere, which needs it compiled."""
+    return any(
+        isinstance(call.func, ast.Attribute) and call.func.attr in _USES and _receiver(call) == model
+        for call in source.all_calls
+    )
+
+
+def _known_before(source: Source, model: ast.expr, at: ast.Call) -> bool:
+    """Whether the model's name is bound before the call, in the same function."""
+    values = source.bindings(model)
+    same = source.enclosing(at, ast.FunctionDef)
+    return bool(values) and all(v.lineno < at.lineno and source.enclosing(v, ast.FunctionDef) is same for v in values)

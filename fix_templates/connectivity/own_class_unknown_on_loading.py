@@ -1,0 +1,206 @@
+"""A Keras model with a layer or loss of the program's own is loaded, and the loading is not told of it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    SetArgument,
+    Site,
+    Subject,
+    Symptom,
+    keras_modules,
+    raised_at,
+    within,
+)
+
+_LOADERS = frozenset({"load_model", "model_from_json", "model_from_yaml", "from_config", "clone_model", "deserialize"})
+_UNKNOWN = r"(?:Could not locate|Unknown) (?:class|function|layer|object|loss function|metric function)"
+_NAMED = re.compile(_UNKNOWN + r":? '?(?P<name>\w+)'?")
+
+
+@dataclass(frozen=True, slots=True)
+class _Loading:
+    """The call that loads, and the names of the program's own that it has to know."""
+
+    call: ast.Call
+    names: tuple[str, ...]
+
+
+class OwnClassUnknownOnLoading(FaultTemplate[_Loading]):
+    """A saved model has a layer, a loss or an activation that the program defines, and `load_model` is not given it.
+
+    A file keeps only the names of what a model is made of. Those of Keras itself it finds again; those of a program have
+    to be handed over as `custom_objects`.
+
+    Fix safety: unsafe. The model is loaded with the program's own definition of the name.
+
+    References: keras.saving.load_model ("custom_objects").
+    """
+
+    code = "DNF427"
+    name = "own-class-unknown-on-loading"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.NEURAL_CONNECTION
+    message = "the saved model has {names} of this program's own, and `{loader}` is not told what that is"
+    triggers = ("load_model", "model_from_json", "model_from_yaml", "from_config", "clone_model", "deserialize")
+    needs_run = True
+    declined = "the call is given custom objects already"
+
+    def faults(self, subject: Subject) -> Faults[_Loading]:
+        source = subject.source
+        node = raised_at(
+            subject, "TypeError ValueError NameError RuntimeError", f"could not be deserialized|{_UNKNOWN}"
+        )
+        if not isinstance(node, ast.Call) or subject.crash is None:
+            return
+        loader = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        defined = {node.name for node in within(source.tree, ast.ClassDef)}
+        defined |= {node.name for node in within(source.tree, ast.FunctionDef)}
+        said = [match["name"] for match in _NAMED.finditer(subject.crash.message) if match["name"] in defined]
+        layers = [owner.name for owner in keras_modules(source) if _is_layer(subject, owner)]
+        names = tuple(dict.fromkeys([*layers, *said]))
+        if loader in _LOADERS and names and (said or "deserialized" in subject.crash.message):
+            yield source.site(node), _Loading(node, names)
+
+    def report(self, site: Site, found: _Loading) -> Finding:
+        return self.finding(
+            site,
+            symptom=Symptom.CRASH,
+            confidence=0.9,
+            cause="crash",
+            names=", ".join(f"`{name}`" for name in found.names),
+            loader=ast.unparse(found.call.func),
+        )
+
+    def repairs(self, subject: Subject, found: _Loading) -> Repairs:
+        if any(keyword.arg in (None, "custom_objects") for keyword in found.call.keywords):
+            return
+        given = ", ".join(f'"{name}": {name}' for name in found.names)
+        site = subject.source.site(found.call)
+        yield "Hand the program's own parts over", (SetArgument(site, "custom_objects", f"{{{given}}}"),), 0.9
+
+    examples = tuple(
+        Example(
+            title,
+            runs=True,
+            before=text.replace("{more}", ""),
+            after=text.replace("{more}", f", custom_objects={more}"),
+        )
+        for title, more, text in (
+            (
+                "a layer",
+                '{"Doubled": Doubled}',
+                """\
+import os
+import tempfile
+
+import keras
+
+class Doubled(keras.layers.Layer):
+    def call(self, x):
+        return 2 * x
+
+inputs = keras.Input((2,))
+model = keras.Model(inputs, Doubled()(inputs))
+path = os.path.join(tempfile.mkdtemp(), "model.keras")
+model.save(path)
+again = keras.models.load_model(path{more})
+""",
+            ),
+            (
+                "a loss",
+                '{"distance": distance}',
+                """\
+import os
+import tempfile
+
+import keras
+from keras import ops
+from keras.models import load_model
+
+def distance(y_true, y_pred):
+    return ops.mean(ops.abs(y_true - y_pred))
+
+model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+model.compile(loss=distance, optimizer="sgd")
+path = os.path.join(tempfile.mkdtemp(), "model.keras")
+model.save(path)
+model = load_model(path{more})
+""",
+            ),
+            (
+                "a description of the layers",
+                '{"Shift": Shift}',
+                """\
+import keras
+from keras.layers import Dense, Input, Layer
+
+class Shift(Layer):
+    def __init__(self, by=1.0, **kwargs):
+        super().__init__(**kwargs)
+        self.by = by
+
+    def call(self, x):
+        return x + self.by
+
+net = keras.Sequential([Input((3,)), Dense(2), Shift()])
+text = net.to_json()
+copy = keras.models.model_from_json(text{more})
+""",
+            ),
+        )
+    )
+    rejects = (
+        Reject(
+            "a class that is registered, and one that is handed over",
+            """\
+import os
+import tempfile
+
+import keras
+
+@keras.saving.register_keras_serializable()
+class Doubled(keras.layers.Layer):
+    def call(self, x):
+        return 2 * x
+
+inputs = keras.Input((2,))
+path = os.path.join(tempfile.mkdtemp(), "model.keras")
+keras.Model(inputs, Doubled()(inputs)).save(path)
+again = keras.models.load_model(path)
+other = keras.models.load_model(path, custom_objects={"Doubled": Doubled})
+""",
+            runs=True,
+        ),
+        Reject(
+            "a file that is not there",
+            """\
+import keras
+
+class Doubled(keras.layers.Layer):
+    def call(self, x):
+        return 2 * x
+
+model = keras.models.load_model("nowhere.keras")
+""",
+            runs=True,
+        ),
+    )
+
+
+def _is_layer(subject: Subject, owner: ast.ClassDef) -> bool:
+    """Whether a class of the program is a layer that it makes somewhere, and no whole model."""
+    bases = [subject.source.qualified(base) or "" for base in owner.bases]
+    made = any(subject.source.definition(call.func) is owner for call in subject.source.all_calls)
+    return made and not any(base.endswith("Model") for base in bases)

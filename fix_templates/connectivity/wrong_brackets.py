@@ -1,0 +1,280 @@
+"""What is to be indexed is called, what is to be called is indexed, or a method is used without being called."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Edit,
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    Replace,
+    Site,
+    Source,
+    Subject,
+    Symptom,
+    Wrap,
+    raised_at,
+    within,
+)
+
+_INDEXED = frozenset(
+    {"dict", "list", "tuple", "torch.Size", "Size", "numpy.ndarray", "ModuleList", "ModuleDict", "OrderedDict"}
+)
+_METHODS = r"'(method|function|builtin_function_or_method|method-wrapper)' object"
+_HANDS_OUT = frozenset(
+    {"parameters", "named_parameters", "modules", "children", "named_children", "named_modules", "buffers", "items"}
+)
+"""Methods without arguments that give what can be gone through."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Brackets:
+    """The expression, what is wrong in words, what to do, and the edit that does it."""
+
+    expr: ast.expr
+    wrong: str
+    title: str
+    edit: Edit
+
+
+class WrongBrackets(FaultTemplate[_Brackets]):
+    """`x.shape(0)`, `x.size[0]`, `model.parameters` without brackets, a template of a text called as `name(fold)`.
+
+    Python says only that an object cannot be called, indexed or gone through. What it is tells which brackets were meant.
+
+    Fix safety: unsafe. The expression gives another value than an exception, which is the point.
+
+    References: torch.Tensor.size, torch.Tensor.shape; str.format.
+    """
+
+    code = "DNF440"
+    name = "wrong-brackets"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.API_CONTRACT
+    message = "`{text}`: {wrong}"
+    needs_run = True
+    declined = "what was meant cannot be told"
+
+    def faults(self, subject: Subject) -> Faults[_Brackets]:
+        source = subject.source
+        found: _Brackets | None = None
+        if (
+            node := raised_at(subject, "TypeError", "object is not callable")
+        ) is not None and subject.crash is not None:
+            found = _called(source, node, subject.crash.message)
+        elif (node := raised_at(subject, "TypeError", f"{_METHODS} is not subscriptable")) is not None:
+            found = _indexed(source, node)
+        elif (
+            node := raised_at(subject, "TypeError AttributeError", f"{_METHODS} (has no attribute|is not iter)")
+        ) is not None:
+            found = _not_called(source, node)
+        if found is not None:
+            yield source.site(found.expr), found
+
+    def report(self, site: Site, found: _Brackets) -> Finding:
+        return self.finding(
+            site, symptom=Symptom.CRASH, confidence=0.9, cause="crash", text=ast.unparse(found.expr), wrong=found.wrong
+        )
+
+    def repairs(self, subject: Subject, found: _Brackets) -> Repairs:
+        yield found.title, (found.edit,), 0.85
+
+    examples = tuple(
+        Example(title, runs=True, before=text.replace("{hole}", before), after=text.replace("{hole}", after))
+        for title, before, after, text in (
+            (
+                "a shape that is called",
+                "x.shape(0)",
+                "x.shape[0]",
+                """\
+import torch
+
+def flatten(x):
+    return x.view({hole}, -1)
+
+flatten(torch.zeros(2, 3, 4))
+""",
+            ),
+            (
+                "a size that is indexed",
+                "batch.size[0]",
+                "batch.size(0)",
+                """\
+import torch
+from torch import nn
+
+net = nn.Linear(3, 2)
+batch = torch.zeros(4, 3)
+total = net(batch).sum() / {hole}
+""",
+            ),
+            (
+                "parameters that are not asked for",
+                "net.parameters",
+                "net.parameters()",
+                """\
+import torch
+
+net = torch.nn.Linear(3, 2)
+optimizer = torch.optim.SGD({hole}, lr=0.1)
+""",
+            ),
+            (
+                "a template of a text",
+                "self.path(fold)",
+                "self.path.format(fold)",
+                """\
+import torch
+
+class Folds:
+    def __init__(self):
+        self.path = "fold_{}.pt"
+
+    def names(self, count):
+        return [{hole} for fold in range(count)]
+
+Folds().names(2)
+""",
+            ),
+            (
+                "a method whose result is asked",
+                "out.mean.item()",
+                "out.mean().item()",
+                """\
+import torch
+
+out = torch.nn.Linear(3, 2)(torch.zeros(1, 3))
+print({hole})
+""",
+            ),
+            (
+                "a property that is called",
+                "x.shape()",
+                "x.shape",
+                """\
+import torch
+
+x = torch.zeros(2, 3)
+print({hole})
+""",
+            ),
+        )
+    )
+    rejects = (
+        Reject(
+            "a comma that is missing between two pairs",
+            """\
+import torch
+
+sizes = [(1, 2) (3, 4)]
+""",
+            runs=True,
+        ),
+        Reject(
+            "a name of Python that is given to a list",
+            """\
+import torch
+
+list = [1, 2]
+print(list(range(3)))
+""",
+            runs=True,
+        ),
+    )
+
+
+def _called(source: Source, node: ast.AST, message: str) -> _Brackets | None:
+    """What is called and cannot be: a property, a list or shape, a template of a text."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
+        return None
+    said = re.match(r"'([\w.]+)' object", message)
+    kind = said[1] if said else ""
+    if kind == "str":
+        return _template(source, node)
+    if not node.args and not node.keywords and isinstance(node.func, ast.Attribute):
+        text = source.segment(source.site(node.func))
+        edit = Replace(source.site(node), text)
+        return _Brackets(node, f"a {kind} is no method", f"Take it without a call: {text}", edit)
+    if kind not in _INDEXED or len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
+        return None
+    if isinstance(node.func, ast.Name) and _is_builtin(node.func.id):
+        return None
+    text = f"{source.segment(source.site(node.func))}[{source.segment(source.site(node.args[0]))}]"
+    return _Brackets(node, f"a {kind} is indexed, not called", f"Index it: {text}", Replace(source.site(node), text))
+
+
+def _is_builtin(name: str) -> bool:
+    return name in (
+        "list",
+        "dict",
+        "tuple",
+        "set",
+        "str",
+        "int",
+        "float",
+        "sum",
+        "max",
+        "min",
+        "len",
+        "range",
+        "zip",
+        "map",
+        "id",
+    )
+
+
+def _template(source: Source, node: ast.Call) -> _Brackets | None:
+    """A text with places for values that is called with these."""
+    written = [
+        constant.value
+        for value in source.bindings(node.func)
+        for constant in within(value, ast.Constant)
+        if isinstance(constant.value, str)
+    ]
+    formatted = any(
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == "format"
+        and ast.unparse(call.func.value) == ast.unparse(node.func)
+        for call in source.all_calls
+    )
+    if not node.args or not (formatted or any(re.search(r"\{\w*(:[^}]*)?\}", text) for text in written)):
+        return None
+    edit = Wrap(source.site(node.func), "", ".format")
+    return _Brackets(node, "a text is no function", "Format the text", edit)
+
+
+def _indexed(source: Source, node: ast.AST) -> _Brackets | None:
+    """A method or function that is given its argument in square brackets."""
+    if not isinstance(node, ast.Subscript) or isinstance(node.slice, (ast.Slice, ast.Tuple)):
+        return None
+    if not isinstance(node.value, (ast.Name, ast.Attribute)):
+        return None
+    text = f"{source.segment(source.site(node.value))}({source.segment(source.site(node.slice))})"
+    return _Brackets(node, "a method is called, not indexed", f"Call it: {text}", Replace(source.site(node), text))
+
+
+def _not_called(source: Source, node: ast.AST) -> _Brackets | None:
+    """A method that is used as if it were what it gives."""
+    uncalled = [n for n in within(node, ast.Attribute) if n.attr in _HANDS_OUT and not _is_called(source, n)]
+    expr: ast.expr | None = uncalled[0] if len(uncalled) == 1 else None
+    asked = node.func if isinstance(node, ast.Call) else node
+    if not uncalled and isinstance(asked, ast.Attribute) and isinstance(asked.value, ast.Attribute):
+        expr = asked.value
+    if expr is None:
+        return None
+    edit = Wrap(source.site(expr), "", "()")
+    return _Brackets(expr, "the method is not called", f"Call it: {ast.unparse(expr)}()", edit)
+
+
+def _is_called(source: Source, node: ast.Attribute) -> bool:
+    above = source.parent(node)
+    return isinstance(above, ast.Call) and above.func is node
