@@ -33,8 +33,23 @@ OPTIMIZERS = "torch.optim."
 SCHEDULES = "torch.optim.lr_scheduler."
 
 OTHER_WAYS = frozenset(
-    "grad accelerator manual_backward scaler GradScaler closure LBFGS accumulation accumulate "
-    "gradient_accumulation_steps accum_steps accumulation_steps accum_iter deepspeed lightning".split()
+    [
+        "grad",
+        "accelerator",
+        "manual_backward",
+        "scaler",
+        "GradScaler",
+        "closure",
+        "LBFGS",
+        "accumulation",
+        "accumulate",
+        "gradient_accumulation_steps",
+        "accum_steps",
+        "accumulation_steps",
+        "accum_iter",
+        "deepspeed",
+        "lightning",
+    ]
 )
 """Words of programs that come to their gradients, or clear them, in another way, or keep them on purpose."""
 
