@@ -33,6 +33,9 @@ GIVING = ("numpy.random.permutation", "sklearn.utils.shuffle")
 SEEDING = words("seed set_state setstate RandomState default_rng Random manual_seed set_seed")
 TOGETHER = words("fit train_on_batch zip TensorDataset train_test_split from_tensor_slices evaluate flow")
 
+INPUTS = words("x xs inputs input features data images imgs samples texts sentences")
+LABELS = words("y ys labels label targets target classes")
+
 
 @dataclass(frozen=True, slots=True)
 class Apart:
@@ -242,8 +245,19 @@ def _seeds(statement: ast.stmt) -> bool:
     )
 
 
+def _named_alike(one: str, other: str) -> bool:
+    """Whether two names differ in the word for inputs and labels only: `x_train` and `y_train`, `features` and `labels`."""
+    first, second = one.lower().split("_"), other.lower().split("_")
+    different = [pair for pair in zip(first, second, strict=False) if pair[0] != pair[1]]
+    if len(first) != len(second) or len(different) != 1:
+        return False
+    return different[0][0] in INPUTS and different[0][1] in LABELS
+
+
 def _are_pairs(source: Source, one: str, other: str) -> bool:
-    """Whether a call takes both, one right behind the other, as a training takes inputs and labels."""
+    """Whether names say that two belong together, or a call takes both as a training takes inputs and labels."""
+    if _named_alike(one, other) or _named_alike(other, one):
+        return True
     for call in source.all_calls:
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ast.unparse(call.func)
         if name not in TOGETHER:

@@ -247,6 +247,21 @@ model.fit(x, y, epochs=100)
 """,
         ),
         Reject(
+            "the parameter has this value by itself",
+            """\
+import torch
+
+hidden_size = 8
+
+
+def build(inputs, hidden_size=8):
+    return torch.nn.Linear(inputs, hidden_size)
+
+
+net = build(4)
+""",
+        ),
+        Reject(
             "a base class reads it",
             """\
 import torch
@@ -401,4 +416,15 @@ def _own(source: Source, call: ast.Call, setting: Setting) -> NotGiven | None:
     last = len(arguments.defaults)
     optional = [*(positional[-last:] if last else []), *(each.arg for each in arguments.kwonlyargs)]
     meant = [name for name in optional if name.lower() == setting.name]
-    return NotGiven(setting, call, meant[0], None) if len(meant) == 1 and meant[0] not in given else None
+    if len(meant) != 1 or meant[0] in given or _default(arguments, meant[0]) == setting.value is not None:
+        return None
+    return NotGiven(setting, call, meant[0], None)
+
+
+def _default(arguments: ast.arguments, name: str) -> object:
+    """The plain value that a parameter has by itself; `None` where it is not written out."""
+    every = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(reversed(every), reversed(arguments.defaults), strict=False)]
+    pairs += [(each, value) for each, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value]
+    value = next((value for each, value in pairs if each.arg == name), None)
+    return value.value if isinstance(value, ast.Constant) else None

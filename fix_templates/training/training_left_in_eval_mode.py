@@ -27,7 +27,8 @@ from dnnfix.api import (
 )
 
 DIFFERENT = words("""Dropout Dropout1d Dropout2d Dropout3d AlphaDropout BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm
-    LazyBatchNorm1d LazyBatchNorm2d dropout torchvision TransformerEncoderLayer Transformer""")
+    LazyBatchNorm1d LazyBatchNorm2d dropout resnet18 resnet34 resnet50 vgg16 densenet121 mobilenet_v2 inception_v3
+    efficientnet_b0 alexnet TransformerEncoderLayer Transformer""")
 """Words of programs whose models compute another thing in evaluation than in training."""
 
 
@@ -113,7 +114,7 @@ for epoch in range(10):
             "put back before the first epoch only",
             """\
 import torch
-from torchvision import models
+from torchvision.models import resnet18
 
 def fit(net, batches, valid, optimizer, epochs):
     net.train()
@@ -128,7 +129,7 @@ def fit(net, batches, valid, optimizer, epochs):
 """,
             """\
 import torch
-from torchvision import models
+from torchvision.models import resnet18
 
 def fit(net, batches, valid, optimizer, epochs):
     net.train()
