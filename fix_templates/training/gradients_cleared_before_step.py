@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
+    OTHER_WAYS,
     Delete,
     Edit,
     Example,
@@ -61,6 +62,8 @@ class GradientsClearedBeforeStep(FaultTemplate[Cleared]):
 
     def faults(self, subject: Subject) -> Faults[Cleared]:
         source = subject.source
+        if not OTHER_WAYS.isdisjoint(subject.words):
+            return
         for found in _cleared(source):
             yield source.site(found.step.call), found
 
@@ -192,6 +195,19 @@ for real in loader:
 """,
         ),
         Reject(
+            "the gradients are taken, changed and put back",
+            """\
+import torch
+
+for x, y in loader:
+    criterion(net(x), y).backward()
+    mine = project(net)
+    optimizer.zero_grad()
+    put_back(net, mine)
+    optimizer.step()
+""",
+        ),
+        Reject(
             "a step that computes the gradients itself",
             """\
 import torch
@@ -221,7 +237,8 @@ def _cleared(source: Source) -> Iterator[Cleared]:
             continue
         earlier = [s for s in block[: block.index(before)] if s in passes]
         later = [s for s in block[place + 1 :] if s in passes]
-        if len(earlier) == 1 and not later:
+        between = block[block.index(before) + 1 : place]
+        if len(earlier) == 1 and not later and not between:
             yield Cleared(own[before], passes[earlier[0]], step, late=False)
         elif len(later) == 1 and not earlier and loops_around(source, step.statement):
             yield Cleared(own[before], passes[later[0]], step, late=True)

@@ -262,7 +262,8 @@ def _uncleared(source: Source, words: frozenset[str]) -> Iterator[Uncleared]:
     for step in operations_named(source, "step"):
         loops = loops_around(source, step.statement)
         optimizer = operated_on(step)
-        if step.call.args or step.call.keywords or not loops or not is_optimizer(source, optimizer):
+        known = is_optimizer(source, optimizer)
+        if step.call.args or step.call.keywords or not loops or not (known or _is_given(source, optimizer)):
             continue
         block = block_of(source, step.statement)
         before = block[: block.index(step.statement)]
@@ -272,7 +273,7 @@ def _uncleared(source: Source, words: frozenset[str]) -> Iterator[Uncleared]:
         if not clearings and "zero_grad" not in words:
             yield Uncleared(_first_since(backwards, before), step, None)
             continue
-        own = [each for each in clearings if each.on == step.on]
+        own = [each for each in clearings if each.on == step.on and known]
         if len(own) != 1 or any(not is_optimizer(source, operated_on(each)) for each in clearings):
             continue
         outside = own[0].statement
@@ -283,6 +284,18 @@ def _uncleared(source: Source, words: frozenset[str]) -> Iterator[Uncleared]:
             and outside.lineno < loops[0].lineno
         ):
             yield Uncleared(_first_since(backwards, before), step, own[0])
+
+
+def _is_given(source: Source, optimizer: ast.expr) -> bool:
+    """Whether a function is given the optimizer, by a name that nothing else has."""
+    around = function_around(source, optimizer)
+    return (
+        isinstance(optimizer, ast.Name)
+        and optimizer.id in ("optimizer", "optimiser", "optim", "opt")
+        and around is not None
+        and optimizer.id in {each.arg for each in (*around.args.args, *around.args.kwonlyargs)}
+        and source.constructor(optimizer) is None
+    )
 
 
 def _first_since(backwards: list[Operation], before: list[ast.stmt]) -> Operation:

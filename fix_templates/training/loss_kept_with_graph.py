@@ -203,6 +203,20 @@ print(total.item())
 """,
         ),
         Reject(
+            "the value of the mean is taken in the end",
+            """\
+import torch
+
+losses = []
+for x, y in loader:
+    loss = criterion(net(x), y)
+    loss.backward()
+    losses.append(loss)
+mean = sum(losses) / len(losses)
+print(mean.item())
+""",
+        ),
+        Reject(
             "the name holds a number by then",
             """\
 import torch
@@ -277,12 +291,22 @@ def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr]]:
     return []
 
 
+def _made_of(keeper: str, where: ast.AST) -> Iterator[str]:
+    """The names that are given something computed from what was kept."""
+    for statement in within(where, ast.Assign):
+        if any(node.id == keeper for node in within(statement.value, ast.Name)):
+            yield from (node.id for target in statement.targets for node in within(target, ast.Name))
+
+
 def _needs_tensor(source: Source, keeper: str, where: ast.AST) -> bool:
     """Whether something is done with what was kept that a number does not know."""
+    names = {keeper, *_made_of(keeper, where)}
     for node in within(where, ast.Name):
-        if node.id != keeper or isinstance(node.ctx, ast.Store):
+        if node.id not in names or isinstance(node.ctx, ast.Store):
             continue
         above = source.parent(node)
+        if source.enclosing(node, ast.Return) is not None and not OF_TENSOR.isdisjoint(source.words - {"backward"}):
+            return True
         if isinstance(above, ast.Attribute) and above.attr in OF_TENSOR:
             return True
         if isinstance(above, ast.Subscript) and isinstance(source.parent(above), (ast.Attribute, ast.Subscript)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -394,6 +395,8 @@ def _fits_otherwise(source: Source, call: ast.Call) -> bool:
     name = source.qualified(made.func) if made is not None else None
     if name is not None:
         return not name.startswith(("keras.", "tensorflow.keras."))
+    if not isinstance(call.func, ast.Attribute) or not re.search("model|net", ast.unparse(call.func.value).lower()):
+        return True
     return len(call.args) + sum(keyword.arg in ("x", "y") for keyword in call.keywords) < 2 and not any(
         keyword.arg in ("validation_data", "validation_split", "verbose", "batch_size") for keyword in call.keywords
     )

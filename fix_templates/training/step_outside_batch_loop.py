@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
+    OTHER_WAYS,
     Delete,
     Example,
     Family,
@@ -55,6 +56,8 @@ class StepOutsideBatchLoop(FaultTemplate[Outside]):
     declined = "the backward pass of the loop does not stand in its body"
 
     def faults(self, subject: Subject) -> Faults[Outside]:
+        if not OTHER_WAYS.isdisjoint(subject.words):
+            return
         for found in _outside(subject.source):
             yield subject.source.site(found.step.call), found
 
@@ -173,6 +176,20 @@ for epoch in range(epochs):
         optimizer.zero_grad()
         criterion(net(x), y).backward()
         optimizer.step()
+    optimizer.step()
+""",
+        ),
+        Reject(
+            "the gradients of each sample are clipped and summed up by hand",
+            """\
+import torch
+
+for batch in loader:
+    for x, y in batch:
+        optimizer.zero_grad()
+        criterion(net(x), y).backward()
+        sums = [s + clip(p.grad) for s, p in zip(sums, net.parameters())]
+    write(net, sums)
     optimizer.step()
 """,
         ),
