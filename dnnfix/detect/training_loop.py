@@ -93,7 +93,10 @@ def loops_around(source: Source, node: ast.AST) -> list[Loop]:
 
 def function_around(source: Source, node: ast.AST) -> Function | None:
     """The function that a node stands in; `None` at the top of a module."""
-    return source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef)
+    above = source.parent(node)
+    while above is not None and not isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        above = source.parent(above)
+    return above
 
 
 def block_of(source: Source, statement: ast.stmt) -> list[ast.stmt]:

@@ -248,7 +248,8 @@ for epoch in range(3):
 
 
 def _left(source: Source) -> Iterator[LeftInEval]:
-    for loop in (*source.nodes(ast.For), *source.nodes(ast.While)):
+    loops: list[ast.For | ast.While] = [*source.nodes(ast.For), *source.nodes(ast.While)]
+    for loop in loops:
         trained = [call for call in attribute_calls(loop, "backward") if loop in loops_around(source, call)]
         if (
             not trained
