@@ -111,6 +111,7 @@ from dnnfix.detect.targets import (
     target_expression,
     target_site,
 )
+from dnnfix.detect.training_loop import *
 from dnnfix.detect.tutorials import reads_for_torch
 from dnnfix.detect.values import (
     LossUse,

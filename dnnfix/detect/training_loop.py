@@ -1,0 +1,132 @@
+"""Readings of training loops that the program writes itself: which operation stands where, and on what."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from dnnfix.source.program import Source, once
+from dnnfix.source.tree import within
+
+__all__ = [
+    "LOOPS",
+    "OTHER_WAYS",
+    "Operation",
+    "attribute_calls",
+    "block_of",
+    "function_around",
+    "is_optimizer",
+    "loops_around",
+    "mentions",
+    "operated_on",
+    "operations",
+    "operations_named",
+]
+
+Loop = ast.For | ast.While | ast.AsyncFor
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+LOOPS = (ast.For, ast.While, ast.AsyncFor)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+OPTIMIZERS = "torch.optim."
+SCHEDULES = "torch.optim.lr_scheduler."
+
+OTHER_WAYS = frozenset(
+    [
+        "grad",
+        "accelerator",
+        "manual_backward",
+        "scaler",
+        "GradScaler",
+        "closure",
+        "LBFGS",
+        "accumulation",
+        "accumulate",
+        "gradient_accumulation_steps",
+        "accum_steps",
+        "accumulation_steps",
+        "accum_iter",
+        "deepspeed",
+        "lightning",
+    ]
+)
+"""Words of programs that come to their gradients, or clear them, in another way, or keep them on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A statement `on.name()` of a training loop, such as `optimizer.step()`, alone in its line."""
+
+    name: str
+    on: str
+    call: ast.Call
+    statement: ast.Expr
+
+
+@once
+def operations(source: Source) -> tuple[Operation, ...]:
+    """The statements of the program that are one call of a method, in source order."""
+    found = []
+    for statement in source.nodes(ast.Expr):
+        call = statement.value
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+            found.append(Operation(call.func.attr, ast.unparse(call.func.value), call, statement))
+    return tuple(found)
+
+
+def operations_named(source: Source, name: str) -> list[Operation]:
+    """The statements that call the method of that name."""
+    return [operation for operation in operations(source) if operation.name == name]
+
+
+def loops_around(source: Source, node: ast.AST) -> list[Loop]:
+    """The loops around a node within its own function, the innermost first; a node of a loop's header is outside."""
+    found: list[Loop] = []
+    child, above = node, source.parent(node)
+    while above is not None and not isinstance(above, (*FUNCTIONS, ast.ClassDef)):
+        if isinstance(above, LOOPS) and child in above.body:
+            found.append(above)
+        child, above = above, source.parent(above)
+    return found
+
+
+def function_around(source: Source, node: ast.AST) -> Function | None:
+    """The function that a node stands in; `None` at the top of a module."""
+    above = source.parent(node)
+    while above is not None and not isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        above = source.parent(above)
+    return above
+
+
+def block_of(source: Source, statement: ast.stmt) -> list[ast.stmt]:
+    """The list of statements that a statement is in."""
+    above = source.parent(statement)
+    for _, value in ast.iter_fields(above) if above is not None else ():
+        if isinstance(value, list) and statement in value:
+            return value
+    return [statement]
+
+
+def is_optimizer(source: Source, expr: ast.expr) -> bool:
+    """Whether an expression surely is an optimizer of torch."""
+    made = source.constructor(expr)
+    name = source.qualified(made.func) if made is not None else None
+    return name is not None and name.startswith(OPTIMIZERS) and not name.startswith(SCHEDULES)
+
+
+def operated_on(operation: Operation) -> ast.expr:
+    """What the operation is called on."""
+    function = operation.call.func
+    assert isinstance(function, ast.Attribute)
+    return function.value
+
+
+def mentions(node: ast.AST, text: str) -> bool:
+    """Whether a name or attribute, given as text, is read or written anywhere below a node."""
+    return any(ast.unparse(part) == text for part in within(node, ast.Name, ast.Attribute))
+
+
+def attribute_calls(node: ast.AST, *names: str) -> list[ast.Call]:
+    """The calls of methods with one of these names below a node."""
+    return [call for call in within(node, ast.Call) if isinstance(call.func, ast.Attribute) and call.func.attr in names]

@@ -1,0 +1,264 @@
+"""The best weights are kept as a reference to the model, which goes on changing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    AddImport,
+    Edit,
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    Site,
+    Source,
+    Subject,
+    Symptom,
+    Wrap,
+    loops_around,
+    within,
+)
+
+TRAINING = frozenset({"backward", "step", "train_one_epoch", "train_epoch"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The `state_dict()` that is kept in a loop, and the name that keeps it."""
+
+    state: ast.Call
+    name: str
+
+
+class BestStateByReference(FaultTemplate[Reference]):
+    """`best = model.state_dict()` holds the tensors of the model itself: every later step changes them as well.
+
+    Loaded after the training, `best` is the state of the last epoch, whatever the validation said.
+
+    Reported where a state is kept under a name in a loop that trains, not copied, and loaded again by that name.
+
+    Fix safety: unsafe. The model gets the best weights back instead of the last ones, which is the point.
+
+    References: https://docs.pytorch.org/tutorials/beginner/saving_loading_models.html ("Saving & Loading Model for
+    Inference", on `best_model_state`).
+    """
+
+    code = "DNF715"
+    name = "best-state-by-reference"
+    family = Family.TRAINING
+    fix_pattern = FixPattern.DATA_WRANGLING
+    message = "`{name}` is no copy: it changes with the model in every later step"
+    triggers = ("state_dict",)
+    declined = "the name `copy` is taken"
+
+    def faults(self, subject: Subject) -> Faults[Reference]:
+        source = subject.source
+        if "torch" not in source.frameworks:
+            return
+        for found in _references(source):
+            yield source.site(found.state), found
+
+    def report(self, site: Site, fault: Reference) -> Finding:
+        return self.finding(site, symptom=Symptom.VIOLATION, confidence=0.95, name=fault.name)
+
+    def repairs(self, subject: Subject, fault: Reference) -> Repairs:
+        source = subject.source
+        site = source.site(fault.state)
+        names = dict(source.imported_names)
+        name = next((bound for bound, what in names.items() if what == "copy.deepcopy"), "")
+        edits: tuple[Edit, ...] = (Wrap(site, f"{name or 'copy.deepcopy'}(", ")"),)
+        if not name and names.get("copy") != "copy":
+            if "copy" in names or any(node.id == "copy" for node in source.nodes(ast.Name)):
+                return
+            edits = (*edits, AddImport("import copy"))
+        yield "Keep a copy of the weights", edits, 0.95
+
+    examples = (
+        Example(
+            "the best of all epochs",
+            """\
+import torch
+
+best_loss = float("inf")
+for epoch in range(20):
+    train(net)
+    for x, y in loader:
+        criterion(net(x), y).backward()
+        optimizer.step()
+    val_loss = validate(net)
+    if val_loss < best_loss:
+        best_loss = val_loss
+        best_weights = net.state_dict()
+net.load_state_dict(best_weights)
+""",
+            """\
+import torch
+import copy
+
+best_loss = float("inf")
+for epoch in range(20):
+    train(net)
+    for x, y in loader:
+        criterion(net(x), y).backward()
+        optimizer.step()
+    val_loss = validate(net)
+    if val_loss < best_loss:
+        best_loss = val_loss
+        best_weights = copy.deepcopy(net.state_dict())
+net.load_state_dict(best_weights)
+""",
+        ),
+        Example(
+            "copied before the first epoch only",
+            """\
+import copy
+import torch
+
+def fit(model, epochs):
+    best_acc, best_wts = 0.0, copy.deepcopy(model.state_dict())
+    for epoch in range(epochs):
+        loss = step_of(model)
+        loss.backward()
+        optimizer.step()
+        acc = measure(model)
+        if acc > best_acc:
+            best_acc = acc
+            best_wts = model.state_dict()
+    model.load_state_dict(best_wts)
+    return model
+""",
+            """\
+import copy
+import torch
+
+def fit(model, epochs):
+    best_acc, best_wts = 0.0, copy.deepcopy(model.state_dict())
+    for epoch in range(epochs):
+        loss = step_of(model)
+        loss.backward()
+        optimizer.step()
+        acc = measure(model)
+        if acc > best_acc:
+            best_acc = acc
+            best_wts = copy.deepcopy(model.state_dict())
+    model.load_state_dict(best_wts)
+    return model
+""",
+        ),
+        Example(
+            "with deepcopy imported by its name",
+            """\
+from copy import deepcopy
+import torch
+
+start = deepcopy(net)
+for epoch in range(3):
+    loss = net(x).mean()
+    loss.backward()
+    optimizer.step()
+    if loss.item() < least:
+        least, state = loss.item(), net.state_dict()
+net.load_state_dict(state)
+""",
+            """\
+from copy import deepcopy
+import torch
+
+start = deepcopy(net)
+for epoch in range(3):
+    loss = net(x).mean()
+    loss.backward()
+    optimizer.step()
+    if loss.item() < least:
+        least, state = loss.item(), deepcopy(net.state_dict())
+net.load_state_dict(state)
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "written to a file at once",
+            """\
+import torch
+
+for epoch in range(3):
+    net(x).mean().backward()
+    optimizer.step()
+    state = net.state_dict()
+    torch.save(state, "last.pt")
+""",
+        ),
+        Reject(
+            "a target network is brought up to date",
+            """\
+import torch
+
+for step in range(100):
+    loss(net).backward()
+    optimizer.step()
+    if step % 10 == 0:
+        state = net.state_dict()
+        target.load_state_dict(state)
+""",
+        ),
+        Reject(
+            "cloned",
+            """\
+import torch
+
+for epoch in range(3):
+    net(x).mean().backward()
+    optimizer.step()
+    best = {k: v.clone() for k, v in net.state_dict().items()}
+net.load_state_dict(best)
+""",
+        ),
+    )
+
+
+def _references(source: Source) -> Iterator[Reference]:
+    loaded = {
+        call.args[0].id: call
+        for call in source.all_calls
+        if isinstance(call.func, ast.Attribute)
+        and call.func.attr == "load_state_dict"
+        and len(call.args) == 1
+        and isinstance(call.args[0], ast.Name)
+    }
+    for statement in source.nodes(ast.Assign):
+        loops = loops_around(source, statement)
+        for target, value in _parts(statement):
+            call = loaded.get(target.id)
+            if call is None or not _is_state(value) or not loops or not isinstance(value, ast.Call):
+                continue
+            if ast.unparse(value.func)[: -len("state_dict")] != ast.unparse(call.func)[: -len("load_state_dict")]:
+                continue
+            outer = loops[-1]
+            trains = any(isinstance(n, ast.Attribute) and n.attr in TRAINING for n in ast.walk(outer))
+            if trains and outer not in loops_around(source, call) and call.lineno > outer.lineno:
+                yield Reference(value, target.id)
+
+
+def _parts(statement: ast.Assign) -> Iterator[tuple[ast.Name, ast.expr]]:
+    """The names that an assignment binds, with what each is bound to."""
+    for target in statement.targets:
+        if isinstance(target, ast.Name):
+            yield target, statement.value
+        elif isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
+            for one, other in zip(target.elts, statement.value.elts, strict=False):
+                if isinstance(one, ast.Name):
+                    yield one, other
+
+
+def _is_state(value: ast.expr) -> bool:
+    """Whether an expression is `model.state_dict()` and nothing else."""
+    if not isinstance(value, ast.Call) or value.args or value.keywords or within(value, ast.Lambda):
+        return False
+    return isinstance(value.func, ast.Attribute) and value.func.attr == "state_dict"

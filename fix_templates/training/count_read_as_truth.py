@@ -1,0 +1,197 @@
+"""A number that counts something is read with `bool`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    Replace,
+    Site,
+    Source,
+    Subject,
+    Symptom,
+)
+
+COUNTS = re.compile(
+    r"^-*(n|nb|num|number|max|no)?[_-]?(of[_-])?(training[_-]|train[_-])?"
+    r"(epochs?|batch[_-]?size|batchsize|steps|iterations|iters?|neurons|hidden[_-]?(size|units|dim)|layers|units|workers|"
+    r"filters|classes|timesteps|steps[_-]per[_-]epoch|embedding[_-]dim|seq(uence)?[_-]len(gth)?|heads)$",
+    re.IGNORECASE,
+)
+"""What names of settings that are numbers look like: `epochs`, `batch_size`, `--num-layers`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The name `bool` where it stands, and the setting that it reads."""
+
+    function: ast.expr
+    setting: str
+
+
+class CountReadAsTruth(FaultTemplate[Read]):
+    """`epochs = bool(…)`, or `type=bool` for an option that is a number, gives `True` whatever was given.
+
+    `True` counts as 1, so nothing crashes: the training has one epoch, the batches have one sample, a layer one unit.
+
+    Reported where the name says that the setting counts something, such as `epochs` or `batch_size`, and what is read
+    is no comparison.
+
+    Fix safety: unsafe. The setting gets the value that is given for it, which is the point.
+
+    References: https://docs.python.org/3/library/functions.html#bool, argparse ("type").
+    """
+
+    code = "DNF712"
+    name = "count-read-as-truth"
+    family = Family.TRAINING
+    fix_pattern = FixPattern.DATA_TYPE
+    message = "`{setting}` is a number, and bool makes True of it, which counts as 1"
+    triggers = ("bool",)
+    declined = "what is to be read cannot be told"
+
+    def faults(self, subject: Subject) -> Faults[Read]:
+        source = subject.source
+        for call in source.all_calls:
+            read = _option(source, call) or _setting(source, call)
+            if read is not None:
+                yield source.site(read.function), read
+
+    def report(self, site: Site, fault: Read) -> Finding:
+        return self.finding(site, symptom=Symptom.VIOLATION, confidence=0.9, setting=fault.setting)
+
+    def repairs(self, subject: Subject, fault: Read) -> Repairs:
+        yield "Read a number", (Replace(subject.source.site(fault.function), "int"),), 0.9
+
+    examples = (
+        Example(
+            "a setting of a script",
+            """\
+import keras
+import sys
+
+settings = dict(argument.split('=') for argument in sys.argv[1:])
+batch_size = int(settings.get('batch_size', 32))
+epochs = bool(settings.get('epochs', 20))
+model.fit(x, y, batch_size=batch_size, epochs=epochs)
+""",
+            """\
+import keras
+import sys
+
+settings = dict(argument.split('=') for argument in sys.argv[1:])
+batch_size = int(settings.get('batch_size', 32))
+epochs = int(settings.get('epochs', 20))
+model.fit(x, y, batch_size=batch_size, epochs=epochs)
+""",
+        ),
+        Example(
+            "an option of argparse",
+            """\
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument('--num-epochs', type=bool, default=10, help='how often')
+parser.add_argument('--cuda', type=bool, default=False)
+args = parser.parse_args()
+""",
+            """\
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument('--num-epochs', type=int, default=10, help='how often')
+parser.add_argument('--cuda', type=bool, default=False)
+args = parser.parse_args()
+""",
+        ),
+        Example(
+            "an attribute",
+            """\
+import torch
+
+
+class Trainer:
+    def __init__(self, config):
+        self.n_steps = bool(config["steps"])
+""",
+            """\
+import torch
+
+
+class Trainer:
+    def __init__(self, config):
+        self.n_steps = int(config["steps"])
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "whether there is something",
+            """\
+import torch
+
+use_epochs = bool(config.get("epochs"))
+layers = bool(depth > 2)
+verbose = bool(flags)
+""",
+        ),
+        Reject(
+            "options that are true or false",
+            """\
+import argparse
+import keras
+
+parser = argparse.ArgumentParser()
+parser.add_argument('--save_epochs', type=bool, default=True)
+parser.add_argument('--batch_size', type=int, default=10)
+""",
+        ),
+    )
+
+
+def _setting(source: Source, call: ast.Call) -> Read | None:
+    """`bool(value)` as the value of a name that counts."""
+    if not _is_bool(source, call.func) or len(call.args) != 1 or call.keywords:
+        return None
+    holder = source.parent(call)
+    if not isinstance(holder, ast.Assign) or holder.value is not call or len(holder.targets) != 1:
+        return None
+    target = holder.targets[0]
+    name = target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
+    if not COUNTS.match(name) or not isinstance(call.args[0], (ast.Call, ast.Subscript, ast.Attribute, ast.Name)):
+        return None
+    return Read(call.func, name)
+
+
+def _option(source: Source, call: ast.Call) -> Read | None:
+    """`type=bool` of an option that counts."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "add_argument":
+        return None
+    kind = next((keyword.value for keyword in call.keywords if keyword.arg == "type"), None)
+    default = next((keyword.value for keyword in call.keywords if keyword.arg == "default"), None)
+    if kind is None or not _is_bool(source, kind):
+        return None
+    if isinstance(default, ast.Constant) and isinstance(default.value, bool):
+        return None
+    for given in call.args:
+        if isinstance(given, ast.Constant) and isinstance(given.value, str) and COUNTS.match(given.value):
+            return Read(kind, given.value)
+    return None
+
+
+def _is_bool(source: Source, function: ast.expr) -> bool:
+    return isinstance(function, ast.Name) and source.qualified(function) == "builtins.bool"

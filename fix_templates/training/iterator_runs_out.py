@@ -1,0 +1,280 @@
+"""Batches are taken with `next` from one pass over the data, and the training wants more of them than there are."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    AddDefinition,
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    Replace,
+    Site,
+    Source,
+    Subject,
+    Symptom,
+    loops_around,
+    within,
+)
+
+ENDLESS = '''\
+def {name}(data):
+    """The batches of one pass over the data after another."""
+    while True:
+        yield from data'''
+
+
+@dataclass(frozen=True, slots=True)
+class OnePass:
+    """A `next` that found nothing more, and the call of `iter` that began the only pass."""
+
+    asked: ast.expr
+    begun: ast.Call
+
+
+class IteratorRunsOut(FaultTemplate[OnePass]):
+    """`next(batches)` in a loop that counts its own steps ends in `StopIteration` when the data are through once.
+
+    An iterator over a `DataLoader` gives each batch once. A training that takes its batches with `next` has to begin
+    another pass when the last one is over, as `for` does by itself in every epoch.
+
+    Reported where the run ended so, and the data are something that can be gone through again: a loader, or what the
+    program itself calls one.
+
+    Fix safety: unsafe. The training goes on with the same data, in the order of a new pass.
+
+    References: torch.utils.data.DataLoader; https://docs.python.org/3/library/functions.html#next.
+    """
+
+    code = "DNF710"
+    name = "iterator-runs-out"
+    family = Family.TRAINING
+    fix_pattern = FixPattern.ITERATIONS
+    message = "`{iterator}` goes through the data once, and this loop asks for more"
+    triggers = ("next", "__next__")
+    needs_run = True
+    declined = "where the pass over the data begins cannot be told"
+
+    def faults(self, subject: Subject) -> Faults[OnePass]:
+        crash = subject.crash
+        if crash is None or crash.kind != "StopIteration" or crash.site is None or crash.site.path:
+            return
+        source = subject.source
+        for asked in _asked(source, crash.site):
+            begun = source.bindings(asked)
+            if len(begun) == 1 and isinstance(begun[0], ast.Call) and _again(source, begun[0]):
+                yield source.site(asked), OnePass(asked, begun[0])
+
+    def report(self, site: Site, fault: OnePass) -> Finding:
+        return self.finding(
+            site, symptom=Symptom.CRASH, cause="crash", confidence=0.95, iterator=ast.unparse(fault.asked)
+        )
+
+    def repairs(self, subject: Subject, fault: OnePass) -> Repairs:
+        source = subject.source
+        name = next(name for name in ("endless", "endlessly", "passes_over") if name not in source.words)
+        edits = (Replace(source.site(fault.begun.func), name), AddDefinition(ENDLESS.format(name=name)))
+        yield "Begin another pass when one is over", edits, 0.9
+
+    examples = (
+        Example(
+            "a loop that counts its steps",
+            """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+net = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)), batch_size=4)
+batches = iter(loader)
+for step in range(5):
+    x, y = next(batches)
+    optimizer.zero_grad()
+    torch.nn.functional.mse_loss(net(x), y).backward()
+    optimizer.step()
+""",
+            """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def endless(data):
+    \"\"\"The batches of one pass over the data after another.\"\"\"
+    while True:
+        yield from data
+
+
+net = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)), batch_size=4)
+batches = endless(loader)
+for step in range(5):
+    x, y = next(batches)
+    optimizer.zero_grad()
+    torch.nn.functional.mse_loss(net(x), y).backward()
+    optimizer.step()
+""",
+            runs=True,
+        ),
+        Example(
+            "a smaller set beside a larger one",
+            """\
+import torch
+from torch.utils.data import DataLoader
+
+net = torch.nn.Linear(3, 1)
+opt = torch.optim.Adam(net.parameters())
+few_loader = DataLoader(torch.randn(4, 3), batch_size=2)
+many_loader = DataLoader(torch.randn(12, 3), batch_size=2)
+few_iter = iter(few_loader)
+for many in many_loader:
+    few = next(few_iter)
+    opt.zero_grad()
+    (net(few) - net(many)).pow(2).mean().backward()
+    opt.step()
+""",
+            """\
+import torch
+from torch.utils.data import DataLoader
+
+
+def endless(data):
+    \"\"\"The batches of one pass over the data after another.\"\"\"
+    while True:
+        yield from data
+
+
+net = torch.nn.Linear(3, 1)
+opt = torch.optim.Adam(net.parameters())
+few_loader = DataLoader(torch.randn(4, 3), batch_size=2)
+many_loader = DataLoader(torch.randn(12, 3), batch_size=2)
+few_iter = endless(few_loader)
+for many in many_loader:
+    few = next(few_iter)
+    opt.zero_grad()
+    (net(few) - net(many)).pow(2).mean().backward()
+    opt.step()
+""",
+            runs=True,
+        ),
+        Example(
+            "asked by the method, in a function",
+            """\
+import torch
+from torch.utils.data import DataLoader
+
+
+def train(net, train_loader, steps):
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    data_iter = iter(train_loader)
+    done = 0
+    while done < steps:
+        batch = data_iter.__next__()
+        opt.zero_grad()
+        net(batch).pow(2).mean().backward()
+        opt.step()
+        done += 1
+
+
+train(torch.nn.Linear(3, 1), DataLoader(torch.randn(6, 3), batch_size=2), 5)
+""",
+            """\
+import torch
+from torch.utils.data import DataLoader
+
+
+def endless(data):
+    \"\"\"The batches of one pass over the data after another.\"\"\"
+    while True:
+        yield from data
+
+
+def train(net, train_loader, steps):
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    data_iter = endless(train_loader)
+    done = 0
+    while done < steps:
+        batch = data_iter.__next__()
+        opt.zero_grad()
+        net(batch).pow(2).mean().backward()
+        opt.step()
+        done += 1
+
+
+train(torch.nn.Linear(3, 1), DataLoader(torch.randn(6, 3), batch_size=2), 5)
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "a new pass is begun",
+            """\
+import torch
+from torch.utils.data import DataLoader
+
+loader = DataLoader(torch.randn(4, 2), batch_size=2)
+batches = iter(loader)
+for step in range(5):
+    try:
+        x = next(batches)
+    except StopIteration:
+        batches = iter(loader)
+        x = next(batches)
+""",
+            runs=True,
+        ),
+        Reject(
+            "a generator of the program is over",
+            """\
+import torch
+
+def two():
+    yield torch.zeros(2)
+    yield torch.ones(2)
+
+parts = iter(two())
+for step in range(3):
+    x = next(parts)
+""",
+            runs=True,
+        ),
+    )
+
+
+def _asked(source: Source, crashed: Site) -> Iterator[ast.expr]:
+    """The iterators that are asked within the place of a crash, in a loop or in a function that one may run."""
+    for call in source.all_calls:
+        if not crashed.encloses(source.site(call)) and not source.site(call).encloses(crashed):
+            continue
+        function = call.func
+        if isinstance(function, ast.Name) and function.id == "next" and len(call.args) == 1:
+            asked = call.args[0]
+        elif isinstance(function, ast.Attribute) and function.attr in ("next", "__next__") and not call.args:
+            asked = function.value
+        else:
+            continue
+        in_loop = bool(loops_around(source, call)) or source.enclosing(call, ast.FunctionDef) is not None
+        if isinstance(asked, (ast.Name, ast.Attribute)) and in_loop:
+            yield asked
+
+
+def _again(source: Source, begun: ast.Call) -> bool:
+    """Whether `iter(data)` is of data that can be gone through once more."""
+    if source.qualified(begun.func) != "builtins.iter" or len(begun.args) != 1 or begun.keywords:
+        return False
+    data = begun.args[0]
+    made = data if isinstance(data, ast.Call) else source.constructor(data)
+    if made is not None:
+        return (source.qualified(made.func) or "").rpartition(".")[2].endswith("DataLoader")
+    last = data.attr if isinstance(data, ast.Attribute) else data.id if isinstance(data, ast.Name) else ""
+    functions = {call.func.id for call in within(data, ast.Call) if isinstance(call.func, ast.Name)}
+    return "loader" in last.lower() and not functions

@@ -1,0 +1,318 @@
+"""Losses are summed up or collected for a report together with the graphs that computed them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    Site,
+    Source,
+    Subject,
+    Symptom,
+    Wrap,
+    function_around,
+    loops_around,
+    operated_on,
+    operations_named,
+    within,
+    words,
+)
+
+OF_TENSOR = words("item detach cpu data numpy tolist backward")
+"""What is done with tensors and not with numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The loss where it is kept, and the name that keeps it."""
+
+    loss: ast.Name
+    keeper: str
+
+
+class LossKeptWithGraph(FaultTemplate[Kept]):
+    """`total += loss` makes of the total a tensor that holds the graph of every batch: the memory grows with each.
+
+    Reported where a loss whose `backward` is called in the same loop is added to a running sum, or put in a list, that
+    was a plain number or an empty list before the loop, and with which nothing is done that a tensor is needed for.
+
+    Fix safety: unsafe. The sum is a number instead of a tensor, and prints as one.
+
+    References: https://docs.pytorch.org/docs/stable/notes/faq.html ("My model reports cuda runtime error(2)").
+    """
+
+    code = "DNF708"
+    name = "loss-kept-with-graph"
+    family = Family.TRAINING
+    fix_pattern = FixPattern.MONITOR
+    message = "`{keeper}` keeps the graph of every `{loss}`, for its value alone"
+    triggers = ("backward",)
+    declined = "what is kept may be needed as a tensor"
+
+    def faults(self, subject: Subject) -> Faults[Kept]:
+        source = subject.source
+        if "torch" not in source.frameworks:
+            return
+        for kept in _kept(source):
+            yield source.site(kept.loss), kept
+
+    def report(self, site: Site, fault: Kept) -> Finding:
+        return self.finding(site, symptom=Symptom.VIOLATION, confidence=0.9, keeper=fault.keeper, loss=fault.loss.id)
+
+    def repairs(self, subject: Subject, fault: Kept) -> Repairs:
+        site = subject.source.site(fault.loss)
+        yield f"Keep the value of `{fault.loss.id}` alone", (Wrap(site, "", ".item()"),), 0.9
+
+    examples = (
+        Example(
+            "a running sum",
+            """\
+import torch
+
+for epoch in range(10):
+    total_loss = 0
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(net(x), y)
+        loss.backward()
+        optimizer.step()
+        total_loss += loss
+    print(epoch, total_loss / len(loader))
+""",
+            """\
+import torch
+
+for epoch in range(10):
+    total_loss = 0
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(net(x), y)
+        loss.backward()
+        optimizer.step()
+        total_loss += loss.item()
+    print(epoch, total_loss / len(loader))
+""",
+        ),
+        Example(
+            "a list for a plot",
+            """\
+import matplotlib.pyplot as plt
+import torch
+
+losses = []
+for step in range(1000):
+    cost = (net(x) - y).pow(2).mean()
+    optimizer.zero_grad()
+    cost.backward()
+    optimizer.step()
+    losses.append(cost)
+plt.plot(losses)
+""",
+            """\
+import matplotlib.pyplot as plt
+import torch
+
+losses = []
+for step in range(1000):
+    cost = (net(x) - y).pow(2).mean()
+    optimizer.zero_grad()
+    cost.backward()
+    optimizer.step()
+    losses.append(cost.item())
+plt.plot(losses)
+""",
+        ),
+        Example(
+            "weighted by the size of the batch",
+            """\
+import torch
+
+def train(model, loader, optimizer, criterion):
+    running = 0.0
+    for images, labels in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        running += loss * images.size(0)
+    return running / len(loader.dataset)
+""",
+            """\
+import torch
+
+def train(model, loader, optimizer, criterion):
+    running = 0.0
+    for images, labels in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        running += loss.item() * images.size(0)
+    return running / len(loader.dataset)
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "the sum is what is trained",
+            """\
+import torch
+
+for episode in range(10):
+    total = 0
+    for x, y in steps:
+        loss = criterion(net(x), y)
+        total += loss
+    total.backward()
+""",
+        ),
+        Reject(
+            "values are kept",
+            """\
+import torch
+
+total, losses = 0.0, []
+for x, y in loader:
+    loss = criterion(net(x), y)
+    loss.backward()
+    total += loss.item()
+    losses.append(loss.detach())
+""",
+        ),
+        Reject(
+            "the value is taken in the end",
+            """\
+import torch
+
+total = 0.0
+for x, y in loader:
+    loss = criterion(net(x), y)
+    loss.backward()
+    total += loss
+print(total.item())
+""",
+        ),
+        Reject(
+            "the value of the mean is taken in the end",
+            """\
+import torch
+
+losses = []
+for x, y in loader:
+    loss = criterion(net(x), y)
+    loss.backward()
+    losses.append(loss)
+mean = sum(losses) / len(losses)
+print(mean.item())
+""",
+        ),
+        Reject(
+            "the name holds a number by then",
+            """\
+import torch
+
+total = 0.0
+for x, y in loader:
+    loss = criterion(net(x), y)
+    loss.backward()
+    loss = loss.item()
+    total += loss
+""",
+        ),
+    )
+
+
+def _kept(source: Source) -> Iterator[Kept]:
+    for step in operations_named(source, "backward"):
+        loss = operated_on(step)
+        loops = loops_around(source, step.statement)
+        if not isinstance(loss, ast.Name) or not loops:
+            continue
+        around = function_around(source, step.statement)
+        stores = [
+            node
+            for node in within(loops[0], ast.Name)
+            if node.id == loss.id and isinstance(node.ctx, ast.Store) and node.lineno > step.statement.lineno
+        ]
+        if stores:
+            continue
+        for added, keeper, starts in _keepers(source, loops[0], loss.id):
+            if _begins(source, keeper, starts, added) and not _needs_tensor(source, keeper, around or source.tree):
+                yield Kept(added, keeper)
+
+
+def _keepers(source: Source, loop: ast.AST, loss: str) -> Iterator[tuple[ast.Name, str, type[ast.expr]]]:
+    """Where a loss is kept in a loop: the loss there, what keeps it, and what that was at the start."""
+    for statement in within(loop, ast.AugAssign):
+        value = statement.value
+        weighed = isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Mult, ast.Div))
+        added = value.left if weighed and isinstance(value, ast.BinOp) else value
+        target = statement.target
+        if not isinstance(statement.op, ast.Add) or not isinstance(target, ast.Name):
+            continue
+        if isinstance(added, ast.Name) and added.id == loss:
+            yield added, target.id, ast.Constant
+    for call in within(loop, ast.Call):
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "append" and len(call.args) == 1:
+            given, keeper = call.args[0], call.func.value
+            if isinstance(given, ast.Name) and given.id == loss and isinstance(keeper, ast.Name):
+                yield given, keeper.id, ast.List
+
+
+def _begins(source: Source, keeper: str, kind: type[ast.expr], at: ast.Name) -> bool:
+    """Whether what keeps the losses is, wherever it is assigned in its function, zero or an empty list."""
+    around = function_around(source, at) or source.tree
+    values = [
+        value
+        for statement in within(around, ast.Assign)
+        for target in statement.targets
+        for name, value in _pairs(target, statement.value)
+        if name == keeper
+    ]
+    empty = all(not value.elts if isinstance(value, ast.List) else True for value in values)
+    return bool(values) and empty and all(isinstance(value, kind) for value in values)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr]]:
+    if isinstance(target, ast.Name):
+        return [(target.id, value)]
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return [pair for one, other in zip(target.elts, value.elts, strict=True) for pair in _pairs(one, other)]
+    return []
+
+
+def _made_of(keeper: str, where: ast.AST) -> Iterator[str]:
+    """The names that are given something computed from what was kept."""
+    for statement in within(where, ast.Assign):
+        if any(node.id == keeper for node in within(statement.value, ast.Name)):
+            yield from (node.id for target in statement.targets for node in within(target, ast.Name))
+
+
+def _needs_tensor(source: Source, keeper: str, where: ast.AST) -> bool:
+    """Whether something is done with what was kept that a number does not know."""
+    names = {keeper, *_made_of(keeper, where)}
+    for node in within(where, ast.Name):
+        if node.id not in names or isinstance(node.ctx, ast.Store):
+            continue
+        above = source.parent(node)
+        if source.enclosing(node, ast.Return) is not None and not OF_TENSOR.isdisjoint(source.words - {"backward"}):
+            return True
+        if isinstance(above, ast.Attribute) and above.attr in OF_TENSOR:
+            return True
+        if isinstance(above, ast.Subscript) and isinstance(source.parent(above), (ast.Attribute, ast.Subscript)):
+            return True
+        if isinstance(above, (ast.For, ast.comprehension, ast.Starred)):
+            return True
+        if isinstance(above, ast.Call) and (source.qualified(above.func) or "").startswith("torch."):
+            return True
+    return False

@@ -1,0 +1,232 @@
+"""A function returns at the end of the first turn of the loop in which it trains or adds up."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    ReplaceLines,
+    Site,
+    Source,
+    Subject,
+    Symptom,
+    attribute_calls,
+    loops_around,
+    within,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Early:
+    """A `return` that ends the first turn of a loop, the loop, and the outermost one around it."""
+
+    back: ast.Return
+    loop: ast.For
+    outermost: ast.stmt
+
+
+class ReturnInBatchLoop(FaultTemplate[Early]):
+    """`return` stands one level too deep: the loop over the batches ends after its first turn.
+
+    One batch is trained on, or measured, where all of them were meant.
+
+    Reported where a `for` loop ends its body with a `return`, has no other way to its next turn, and trains or adds to a
+    sum, which only makes sense over several turns.
+
+    Fix safety: unsafe. The loop goes through all of its batches, which takes as much longer.
+
+    References: https://docs.python.org/3/reference/simple_stmts.html#the-return-statement.
+    """
+
+    code = "DNF709"
+    name = "return-in-batch-loop"
+    family = Family.TRAINING
+    fix_pattern = FixPattern.ITERATIONS
+    message = "this return ends the loop over `{over}` in its first turn"
+    triggers = ("torch", "keras", "tensorflow")
+    declined = "behind the loop the returned value may not be there"
+
+    def faults(self, subject: Subject) -> Faults[Early]:
+        for early in _early(subject.source):
+            yield subject.source.site(early.back), early
+
+    def report(self, site: Site, fault: Early) -> Finding:
+        over = ast.unparse(fault.loop.iter)
+        return self.finding(site, symptom=Symptom.VIOLATION, confidence=0.9, over=over)
+
+    def repairs(self, subject: Subject, fault: Early) -> Repairs:
+        site = subject.source.site
+        place = site(fault.back)
+        lines = subject.source.text.split("\n")
+        head = lines[fault.outermost.lineno - 1]
+        indent = head[: len(head) - len(head.lstrip())]
+        moved = textwrap.dedent("\n".join(lines[place.line - 1 : place.end_line]))
+        if place.line == fault.loop.lineno or head.lstrip().startswith("else"):
+            return
+        yield "Return behind the loop", (ReplaceLines(place, textwrap.indent(moved, indent)),), 0.9
+
+    examples = (
+        Example(
+            "a training of one batch",
+            """\
+import torch
+
+def train(net, loader, optimizer):
+    total = 0.0
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(net(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+        return total / len(loader)
+""",
+            """\
+import torch
+
+def train(net, loader, optimizer):
+    total = 0.0
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(net(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    return total / len(loader)
+""",
+        ),
+        Example(
+            "a measurement of one batch",
+            """\
+import torch
+
+def accuracy(model, batches):
+    correct = count = 0
+    with torch.no_grad():
+        for images, labels in batches:
+            correct += (model(images).argmax(1) == labels).sum().item()
+            count += len(labels)
+            return correct / count
+""",
+            """\
+import torch
+
+def accuracy(model, batches):
+    correct = count = 0
+    with torch.no_grad():
+        for images, labels in batches:
+            correct += (model(images).argmax(1) == labels).sum().item()
+            count += len(labels)
+        return correct / count
+""",
+        ),
+        Example(
+            "within epochs",
+            """\
+import torch
+
+def fit(net, data, opt, epochs):
+    for epoch in range(epochs):
+        for x, y in data:
+            opt.zero_grad()
+            (net(x) - y).pow(2).mean().backward()
+            opt.step()
+            return net
+""",
+            """\
+import torch
+
+def fit(net, data, opt, epochs):
+    for epoch in range(epochs):
+        for x, y in data:
+            opt.zero_grad()
+            (net(x) - y).pow(2).mean().backward()
+            opt.step()
+    return net
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "the first that fits",
+            """\
+import torch
+
+def first(loader):
+    for x, y in loader:
+        return x.shape
+
+def found(names, wanted):
+    for name in names:
+        if name != wanted:
+            continue
+        count += 1
+        return name
+""",
+        ),
+        Reject(
+            "behind the loop",
+            """\
+import torch
+
+def train(net, loader, optimizer):
+    for x, y in loader:
+        criterion(net(x), y).backward()
+        optimizer.step()
+    return net
+""",
+        ),
+        Reject(
+            "a batch that is counted, and the only one",
+            """\
+import torch
+
+class Stream:
+    def __next__(self):
+        for batch in self.source:
+            self.count += 1
+            return batch
+""",
+        ),
+    )
+
+
+def _early(source: Source) -> Iterator[Early]:
+    for loop in source.nodes(ast.For):
+        back = loop.body[-1]
+        if not isinstance(back, ast.Return) or loop.orelse or back.value is None:
+            continue
+        if any(isinstance(node, ast.Continue) for node in ast.walk(loop)):
+            continue
+        trains = bool(attribute_calls(loop, "backward", "train_on_batch"))
+        if not trains and not _adds_to_local(loop, back):
+            continue
+        bound = {node.id for node in within(loop.target, ast.Name)}
+        if not trains and any(node.id in bound for node in within(back, ast.Name)):
+            continue
+        outermost: ast.stmt = loop
+        for around in loops_around(source, loop):
+            if around.body[-1] is outermost:
+                outermost = around
+        yield Early(back, loop, outermost)
+
+
+def _adds_to_local(loop: ast.For, back: ast.Return) -> bool:
+    """Whether the loop adds something up in a local name that is returned."""
+    added = {
+        statement.target.id
+        for statement in loop.body
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name)
+    }
+    return any(node.id in added for node in within(back, ast.Name))

@@ -1,0 +1,232 @@
+"""A schedule for the learning rate is made, and never told that an epoch is over."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    InsertAfter,
+    Reject,
+    Repairs,
+    Site,
+    Source,
+    Subject,
+    Symptom,
+    function_around,
+    loops_around,
+    operations_named,
+    words,
+)
+
+BY_EPOCH = tuple(
+    f"torch.optim.lr_scheduler.{name}"
+    for name in sorted(words("StepLR MultiStepLR ExponentialLR CosineAnnealingLR LambdaLR MultiplicativeLR LinearLR"))
+)
+"""Schedules that count epochs; others count batches, or want a measured value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """A schedule, the name that holds it, and the loop over the epochs."""
+
+    made: ast.Call
+    name: str
+    epochs: ast.For
+
+
+class ScheduleNeverStepped(FaultTemplate[Idle]):
+    """`scheduler = StepLR(optimizer, 10)` changes nothing by itself: `scheduler.step()` ends every epoch.
+
+    Reported where the name of the schedule is read nowhere, and its optimizer is stepped in a loop over batches within
+    just one loop over epochs.
+
+    Fix safety: unsafe. The learning rate falls from now on as it is written.
+
+    References: https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate.
+    """
+
+    code = "DNF717"
+    name = "schedule-never-stepped"
+    family = Family.TRAINING
+    fix_pattern = FixPattern.OPTIMIZER
+    message = "`{name}` is never stepped, so the learning rate stays what it is"
+    triggers = ("lr_scheduler",)
+    declined = "the loop over the epochs cannot be told"
+
+    def faults(self, subject: Subject) -> Faults[Idle]:
+        if subject.source.beside:
+            return
+        for idle in _idle(subject.source):
+            yield subject.source.site(idle.made), idle
+
+    def report(self, site: Site, fault: Idle) -> Finding:
+        return self.finding(site, symptom=Symptom.VIOLATION, confidence=0.85, name=fault.name)
+
+    def repairs(self, subject: Subject, fault: Idle) -> Repairs:
+        last = subject.source.site(fault.epochs.body[-1])
+        yield "Step the schedule at the end of each epoch", (InsertAfter(last, f"{fault.name}.step()"),), 0.85
+
+    examples = (
+        Example(
+            "at the top of a program",
+            """\
+import torch
+from torch.optim.lr_scheduler import StepLR
+
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+scheduler = StepLR(optimizer, step_size=5, gamma=0.1)
+for epoch in range(20):
+    for x, y in loader:
+        optimizer.zero_grad()
+        criterion(net(x), y).backward()
+        optimizer.step()
+""",
+            """\
+import torch
+from torch.optim.lr_scheduler import StepLR
+
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+scheduler = StepLR(optimizer, step_size=5, gamma=0.1)
+for epoch in range(20):
+    for x, y in loader:
+        optimizer.zero_grad()
+        criterion(net(x), y).backward()
+        optimizer.step()
+    scheduler.step()
+""",
+        ),
+        Example(
+            "in a function",
+            """\
+import torch.optim as optim
+
+def fit(model, batches, epochs):
+    opt = optim.Adam(model.parameters())
+    decay = optim.lr_scheduler.ExponentialLR(opt, 0.9)
+    for epoch in range(epochs):
+        for x, y in batches:
+            opt.zero_grad()
+            loss_of(model, x, y).backward()
+            opt.step()
+        print(epoch)
+""",
+            """\
+import torch.optim as optim
+
+def fit(model, batches, epochs):
+    opt = optim.Adam(model.parameters())
+    decay = optim.lr_scheduler.ExponentialLR(opt, 0.9)
+    for epoch in range(epochs):
+        for x, y in batches:
+            opt.zero_grad()
+            loss_of(model, x, y).backward()
+            opt.step()
+        print(epoch)
+        decay.step()
+""",
+        ),
+        Example(
+            "with a validation behind the batches",
+            """\
+import torch
+
+optim = torch.optim.SGD(model.parameters(), lr=1.0)
+cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optim, T_max=10)
+for epoch in range(10):
+    for x, y in train_loader:
+        optim.zero_grad()
+        loss_fn(model(x), y).backward()
+        optim.step()
+    with torch.no_grad():
+        print(validate(model))
+""",
+            """\
+import torch
+
+optim = torch.optim.SGD(model.parameters(), lr=1.0)
+cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optim, T_max=10)
+for epoch in range(10):
+    for x, y in train_loader:
+        optim.zero_grad()
+        loss_fn(model(x), y).backward()
+        optim.step()
+    with torch.no_grad():
+        print(validate(model))
+    cosine.step()
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "stepped by a function that is given it",
+            """\
+import torch
+from torch.optim.lr_scheduler import StepLR
+
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+scheduler = StepLR(optimizer, step_size=5)
+for epoch in range(20):
+    for x, y in loader:
+        criterion(net(x), y).backward()
+        optimizer.step()
+    finish(scheduler)
+""",
+        ),
+        Reject(
+            "a schedule that counts batches",
+            """\
+import torch
+from torch.optim.lr_scheduler import OneCycleLR
+
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+scheduler = OneCycleLR(optimizer, 0.1, total_steps=100)
+for epoch in range(20):
+    for x, y in loader:
+        criterion(net(x), y).backward()
+        optimizer.step()
+""",
+        ),
+    )
+
+
+def _idle(source: Source) -> Iterator[Idle]:
+    for made in source.calls(*BY_EPOCH):
+        holder = source.parent(made)
+        if not isinstance(holder, ast.Assign) or len(holder.targets) != 1 or holder.value is not made or not made.args:
+            continue
+        target = holder.targets[0]
+        if not isinstance(target, ast.Name) or any(
+            node.id == target.id and not isinstance(node.ctx, ast.Store) for node in source.nodes(ast.Name)
+        ):
+            continue
+        optimizer, around = ast.unparse(made.args[0]), function_around(source, made)
+        steps = [
+            loops_around(source, step.statement)
+            for step in operations_named(source, "step")
+            if step.on == optimizer and function_around(source, step.statement) is around
+        ]
+        if len(steps) != 1 or len(steps[0]) != 2:
+            continue
+        epochs = steps[0][1]
+        if isinstance(epochs, ast.For) and made.lineno < epochs.lineno and _reaches_end(epochs):
+            yield Idle(made, target.id, epochs)
+
+
+def _reaches_end(epochs: ast.For) -> bool:
+    """Whether every turn of a loop comes to the end of its body."""
+    waiting: list[ast.stmt] = list(epochs.body)
+    while waiting:
+        statement = waiting.pop()
+        if isinstance(statement, (ast.Continue, ast.Return)):
+            return False
+        if not isinstance(statement, (ast.For, ast.While)):
+            waiting.extend(node for node in ast.walk(statement) if isinstance(node, ast.stmt) and node is not statement)
+    return not isinstance(epochs.body[-1], (ast.Break, ast.Return))
