@@ -50,6 +50,7 @@ from dnnfix.detect.dtypes import (
     integer_targets,
     odd_floats,
 )
+from dnnfix.detect.figures import better, name_of, words_of
 from dnnfix.detect.first_releases import boolean_axes, is_older, reordered
 from dnnfix.detect.flattening import VIEWS, Size, features, image_sizes, stated_rows
 from dnnfix.detect.graph import (
