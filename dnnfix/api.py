@@ -53,6 +53,7 @@ from dnnfix.detect.dtypes import (
 from dnnfix.detect.figures import better, name_of, words_of
 from dnnfix.detect.first_releases import boolean_axes, is_older, reordered
 from dnnfix.detect.flattening import VIEWS, Size, features, image_sizes, stated_rows
+from dnnfix.detect.goals import minimized, reduced
 from dnnfix.detect.graph import (
     TENSOR_MAKERS,
     attributes_of,

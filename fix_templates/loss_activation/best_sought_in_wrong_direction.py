@@ -331,7 +331,9 @@ def _schedules(subject: Subject) -> Faults[Watch]:
     steps = [
         call
         for call in source.all_calls
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "step" and len(call.args) + len(call.keywords) == 1
+        if isinstance(call.func, ast.Attribute)
+        and call.func.attr == "step"
+        and len(call.args) + len(call.keywords) == 1
     ]
     for made in source.calls("torch.optim.lr_scheduler.ReduceLROnPlateau"):
         mode = _text(_argument(made, "mode", 1), "min")
