@@ -9,15 +9,15 @@ from __future__ import annotations
 import ast
 import re
 
-GREATER = frozenset(
-    "acc accs accuracy accuracies accu precision recall f1 auc auroc map iou miou dice psnr ssim bleu rouge r2 top1 top5".split()
+from dnnfix.source.known import words
+
+GREATER = words(
+    "acc accs accuracy accuracies accu precision recall f1 auc auroc map iou miou dice psnr ssim bleu rouge r2 top1 top5"
 )
 """Words of figures that are better the greater they are."""
-SMALLER = frozenset(
-    "loss losses err error errors mse rmse mae mape perplexity ppl wer cer fid nll bce crossentropy".split()
-)
+SMALLER = words("loss losses err error errors mse rmse mae mape perplexity ppl wer cer fid nll bce crossentropy")
 """Words of figures that are better the smaller they are."""
-_TURNED = frozenset("neg negative minus inverse inverted inv worst rate time count not".split())
+_TURNED = words("neg negative minus inverse inverted inv worst rate time count not")
 _WORD = re.compile(r"[A-Z]?[a-z]+[0-9]?|[A-Z]+[0-9]?(?![a-z])")
 
 

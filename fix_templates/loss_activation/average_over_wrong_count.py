@@ -21,6 +21,7 @@ from dnnfix.api import (
     Symptom,
     origins,
     within,
+    words,
 )
 
 SAMPLES, BATCHES = "samples", "batches"
@@ -263,14 +264,14 @@ print(correct / len(loader) / 64, correct / (len(loader) * 64))
     )
 
 
-_LOSSES = frozenset(
+_LOSSES = words(
     "CrossEntropyLoss NLLLoss MSELoss L1Loss SmoothL1Loss HuberLoss BCELoss BCEWithLogitsLoss KLDivLoss cross_entropy "
-    "nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits".split()
+    "nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits"
 )
 """Losses of torch that give the mean of a batch unless they are told otherwise."""
 
 _COUNTED = frozenset({"enumerate", "tqdm"})
-_PLAIN = frozenset("item cpu detach float double int long numpy tolist".split())
+_PLAIN = words("item cpu detach float double int long numpy tolist")
 
 
 def _loader(subject: Subject, loop: ast.For) -> ast.expr | None:

@@ -468,7 +468,7 @@ def _searches(subject: Subject) -> Faults[Watch]:
             if _chooser(other) in (name, name[3:]) and ast.unparse(_searched(other)) == searched
             for edit in _turned(subject, other)
         )
-        yield source.site(call), Watch(sorted(figures)[0], taken, edits)
+        yield source.site(call), Watch(min(figures), taken, edits)
 
 
 def _chooser(call: ast.Call) -> str:

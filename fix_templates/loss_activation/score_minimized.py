@@ -26,6 +26,7 @@ from dnnfix.api import (
     minimized,
     name_of,
     reduced,
+    words,
     words_of,
 )
 
@@ -271,8 +272,8 @@ loss.backward()
     )
 
 
-_SCORES = frozenset("coef coefficient dice iou miou jaccard accuracy f1 similarity ssim psnr likelihood".split())
-_LOSSES = frozenset("loss losses cost error err distance dist objective neg negative criterion entropy".split())
+_SCORES = words("coef coefficient dice iou miou jaccard accuracy f1 similarity ssim psnr likelihood")
+_LOSSES = words("loss losses cost error err distance dist objective neg negative criterion entropy")
 
 
 def _ascends(subject: Subject) -> bool:
@@ -381,7 +382,7 @@ def _is_label(subject: Subject, label: ast.expr, log: ast.expr) -> bool:
     return plain and bool(names) and not names & predicted and bool(_LABELS & {w for n in names for w in _parts(n)})
 
 
-_LABELS = frozenset("y y_ label labels target targets true ys truth onehot gt yb by".split())
+_LABELS = words("y y_ label labels target targets true ys truth onehot gt yb by")
 
 
 def _parts(name: str) -> set[str]:
