@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
+    OTHER_LOSS,
     Edit,
     Example,
     Family,
@@ -71,7 +72,7 @@ class ScoreMinimized(FaultTemplate[Goal]):
 
     def report(self, site: Site, goal: Goal) -> Finding:
         return self.finding(
-            site, symptom=Symptom.VIOLATION, confidence=0.9, evidence={"minimized": goal.what}, what=goal.what
+            site, symptom=Symptom.VIOLATION, confidence=0.9, evidence={"minimized": goal.what, OTHER_LOSS: True}, what=goal.what
         )
 
     def repairs(self, subject: Subject, goal: Goal) -> Repairs:

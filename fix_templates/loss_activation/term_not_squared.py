@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
+    OTHER_LOSS,
     Edit,
     Example,
     Family,
@@ -69,7 +70,7 @@ class TermNotSquared(FaultTemplate[Term]):
 
     def report(self, site: Site, term: Term) -> Finding:
         return self.finding(
-            site, symptom=Symptom.VIOLATION, confidence=0.85, evidence={"term": ast.unparse(term.expr)}, what=term.what
+            site, symptom=Symptom.VIOLATION, confidence=0.85, evidence={"term": ast.unparse(term.expr), OTHER_LOSS: True}, what=term.what
         )
 
     def repairs(self, subject: Subject, term: Term) -> Repairs:
