@@ -230,7 +230,9 @@ opt.apply_gradients(zip(grads, model.trainable_variables))
     )
 
 
-_COMMON = words("optimizer optimizers optim optims opt adam sgd net nets network model module self solver trainer grads grad")
+_COMMON = words(
+    "optimizer optimizers optim optims opt adam sgd net nets network model module self solver trainer grads grad"
+)
 _LEFT_ALONE = words("load_state_dict eval requires_grad_ requires_grad parameters state_dict load_weights")
 _WEIGHTS = words("trainable_variables trainable_weights variables weights")
 

@@ -72,7 +72,11 @@ class ScoreMinimized(FaultTemplate[Goal]):
 
     def report(self, site: Site, goal: Goal) -> Finding:
         return self.finding(
-            site, symptom=Symptom.VIOLATION, confidence=0.9, evidence={"minimized": goal.what, OTHER_LOSS: True}, what=goal.what
+            site,
+            symptom=Symptom.VIOLATION,
+            confidence=0.9,
+            evidence={"minimized": goal.what, OTHER_LOSS: True},
+            what=goal.what,
         )
 
     def repairs(self, subject: Subject, goal: Goal) -> Repairs:

@@ -306,7 +306,9 @@ def _ends(subject: Subject) -> Iterator[ast.Call | None]:
     """The constructors of the last layers of the Keras models that the program makes."""
     source = subject.source
     for call in source.calls("keras.Model", "keras.models.Model"):
-        given = next((k.value for k in call.keywords if k.arg == "outputs"), call.args[1] if len(call.args) > 1 else None)
+        given = next(
+            (k.value for k in call.keywords if k.arg == "outputs"), call.args[1] if len(call.args) > 1 else None
+        )
         if isinstance(given, ast.Name):
             bound = source.bindings(given, at=call)
             given = bound[0] if len(bound) == 1 else None

@@ -70,7 +70,11 @@ class TermNotSquared(FaultTemplate[Term]):
 
     def report(self, site: Site, term: Term) -> Finding:
         return self.finding(
-            site, symptom=Symptom.VIOLATION, confidence=0.85, evidence={"term": ast.unparse(term.expr), OTHER_LOSS: True}, what=term.what
+            site,
+            symptom=Symptom.VIOLATION,
+            confidence=0.85,
+            evidence={"term": ast.unparse(term.expr), OTHER_LOSS: True},
+            what=term.what,
         )
 
     def repairs(self, subject: Subject, term: Term) -> Repairs:
