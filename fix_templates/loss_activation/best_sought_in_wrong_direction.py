@@ -1,4 +1,4 @@
-"""Progress is watched in the wrong direction: the smallest accuracy, or the greatest loss, counts as the best."""
+"""The best is sought in the wrong direction: the smallest accuracy, or the greatest loss, counts as the best."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from dnnfix.api import (
     Reject,
     Repairs,
     Replace,
-    SetArgument,
     Site,
     Subject,
     Symptom,
@@ -39,16 +38,15 @@ class Watch:
 
 
 class BestSoughtInWrongDirection(FaultTemplate[Watch]):
-    """A schedule, an early stop or a search for the best epoch takes the smallest accuracy (or the greatest loss).
+    """A record or a search for the best epoch takes the smallest accuracy (or the greatest loss).
 
-    The rate is lowered and training ended because the accuracy grows, and the weights that are kept are the worst ones.
-    `ReduceLROnPlateau` of torch and the callbacks of Lightning look for the smallest value unless they are told
-    otherwise. What is better is read from the names; where a name does not say, nothing is reported.
+    The weights that are kept are the worst ones, and training ends because the accuracy grows. A record that begins where
+    nothing can beat it (a best loss of 0, a best accuracy of infinity) is never improved. What is better is read from the
+    names; where a name does not say, nothing is reported.
 
     Fix safety: unsafe. Training ends at another time and other weights are kept, which is the point.
 
-    References: torch.optim.lr_scheduler.ReduceLROnPlateau (mode: "In `min` mode, lr will be reduced when the quantity
-    monitored has stopped decreasing"); keras.callbacks.EarlyStopping (mode).
+    References: Prechelt, "Early Stopping - But When?", in "Neural Networks: Tricks of the Trade".
     """
 
     code = "DNF322"
@@ -59,8 +57,6 @@ class BestSoughtInWrongDirection(FaultTemplate[Watch]):
     declined = "the direction is not chosen at one place"
 
     def faults(self, subject: Subject) -> Faults[Watch]:
-        yield from _schedules(subject)
-        yield from _callbacks(subject)
         if "best" in subject.source.text and subject.source.frameworks:
             yield from _records(subject)
             yield from _searches(subject)
@@ -80,46 +76,6 @@ class BestSoughtInWrongDirection(FaultTemplate[Watch]):
         yield f"Take the {wanted} one", watch.edits, 0.9
 
     examples = (
-        Example(
-            "a schedule that waits for the accuracy to fall",
-            before="""\
-import torch
-from torch.optim.lr_scheduler import ReduceLROnPlateau
-
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-scheduler = ReduceLROnPlateau(optimizer, patience=2)
-for epoch in range(20):
-    train_loss = train(net, optimizer)
-    val_acc = evaluate(net)
-    scheduler.step(val_acc)
-""",
-            after="""\
-import torch
-from torch.optim.lr_scheduler import ReduceLROnPlateau
-
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-scheduler = ReduceLROnPlateau(optimizer, patience=2, mode="max")
-for epoch in range(20):
-    train_loss = train(net, optimizer)
-    val_acc = evaluate(net)
-    scheduler.step(val_acc)
-""",
-        ),
-        Example(
-            "callbacks of Keras",
-            before="""\
-from keras.callbacks import EarlyStopping, ModelCheckpoint
-
-stop = EarlyStopping(monitor='val_accuracy', mode='min', patience=10)
-keep = ModelCheckpoint('best.keras', monitor='val_loss', save_best_only=True)
-""",
-            after="""\
-from keras.callbacks import EarlyStopping, ModelCheckpoint
-
-stop = EarlyStopping(monitor='val_accuracy', mode="max", patience=10)
-keep = ModelCheckpoint('best.keras', monitor='val_loss', save_best_only=True)
-""",
-        ),
         Example(
             "the best accuracy so far begins at infinity",
             before="""\
@@ -240,15 +196,10 @@ if log.stop("valid_acc"):
             "directions that fit",
             """\
 import torch
-from torch.optim.lr_scheduler import ReduceLROnPlateau
-from keras.callbacks import EarlyStopping
 
-scheduler = ReduceLROnPlateau(optimizer, mode='max')
-stop = EarlyStopping(monitor='val_accuracy', patience=10)
 best_acc, best_loss = 0, float('inf')
 for epoch in range(20):
     val_loss, val_acc = evaluate(net)
-    scheduler.step(val_acc)
     if val_acc > best_acc:
         best_acc = val_acc
     if val_loss < best_loss:
@@ -259,13 +210,12 @@ for epoch in range(20):
             "the accuracy is turned round",
             """\
 import torch
-from torch.optim.lr_scheduler import ReduceLROnPlateau
 
-scheduler = ReduceLROnPlateau(optimizer)
+best_acc = 0
 for epoch in range(20):
-    val_acc = evaluate(net)
-    scheduler.step(-val_acc)
-    scheduler.step(1 - val_acc)
+    acc = -evaluate(net)
+    if acc < best_acc:
+        best_acc = acc
 """,
         ),
         Reject(
@@ -314,58 +264,6 @@ best("val_loss"), best("val_acc")
 
 _TURNS = {"smallest": "greater", "greatest": "smaller"}
 """What has to be better where the smallest, or the greatest, is wrongly taken for the best."""
-
-_LIGHTNING = tuple(
-    f"{package}.callbacks{part}.{name}"
-    for package in ("pytorch_lightning", "lightning.pytorch", "lightning")
-    for part, name in (("", "EarlyStopping"), ("", "ModelCheckpoint"), (".early_stopping", "EarlyStopping"))
-)
-_KERAS = tuple(f"keras.callbacks.{name}" for name in ("EarlyStopping", "ModelCheckpoint", "ReduceLROnPlateau"))
-
-
-def _schedules(subject: Subject) -> Faults[Watch]:
-    """Schedules of torch that every step hands a figure of the other kind."""
-    source = subject.source
-    if "ReduceLROnPlateau" not in source.words:
-        return
-    steps = [
-        call
-        for call in source.all_calls
-        if isinstance(call.func, ast.Attribute)
-        and call.func.attr == "step"
-        and len(call.args) + len(call.keywords) == 1
-    ]
-    for made in source.calls("torch.optim.lr_scheduler.ReduceLROnPlateau"):
-        mode = _text(_argument(made, "mode", 1), "min")
-        own = [
-            given
-            for call in steps
-            if isinstance(call.func, ast.Attribute) and source.constructor(call.func.value) is made
-            for given in (*call.args, *(keyword.value for keyword in call.keywords))
-        ]
-        taken = {"min": "smallest", "max": "greatest"}.get(mode)
-        if not own or taken is None or any(better(name_of(one)) != _TURNS[taken] for one in own):
-            continue
-        if any(_is_turned(subject, one) for one in own):
-            continue
-        wanted = '"max"' if mode == "min" else '"min"'
-        yield source.site(made), Watch(name_of(own[0]), taken, (SetArgument(source.site(made), "mode", wanted, 1),))
-
-
-def _callbacks(subject: Subject) -> Faults[Watch]:
-    """Callbacks whose monitored figure is better in the other direction than their mode says."""
-    source = subject.source
-    for names, default in ((_KERAS, "auto"), (_LIGHTNING, "min")):
-        for call in source.calls(*names):
-            checkpoint = ast.unparse(call.func).endswith("ModelCheckpoint")
-            place = 1 if checkpoint else 0
-            figure = _text(_argument(call, "monitor", place), "")
-            mode = _text(_argument(call, "mode", None), default)
-            taken = {"min": "smallest", "max": "greatest"}.get(mode)
-            if taken is None or better(figure) != _TURNS[taken]:
-                continue
-            wanted = '"max"' if mode == "min" else '"min"'
-            yield source.site(call), Watch(figure, taken, (SetArgument(source.site(call), "mode", wanted),))
 
 
 def _records(subject: Subject) -> Faults[Watch]:
@@ -544,20 +442,6 @@ def _seeks_best(subject: Subject, call: ast.Call) -> bool:
     if not names and function is not None:
         names = [function.name]
     return any("best" in words_of(name) for name in names)
-
-
-def _argument(call: ast.Call, name: str, place: int | None) -> ast.expr | None:
-    given = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
-    if given is None and place is not None and place < len(call.args):
-        return call.args[place]
-    return given
-
-
-def _text(given: ast.expr | None, default: str) -> str:
-    """A text that is written out; the default where nothing is given, and nothing where it is not known."""
-    if given is None:
-        return default
-    return given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else ""
 
 
 def _is_turned(subject: Subject, figure: ast.expr) -> bool:

@@ -294,11 +294,11 @@ def _unset(subject: Subject) -> dict[str, list[ast.expr]]:
             continue
         for given in call.args:
             value = _value(subject, given)
-            if isinstance(value, ast.Call) and _taken(subject, value) == argument:
-                if not _is_set(subject, value, argument) and source.definition(value.func) is source.definition(
-                    call.func
-                ):
-                    found.setdefault(argument, []).append(value)
+            if not isinstance(value, ast.Call) or _taken(subject, value) != argument:
+                continue
+            same = source.definition(value.func) is source.definition(call.func)
+            if same and not _is_set(subject, value, argument):
+                found.setdefault(argument, []).append(value)
     return found
 
 
