@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ from dnnfix.api import (
     origins,
     within,
     words,
+    words_of,
 )
 
 SAMPLES, BATCHES = "samples", "batches"
@@ -249,6 +251,19 @@ accuracy /= len(loader)
 """,
         ),
         Reject(
+            "hits of pixels",
+            """\
+import torch
+from torch.utils.data import DataLoader
+
+loader = DataLoader(data, batch_size=64)
+correct = 0
+for x, masks in loader:
+    correct += (model(x).argmax(1) == masks).sum().item()
+print(correct / len(loader))
+""",
+        ),
+        Reject(
             "divided twice",
             """\
 import torch
@@ -271,6 +286,8 @@ _LOSSES = words(
 """Losses of torch that give the mean of a batch unless they are told otherwise."""
 
 _COUNTED = frozenset({"enumerate", "tqdm"})
+_MANY = words("mask masks pixel pixels token tokens seg segmentation map maps")
+"""Words of targets that have many values per sample, so that hits do not count samples."""
 _PLAIN = words("item cpu detach float double int long numpy tolist")
 
 
@@ -336,10 +353,10 @@ def _unit(subject: Subject, added: ast.expr, loop: ast.For, depth: int = 4) -> s
 def _is_comparison(subject: Subject, value: ast.expr, loop: ast.For, depth: int = 3) -> bool:
     """Whether the value tells of each sample whether it was hit."""
     match value:
-        case ast.Compare(ops=[ast.Eq()]):
-            return True
-        case ast.Call(func=ast.Attribute(attr="eq")):
-            return True
+        case ast.Compare(ops=[ast.Eq()]) | ast.Call(func=ast.Attribute(attr="eq")):
+            return not _MANY & {
+                part for word in re.findall(r"[A-Za-z]+", ast.unparse(value)) for part in words_of(word)
+            }
         case ast.Call(func=ast.Attribute(value=inner, attr=attr), args=[]) if attr in _PLAIN:
             return _is_comparison(subject, inner, loop, depth)
         case ast.Name(id=name) if depth:

@@ -277,7 +277,7 @@ loss.backward()
     )
 
 
-_SCORES = words("coef coefficient dice iou miou jaccard accuracy f1 similarity ssim psnr likelihood")
+_SCORES = words("dice iou miou jaccard accuracy f1 ssim psnr")
 _LOSSES = words("loss losses cost error err distance dist objective neg negative criterion entropy")
 
 
