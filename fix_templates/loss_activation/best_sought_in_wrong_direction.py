@@ -248,6 +248,21 @@ best_epoch = int(np.argmax(val_accs))
 """,
         ),
         Reject(
+            "a search that is told the direction",
+            """\
+import numpy as np
+import torch
+
+def best_epoch(key, mode):
+    seen = np.array(history[key])
+    if mode == "max":
+        return seen.argmax()
+    return seen.argmin()
+
+best_epoch("valid_acc", "max")
+""",
+        ),
+        Reject(
             "one search for figures of both kinds",
             """\
 import numpy as np
@@ -360,9 +375,13 @@ def _searches(subject: Subject) -> Faults[Watch]:
             continue
         function = source.enclosing(call, ast.FunctionDef)
         searched = ast.unparse(_searched(call))
+        calls = within(function, ast.Call) if function is not None else [call]
+        opposite = "argmax" if name == "argmin" else "argmin"
+        if any(_chooser(other) in (opposite, opposite[3:]) for other in calls):
+            continue  # it can look for both
         edits = tuple(
             edit
-            for other in (within(function, ast.Call) if function is not None else [call])
+            for other in calls
             if _chooser(other) in (name, name[3:]) and ast.unparse(_searched(other)) == searched
             for edit in _turned(subject, other)
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -42,7 +41,8 @@ class MatrixProductsInARow(FaultTemplate[Chain]):
     `(x W1 + b1) W2 + b2` is `x W + b` with other names: the hidden layers add weights and nothing else, and only what a
     straight line parts can be learned. Reported for classifiers, where a sum with a bias is used by nothing but the next
     product with a bias. Products without a bias (embeddings, factorizations) are left alone. A function of the program
-    that takes the activation as an argument and is given none counts as such a layer.
+    that takes the activation as an argument and is given none counts as such a layer. A program that has an activation
+    anywhere is left alone: its author knows them.
 
     Fix safety: unsafe. The network can represent other functions than before; weights trained before do not fit.
 
@@ -60,6 +60,8 @@ class MatrixProductsInARow(FaultTemplate[Chain]):
 
     def faults(self, subject: Subject) -> Faults[Chain]:
         if not any("entropy" in word.lower() for word in subject.source.words):
+            return
+        if _ACTIVATIONS & subject.source.words:
             return
         hidden = tuple(sorted(_hidden(subject), key=lambda layer: (layer.lineno, layer.col_offset)))
         if hidden:
@@ -114,23 +116,23 @@ cost = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(logits=logits, lab
 """,
         ),
         Example(
-            "one layer lacks what its siblings have",
+            "weights of torch",
             before="""\
 import torch
 import torch.nn.functional as F
 
-h1 = torch.tanh(x @ w1 + b1)
-h2 = h1 @ w2 + b2
-out = h2 @ w3 + b3
+h1 = x @ w1 + b1
+h2 = torch.mm(F.dropout(h1), w2) + b2
+out = torch.matmul(h2, w3) + b3
 loss = F.cross_entropy(out, y)
 """,
             after="""\
 import torch
 import torch.nn.functional as F
 
-h1 = torch.tanh(x @ w1 + b1)
-h2 = torch.tanh(h1 @ w2 + b2)
-out = h2 @ w3 + b3
+h1 = torch.relu(x @ w1 + b1)
+h2 = torch.relu(torch.mm(F.dropout(h1), w2) + b2)
+out = torch.matmul(h2, w3) + b3
 loss = F.cross_entropy(out, y)
 """,
         ),
@@ -200,6 +202,17 @@ a = x @ w1 + b1
 gate = torch.sigmoid(a)
 out = a @ w2 + b2
 loss = F.cross_entropy(out * gate, y)
+""",
+        ),
+        Reject(
+            "a layer without activation among others",
+            """\
+import tensorflow as tf
+
+hidden = tf.nn.relu(tf.matmul(x, w1) + b1)
+code = tf.matmul(hidden, w2) + b2
+logits = tf.matmul(code, w3) + b3
+loss = tf.nn.softmax_cross_entropy_with_logits(labels=y, logits=logits)
 """,
         ),
         Reject(
@@ -274,12 +287,18 @@ def _value(subject: Subject, name: ast.expr) -> ast.expr | None:
     return values[0] if len(values) == 1 and len(reads) == 1 else None
 
 
+def _kept(expr: ast.expr) -> ast.expr:
+    """What a dropout is given, else the expression itself."""
+    dropped = isinstance(expr, ast.Call) and name_of(expr.func) in _PASSING and expr.args
+    return expr.args[0] if dropped and isinstance(expr, ast.Call) else expr
+
+
 def _hidden(subject: Subject) -> Iterator[ast.expr]:
     """Layers whose sums go into the next layer and nowhere else."""
     for _, entering in _layers(subject):
-        value = _value(subject, entering)
-        if isinstance(value, ast.Call) and name_of(value.func) in _PASSING and value.args:
-            value = _value(subject, value.args[0])
+        value = _value(subject, _kept(entering))
+        if value is not None and _kept(value) is not value:
+            value = _value(subject, _kept(value))
         if value is not None and _layer(value) is not None:
             yield value
 
@@ -322,18 +341,9 @@ def _is_set(subject: Subject, call: ast.Call, argument: str) -> bool:
 
 
 def _activation(subject: Subject) -> tuple[str, tuple[AddImport, ...]]:
-    """The activation that the program's other layers have, else the usual one."""
+    """The usual activation, as the framework of the program has it."""
     source = subject.source
-    used = Counter(
-        ast.unparse(call.func)
-        for call in source.all_calls
-        if name_of(call.func) in _ACTIVATIONS and call.args and _layer(call.args[0]) is not None
-    )
-    if used:
-        return used.most_common(1)[0][0], ()
     if "torch" in source.frameworks:
         return "torch.relu", (AddImport("import torch"),)
-    alias = next(
-        (name for name, meant in source.imported_names if meant.startswith("tensorflow") and name == "tf"), None
-    )
-    return ("tf.nn.relu", ()) if alias is not None else ("tf.nn.relu", (AddImport("import tensorflow as tf"),))
+    bound = any(name == "tf" for name, _ in source.imported_names)
+    return "tf.nn.relu", () if bound else (AddImport("import tensorflow as tf"),)
