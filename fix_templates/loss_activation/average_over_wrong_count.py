@@ -398,13 +398,15 @@ def _divisors(subject: Subject, loop: ast.For, name: str) -> Iterator[ast.expr]:
         if node.lineno > last and any(ast.unparse(a.target) == name for a in within(node, ast.AugAssign))
     ]
     until = min(begun_again, default=10**9)
-    for node in (*within(around, ast.BinOp), *within(around, ast.AugAssign)):
+    for update in within(around, ast.AugAssign):
+        if not isinstance(update.op, ast.Div) or not last < update.lineno < until:
+            continue
+        if ast.unparse(update.target) == name and not _divided_again(subject, update, around):
+            yield update.value
+    for node in within(around, ast.BinOp):
         if not isinstance(node.op, ast.Div) or not last < node.lineno < until:
             continue
-        if isinstance(node, ast.AugAssign):
-            if ast.unparse(node.target) == name and not _divided_again(subject, node, around):
-                yield node.value
-        elif _is_sum(node.left, name) and not _scaled(subject, node):
+        if _is_sum(node.left, name) and not _scaled(subject, node):
             yield node.right
 
 

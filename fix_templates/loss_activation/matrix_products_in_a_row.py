@@ -54,7 +54,7 @@ class MatrixProductsInARow(FaultTemplate[Chain]):
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
     message = "{count} goes into the next product with no activation"
-    triggers = words("matmul mm xw_plus_b softmax_cross_entropy_with_logits cross_entropy CrossEntropyLoss")
+    triggers = ("matmul", "mm", "xw_plus_b", "cross_entropy", "CrossEntropyLoss")
 
     declined = "the hidden layers cannot be given an activation where they are written"
 

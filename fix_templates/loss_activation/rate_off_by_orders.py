@@ -56,8 +56,21 @@ class RateOffByOrders(FaultTemplate[Rate]):
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.OPTIMIZER
     message = "{shown} with a learning rate of {value}, where {usual} is usual"
-    triggers = words("SGD Adam AdamW Adamax Nadam NAdam RMSprop Adagrad AdamOptimizer GradientDescentOptimizer "
-                     "MomentumOptimizer RMSPropOptimizer AdagradOptimizer")  # fmt: skip
+    triggers = (
+        "SGD",
+        "Adam",
+        "AdamW",
+        "Adamax",
+        "Nadam",
+        "NAdam",
+        "RMSprop",
+        "Adagrad",
+        "AdamOptimizer",
+        "GradientDescentOptimizer",
+        "MomentumOptimizer",
+        "RMSPropOptimizer",
+        "AdagradOptimizer",
+    )
     needs_run = True
 
     declined = "the rate is not written as a number"

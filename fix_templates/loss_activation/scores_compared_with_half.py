@@ -43,7 +43,7 @@ class ScoresComparedWithHalf(FaultTemplate[ast.expr]):
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACCURACY_METRIC
     message = "scores, which the loss takes a sigmoid of, are {done}"
-    triggers = words("BCEWithLogitsLoss binary_cross_entropy_with_logits")
+    triggers = ("BCEWithLogitsLoss", "binary_cross_entropy_with_logits")
 
     declined = "the scores are not written at the comparison"
 

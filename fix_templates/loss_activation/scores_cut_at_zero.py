@@ -62,7 +62,7 @@ class ScoresCutAtZero(FaultTemplate[Cut]):
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
     message = "a ReLU cuts the scores at 0 that {read_by} reads"
-    triggers = words("relu ReLU relu6 ReLU6")
+    triggers = ("relu", "ReLU", "relu6", "ReLU6")
 
     declined = "the activation cannot be changed at one place"
 

@@ -334,7 +334,9 @@ def _loops(subject: Subject) -> Iterator[tuple[ast.expr, ast.expr, list[tuple[as
         yield loop.target, loop.iter, sums
     for made in (*source.nodes(ast.GeneratorExp), *source.nodes(ast.ListComp)):
         statement = source.statement_of(made)
-        if isinstance(statement, ast.Assign) and len(made.generators) == 1:
+        if not isinstance(made, (ast.GeneratorExp, ast.ListComp)) or not isinstance(statement, ast.Assign):
+            continue
+        if len(made.generators) == 1:
             name = ast.unparse(statement.targets[0])
             yield made.generators[0].target, made.generators[0].iter, [(made.elt, name)]
 
