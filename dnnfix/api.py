@@ -50,8 +50,10 @@ from dnnfix.detect.dtypes import (
     integer_targets,
     odd_floats,
 )
+from dnnfix.detect.figures import better, name_of, words_of
 from dnnfix.detect.first_releases import boolean_axes, is_older, reordered
 from dnnfix.detect.flattening import VIEWS, Size, features, image_sizes, stated_rows
+from dnnfix.detect.goals import minimized, reduced
 from dnnfix.detect.graph import (
     TENSOR_MAKERS,
     attributes_of,
@@ -207,4 +209,4 @@ from dnnfix.synthesize.spelling import Spelling, imports, sibling, spell
 from dnnfix.synthesize.uncut import flags_on_losses, taken_out
 from dnnfix.template import Example, FixTemplate, Reject
 from dnnfix.validate.evidence import Evidence, Pair
-from dnnfix.validate.learning import Decision, decide, difference, score, threshold
+from dnnfix.validate.learning import OTHER_LOSS, Decision, decide, difference, score, threshold

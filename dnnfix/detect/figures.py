@@ -1,0 +1,51 @@
+"""What the name of a figure says of it: whether a greater or a smaller one is better.
+
+Names are all that a program tells of this, and they tell it well: nobody calls a share of hits a loss. A name that holds
+words of both kinds (`acc_loss`), or one that turns it round (`neg_acc`), says nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from dnnfix.source.known import words
+
+GREATER = words(
+    "acc accs accuracy accuracies accu precision recall f1 auc auroc map iou miou dice psnr ssim bleu rouge r2 top1 top5"
+)
+"""Words of figures that are better the greater they are."""
+SMALLER = words("loss losses err error errors mse rmse mae mape perplexity ppl wer cer fid nll bce crossentropy")
+"""Words of figures that are better the smaller they are."""
+_TURNED = words("neg negative minus inverse inverted inv worst rate time count not")
+_WORD = re.compile(r"[A-Z]?[a-z]+[0-9]?|[A-Z]+[0-9]?(?![a-z])")
+
+
+def words_of(name: str) -> tuple[str, ...]:
+    """The words that an identifier or a key is made of, in lower case (`valAcc`, `val_acc`: `val`, `acc`)."""
+    return tuple(word.lower() for word in _WORD.findall(name))
+
+
+def better(name: str) -> str:
+    """`greater` or `smaller`, whichever is better in what is called so; empty where the name does not say."""
+    said = frozenset(words_of(name))
+    great, small = bool(said & GREATER), bool(said & SMALLER)
+    if great == small or said & _TURNED:
+        return ""
+    return "greater" if great else "smaller"
+
+
+def name_of(expr: ast.expr) -> str:
+    """What an expression calls the value that it reads: its last name, or the key that it is kept under; else nothing."""
+    match expr:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case ast.Constant(value=str(name)):
+            return name
+        case ast.Subscript(value=value, slice=ast.Constant(value=key)):
+            return key if isinstance(key, str) else name_of(value)
+        case ast.Subscript(value=value, slice=ast.UnaryOp()):
+            return name_of(value)
+        case ast.Call(func=ast.Attribute(value=value, attr="item" | "mean" | "cpu" | "numpy" | "detach"), args=[]):
+            return name_of(value)
+    return ""

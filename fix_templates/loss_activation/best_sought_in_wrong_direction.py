@@ -1,0 +1,487 @@
+"""The best is sought in the wrong direction: the smallest accuracy, or the greatest loss, counts as the best."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Edit,
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    Replace,
+    Site,
+    Subject,
+    Symptom,
+    better,
+    name_of,
+    origins,
+    within,
+    words_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What is watched, what is taken for its best, and the edits that turn it round."""
+
+    figure: str
+    taken: str
+    edits: tuple[Edit, ...]
+
+
+class BestSoughtInWrongDirection(FaultTemplate[Watch]):
+    """A record or a search for the best epoch takes the smallest accuracy (or the greatest loss).
+
+    The weights that are kept are the worst ones, and training ends because the accuracy grows. A record that begins where
+    nothing can beat it (a best loss of 0, a best accuracy of infinity) is never improved. What is better is read from the
+    names; where a name does not say, nothing is reported.
+
+    Fix safety: unsafe. Training ends at another time and other weights are kept, which is the point.
+
+    References: Prechelt, "Early Stopping - But When?", in "Neural Networks: Tricks of the Trade".
+    """
+
+    code = "DNF322"
+    name = "best-sought-in-wrong-direction"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.ACCURACY_METRIC
+    message = "{taken} {figure} counts as the best"
+    declined = "the direction is not chosen at one place"
+
+    def faults(self, subject: Subject) -> Faults[Watch]:
+        if "best" in subject.source.text and subject.source.frameworks:
+            yield from _records(subject)
+            yield from _searches(subject)
+
+    def report(self, site: Site, watch: Watch) -> Finding:
+        return self.finding(
+            site,
+            symptom=Symptom.VIOLATION,
+            confidence=0.85,
+            evidence={"figure": watch.figure, "taken": watch.taken},
+            taken=f"the {watch.taken}",
+            figure=f"`{watch.figure}`",
+        )
+
+    def repairs(self, subject: Subject, watch: Watch) -> Repairs:
+        wanted = "greatest" if watch.taken == "smallest" else "smallest"
+        yield f"Take the {wanted} one", watch.edits, 0.9
+
+    examples = (
+        Example(
+            "the best accuracy so far begins at infinity",
+            before="""\
+import copy
+import torch
+
+best_acc = float('inf')
+for epoch in range(10):
+    acc = validate(model)
+    if acc > best_acc:
+        best_acc = acc
+        kept = copy.deepcopy(model.state_dict())
+""",
+            after="""\
+import copy
+import torch
+
+best_acc = 0.0
+for epoch in range(10):
+    acc = validate(model)
+    if acc > best_acc:
+        best_acc = acc
+        kept = copy.deepcopy(model.state_dict())
+""",
+        ),
+        Example(
+            "the best loss so far begins at 0",
+            before="""\
+import torch
+
+best_loss = 0
+for epoch in range(10):
+    val_loss = validate(model)
+    if val_loss < best_loss:
+        best_loss = val_loss
+        torch.save(model.state_dict(), 'best.pt')
+""",
+            after="""\
+import torch
+
+best_loss = float("inf")
+for epoch in range(10):
+    val_loss = validate(model)
+    if val_loss < best_loss:
+        best_loss = val_loss
+        torch.save(model.state_dict(), 'best.pt')
+""",
+        ),
+        Example(
+            "the smaller accuracy is kept",
+            before="""\
+import torch
+
+best_accuracy = 0.0
+for epoch in range(10):
+    accuracy = validate(model)
+    if best_accuracy > accuracy:
+        best_accuracy = accuracy
+        torch.save(model, 'best.pt')
+""",
+            after="""\
+import torch
+
+best_accuracy = 0.0
+for epoch in range(10):
+    accuracy = validate(model)
+    if best_accuracy < accuracy:
+        best_accuracy = accuracy
+        torch.save(model, 'best.pt')
+""",
+        ),
+        Example(
+            "the best epoch of a history",
+            before="""\
+import numpy as np
+import torch
+
+class Log:
+    def __init__(self):
+        self.kept = {}
+
+    def best_epoch(self, key):
+        seen = np.array(self.kept[key])
+        return int(seen.argmin()), seen.min()
+
+    def stop(self, key):
+        best, _ = self.best_epoch(key)
+        return len(self.kept[key]) - best > 5
+
+log = Log()
+if log.stop("valid_acc"):
+    print("done")
+""",
+            after="""\
+import numpy as np
+import torch
+
+class Log:
+    def __init__(self):
+        self.kept = {}
+
+    def best_epoch(self, key):
+        seen = np.array(self.kept[key])
+        return int(seen.argmax()), seen.max()
+
+    def stop(self, key):
+        best, _ = self.best_epoch(key)
+        return len(self.kept[key]) - best > 5
+
+log = Log()
+if log.stop("valid_acc"):
+    print("done")
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "directions that fit",
+            """\
+import torch
+
+best_acc, best_loss = 0, float('inf')
+for epoch in range(20):
+    val_loss, val_acc = evaluate(net)
+    if val_acc > best_acc:
+        best_acc = val_acc
+    if val_loss < best_loss:
+        best_loss = val_loss
+""",
+        ),
+        Reject(
+            "the accuracy is turned round",
+            """\
+import torch
+
+best_acc = 0
+for epoch in range(20):
+    acc = -evaluate(net)
+    if acc < best_acc:
+        best_acc = acc
+""",
+        ),
+        Reject(
+            "a score that is the loss with its sign changed",
+            """\
+import torch
+
+best_score = None
+best_loss = 0
+for epoch in range(5):
+    val_loss = -evaluate(net)
+    if epoch == 0 or val_loss < best_loss:
+        best_loss = val_loss
+worst_acc = 1.0
+for acc in accuracies:
+    if acc < worst_acc:
+        worst_acc = acc
+""",
+        ),
+        Reject(
+            "the smallest accuracy is asked for by name",
+            """\
+import numpy as np
+import torch
+
+val_accs = np.array([0.5, 0.7])
+lowest = val_accs.min()
+worst_epoch = int(np.argmin(val_accs))
+best_epoch = int(np.argmax(val_accs))
+""",
+        ),
+        Reject(
+            "a search that is told the direction",
+            """\
+import numpy as np
+import torch
+
+def best_epoch(key, mode):
+    seen = np.array(history[key])
+    if mode == "max":
+        return seen.argmax()
+    return seen.argmin()
+
+best_epoch("valid_acc", "max")
+""",
+        ),
+        Reject(
+            "one search for figures of both kinds",
+            """\
+import numpy as np
+import torch
+
+def best(key):
+    return np.argmin(history[key])
+
+best("val_loss"), best("val_acc")
+""",
+        ),
+    )
+
+
+_TURNS = {"smallest": "greater", "greatest": "smaller"}
+"""What has to be better where the smallest, or the greatest, is wrongly taken for the best."""
+
+
+def _records(subject: Subject) -> Faults[Watch]:
+    """`if acc < best: best = acc`, and the right question asked of a record that begins where nothing can beat it."""
+    source = subject.source
+    for branch in source.nodes(ast.If):
+        parts = branch.test.values if isinstance(branch.test, ast.BoolOp) else [branch.test]
+        if isinstance(branch.test, ast.BoolOp) and isinstance(branch.test.op, ast.Or):
+            continue
+        for test in parts:
+            if isinstance(test, ast.Compare) and len(test.ops) == 1:
+                yield from _record(subject, branch, test)
+
+
+def _record(subject: Subject, branch: ast.If, test: ast.Compare) -> Faults[Watch]:
+    source = subject.source
+    ordering = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}.get(type(test.ops[0]))
+    if ordering is None:
+        return
+    left, right = test.left, test.comparators[0]
+    kept = next((r for r, new in ((right, left), (left, right)) if _is_kept(branch, r, new)), None)
+    if kept is None:
+        return
+    figure = left if kept is right else right
+    smallest = (ordering[0] == "<") == (kept is right)
+    wanted = better(name_of(figure))
+    if wanted == "" or better(name_of(kept)) not in ("", wanted) or "best" not in words_of(name_of(kept)):
+        return
+    if _is_turned(subject, figure):
+        return
+    begins = list(_begins(subject, kept, branch))
+    if len(begins) != 1:
+        return
+    start = _number(begins[0])
+    if start is None:
+        return
+    edits: list[Edit] = []
+    if smallest != (wanted == "smaller"):
+        turned = {"<": ">", ">": "<"}[ordering[0]] + ordering[1:]
+        text = f"{source.segment(source.site(left))} {turned} {source.segment(source.site(right))}"
+        edits.append(Replace(source.site(test), text))
+    if wanted == "greater" and start > 100:
+        edits.append(Replace(source.site(begins[0]), "0.0"))
+    if wanted == "smaller" and start == 0:
+        edits.append(Replace(source.site(begins[0]), 'float("inf")'))
+    if edits:
+        taken = "greatest" if wanted == "smaller" else "smallest"
+        yield source.site(test), Watch(name_of(figure), taken, tuple(edits))
+
+
+def _is_kept(branch: ast.If, record: ast.expr, figure: ast.expr) -> bool:
+    """Whether the branch puts the figure, as it was compared, where the record is kept."""
+    if not isinstance(record, (ast.Name, ast.Attribute)):
+        return False
+    name, value = ast.unparse(record), ast.unparse(figure)
+    return any(
+        isinstance(statement, ast.Assign)
+        and [ast.unparse(target) for target in statement.targets] == [name]
+        and ast.unparse(statement.value) == value
+        for statement in branch.body
+    )
+
+
+def _begins(subject: Subject, record: ast.expr, branch: ast.If) -> Iterator[ast.expr]:
+    """The values that a record is given outside the branch that improves it."""
+    name = ast.unparse(record)
+    source = subject.source
+    inside = {id(node) for node in ast.walk(branch)}
+    around = source.enclosing(branch, ast.FunctionDef) if isinstance(record, ast.Name) else None
+    for node in source.nodes(ast.Assign):
+        if id(node) in inside or (around is not None and source.enclosing(node, ast.FunctionDef) is not around):
+            continue
+        for target in node.targets:
+            if ast.unparse(target) == name:
+                yield node.value
+            elif isinstance(target, ast.Tuple) and name in [ast.unparse(one) for one in target.elts]:
+                place = [ast.unparse(one) for one in target.elts].index(name)
+                matching = isinstance(node.value, ast.Tuple) and len(node.value.elts) == len(target.elts)
+                yield node.value.elts[place] if matching and isinstance(node.value, ast.Tuple) else node.value
+
+
+def _searches(subject: Subject) -> Faults[Watch]:
+    """`argmin` and `min` over a history of accuracies, in a search for the best."""
+    source = subject.source
+    for call in source.all_calls:
+        name = _chooser(call)
+        if name not in ("argmin", "argmax"):
+            continue
+        taken = "smallest" if name == "argmin" else "greatest"
+        figures = _figures(subject, _searched(call))
+        if not figures or any(better(figure) != _TURNS[taken] for figure in figures):
+            continue
+        if not _seeks_best(subject, call):
+            continue
+        function = source.enclosing(call, ast.FunctionDef)
+        searched = ast.unparse(_searched(call))
+        calls = within(function, ast.Call) if function is not None else [call]
+        opposite = "argmax" if name == "argmin" else "argmin"
+        if any(_chooser(other) in (opposite, opposite[3:]) for other in calls):
+            continue  # it can look for both
+        edits = tuple(
+            edit
+            for other in calls
+            if _chooser(other) in (name, name[3:]) and ast.unparse(_searched(other)) == searched
+            for edit in _turned(subject, other)
+        )
+        yield source.site(call), Watch(min(figures), taken, edits)
+
+
+def _chooser(call: ast.Call) -> str:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    many = len(call.args) > 1 or any(keyword.arg in ("axis", "dim", "key") for keyword in call.keywords)
+    return name if name in ("argmin", "argmax", "min", "max") and not many else ""
+
+
+def _searched(call: ast.Call) -> ast.expr:
+    """What a call of `min`, `np.argmin` or `values.argmin` looks through."""
+    return call.args[0] if call.args else call.func.value if isinstance(call.func, ast.Attribute) else call.func
+
+
+def _turned(subject: Subject, call: ast.Call) -> Iterator[Edit]:
+    other = {"argmin": "argmax", "argmax": "argmin", "min": "max", "max": "min"}[_chooser(call)]
+    if isinstance(call.func, ast.Attribute):
+        value = subject.text(subject.source.site(call.func.value))
+        yield Replace(subject.source.site(call.func), f"{value}.{other}")
+    else:
+        yield Replace(subject.source.site(call.func), other)
+
+
+def _figures(subject: Subject, searched: ast.expr) -> set[str]:
+    """What the values that are looked through are called, on the way back to where they come from.
+
+    A key that is a parameter is followed to what the program gives for it. A name that says nothing is passed over.
+    """
+    found: set[str] = set()
+    for expr in _unwrapped(subject, searched):
+        if (name := name_of(expr)) and better(name):
+            return {name}
+        if isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Name):
+            found |= set(_keys(subject, expr.slice, 3))
+    return found
+
+
+def _unwrapped(subject: Subject, expr: ast.expr) -> Iterator[ast.expr]:
+    """An expression and what it was made of: through names, `np.array(…)` and `list(…)`."""
+    for one in origins(subject, expr):
+        yield one
+        if isinstance(one, ast.Call) and len(one.args) == 1 and _chooser(one) == "":
+            yield from origins(subject, one.args[0])
+
+
+def _keys(subject: Subject, name: ast.Name, depth: int) -> Iterator[str]:
+    """The texts that the program gives for a parameter, by calls of that method name anywhere in the file."""
+    source = subject.source
+    function = source.enclosing(name, ast.FunctionDef)
+    if function is None or depth == 0 or sum(f.name == function.name for f in source.nodes(ast.FunctionDef)) != 1:
+        return
+    arguments = [one.arg for one in function.args.args]
+    if name.id not in arguments:
+        return
+    place = arguments.index(name.id) - (arguments[0] == "self")
+    for call in source.all_calls:
+        if name_of(call.func) != function.name:
+            continue
+        given = next((k.value for k in call.keywords if k.arg == name.id), None)
+        if given is None and place < len(call.args):
+            given = call.args[place]
+        if isinstance(given, ast.Name):
+            yield from _keys(subject, given, depth - 1)
+        else:
+            yield name_of(given) if given is not None else ""
+
+
+def _seeks_best(subject: Subject, call: ast.Call) -> bool:
+    """Whether what is found is called the best, or found in a function that is."""
+    source = subject.source
+    statement = source.statement_of(call)
+    names = [node.id for node in within(statement, ast.Name) if isinstance(node.ctx, ast.Store)]
+    function = source.enclosing(call, ast.FunctionDef)
+    if not names and function is not None:
+        names = [function.name]
+    return any("best" in words_of(name) for name in names)
+
+
+def _is_turned(subject: Subject, figure: ast.expr) -> bool:
+    """Whether the figure is made with a minus: a share of misses, or a loss that is to grow."""
+    made = subject.source.bindings(figure) if isinstance(figure, (ast.Name, ast.Attribute)) else ()
+    return any(isinstance(node, (ast.USub, ast.Sub)) for value in made for node in ast.walk(value))
+
+
+def _number(node: ast.expr) -> float | None:
+    """The number that is written, `float("inf")` and `np.inf` included."""
+    match node:
+        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+            return float(value)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            inner = _number(operand)
+            return -inner if inner is not None else None
+        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str(text))]) if text.strip("+-").lower() in (
+            "inf",
+            "infinity",
+        ):
+            return float(text)
+        case ast.Attribute(attr="inf" | "Inf" | "infty"):
+            return float("inf")
+    return None

@@ -1,0 +1,217 @@
+"""Gradients that were taken for the weights of one model are applied to those of another one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    Replace,
+    Site,
+    Subject,
+    Symptom,
+    name_of,
+    words,
+    words_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """The model that is written, where, and the one that is meant."""
+
+    model: ast.expr
+    meant: str
+    what: str
+
+
+class GradientsOfAnotherModel(FaultTemplate[Mixed]):
+    """A tape's gradients for one model are zipped with the weights of another one.
+
+    Where a program trains several models, a line that was copied keeps the name of the first one. Weights are then moved
+    along numbers that have nothing to do with them, wherever the shapes happen to agree, and the model whose gradients
+    were meant never changes. The names of the gradients and of the optimizer tell which model is meant.
+
+    Fix safety: unsafe. The other model is trained from now on, which is the point.
+
+    References: tf.GradientTape.gradient (sources); tf.keras.optimizers.Optimizer.apply_gradients.
+    """
+
+    code = "DNF329"
+    name = "gradients-of-another-model"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.OPTIMIZER
+    message = "{what} `{model}`, where `{meant}` is meant"
+    triggers = ("apply_gradients",)
+
+    declined = "the model is not written there"
+
+    def faults(self, subject: Subject) -> Faults[Mixed]:
+        for mixed in _applied_elsewhere(subject):
+            yield subject.source.site(mixed.model), mixed
+
+    def report(self, site: Site, mixed: Mixed) -> Finding:
+        model = ast.unparse(mixed.model)
+        return self.finding(
+            site,
+            symptom=Symptom.VIOLATION,
+            confidence=0.9,
+            evidence={"model": model, "meant": mixed.meant},
+            what=mixed.what,
+            model=model,
+            meant=mixed.meant,
+        )
+
+    def repairs(self, subject: Subject, mixed: Mixed) -> Repairs:
+        yield f"Take `{mixed.meant}`", (Replace(subject.source.site(mixed.model), mixed.meant),), 0.9
+
+    examples = (
+        Example(
+            "gradients for the weights of the other model",
+            before="""\
+import tensorflow as tf
+
+with tf.GradientTape() as tape:
+    disc_loss = judge(discriminator(real), discriminator(generator(noise)))
+disc_grads = tape.gradient(disc_loss, generator.trainable_variables)
+disc_optimizer.apply_gradients(zip(disc_grads, discriminator.trainable_variables))
+""",
+            after="""\
+import tensorflow as tf
+
+with tf.GradientTape() as tape:
+    disc_loss = judge(discriminator(real), discriminator(generator(noise)))
+disc_grads = tape.gradient(disc_loss, discriminator.trainable_variables)
+disc_optimizer.apply_gradients(zip(disc_grads, discriminator.trainable_variables))
+""",
+        ),
+        Example(
+            "gradients applied to the other model",
+            before="""\
+import tensorflow as tf
+
+with tf.GradientTape() as tape:
+    loss = tf.reduce_mean(tf.square(y - decoder(encoder(x))))
+grads = tape.gradient(loss, decoder.trainable_weights)
+decoder_opt.apply_gradients(zip(grads, encoder.trainable_weights))
+""",
+            after="""\
+import tensorflow as tf
+
+with tf.GradientTape() as tape:
+    loss = tf.reduce_mean(tf.square(y - decoder(encoder(x))))
+grads = tape.gradient(loss, decoder.trainable_weights)
+decoder_opt.apply_gradients(zip(grads, decoder.trainable_weights))
+""",
+        ),
+        Example(
+            "two tapes in a training step",
+            before="""\
+import tensorflow as tf
+
+class Trainer:
+    def train_step(self, x):
+        with tf.GradientTape() as gen_tape, tf.GradientTape() as critic_tape:
+            gen_loss, critic_loss = self.losses(x)
+        gen_grads = gen_tape.gradient(gen_loss, self.generator.trainable_variables)
+        self.gen_opt.apply_gradients(zip(gen_grads, self.generator.trainable_variables))
+        critic_grads = critic_tape.gradient(critic_loss, self.generator.trainable_variables)
+        self.critic_opt.apply_gradients(zip(critic_grads, self.critic.trainable_variables))
+""",
+            after="""\
+import tensorflow as tf
+
+class Trainer:
+    def train_step(self, x):
+        with tf.GradientTape() as gen_tape, tf.GradientTape() as critic_tape:
+            gen_loss, critic_loss = self.losses(x)
+        gen_grads = gen_tape.gradient(gen_loss, self.generator.trainable_variables)
+        self.gen_opt.apply_gradients(zip(gen_grads, self.generator.trainable_variables))
+        critic_grads = critic_tape.gradient(critic_loss, self.critic.trainable_variables)
+        self.critic_opt.apply_gradients(zip(critic_grads, self.critic.trainable_variables))
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "names that do not tell",
+            """\
+import tensorflow as tf
+
+with tf.GradientTape() as tape:
+    loss = compare(net(x), y)
+grads = tape.gradient(loss, net.trainable_variables)
+opt.apply_gradients(zip(grads, slow.trainable_variables))
+""",
+        ),
+        Reject(
+            "gradients of the model that they are applied to",
+            """\
+import tensorflow as tf
+
+with tf.GradientTape() as tape:
+    loss = compare(model(x), y)
+grads = tape.gradient(loss, model.trainable_variables)
+opt.apply_gradients(zip(grads, model.trainable_variables))
+params = model.trainable_variables
+grads = tape.gradient(loss, params)
+opt.apply_gradients(zip(grads, model.trainable_variables))
+""",
+        ),
+    )
+
+
+_COMMON = words(
+    "optimizer optimizers optim optims opt adam sgd net nets network model module self solver trainer grads grad"
+)
+_WEIGHTS = words("trainable_variables trainable_weights variables weights")
+
+
+def _told(name: str, model: str) -> bool:
+    """Whether a name was made from a model's: they share a word, or one begins as the other's goes on (`disc`)."""
+    first = [word for word in words_of(name) if word not in _COMMON]
+    second = [word for word in words_of(model) if word not in _COMMON]
+    return any(a.startswith(b) or b.startswith(a) for a in first for b in second)
+
+
+def _applied_elsewhere(subject: Subject) -> Iterator[Mixed]:
+    """Gradients that a tape took for the weights of one model, zipped with the weights of another one."""
+    source = subject.source
+    for call in source.all_calls:
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "apply_gradients" or not call.args:
+            continue
+        zipped = call.args[0]
+        if not isinstance(zipped, ast.Call) or ast.unparse(zipped.func) != "zip" or len(zipped.args) != 2:
+            continue
+        grads, weights = zipped.args
+        taken = source.bindings(grads, at=call) if isinstance(grads, ast.Name) else (grads,)
+        gradient = taken[0] if len(taken) == 1 else None
+        if not isinstance(gradient, ast.Call) or name_of(gradient.func) != "gradient" or len(gradient.args) < 2:
+            continue
+        sources = gradient.args[1]
+        if not all(isinstance(one, ast.Attribute) and one.attr in _WEIGHTS for one in (sources, weights)):
+            continue
+        if isinstance(sources, ast.Attribute) and isinstance(weights, ast.Attribute):
+            yield from _told_apart(grads, call.func.value, sources.value, weights.value)
+
+
+def _told_apart(grads: ast.expr, optimizer: ast.expr, taken: ast.expr, applied: ast.expr) -> Iterator[Mixed]:
+    """Which of the two models is meant, by the names of the gradients and of the optimizer."""
+    first, second = ast.unparse(taken), ast.unparse(applied)
+    if first == second:
+        return
+    names = [name_of(one) for one in (grads, optimizer)]
+    says_taken, says_applied = (any(_told(name, model) for name in names) for model in (first, second))
+    if says_applied and not says_taken:
+        yield Mixed(taken, second, "the gradients are taken for the weights of")
+    elif says_taken and not says_applied:
+        yield Mixed(applied, first, "the gradients are applied to the weights of")

@@ -1,0 +1,349 @@
+"""Layers that are written as matrix products follow one another with no activation between them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    AddImport,
+    Edit,
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    SetArgument,
+    Site,
+    Subject,
+    Symptom,
+    Wrap,
+    name_of,
+    words,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The hidden layers without activation, first one first, and the argument that would give each one (or none)."""
+
+    layers: tuple[ast.expr, ...]
+    argument: str
+
+
+class MatrixProductsInARow(FaultTemplate[Chain]):
+    """A classifier of weights and biases of its own has hidden layers whose sums go into the next product as they are.
+
+    `(x W1 + b1) W2 + b2` is `x W + b` with other names: the hidden layers add weights and nothing else, and only what a
+    straight line parts can be learned. Reported for classifiers, where a sum with a bias is used by nothing but the next
+    product with a bias. Products without a bias (embeddings, factorizations) are left alone. A function of the program
+    that takes the activation as an argument and is given none counts as such a layer. A program that has an activation
+    anywhere is left alone: its author knows them.
+
+    Fix safety: unsafe. The network can represent other functions than before; weights trained before do not fit.
+
+    References: Goodfellow, Bengio, Courville, "Deep Learning", section 6.1 (why a non-linear function is needed).
+    """
+
+    code = "DNF330"
+    name = "matrix-products-in-a-row"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.ACTIVATION
+    message = "{count} goes into the next product with no activation"
+    triggers = ("matmul", "mm", "xw_plus_b", "cross_entropy", "CrossEntropyLoss")
+
+    declined = "the hidden layers cannot be given an activation where they are written"
+
+    def faults(self, subject: Subject) -> Faults[Chain]:
+        if not any("entropy" in word.lower() for word in subject.source.words):
+            return
+        if _ACTIVATIONS & subject.source.words:
+            return
+        hidden = tuple(sorted(_hidden(subject), key=lambda layer: (layer.lineno, layer.col_offset)))
+        if hidden:
+            yield subject.source.site(hidden[0]), Chain(hidden, "")
+        for argument, calls in _unset(subject).items():
+            yield subject.source.site(calls[0]), Chain(tuple(calls), argument)
+
+    def report(self, site: Site, chain: Chain) -> Finding:
+        number = len(chain.layers)
+        return self.finding(
+            site,
+            symptom=Symptom.VIOLATION,
+            confidence=0.8,
+            evidence={"layers": number},
+            count="a hidden layer" if number == 1 else f"each of {number} hidden layers",
+        )
+
+    def repairs(self, subject: Subject, chain: Chain) -> Repairs:
+        activation, needed = _activation(subject)
+        sites = [subject.source.site(layer) for layer in chain.layers]
+        edits: list[Edit] = [
+            SetArgument(site, chain.argument, activation) if chain.argument else Wrap(site, f"{activation}(", ")")
+            for site in sites
+        ]
+        short = activation.rpartition(".")[2]
+        yield f"Put a {short} behind each hidden layer", (*edits, *needed), 0.8
+
+    examples = (
+        Example(
+            "a perceptron in a graph",
+            before="""\
+import tensorflow.compat.v1 as tf
+
+def perceptron(x):
+    hidden = tf.add(tf.matmul(x, w1), b1)
+    deeper = tf.add(tf.matmul(hidden, w2), b2)
+    return tf.matmul(deeper, w3) + b3
+
+logits = perceptron(x)
+cost = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(logits=logits, labels=y))
+""",
+            after="""\
+import tensorflow.compat.v1 as tf
+
+def perceptron(x):
+    hidden = tf.nn.relu(tf.add(tf.matmul(x, w1), b1))
+    deeper = tf.nn.relu(tf.add(tf.matmul(hidden, w2), b2))
+    return tf.matmul(deeper, w3) + b3
+
+logits = perceptron(x)
+cost = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(logits=logits, labels=y))
+""",
+        ),
+        Example(
+            "weights of torch",
+            before="""\
+import torch
+import torch.nn.functional as F
+
+h1 = x @ w1 + b1
+h2 = torch.mm(F.dropout(h1), w2) + b2
+out = torch.matmul(h2, w3) + b3
+loss = F.cross_entropy(out, y)
+""",
+            after="""\
+import torch
+import torch.nn.functional as F
+
+h1 = torch.relu(x @ w1 + b1)
+h2 = torch.relu(torch.mm(F.dropout(h1), w2) + b2)
+out = torch.matmul(h2, w3) + b3
+loss = F.cross_entropy(out, y)
+""",
+        ),
+        Example(
+            "a function that makes layers is given no activation",
+            before="""\
+import tensorflow as tf
+
+def add_layer(inputs, in_size, out_size, activation_function=None):
+    weights = tf.Variable(tf.random.normal([in_size, out_size]))
+    sums = tf.matmul(inputs, weights) + tf.Variable(tf.zeros([1, out_size]))
+    if activation_function is None:
+        return sums
+    return activation_function(sums)
+
+l1 = add_layer(xs, 2, 10)
+logits = add_layer(l1, 10, 3)
+loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=ys, logits=logits))
+""",
+            after="""\
+import tensorflow as tf
+
+def add_layer(inputs, in_size, out_size, activation_function=None):
+    weights = tf.Variable(tf.random.normal([in_size, out_size]))
+    sums = tf.matmul(inputs, weights) + tf.Variable(tf.zeros([1, out_size]))
+    if activation_function is None:
+        return sums
+    return activation_function(sums)
+
+l1 = add_layer(xs, 2, 10, activation_function=tf.nn.relu)
+logits = add_layer(l1, 10, 3)
+loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=ys, logits=logits))
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "activations between",
+            """\
+import tensorflow as tf
+
+hidden = tf.nn.relu(tf.matmul(x, w1) + b1)
+sums = tf.matmul(hidden, w2) + b2
+deeper = tf.nn.sigmoid(sums)
+logits = tf.matmul(deeper, w3) + b3
+loss = tf.nn.softmax_cross_entropy_with_logits(labels=y, logits=logits)
+""",
+        ),
+        Reject(
+            "an embedding, and one linear layer",
+            """\
+import torch
+import torch.nn.functional as F
+
+embedded = onehot @ table
+out = embedded @ w + b
+loss = F.cross_entropy(out, y)
+""",
+        ),
+        Reject(
+            "sums that are used again",
+            """\
+import torch
+import torch.nn.functional as F
+
+a = x @ w1 + b1
+gate = torch.sigmoid(a)
+out = a @ w2 + b2
+loss = F.cross_entropy(out * gate, y)
+""",
+        ),
+        Reject(
+            "a layer without activation among others",
+            """\
+import tensorflow as tf
+
+hidden = tf.nn.relu(tf.matmul(x, w1) + b1)
+code = tf.matmul(hidden, w2) + b2
+logits = tf.matmul(code, w3) + b3
+loss = tf.nn.softmax_cross_entropy_with_logits(labels=y, logits=logits)
+""",
+        ),
+        Reject(
+            "a function whose layers have their activation",
+            """\
+import tensorflow as tf
+
+def layer(inputs, size, act=None):
+    sums = tf.matmul(inputs, weight(size)) + bias(size)
+    return sums if act is None else act(sums)
+
+hidden = layer(x, 10, act=tf.nn.relu)
+logits = layer(hidden, 3)
+loss = tf.nn.softmax_cross_entropy_with_logits(labels=y, logits=logits)
+""",
+        ),
+    )
+
+
+_PRODUCTS = words("matmul mm")
+_SUMS = words("add bias_add")
+_PASSING = words("dropout Dropout")
+_ACTIVATIONS = words("relu tanh sigmoid elu leaky_relu selu gelu softplus relu6 swish silu")
+_ARGUMENTS = words("activation_function activation act act_fn activation_fn nonlinearity")
+
+
+def _product(expr: ast.expr) -> ast.expr | None:
+    """What is multiplied by weights; `None` where the expression is no product of matrices."""
+    match expr:
+        case ast.BinOp(left=left, op=ast.MatMult()):
+            return left
+        case ast.Call(args=[first, _, *_]) if name_of(expr.func) in _PRODUCTS:
+            return first
+    return None
+
+
+def _layer(expr: ast.expr) -> ast.expr | None:
+    """What goes into a product with a bias; `None` where the expression is no such layer."""
+    match expr:
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            entering = [inside for inside in (_product(left), _product(right)) if inside is not None]
+            return entering[0] if len(entering) == 1 else None
+        case ast.Call(args=[left, right]) if name_of(expr.func) in _SUMS:
+            entering = [inside for inside in (_product(left), _product(right)) if inside is not None]
+            return entering[0] if len(entering) == 1 else None
+        case ast.Call(args=[left, _, _]) if name_of(expr.func) == "xw_plus_b":
+            return left
+    return None
+
+
+def _layers(subject: Subject) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The layers of the program and what goes into each."""
+    source = subject.source
+    for node in (*source.nodes(ast.BinOp), *source.all_calls):
+        entering = _layer(node)
+        if entering is not None:
+            yield node, entering
+
+
+def _value(subject: Subject, name: ast.expr) -> ast.expr | None:
+    """The only value of a name that is read at one place, and so goes nowhere else."""
+    source = subject.source
+    if not isinstance(name, ast.Name):
+        return None
+    scope = source.enclosing(name, ast.FunctionDef)
+    reads = [
+        node
+        for node in source.nodes(ast.Name)
+        if node.id == name.id and isinstance(node.ctx, ast.Load) and source.enclosing(node, ast.FunctionDef) is scope
+    ]
+    values = source.bindings(name)
+    return values[0] if len(values) == 1 and len(reads) == 1 else None
+
+
+def _kept(expr: ast.expr) -> ast.expr:
+    """What a dropout is given, else the expression itself."""
+    dropped = isinstance(expr, ast.Call) and name_of(expr.func) in _PASSING and expr.args
+    return expr.args[0] if dropped and isinstance(expr, ast.Call) else expr
+
+
+def _hidden(subject: Subject) -> Iterator[ast.expr]:
+    """Layers whose sums go into the next layer and nowhere else."""
+    for _, entering in _layers(subject):
+        value = _value(subject, _kept(entering))
+        if value is not None and _kept(value) is not value:
+            value = _value(subject, _kept(value))
+        if value is not None and _layer(value) is not None:
+            yield value
+
+
+def _unset(subject: Subject) -> dict[str, list[ast.expr]]:
+    """Calls of functions that make a layer with the activation that they are given, where none is given, in a row."""
+    source = subject.source
+    found: dict[str, list[ast.expr]] = {}
+    for call in source.all_calls:
+        argument = _taken(subject, call)
+        if argument is None:
+            continue
+        for given in call.args:
+            value = _value(subject, given)
+            if not isinstance(value, ast.Call) or _taken(subject, value) != argument:
+                continue
+            same = source.definition(value.func) is source.definition(call.func)
+            if same and not _is_set(subject, value, argument):
+                found.setdefault(argument, []).append(value)
+    return found
+
+
+def _taken(subject: Subject, call: ast.Call) -> str | None:
+    """The argument by which the called function of the program takes the activation of the layer that it makes."""
+    function = subject.source.definition(call.func)
+    if not isinstance(function, ast.FunctionDef) or not function.args.defaults:
+        return None
+    optional = function.args.args[-len(function.args.defaults) :]
+    defaults = dict(zip([one.arg for one in optional], function.args.defaults, strict=True))
+    names = [n for n, d in defaults.items() if n in _ARGUMENTS and isinstance(d, ast.Constant) and d.value is None]
+    makes = any(isinstance(node, ast.expr) and _layer(node) is not None for node in ast.walk(function))
+    return names[0] if len(names) == 1 and makes else None
+
+
+def _is_set(subject: Subject, call: ast.Call, argument: str) -> bool:
+    function = subject.source.definition(call.func)
+    place = [one.arg for one in function.args.args].index(argument) if isinstance(function, ast.FunctionDef) else 0
+    unknown = any(isinstance(one, ast.Starred) for one in call.args)
+    return unknown or len(call.args) > place or any(keyword.arg in (argument, None) for keyword in call.keywords)
+
+
+def _activation(subject: Subject) -> tuple[str, tuple[AddImport, ...]]:
+    """The usual activation, as the framework of the program has it."""
+    source = subject.source
+    if "torch" in source.frameworks:
+        return "torch.relu", (AddImport("import torch"),)
+    bound = any(name == "tf" for name, _ in source.imported_names)
+    return "tf.nn.relu", () if bound else (AddImport("import tensorflow as tf"),)

@@ -1,0 +1,315 @@
+"""The learning rate is orders of magnitude from what its optimizer usually takes, and training shows it."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    Replace,
+    Site,
+    Subject,
+    Symptom,
+    Trace,
+    where_written,
+    words,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A learning rate where it is written, its value, what is usual for its optimizer, and what training showed."""
+
+    written: ast.expr
+    value: float
+    usual: float
+    shown: str
+    symptom: Symptom
+
+
+class RateOffByOrders(FaultTemplate[Rate]):
+    """Training leaves the finite numbers, runs away or stands still, and the learning rate is far from the usual one.
+
+    With a rate that is too great each step lands farther from the minimum than it began, until the weights overflow or
+    all units are dead; with one that is too small nothing moves. Reported only where the run showed one of them, the rate
+    is written as a number, and it is more than ten times the optimizer's usual rate, or less than a thousandth of it. The
+    patch has to train better on several seeds to be accepted.
+
+    Fix safety: unsafe. Training takes other steps, which is the point.
+
+    References: Bengio, "Practical Recommendations for Gradient-Based Training of Deep Architectures", section 3.1.1;
+    torch.optim.Adam, keras.optimizers.Adam (default rates).
+    """
+
+    code = "DNF331"
+    name = "rate-off-by-orders"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.OPTIMIZER
+    message = "{shown} with a learning rate of {value}, where {usual} is usual"
+    triggers = (
+        "SGD",
+        "Adam",
+        "AdamW",
+        "Adamax",
+        "Nadam",
+        "NAdam",
+        "RMSprop",
+        "Adagrad",
+        "AdamOptimizer",
+        "GradientDescentOptimizer",
+        "MomentumOptimizer",
+        "RMSPropOptimizer",
+        "AdagradOptimizer",
+    )
+    needs_run = True
+
+    declined = "the rate is not written as a number"
+
+    def faults(self, subject: Subject) -> Faults[Rate]:
+        trace = subject.trace
+        if trace is None or trace.crash is not None or len(trace.steps) < ENOUGH_STEPS:
+            return
+        rates = list(_rates(subject))
+        if len({written for written, _, _ in rates}) != 1:
+            return
+        written, value, usual = rates[0]
+        shown = _too_great(trace) if value > 10 * usual else _too_small(trace) if value < usual / 999 else None
+        if shown is not None and not (value < usual and subject.source.words & _FINE_TUNED):
+            yield subject.source.site(written), Rate(written, value, usual, *shown)
+
+    def report(self, site: Site, rate: Rate) -> Finding:
+        return self.finding(
+            site,
+            symptom=rate.symptom,
+            confidence=0.7,
+            evidence={"rate": rate.value, "usual": rate.usual},
+            shown=rate.shown,
+            value=f"{rate.value:g}",
+            usual=f"{rate.usual:g}",
+        )
+
+    def repairs(self, subject: Subject, rate: Rate) -> Repairs:
+        site = subject.source.site(rate.written)
+        yield "Take the usual rate", (Replace(site, f"{rate.usual:g}"),), 0.6
+        if rate.value > rate.usual:
+            yield "Take a tenth of the usual rate", (Replace(site, f"{rate.usual / 10:g}"),), 0.4
+
+    examples = (
+        Example(
+            "gradient descent that runs away",
+            runs=True,
+            before="""\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+x = torch.randn(64, 3)
+y = x.sum(1, keepdim=True)
+net = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=5.0)
+for _ in range(12):
+    loss = nn.functional.mse_loss(net(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+            after="""\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+x = torch.randn(64, 3)
+y = x.sum(1, keepdim=True)
+net = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for _ in range(12):
+    loss = nn.functional.mse_loss(net(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+        ),
+        Example(
+            "a rate that has a name",
+            runs=True,
+            before="""\
+import torch
+from torch import nn
+
+RATE = 1e2
+torch.manual_seed(0)
+x = torch.randn(64, 3)
+y = 2 * x[:, :1]
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), RATE)
+for _ in range(40):
+    loss = ((net(x) - y) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+            after="""\
+import torch
+from torch import nn
+
+RATE = 0.01
+torch.manual_seed(0)
+x = torch.randn(64, 3)
+y = 2 * x[:, :1]
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), RATE)
+for _ in range(40):
+    loss = ((net(x) - y) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+        ),
+        Example(
+            "a rate with which nothing moves",
+            runs=True,
+            before="""\
+import torch
+from torch import nn, optim
+
+torch.manual_seed(0)
+x = torch.randn(64, 3)
+y = 2 * x[:, :1]
+net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+adam = optim.Adam(net.parameters(), lr=1e-9)
+for _ in range(12):
+    loss = nn.functional.mse_loss(net(x), y)
+    adam.zero_grad()
+    loss.backward()
+    adam.step()
+""",
+            after="""\
+import torch
+from torch import nn, optim
+
+torch.manual_seed(0)
+x = torch.randn(64, 3)
+y = 2 * x[:, :1]
+net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+adam = optim.Adam(net.parameters(), lr=0.001)
+for _ in range(12):
+    loss = nn.functional.mse_loss(net(x), y)
+    adam.zero_grad()
+    loss.backward()
+    adam.step()
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "a great rate that learns",
+            """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+x = torch.randn(64, 3)
+y = (x.sum(1) > 0).long()
+net = nn.Linear(3, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
+for _ in range(12):
+    loss = nn.functional.cross_entropy(net(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+            runs=True,
+        ),
+        Reject(
+            "a usual rate and data that run away",
+            """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+x = 1000 * torch.randn(64, 3)
+y = x.sum(1, keepdim=True)
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for _ in range(12):
+    loss = nn.functional.mse_loss(net(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+            runs=True,
+        ),
+    )
+
+
+ENOUGH_STEPS = 8
+"""Steps before which training says nothing of its rate."""
+
+RUNAWAY = 100.0
+"""By what factor the loss has to have grown: a first step that overshoots does not do that."""
+
+STILL = 0.001
+"""Share of the loss by which a training that stands still may fall."""
+
+USUAL = {
+    0.01: words("SGD Adagrad GradientDescentOptimizer MomentumOptimizer AdagradOptimizer"),
+    0.001: words("Adam AdamW Adamax Nadam NAdam RAdam RMSprop AdamOptimizer RMSPropOptimizer"),
+}
+"""The rates that optimizers have by default, or are usually begun with."""
+
+_HOMES = ("torch.optim", "keras.optimizers", "tensorflow")
+_RATES = ("lr", "learning_rate")
+_FINE_TUNED = words("load_state_dict from_pretrained pretrained load_model load_weights IMAGENET1K_V1")
+
+
+def _rates(subject: Subject) -> Iterator[tuple[ast.expr, float, float]]:
+    """The rates of the program's optimizers, where they are written as numbers, with the usual ones."""
+    source = subject.source
+    for call in source.all_calls:
+        home, _, name = (source.qualified(call.func) or "").rpartition(".")
+        usual = next((rate for rate, names in USUAL.items() if name in names), None)
+        if usual is None or not home.startswith(_HOMES):
+            continue
+        place = 1 if home.startswith("torch.") else 0
+        given = next((k.value for k in call.keywords if k.arg in _RATES), None)
+        if given is None and len(call.args) > place:
+            given = call.args[place]
+        written = where_written(subject, given) if given is not None else None
+        if isinstance(written, ast.Constant) and isinstance(written.value, (int, float)) and written.value > 0:
+            yield written, float(written.value), usual
+
+
+def _losses(trace: Trace) -> list[float]:
+    return [step.loss for step in trace.steps if step.loss is not None]
+
+
+def _too_great(trace: Trace) -> tuple[str, Symptom] | None:
+    """What a rate that is too great has done."""
+    losses = _losses(trace)
+    if any(not math.isfinite(loss) for loss in losses):
+        return "training leaves the finite numbers", Symptom.NON_FINITE
+    if losses and losses[0] > 0 and min(losses[-3:]) > RUNAWAY * losses[0]:
+        return "the loss runs away", Symptom.NOT_LEARNING
+    return None
+
+
+def _too_small(trace: Trace) -> tuple[str, Symptom] | None:
+    """What a rate that is too small has done: the loss of the last steps is that of the first ones."""
+    losses = _losses(trace)
+    third = len(losses) // 3
+    if not third or not all(math.isfinite(loss) for loss in losses):
+        return None
+    first, last = sum(losses[:third]) / third, sum(losses[-third:]) / third
+    moves = [step.update for step in trace.steps if step.update is not None]
+    rests = bool(moves) and max(moves) < STILL / 10
+    return ("nothing moves", Symptom.NOT_LEARNING) if rests or abs(first - last) <= STILL * abs(first) else None

@@ -1,0 +1,394 @@
+"""What is to grow is minimized: a score given as a loss, or a log-likelihood without its minus."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    OTHER_LOSS,
+    Edit,
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    Replace,
+    Site,
+    Subject,
+    Symptom,
+    Wrap,
+    better,
+    is_compile,
+    minimized,
+    name_of,
+    reduced,
+    words,
+    words_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What is minimized, in words, and the ways to turn it round: a title, edits and a prior each."""
+
+    what: str
+    ways: tuple[tuple[str, tuple[Edit, ...], float], ...]
+
+
+class ScoreMinimized(FaultTemplate[Goal]):
+    """Training minimizes a figure that is better the greater it is.
+
+    A Dice coefficient or an intersection over union that is handed over as the loss falls to 0: the network learns to
+    miss. A cross-entropy that is written out, `sum(y * log(p))`, is negative and falls without a bound where its minus
+    is forgotten: the network learns to give the true class no probability. A score is known by its name, and by a
+    function that returns it as it is; a log-likelihood by the product of labels with a logarithm.
+
+    Fix safety: unsafe. Training goes the other way, which is the point.
+
+    References: Goodfellow, Bengio, Courville, "Deep Learning", section 5.5 (the negative log-likelihood).
+    """
+
+    code = "DNF324"
+    name = "score-minimized"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.LOSS_FUNCTION
+    message = "{what} is minimized, where a greater one is better"
+    triggers = ("compile", "backward", "minimize", "gradient")
+
+    declined = "the sign cannot be changed at one place"
+
+    def faults(self, subject: Subject) -> Faults[Goal]:
+        if _ascends(subject):
+            return
+        yield from _compiled(subject)
+        for value in minimized(subject):
+            yield from _score(subject, value)
+            yield from _likelihood(subject, value)
+
+    def report(self, site: Site, goal: Goal) -> Finding:
+        return self.finding(
+            site,
+            symptom=Symptom.VIOLATION,
+            confidence=0.9,
+            evidence={"minimized": goal.what, OTHER_LOSS: True},
+            what=goal.what,
+        )
+
+    def repairs(self, subject: Subject, goal: Goal) -> Repairs:
+        yield from goal.ways
+
+    examples = (
+        Example(
+            "the Dice coefficient as the loss of Keras",
+            before="""\
+from keras import backend as K
+from keras.layers import Conv2D
+from keras.models import Sequential
+
+def dice_coef(y_true, y_pred, smooth=1.0):
+    overlap = K.sum(y_true * y_pred)
+    return (2.0 * overlap + smooth) / (K.sum(y_true) + K.sum(y_pred) + smooth)
+
+model = Sequential([Conv2D(1, 3, padding="same", activation="sigmoid")])
+model.compile(optimizer="adam", loss=dice_coef, metrics=[dice_coef])
+""",
+            after="""\
+from keras import backend as K
+from keras.layers import Conv2D
+from keras.models import Sequential
+
+def dice_coef(y_true, y_pred, smooth=1.0):
+    overlap = K.sum(y_true * y_pred)
+    return (2.0 * overlap + smooth) / (K.sum(y_true) + K.sum(y_pred) + smooth)
+
+model = Sequential([Conv2D(1, 3, padding="same", activation="sigmoid")])
+model.compile(optimizer="adam", loss=lambda y_true, y_pred: 1 - dice_coef(y_true, y_pred), metrics=[dice_coef])
+""",
+        ),
+        Example(
+            "a loss that is there and not used",
+            before="""\
+import tensorflow as tf
+
+def iou(y_true, y_pred):
+    both = tf.reduce_sum(y_true * y_pred)
+    return both / (tf.reduce_sum(y_true + y_pred) - both)
+
+def iou_loss(y_true, y_pred):
+    return -iou(y_true, y_pred)
+
+net = unet()
+net.compile("adam", iou, metrics=["accuracy"])
+""",
+            after="""\
+import tensorflow as tf
+
+def iou(y_true, y_pred):
+    both = tf.reduce_sum(y_true * y_pred)
+    return both / (tf.reduce_sum(y_true + y_pred) - both)
+
+def iou_loss(y_true, y_pred):
+    return -iou(y_true, y_pred)
+
+net = unet()
+net.compile("adam", iou_loss, metrics=["accuracy"])
+""",
+        ),
+        Example(
+            "an overlap whose gradient is taken",
+            before="""\
+import torch
+
+def dice_score(pred, mask):
+    overlap = (pred * mask).sum()
+    score = 2 * overlap / (pred.sum() + mask.sum() + 1e-6)
+    return score
+
+for image, mask in batches:
+    loss = dice_score(torch.sigmoid(net(image)), mask)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+            after="""\
+import torch
+
+def dice_score(pred, mask):
+    overlap = (pred * mask).sum()
+    score = 2 * overlap / (pred.sum() + mask.sum() + 1e-6)
+    return score
+
+for image, mask in batches:
+    loss = 1 - dice_score(torch.sigmoid(net(image)), mask)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+        ),
+        Example(
+            "a cross-entropy without its minus in a graph",
+            before="""\
+import tensorflow.compat.v1 as tf
+
+y = tf.nn.softmax(tf.matmul(x, w) + b)
+cross_entropy = tf.reduce_mean(tf.reduce_sum(y_ * tf.log(y), axis=1))
+train_step = tf.train.GradientDescentOptimizer(0.5).minimize(cross_entropy)
+""",
+            after="""\
+import tensorflow.compat.v1 as tf
+
+y = tf.nn.softmax(tf.matmul(x, w) + b)
+cross_entropy = -tf.reduce_mean(tf.reduce_sum(y_ * tf.log(y), axis=1))
+train_step = tf.train.GradientDescentOptimizer(0.5).minimize(cross_entropy)
+""",
+        ),
+        Example(
+            "a binary cross-entropy without its minus in torch",
+            before="""\
+import torch
+
+p = torch.sigmoid(x @ w)
+cost = (y * torch.log(p) + (1 - y) * torch.log(1 - p)).mean()
+cost.backward()
+""",
+            after="""\
+import torch
+
+p = torch.sigmoid(x @ w)
+cost = -(y * torch.log(p) + (1 - y) * torch.log(1 - p)).mean()
+cost.backward()
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "turned round where it is returned",
+            """\
+import torch
+from keras import backend as K
+
+def dice_coef(y_true, y_pred):
+    dice = 2 * K.sum(y_true * y_pred) / (K.sum(y_true) + K.sum(y_pred))
+    return 1 - dice
+
+def iou_score(pred, mask):
+    score = (pred * mask).sum() / (pred + mask).sum()
+    loss = 1 - score
+    return loss
+
+model.compile(optimizer="adam", loss=dice_coef)
+loss = iou_score(net(x), mask)
+loss.backward()
+""",
+        ),
+        Reject(
+            "turned round where it is used",
+            """\
+import torch
+
+def dice_score(pred, mask):
+    return 2 * (pred * mask).sum() / (pred + mask).sum()
+
+loss = 1 - dice_score(net(x), mask)
+loss.backward()
+gain = (y * torch.log(p)).mean()
+loss = -gain
+loss.backward()
+""",
+        ),
+        Reject(
+            "other products with logarithms",
+            """\
+import torch
+
+p = net(x).softmax(1)
+entropy = (p * torch.log(p)).sum(1).mean()
+entropy.backward()
+divergence = (q * torch.log(q / p)).sum()
+divergence.backward()
+fooled = torch.log(1 - judge(fake)).mean()
+fooled.backward()
+loss = (weight * -torch.log(p)).mean()
+loss.backward()
+""",
+        ),
+        Reject(
+            "losses with a score in their names",
+            """\
+import torch
+
+def dice_loss(pred, mask):
+    return 1 - 2 * (pred * mask).sum() / (pred + mask).sum()
+
+def map_error(pred, y):
+    return (pred - y).abs().mean()
+
+loss = dice_loss(net(x), mask)
+loss.backward()
+loss = map_error(net(x), y)
+loss.backward()
+""",
+        ),
+    )
+
+
+_SCORES = words("dice iou miou jaccard accuracy f1 ssim psnr")
+_LOSSES = words("loss losses cost error err distance dist objective neg negative criterion entropy")
+
+
+def _ascends(subject: Subject) -> bool:
+    """Whether the program goes up the gradient by itself."""
+    steps = (node for node in subject.source.nodes(ast.AugAssign) if isinstance(node.op, ast.Add))
+    return "maximize" in subject.source.words or any("grad" in ast.unparse(node.value) for node in steps)
+
+
+def _is_score(name: str) -> bool:
+    """Whether a function is called a score, and nothing that is to fall."""
+    said = frozenset(words_of(name))
+    return bool(said & _SCORES) and not said & _LOSSES and better(name) != "smaller"
+
+
+def _compiled(subject: Subject) -> Faults[Goal]:
+    """Functions of the program that are given to `compile` as the loss."""
+    source = subject.source
+    for call in source.all_calls:
+        if not is_compile(call):
+            continue
+        given = next((k.value for k in call.keywords if k.arg == "loss"), call.args[1] if len(call.args) > 1 else None)
+        function = source.definition(given) if isinstance(given, ast.Name) else None
+        if given is None or not isinstance(function, ast.FunctionDef) or not _returns_score(subject, function):
+            continue
+        site, name = source.site(given), function.name
+        ways = [(f"Minimize `{other}`", (Replace(site, other),), 0.9) for other in _turned_round(subject, name)]
+        lambda_ = Replace(site, f"lambda y_true, y_pred: 1 - {name}(y_true, y_pred)")
+        ways.append((f"Minimize what `{name}` lacks of 1", (lambda_,), 0.7))
+        yield site, Goal(f"`{name}`", tuple(ways))
+
+
+def _turned_round(subject: Subject, name: str) -> Iterator[str]:
+    """Functions of the program that return the score with the other sign."""
+    for function in subject.source.tree.body:
+        if isinstance(function, ast.FunctionDef) and len(function.args.args) == 2:
+            (*_, last) = function.body
+            value = last.value if isinstance(last, ast.Return) else None
+            turned = value.operand if isinstance(value, ast.UnaryOp) else getattr(value, "right", None)
+            if isinstance(turned, ast.Call) and name_of(turned.func) == name and isinstance(turned.func, ast.Name):
+                yield function.name
+
+
+def _score(subject: Subject, value: ast.expr) -> Faults[Goal]:
+    """A call of one of the program's scores whose result is minimized as it is."""
+    function = subject.source.definition(value.func) if isinstance(value, ast.Call) else None
+    if isinstance(function, ast.FunctionDef) and _returns_score(subject, function):
+        site = subject.source.site(value)
+        edits = (Wrap(site, "1 - ", ""),)
+        yield site, Goal(f"`{function.name}`", ((f"Minimize what `{function.name}` lacks of 1", edits, 0.8),))
+
+
+def _returns_score(subject: Subject, function: ast.FunctionDef) -> bool:
+    """Whether a function that is called a score returns it as it is: a quotient, an average, with no minus before it."""
+    returned = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
+    if not _is_score(function.name) or len(returned) != 1 or returned[0] is None:
+        return False
+    value: ast.expr = returned[0]
+    for _ in range(4):
+        if isinstance(value, ast.Name):
+            bound = subject.source.bindings(value)
+            if len(bound) != 1:
+                return False
+            value = bound[0]
+        elif isinstance(value, ast.Call) and reduced(value) is not None:
+            value = reduced(value) or value
+    divides = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div)
+    return divides and not any(isinstance(node, ast.USub) for node in ast.walk(value))
+
+
+def _likelihood(subject: Subject, value: ast.expr) -> Faults[Goal]:
+    """Reductions of labels times logarithms that are minimized as they are."""
+    inner: ast.expr | None = value
+    depth = 0
+    while isinstance(inner, ast.Call) and (deeper := reduced(inner)) is not None:
+        inner, depth = deeper, depth + 1
+        if isinstance(inner, ast.Name):
+            bound = subject.source.bindings(inner, at=value) or subject.source.bindings(inner)
+            inner = bound[0] if len(bound) == 1 else None
+    if not depth or inner is None or not _is_log_likelihood(subject, inner):
+        return
+    site = subject.source.site(value)
+    yield site, Goal("a log-likelihood", (("Minimize the negative log-likelihood", (Wrap(site, "-", ""),), 0.9),))
+
+
+def _is_log_likelihood(subject: Subject, expr: ast.expr) -> bool:
+    """Whether the expression is `y * log(p)`, or a sum of such products."""
+    match expr:
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _is_log_likelihood(subject, left) and _is_log_likelihood(subject, right)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return any(_is_label(subject, y, log) for y, log in ((left, right), (right, left)))
+    return False
+
+
+def _is_label(subject: Subject, label: ast.expr, log: ast.expr) -> bool:
+    """Whether one factor is the logarithm of a probability and the other one its labels."""
+    if not isinstance(log, ast.Call) or name_of(log.func) not in ("log", "log_softmax"):
+        return False
+    method = isinstance(log.func, ast.Attribute) and subject.source.qualified(log.func) is None
+    inside = log.func.value if method and isinstance(log.func, ast.Attribute) else log.args[0] if log.args else None
+    if inside is None or any(isinstance(node, ast.Div) for node in ast.walk(inside)):
+        return False
+    names = {node.id for node in ast.walk(label) if isinstance(node, ast.Name)}
+    predicted = {node.id for node in ast.walk(inside) if isinstance(node, ast.Name)}
+    plain = not any(isinstance(node, (ast.Call, ast.USub)) for node in ast.walk(label))
+    return plain and bool(names) and not names & predicted and bool(_LABELS & {w for n in names for w in _parts(n)})
+
+
+_LABELS = words("y y_ label labels target targets true ys truth onehot gt yb by")
+
+
+def _parts(name: str) -> set[str]:
+    return {name.lower(), *words_of(name)}

@@ -1,0 +1,328 @@
+"""The last layer ends in a ReLU, and what reads its scores needs the negative ones."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Call,
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Prediction,
+    Reject,
+    Repairs,
+    Site,
+    Subject,
+    Symptom,
+    Task,
+    activation_of,
+    bypass,
+    is_compile,
+    loss_uses,
+    reword,
+    short,
+    through,
+    words,
+    words_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A ReLU at the end: its call where the network shows it, else the text that chooses it, and what reads it."""
+
+    relu: Call | ast.Constant
+    read_by: str
+    task: Task
+
+
+class ScoresCutAtZero(FaultTemplate[Cut]):
+    """A ReLU stands between the last layer and the softmax or sigmoid that makes probabilities of its scores.
+
+    A score that is cut off at 0 says nothing against a class: a sigmoid of it is never below a half, so that no sample
+    can be called negative, and a softmax cannot tell classes apart that are all unlikely. Scores below 0 get no
+    gradient, and a class whose scores are all there is never learned. An overlap of masks (Dice, Jaccard) is computed
+    from probabilities, which a ReLU does not give.
+
+    Between several classes a network may learn in spite of it; there the patch has to train better to be accepted.
+
+    Fix safety: unsafe. The outputs can be negative from now on, which is the point.
+
+    References: torch.nn.CrossEntropyLoss ("The input is expected to contain the unnormalized logits for each class").
+    """
+
+    code = "DNF326"
+    name = "scores-cut-at-zero"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.ACTIVATION
+    message = "a ReLU cuts the scores at 0 that {read_by} reads"
+    triggers = ("relu", "ReLU", "relu6", "ReLU6")
+
+    declined = "the activation cannot be changed at one place"
+
+    def faults(self, subject: Subject) -> Faults[Cut]:
+        for use in loss_uses(subject):
+            maker = use.producer
+            if maker is None or use.facts.task not in (Task.CLASSES, Task.LABELS):
+                continue
+            if use.facts.prediction is Prediction.LOGITS and _is_relu(maker):
+                yield use.output_site, Cut(maker, use.name, use.facts.task)
+            elif use.activation_name in _SQUASHING and use.activation is not None and maker.inputs:
+                inner = through(subject.network, maker.inputs[0]) if use.activation.as_argument is None else None
+                if inner is not None and _is_relu(inner):
+                    yield inner.made_at or inner.site, Cut(inner, use.activation_name, use.facts.task)
+        yield from _overlaps(subject)
+
+    def report(self, site: Site, cut: Cut) -> Finding:
+        return self.finding(
+            site,
+            symptom=Symptom.NOT_LEARNING if cut.task is Task.CLASSES else Symptom.VIOLATION,
+            confidence=0.85,
+            evidence={"read by": cut.read_by, "task": cut.task.value},
+            read_by=short(cut.read_by),
+        )
+
+    def repairs(self, subject: Subject, cut: Cut) -> Repairs:
+        if isinstance(cut.relu, ast.Constant):
+            yield "Take a sigmoid of the output", (reword(subject, cut.relu, "sigmoid"),), 0.85
+        else:
+            yield "Leave the scores without a ReLU", bypass(subject, cut.relu), 0.85
+
+    examples = (
+        Example(
+            "binary scores from a ReLU",
+            before="""\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1), nn.ReLU())
+criterion = nn.BCEWithLogitsLoss()
+loss = criterion(model(torch.rand(4, 8)), torch.ones(4, 1))
+loss.backward()
+""",
+            after="""\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+criterion = nn.BCEWithLogitsLoss()
+loss = criterion(model(torch.rand(4, 8)), torch.ones(4, 1))
+loss.backward()
+""",
+        ),
+        Example(
+            "class scores from a ReLU",
+            before="""\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(20, 64)
+        self.fc2 = nn.Linear(64, 10)
+
+    def forward(self, x):
+        x = F.relu(self.fc1(x))
+        x = F.relu(self.fc2(x))
+        return x
+
+net = Net()
+loss = F.cross_entropy(net(torch.rand(4, 20)), torch.tensor([1, 2, 3, 4]))
+loss.backward()
+""",
+            after="""\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(20, 64)
+        self.fc2 = nn.Linear(64, 10)
+
+    def forward(self, x):
+        x = F.relu(self.fc1(x))
+        x = self.fc2(x)
+        return x
+
+net = Net()
+loss = F.cross_entropy(net(torch.rand(4, 20)), torch.tensor([1, 2, 3, 4]))
+loss.backward()
+""",
+        ),
+        Example(
+            "a ReLU inside the softmax",
+            before="""\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden = nn.Linear(20, 64)
+        self.out = nn.Linear(64, 10)
+
+    def forward(self, x):
+        x = F.relu(self.hidden(x))
+        return F.log_softmax(F.relu(self.out(x)), dim=1)
+
+loss = F.nll_loss(Net()(torch.rand(4, 20)), torch.tensor([1, 2, 3, 4]))
+loss.backward()
+""",
+            after="""\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden = nn.Linear(20, 64)
+        self.out = nn.Linear(64, 10)
+
+    def forward(self, x):
+        x = F.relu(self.hidden(x))
+        return F.log_softmax(self.out(x), dim=1)
+
+loss = F.nll_loss(Net()(torch.rand(4, 20)), torch.tensor([1, 2, 3, 4]))
+loss.backward()
+""",
+        ),
+        Example(
+            "masks from a ReLU whose overlap is the loss",
+            before="""\
+from keras import Model, layers, ops
+
+def dice_loss(y_true, y_pred):
+    shared = ops.sum(y_true * y_pred)
+    return 1 - 2 * shared / (ops.sum(y_true) + ops.sum(y_pred) + 1)
+
+def build():
+    image = layers.Input((32, 32, 1))
+    x = layers.Conv2D(8, 3, padding="same", activation="relu")(image)
+    mask = layers.Conv2D(1, 1, activation="relu")(x)
+    return Model(image, mask)
+
+model = build()
+model.compile("adam", loss=dice_loss)
+""",
+            after="""\
+from keras import Model, layers, ops
+
+def dice_loss(y_true, y_pred):
+    shared = ops.sum(y_true * y_pred)
+    return 1 - 2 * shared / (ops.sum(y_true) + ops.sum(y_pred) + 1)
+
+def build():
+    image = layers.Input((32, 32, 1))
+    x = layers.Conv2D(8, 3, padding="same", activation="relu")(image)
+    mask = layers.Conv2D(1, 1, activation="sigmoid")(x)
+    return Model(image, mask)
+
+model = build()
+model.compile("adam", loss=dice_loss)
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "scores as they are",
+            """\
+import torch
+from torch import nn
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
+loss = nn.CrossEntropyLoss()(model(torch.rand(4, 8)), torch.tensor([0, 1, 2, 0]))
+""",
+        ),
+        Reject(
+            "an amount that cannot be negative",
+            """\
+import torch
+from torch import nn
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1), nn.ReLU())
+loss = nn.MSELoss()(model(torch.rand(4, 8)), torch.rand(4, 1))
+""",
+        ),
+        Reject(
+            "maps and masks of other losses",
+            """\
+from keras import Model, layers, ops
+
+def dice_loss(y_true, y_pred):
+    return 1 - 2 * ops.sum(y_true * y_pred) / ops.sum(y_true + y_pred)
+
+image = layers.Input((32, 32, 1))
+x = layers.Conv2D(8, 3, padding="same", activation="relu")(image)
+mask = layers.Conv2D(1, 1, activation="sigmoid")(x)
+model = Model(image, mask)
+model.compile("adam", loss=dice_loss)
+depth = layers.Conv2D(1, 1, activation="relu")(x)
+other = Model(image, depth)
+other.compile("adam", loss="mae")
+""",
+        ),
+    )
+
+
+_SQUASHING = words("softmax log_softmax sigmoid")
+_OVERLAPS = words("dice iou jaccard tversky overlap")
+
+
+def _is_relu(call: Call) -> bool:
+    use = activation_of(call)
+    return use is not None and use.name in ("relu", "relu6")
+
+
+def _overlaps(subject: Subject) -> Faults[Cut]:
+    """The one unit at the end of the only Keras model, where the loss is an overlap of masks that the program computes."""
+    source = subject.source
+    compiled = [call for call in source.all_calls if is_compile(call)]
+    if len(compiled) != 1:
+        return
+    losses = [k.value for k in compiled[0].keywords if k.arg == "loss"] + compiled[0].args[1:2]
+    function = source.definition(losses[0]) if losses and isinstance(losses[0], ast.Name) else None
+    if not isinstance(function, ast.FunctionDef) or not _OVERLAPS & frozenset(words_of(function.name)):
+        return
+    ends = list(_ends(subject))
+    made = ends[0] if len(ends) == 1 else None
+    if made is None or not made.args or not isinstance(made.args[0], ast.Constant) or made.args[0].value != 1:
+        return
+    activation = next((k.value for k in made.keywords if k.arg == "activation"), None)
+    if isinstance(activation, ast.Constant) and activation.value == "relu":
+        yield source.site(made), Cut(activation, function.name, Task.LABELS)
+
+
+def _ends(subject: Subject) -> Iterator[ast.Call | None]:
+    """The constructors of the last layers of the Keras models that the program makes."""
+    source = subject.source
+    for call in source.calls("keras.Model", "keras.models.Model"):
+        given = next(
+            (k.value for k in call.keywords if k.arg == "outputs"), call.args[1] if len(call.args) > 1 else None
+        )
+        if isinstance(given, ast.Name):
+            bound = source.bindings(given, at=call)
+            given = bound[0] if len(bound) == 1 else None
+        layer = given.func if isinstance(given, ast.Call) else None
+        yield layer if isinstance(layer, ast.Call) else source.constructor(layer) if layer is not None else None
+    for call in source.calls("keras.Sequential", "keras.models.Sequential"):
+        last = call.args[0].elts[-1] if call.args and isinstance(call.args[0], ast.List) and call.args[0].elts else None
+        added = [
+            other.args[0]
+            for other in source.all_calls
+            if isinstance(other.func, ast.Attribute)
+            and other.func.attr == "add"
+            and len(other.args) == 1
+            and source.constructor(other.func.value) is call
+        ]
+        end = added[-1] if added else last
+        yield end if isinstance(end, ast.Call) else None

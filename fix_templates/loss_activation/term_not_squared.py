@@ -1,0 +1,388 @@
+"""A term of the loss falls without a bound: a penalty on the weights themselves, or an error that keeps its sign."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    OTHER_LOSS,
+    Edit,
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    Replace,
+    Site,
+    Subject,
+    Symptom,
+    minimized,
+    reduced,
+    within,
+    words,
+    words_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A term that keeps its sign: its expression, what it is, and what shape it was meant to have by the evidence."""
+
+    expr: ast.expr
+    what: str
+    shapes: tuple[str, ...]
+
+
+class TermNotSquared(FaultTemplate[Term]):
+    """A penalty adds weights, or an error adds differences, as they are: neither squared nor as absolute values.
+
+    Such a term is smallest at minus infinity. The weights are pushed down all the way, and errors of both signs cancel
+    out. Reported where the terms beside it are squared, where the name says which norm is meant (`l1`, `l2`, `mse`), or
+    where the mean difference of prediction and label is all that is minimized.
+
+    Fix safety: unsafe. The loss is another one, which is the point.
+
+    References: Goodfellow, Bengio, Courville, "Deep Learning", sections 7.1.1 and 7.1.2 (L2 and L1 regularization).
+    """
+
+    code = "DNF325"
+    name = "term-not-squared"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.LOSS_FUNCTION
+    message = "{what} keeps its sign, so that it has no smallest value"
+
+    declined = "nothing says whether a square or an absolute value is meant"
+
+    def faults(self, subject: Subject) -> Faults[Term]:
+        if not subject.source.frameworks:
+            return
+        seen: set[Site] = set()
+        for term in (*_beside_squares(subject), *_sums_of_weights(subject), *_differences(subject)):
+            site = subject.source.site(term.expr)
+            if site not in seen:
+                seen.add(site)
+                yield site, term
+
+    def report(self, site: Site, term: Term) -> Finding:
+        return self.finding(
+            site,
+            symptom=Symptom.VIOLATION,
+            confidence=0.85,
+            evidence={"term": ast.unparse(term.expr), OTHER_LOSS: True},
+            what=term.what,
+        )
+
+    def repairs(self, subject: Subject, term: Term) -> Repairs:
+        for shape, prior in zip(term.shapes, (0.85, 0.4), strict=False):
+            title = "Square it" if shape == "square" else "Take its absolute value"
+            yield title, _shaped(subject, term.expr, shape), prior
+
+    examples = (
+        Example(
+            "one of three penalties",
+            before="""\
+import torch
+
+def penalty(self, bias, weights, factors):
+    return (self.rate_bias * bias
+            + self.rate_weights * (weights ** 2).sum()
+            + self.rate_factors * (factors ** 2).sum())
+""",
+            after="""\
+import torch
+
+def penalty(self, bias, weights, factors):
+    return (self.rate_bias * bias ** 2
+            + self.rate_weights * (weights ** 2).sum()
+            + self.rate_factors * (factors ** 2).sum())
+""",
+        ),
+        Example(
+            "the sum of all weights as their norm",
+            before="""\
+import torch
+
+l2_reg = 0.0
+for param in model.parameters():
+    l2_reg += torch.sum(param)
+loss = criterion(model(x), y) + 1e-4 * l2_reg
+loss.backward()
+""",
+            after="""\
+import torch
+
+l2_reg = 0.0
+for param in model.parameters():
+    l2_reg += torch.sum(param ** 2)
+loss = criterion(model(x), y) + 1e-4 * l2_reg
+loss.backward()
+""",
+        ),
+        Example(
+            "an L1 norm without absolute values",
+            before="""\
+import torch
+
+l1_norm = sum(p.sum() for p in model.parameters())
+loss = criterion(model(x), y) + 0.001 * l1_norm
+loss.backward()
+""",
+            after="""\
+import torch
+
+l1_norm = sum(p.abs().sum() for p in model.parameters())
+loss = criterion(model(x), y) + 0.001 * l1_norm
+loss.backward()
+""",
+        ),
+        Example(
+            "the mean difference as the loss of Keras",
+            before="""\
+from keras import backend as K
+from keras.layers import Dense
+from keras.models import Sequential
+
+def my_mse(y_true, y_pred):
+    return K.mean(y_pred - y_true, axis=-1)
+
+model = Sequential([Dense(1)])
+model.compile(optimizer="adam", loss=my_mse)
+""",
+            after="""\
+from keras import backend as K
+from keras.layers import Dense
+from keras.models import Sequential
+
+def my_mse(y_true, y_pred):
+    return K.mean((y_pred - y_true) ** 2, axis=-1)
+
+model = Sequential([Dense(1)])
+model.compile(optimizer="adam", loss=my_mse)
+""",
+        ),
+        Example(
+            "the sum of differences in torch",
+            before="""\
+import torch
+
+output = net(x)
+loss = (output - target).sum() / len(x)
+mean = (output - target).mean()
+mean.backward()
+""",
+            after="""\
+import torch
+
+output = net(x)
+loss = (output - target).sum() / len(x)
+mean = ((output - target) ** 2).mean()
+mean.backward()
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "squares and absolute values",
+            """\
+import torch
+
+l1 = sum(p.abs().sum() for p in model.parameters())
+l2 = sum((p ** 2).sum() for p in model.parameters())
+l2_norm = sum(p.norm(2) for p in model.parameters())
+l2_count = sum(p.numel() for p in model.parameters())
+loss = ((model(x) - y) ** 2).mean() + 0.1 * l1 + 0.1 * l2
+loss.backward()
+""",
+        ),
+        Reject(
+            "what a critic says of both",
+            """\
+import torch
+
+gap = (critic(fake) - critic(real)).mean()
+gap.backward()
+loss_critic = torch.mean(fake_score - real_score)
+loss_critic.backward()
+""",
+        ),
+        Reject(
+            "a polynomial, and a difference that is squared later",
+            """\
+import torch
+
+y = a * x + b * (x ** 2) + c * (x ** 3)
+height = v * t + 0.5 * g * t ** 2
+bias = (prediction - target).mean()
+loss = bias ** 2
+loss.backward()
+""",
+        ),
+        Reject(
+            "a loss beside a squared penalty",
+            """\
+import torch
+
+total = alpha * loss + beta * (w ** 2).sum()
+objective = lam * entropy + mu * (v ** 2).sum() + nu * (u ** 2).sum()
+total.backward()
+""",
+        ),
+    )
+
+
+_LABELS = words("y yb by label labels target targets true truth gt")
+_SQUARES = words("l2 mse squared square ridge rmse")
+_ABSOLUTES = words("l1 mae absolute lasso")
+_PENALTIES = words("l2 l1 reg regularizer regularize regularization regularisation penalty penalties decay ridge")
+_WEIGHTS = words("parameters named_parameters trainable_variables trainable_weights trainable_params weights")
+
+
+def _beside_squares(subject: Subject) -> Iterator[Term]:
+    """Terms of a sum of penalties that are a weight itself, where all others are squares of other weights."""
+    for node in subject.source.nodes(ast.BinOp):
+        if not isinstance(node.op, ast.Add) or _is_added(subject.source.parent(node)):
+            continue
+        terms = [_scaled(term) for term in _summands(node)]
+        if len(terms) < 2 or any(term is None for term in terms) or not _is_penalty(subject, node):
+            continue
+        known = [term for term in terms if term is not None]
+        plain = [body for _, body in known if isinstance(body, (ast.Name, ast.Attribute))]
+        squares = [body for _, body in known if _squared(body)]
+        if len(plain) != 1 or not squares or len(plain) + len(squares) != len(known):
+            continue
+        body = plain[0]
+        rates = [frozenset(words_of(ast.unparse(rate))) - {"self"} for rate, _ in known]
+        alike = all(first & second for first in rates for second in rates)
+        weights = {ast.unparse(part) for square in squares for part in within(square, ast.Name, ast.Attribute)}
+        if alike and ast.unparse(body) not in weights:
+            yield Term(body, f"the penalty on `{ast.unparse(body)}`", ("square",))
+
+
+def _is_added(node: ast.AST | None) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
+
+
+def _summands(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        yield from _summands(node.left)
+        yield from _summands(node.right)
+    else:
+        yield node
+
+
+def _scaled(term: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """A rate and what it scales."""
+    if (
+        isinstance(term, ast.BinOp)
+        and isinstance(term.op, ast.Mult)
+        and isinstance(term.left, (ast.Name, ast.Attribute))
+    ):
+        return term.left, term.right
+    return None
+
+
+def _squared(body: ast.expr) -> bool:
+    """Whether a term is a reduced square."""
+    inner: ast.expr | None = body
+    while isinstance(inner, ast.Call) and (deeper := reduced(inner)) is not None:
+        inner = deeper
+    if isinstance(inner, ast.Call):
+        name = inner.func.attr if isinstance(inner.func, ast.Attribute) else getattr(inner.func, "id", "")
+        return name in ("square", "pow")
+    square = isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Pow)
+    return square and isinstance(inner, ast.BinOp) and isinstance(inner.right, ast.Constant) and inner.right.value == 2
+
+
+def _is_penalty(subject: Subject, node: ast.expr) -> bool:
+    """Whether the sum is called a penalty: by the name that it is bound to, its function or its class."""
+    source = subject.source
+    statement = source.statement_of(node)
+    names = [ast.unparse(t) for t in statement.targets] if isinstance(statement, ast.Assign) else []
+    function, owner = source.enclosing(node, ast.FunctionDef), source.enclosing(node, ast.ClassDef)
+    names += [around.name for around in (function, owner) if around is not None]
+    return any(_PENALTIES & frozenset(words_of(name)) for name in names)
+
+
+def _sums_of_weights(subject: Subject) -> Iterator[Term]:
+    """Sums over all weights of a model of their plain sums, under a name that says which norm is meant."""
+    for target, iterated, body in _loops(subject):
+        weights = iterated.func if isinstance(iterated, ast.Call) else iterated
+        if not isinstance(weights, ast.Attribute) or weights.attr not in _WEIGHTS:
+            continue
+        weight = target.elts[-1] if isinstance(target, ast.Tuple) else target
+        for added, name in body:
+            inner = reduced(added) if isinstance(added, ast.Call) else None
+            shape = _shape(name)
+            if inner is not None and shape and ast.unparse(inner) == ast.unparse(weight):
+                yield Term(inner, f"`{name}`", (shape,))
+
+
+def _loops(subject: Subject) -> Iterator[tuple[ast.expr, ast.expr, list[tuple[ast.expr, str]]]]:
+    """Loops and generators with their target, what they go through, and what they add up under which name."""
+    source = subject.source
+    for loop in source.nodes(ast.For):
+        sums = [
+            (node.value, ast.unparse(node.target))
+            for node in within(loop, ast.AugAssign)
+            if isinstance(node.op, ast.Add)
+        ]
+        yield loop.target, loop.iter, sums
+    for made in (*source.nodes(ast.GeneratorExp), *source.nodes(ast.ListComp)):
+        statement = source.statement_of(made)
+        if not isinstance(made, (ast.GeneratorExp, ast.ListComp)) or not isinstance(statement, ast.Assign):
+            continue
+        if len(made.generators) == 1:
+            name = ast.unparse(statement.targets[0])
+            yield made.generators[0].target, made.generators[0].iter, [(made.elt, name)]
+
+
+def _shape(name: str) -> str:
+    said = frozenset(words_of(name)) | frozenset(name.lower().split("_"))
+    square, absolute = bool(said & _SQUARES), bool(said & _ABSOLUTES)
+    return "" if square == absolute else "square" if square else "absolute"
+
+
+def _differences(subject: Subject) -> Iterator[Term]:
+    """Mean differences of predictions and labels that are all that is minimized."""
+    source = subject.source
+    for value in minimized(subject):
+        inner: ast.expr | None = value
+        depth = 0
+        while isinstance(inner, ast.Call) and (deeper := reduced(inner)) is not None:
+            inner, depth = deeper, depth + 1
+        if not depth or not isinstance(inner, ast.BinOp) or not isinstance(inner.op, ast.Sub):
+            continue
+        sides = [_is_label(side) for side in (inner.left, inner.right)]
+        if sides.count(True) != 1:
+            continue
+        statement = source.statement_of(value)
+        names = [ast.unparse(t) for t in statement.targets] if isinstance(statement, ast.Assign) else []
+        function = source.enclosing(value, ast.FunctionDef)
+        names += [function.name] if function is not None else []
+        said = {shape for name in names if (shape := _shape(name))}
+        shapes = (said.pop(),) if len(said) == 1 else ("square", "absolute")
+        yield Term(inner, "the mean difference of prediction and label", shapes)
+
+
+def _is_label(side: ast.expr) -> bool:
+    if not isinstance(side, (ast.Name, ast.Attribute, ast.Subscript)):
+        return False
+    base = side.value if isinstance(side, ast.Subscript) else side
+    name = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
+    said = frozenset(words_of(name))
+    return bool(said & _LABELS) and not said & {"pred", "hat", "predicted", "prediction", "out", "output", "fake"}
+
+
+def _shaped(subject: Subject, expr: ast.expr, shape: str) -> tuple[Edit, ...]:
+    site = subject.source.site(expr)
+    text = subject.text(site)
+    plain = isinstance(expr, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
+    held = text if plain else f"({text})"
+    if shape == "square":
+        return (Replace(site, f"{held} ** 2"),)
+    return (Replace(site, f"{held}.abs()" if "torch" in subject.source.frameworks else f"abs({text})"),)
