@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from dnnfix.detect.origins import origins
 from dnnfix.detect.shapes import CONCATENATIONS, known
 from dnnfix.records import Call, Value
+from dnnfix.source.arithmetic import number
 from dnnfix.subject import Subject
 
 JOINS = CONCATENATIONS | {"torch.stack", "torch.vstack", "torch.dstack"}
@@ -95,3 +97,87 @@ def enclosed(subject: Subject, node: ast.expr) -> str:
     """The text of an expression, in parentheses where it would else fall apart beside an operator or a dot."""
     text = subject.text(subject.source.site(node))
     return text if isinstance(node, SIMPLE) else f"({text})"
+
+
+FACTORIES = frozenset(
+    {f"torch.{name}" for name in ("zeros", "ones", "rand", "randn", "empty", "full")}
+    | {f"numpy.{name}" for name in ("zeros", "ones", "empty", "full", "random.rand", "random.randn")}
+)
+"""Functions that make a tensor or array of sizes that they are given first."""
+
+NEW = frozenset({"new_zeros", "new_ones", "new_empty", "new_full"})
+"""Methods of tensors that do so."""
+
+PASSES = frozenset(
+    {"torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.autograd.Variable", "torch.from_numpy"}
+)
+"""Calls that hand on the tensor they are given."""
+
+MAX_CALLS = 512
+"""Calls looked through, backwards, for the shape of what a name stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The call that made an operand, and the expressions of its sizes, one for each axis."""
+
+    call: ast.Call
+    sizes: tuple[ast.expr, ...]
+
+
+def made_by(subject: Subject, operand: Operand) -> Made | None:
+    """The call that made an operand with sizes that are written out; numbers among them are those of its shape."""
+    for expr in origins(subject, operand.node):
+        call = _without_methods(subject, expr)
+        if call is None:
+            continue
+        name = subject.source.qualified(call.func)
+        given = call.args
+        if given and (isinstance(given[0], (ast.Tuple, ast.List)) or name is None or name.endswith("full")):
+            listed = given[0] if isinstance(given[0], (ast.Tuple, ast.List)) else None
+            given = listed.elts if listed is not None else given
+        sizes = tuple(given)
+        if len(sizes) != len(operand.shape) or any(isinstance(one, ast.Starred) for one in sizes):
+            return None
+        stated = zip(map(number, sizes), operand.shape, strict=True)
+        return Made(call, sizes) if all(one in (None, size) for one, size in stated) else None
+    return None
+
+
+def _without_methods(subject: Subject, expr: ast.expr) -> ast.Call | None:
+    """The call of a factory behind calls that keep a shape: `nn.Parameter(torch.zeros(3).to(device))`."""
+    for _ in range(8):
+        if not isinstance(expr, ast.Call):
+            return None
+        name = subject.source.qualified(expr.func)
+        if name in FACTORIES or (isinstance(expr.func, ast.Attribute) and expr.func.attr in NEW):
+            return expr
+        if name in PASSES and expr.args:
+            expr = expr.args[0]
+        elif isinstance(expr.func, ast.Attribute) and name is None:
+            expr = expr.func.value
+        else:
+            return None
+        if isinstance(expr, ast.BinOp):
+            expr = expr.left if isinstance(expr.left, ast.Call) else expr.right
+    return None
+
+
+def recorded_shape(subject: Subject, expr: ast.expr) -> tuple[int, ...] | None:
+    """The shape with which an expression last went into a call, in the function in which it stands."""
+    own, written = subject.source.enclosing(expr, ast.FunctionDef, ast.AsyncFunctionDef), ast.dump(expr)
+    for call in reversed(subject.network.calls[-MAX_CALLS:]):
+        node = subject.node(call.site)
+        if not isinstance(node, (ast.Call, ast.BinOp, ast.AugAssign, ast.Compare, ast.Subscript)):
+            continue
+        if subject.source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef) is not own:
+            continue
+        if isinstance(node, ast.Subscript):
+            given = [node.value]
+        else:
+            layer = isinstance(node, ast.Call) and call.made_at is not None
+            given = _tensors(node.args) if layer and isinstance(node, ast.Call) else _given(node, call)
+        for place, value in zip(given, call.inputs, strict=False):
+            if ast.dump(place) == written and known(value.shape) is not None:
+                return known(value.shape)
+    return None

@@ -236,7 +236,13 @@ def _joined(subject: Subject) -> _Joined | None:
     node = subject.call_node(call) if call is not None and call.name in JOINS else None
     shapes = [known(value.shape) for value in call.inputs] if call is not None else []
     axis = call.args.get("dim", call.args.get("axis", 0)) if call is not None else None
-    if call is None or node is None or len(shapes) < 2 or not isinstance(axis, int) or not isinstance(node.func, ast.Attribute):
+    if (
+        call is None
+        or node is None
+        or len(shapes) < 2
+        or not isinstance(axis, int)
+        or not isinstance(node.func, ast.Attribute)
+    ):
         return None
     found = tuple(shape for shape in shapes if shape is not None)
     if len(found) != len(shapes):
@@ -290,7 +296,9 @@ def _with_axis(subject: Subject, found: _Joined) -> Iterator[Way]:
         if not -rank <= found.axis < rank:
             continue
         model = found.shapes[others[0]]
-        places = [axis for axis in range(ranks[1]) if all(_meets(found, found.shapes[i], axis, model, method) for i in odd)]
+        places = [
+            axis for axis in range(ranks[1]) if all(_meets(found, found.shapes[i], axis, model, method) for i in odd)
+        ]
         if len(places) == 1:
             edits = tuple(wrapped(subject, given.elts[i], "", f".{method}({places[0]})") for i in odd)
             title = "Give the tensor the axis that it lacks" if odd is few else "Take the axis of one element out"

@@ -335,7 +335,9 @@ def _between(subject: Subject, own: ast.expr, model: ast.expr) -> Iterator[Diffe
             site = subject.source.site(own)
             yield f"{text} in place of {subject.text(site)}", Replace(site, text)
     elif isinstance(value, ast.Dict) and isinstance(wanted, ast.Dict):
-        entries = {ast.dump(key): entry for key, entry in zip(wanted.keys, wanted.values, strict=True) if key is not None}
+        entries = {
+            ast.dump(key): entry for key, entry in zip(wanted.keys, wanted.values, strict=True) if key is not None
+        }
         for key, entry in zip(value.keys, value.values, strict=True):
             if key is not None and ast.dump(key) in entries:
                 yield from _between(subject, entry, entries[ast.dump(key)])
