@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from dnnfix.detect.identity import same_thing
 from dnnfix.detect.shapes import StatedInput, stated_keras_input, way_back
 from dnnfix.network.facts import LayerFacts, layer_facts, loss_facts
-from dnnfix.records import Call, Edit, RenameArgument, Replace, Value
+from dnnfix.records import Call, Edit, Json, RenameArgument, Replace, Value
 from dnnfix.subject import Subject
 
 MAX_CALLERS = 16
@@ -89,7 +89,11 @@ def as_layer(call: Call) -> Call:
     groups = call.args.get("groups", 1)
     if found is None or weight is None or weight[1] is None or not isinstance(groups, int):
         return call
-    stated = {"in_channels": weight[1] * groups, "out_channels": weight[0], "kernel_size": list(weight[2:])}
+    stated: dict[str, Json] = {
+        "in_channels": weight[1] * groups,
+        "out_channels": weight[0],
+        "kernel_size": list(weight[2:]),
+    }
     return replace(call, name=f"torch.nn.Conv{found[1]}d", args={**call.args, **stated})
 
 

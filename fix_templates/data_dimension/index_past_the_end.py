@@ -285,8 +285,10 @@ def _loop_of(subject: Subject, name: ast.Name) -> Loop | None:
     """The loop or comprehension around the name that counts it."""
     node = subject.source.parent(name)
     while node is not None and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        generators = getattr(node, "generators", [])
-        for loop in [node, *generators] if isinstance(node, ast.For) else generators:
+        loops: list[Loop] = [node] if isinstance(node, ast.For) else []
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            loops += node.generators
+        for loop in loops:
             if isinstance(loop.target, ast.Name) and loop.target.id == name.id:
                 return loop
         node = subject.source.parent(node)

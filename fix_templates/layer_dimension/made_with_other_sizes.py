@@ -260,7 +260,8 @@ def _wanted(operation: Operation, operand: Operand, partner: Operand, *, first: 
     if operation.short not in ELEMENTWISE or len(own) > len(other):
         return {}
     shift = len(other) - len(own)
-    return {i: other[i + shift] for i, size in enumerate(own) if size not in (1, other[i + shift]) != 1}
+    met = dict(enumerate(other[shift:]))
+    return {axis: met[axis] for axis, size in enumerate(own) if 1 not in (size, met[axis]) and size != met[axis]}
 
 
 # --- the sizes that were meant ----------------------------------------------------------------------------------------
@@ -291,13 +292,14 @@ def _ways(subject: Subject, found: _Made) -> Iterator[Way]:
 
 def _other_axis(subject: Subject, given: ast.expr, needed: int) -> tuple[Edit, int] | None:
     """The edit that reads a size off another axis of the same tensor, where one axis alone has the size."""
+    axis: ast.expr | None = None
     match given:
         case ast.Call(func=ast.Attribute(value=thing, attr="size"), args=[axis]):
             pass
         case ast.Subscript(value=ast.Attribute(value=thing, attr="shape"), slice=axis):
             pass
         case ast.Call(func=ast.Name(id="len"), args=[thing]):
-            axis = None
+            pass
         case _:
             return None
     shape = recorded_shape(subject, thing)

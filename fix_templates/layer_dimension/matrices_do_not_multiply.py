@@ -299,7 +299,8 @@ def _product(subject: Subject) -> _Product | None:
     if operation is None or operation.call.name not in PRODUCTS:
         return None
     if operation.short == "addmm":
-        return _Product(operation, *operation.operands[1:3], operation.operands[0]) if _plain_addmm(operation) else None
+        added, *factors = operation.operands
+        return _Product(operation, factors[0], factors[1], added) if _plain_addmm(operation) else None
     if len(operation.operands) != 2:
         return None
     found = _Product(operation, *operation.operands)

@@ -342,9 +342,9 @@ def _between(subject: Subject, own: ast.expr, model: ast.expr) -> Iterator[Diffe
             if key is not None and ast.dump(key) in entries:
                 yield from _between(subject, entry, entries[ast.dump(key)])
     elif isinstance(value, (ast.Tuple, ast.List)) and isinstance(wanted, (ast.Tuple, ast.List)):
-        if len(value.elts) == len(wanted.elts):
-            for one, other in zip(value.elts, wanted.elts, strict=True):
-                yield from _between(subject, one, other)
+        same = len(value.elts) == len(wanted.elts)
+        for one, other in zip(value.elts, wanted.elts, strict=True) if same else ():
+            yield from _between(subject, one, other)
 
 
 def _behind(subject: Subject, node: ast.expr) -> ast.expr:
