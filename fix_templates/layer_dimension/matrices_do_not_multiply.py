@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
+from math import prod
 
 from dnnfix.api import (
     Edit,
@@ -113,6 +114,42 @@ import torch
 users = torch.rand(6, 3)
 films = torch.rand(3, 5)
 ratings = torch.mm(users, films) + 1
+""",
+            runs=True,
+        ),
+        Example(
+            "rows of one sample given to dot",
+            before="""\
+import torch
+from torch import nn
+
+
+class Scores(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attn = nn.Linear(6, 6)
+
+    def forward(self, hidden, states):
+        return torch.stack([hidden.dot(self.attn(state)) for state in states])
+
+
+Scores()(torch.rand(1, 6), torch.rand(5, 1, 6))
+""",
+            after="""\
+import torch
+from torch import nn
+
+
+class Scores(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attn = nn.Linear(6, 6)
+
+    def forward(self, hidden, states):
+        return torch.stack([hidden.flatten().dot(self.attn(state).flatten()) for state in states])
+
+
+Scores()(torch.rand(1, 6), torch.rand(5, 1, 6))
 """,
             runs=True,
         ),
@@ -342,7 +379,12 @@ def _other_product(subject: Subject, found: _Product) -> Iterator[Way]:
         few, code = (found.left, ".unsqueeze(1)") if len(a) == 2 else (found.right, ".unsqueeze(2)")
         if a[-1] == b[1]:
             yield "Give the vectors an axis of their own", (wrapped(subject, few.node, "", code),), 0.95
-    if found.operation.short in ("dot", "vdot") and a == b and len(a) == 2:
+    if found.operation.short not in ("dot", "vdot"):
+        return
+    if prod(a) == prod(b) == a[-1] == b[-1]:
+        long = [one for one in (found.left, found.right) if len(one.shape) > 1]
+        yield "Take the factors as vectors", tuple(wrapped(subject, one.node, "", ".flatten()") for one in long), 0.95
+    elif a == b and len(a) == 2:
         both = f"({enclosed(subject, found.left.node)} * {enclosed(subject, found.right.node)})"
         site = subject.source.site(found.operation.node)
         yield "Take the products of the rows", (Replace(site, f"{both}.sum(1)"),), 0.7
