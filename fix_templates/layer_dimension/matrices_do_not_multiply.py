@@ -367,6 +367,11 @@ def _fits(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 def _other_product(subject: Subject, found: _Product) -> Iterator[Way]:
     """The product that takes the factors as they are, or as they are but for an axis of one element."""
     a, b = found.left.shape, found.right.shape
+    if found.operation.short == "bmm" and a[:1] == b[:1] and sorted(_ranks(found)) == [2, 3]:
+        few, code = (found.left, ".unsqueeze(1)") if len(a) == 2 else (found.right, ".unsqueeze(2)")
+        if a[-1] == b[1]:
+            yield "Give the vectors an axis of their own", (wrapped(subject, few.node, "", code),), 0.95
+        return
     if _fits(a, b) and found.added is not None:
         yield _spelled_out(subject, found)
     elif _fits(a, b):
@@ -375,10 +380,6 @@ def _other_product(subject: Subject, found: _Product) -> Iterator[Way]:
         edit = _renamed(subject, found.operation, name)
         if edit is not None:
             yield f"Multiply with {name}", (edit,), 0.9
-    if found.operation.short == "bmm" and a[:1] == b[:1] and sorted(_ranks(found)) == [2, 3]:
-        few, code = (found.left, ".unsqueeze(1)") if len(a) == 2 else (found.right, ".unsqueeze(2)")
-        if a[-1] == b[1]:
-            yield "Give the vectors an axis of their own", (wrapped(subject, few.node, "", code),), 0.95
     if found.operation.short not in ("dot", "vdot"):
         return
     if prod(a) == prod(b) == a[-1] == b[-1]:

@@ -31,6 +31,13 @@ OPERATORS = words("""add sub mul div truediv floordiv pow remainder add_ sub_ mu
 
 MEETINGS = frozenset(f"torch.{home}{name}" for home in ("", "Tensor.") for name in OPERATORS)
 
+PICKS = frozenset(
+    f"torch.{home}{name}"
+    for home in ("", "Tensor.")
+    for name in ("gather", "scatter", "scatter_", "scatter_add", "scatter_add_")
+)
+"""Operations whose index has to have as many axes as what it points into."""
+
 Shape = tuple[int, ...]
 
 
@@ -83,6 +90,9 @@ class OperandsDoNotAlign(FaultTemplate[_Meeting]):
     def repairs(self, subject: Subject, found: _Meeting) -> Repairs:
         node, small, large = found.small.node, found.small.shape, found.large.shape
         if isinstance(getattr(node, "ctx", None), ast.Store):
+            return
+        if found.operation.call.name in PICKS:
+            yield from _index_with_axis(subject, found)
             return
         places = list(_places(small, large))
         if len(small) < len(large) and len(places) == 1:
@@ -169,6 +179,54 @@ sums /= (counts + 1).unsqueeze(-1)
             runs=True,
         ),
         Example(
+            "values of the actions that were taken",
+            before="""\
+import torch
+import torch.nn.functional as F
+
+critic = torch.nn.Linear(4, 3)
+states, actions, rewards = torch.rand(6, 4), torch.randint(0, 3, (6,)), torch.rand(6)
+loss = F.mse_loss(critic(states).gather(1, actions), rewards)
+""",
+            after="""\
+import torch
+import torch.nn.functional as F
+
+critic = torch.nn.Linear(4, 3)
+states, actions, rewards = torch.rand(6, 4), torch.randint(0, 3, (6,)), torch.rand(6)
+loss = F.mse_loss(critic(states).gather(1, actions.unsqueeze(1)).squeeze(1), rewards)
+""",
+            runs=True,
+        ),
+        Example(
+            "labels written into a table of zeros",
+            before="""\
+import torch
+
+
+def one_hot(labels, classes):
+    table = torch.zeros(len(labels), classes)
+    table.scatter_(1, labels, 1.0)
+    return table
+
+
+one_hot(torch.tensor([2, 0, 1]), 3)
+""",
+            after="""\
+import torch
+
+
+def one_hot(labels, classes):
+    table = torch.zeros(len(labels), classes)
+    table.scatter_(1, labels.unsqueeze(1), 1.0)
+    return table
+
+
+one_hot(torch.tensor([2, 0, 1]), 3)
+""",
+            runs=True,
+        ),
+        Example(
             "a comparison of lengths with steps",
             before="""\
 import torch
@@ -220,6 +278,9 @@ torch.rand(4, 3) @ torch.rand(4, 3)
 
 def _meeting(subject: Subject) -> _Meeting | None:
     operation = failed_operation(subject)
+    if operation is not None and operation.call.name in PICKS and len(operation.operands) > 1:
+        table, index = operation.operands[:2]
+        return _Meeting(operation, index, table) if len(index.shape) != len(table.shape) else None
     if operation is None or operation.call.name not in MEETINGS or len(operation.operands) != 2:
         return None
     first, second = operation.operands
@@ -228,6 +289,23 @@ def _meeting(subject: Subject) -> _Meeting | None:
         return None
     first_is_small = len(first.shape) < len(second.shape)
     return _Meeting(operation, first, second) if first_is_small else _Meeting(operation, second, first)
+
+
+def _index_with_axis(subject: Subject, found: _Meeting) -> Repairs:
+    """Give the index the axis along which it points; what is gathered with it can lose that axis again."""
+    axis, small, large = found.operation.call.args.get("dim"), found.small.shape, found.large.shape
+    if not isinstance(axis, int) or len(small) != len(large) - 1 or not -len(large) <= axis < len(large):
+        return
+    axis %= len(large)
+    if any(size > room for size, room in zip(small, large[:axis] + large[axis + 1 :], strict=True)):
+        return
+    widened = wrapped(subject, found.small.node, "", f".unsqueeze({axis})")
+    around = subject.source.parent(found.operation.node)
+    used_alone = not isinstance(around, (ast.Attribute, ast.Subscript, ast.Expr))
+    if found.operation.short == "gather" and used_alone and isinstance(found.operation.node, ast.expr):
+        narrowed = wrapped(subject, found.operation.node, "", f".squeeze({axis})")
+        yield "Give the index the axis along which it points, and take it out again", (widened, narrowed), 0.9
+    yield "Give the index the axis along which it points", (widened,), 0.85
 
 
 def _places(small: Shape, large: Shape) -> Iterator[Shape]:
