@@ -242,8 +242,8 @@ def _listed(subject: Subject, found: _Asked, axes: tuple[int, ...]) -> tuple[Edi
 def _moved(found: _Asked) -> tuple[int, ...] | None:
     """Every axis one less, where the last one asked for is one too far."""
     room = found.rank + 1 if found.operation.short.startswith("unsqueeze") else found.rank
-    if max(found.axes) != room or min(found.axes) < 1:
-        return None
+    if max(found.axes) != room or min(found.axes) < 1 or found.operation.short.startswith("squeeze"):
+        return None  # an axis that is to go, and is not there, may be gone already
     return tuple(axis - 1 for axis in found.axes)
 
 

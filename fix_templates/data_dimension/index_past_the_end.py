@@ -314,7 +314,7 @@ def _of_loop(subject: Subject, found: _Past, loop: Loop) -> Iterator[Way]:
         yield "Count the elements from zero", (_less(subject, found.index, 1),), 0.85
     elif beyond:
         yield "Stop at the last element", (_less(subject, stop, 1),), 0.85
-    elif _is_size(stop) and _is_of(stop, found.node.value) or number(stop) is not None:
+    elif _is_size(stop) and _is_of(stop, found.node.value):
         length = _length(subject, found)
         if length is not None:
             yield "Stop at the last element", (Replace(subject.source.site(stop), length),), 0.75

@@ -217,7 +217,8 @@ def _pairs(subject: Subject) -> _Pairs | None:
             if not isinstance(loop.target, (ast.Tuple, ast.List)) or len(loop.target.elts) != 2:
                 continue
             if any(subject.source.site(one).encloses(crash.site) for one in (loop.target, loop.iter)):
-                fitting.append(_Pairs(loop, *loop.target.elts, node))
+                first, second = loop.target.elts
+                fitting.append(_Pairs(loop, first, second, node))
     return fitting[0] if len(fitting) == 1 else None
 
 

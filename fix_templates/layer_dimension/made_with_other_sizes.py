@@ -33,6 +33,8 @@ from dnnfix.api import (
 ELEMENTWISE = words("""add sub mul div truediv floordiv pow add_ sub_ mul_ div_ maximum minimum masked_fill masked_fill_
     eq ne lt le gt ge copy_ and or lerp""")
 
+PRODUCTS = frozenset({"mm", "matmul", "bmm", "addmm", "mv"})
+
 Shape = tuple[int, ...]
 Way = tuple[str, tuple[Edit, ...], float]
 
@@ -208,6 +210,17 @@ Dense()(torch.rand(4, 5))
     )
     rejects = (
         Reject(
+            "a prediction of another width than the drawn targets",
+            """\
+import torch
+
+x, y = torch.randn(6, 4), torch.randn(6, 3)
+weight = torch.randn(4, 2, requires_grad=True)
+error = (x.mm(weight) - y).pow(2).sum()
+""",
+            runs=True,
+        ),
+        Reject(
             "sizes that meet",
             """\
 import torch
@@ -240,14 +253,26 @@ def _made(subject: Subject) -> Iterator[_Made]:
     for operand, partner in (pair, pair[::-1]):
         wanted = _wanted(operation, operand, partner, first=operand is pair[0])
         made = made_by(subject, operand) if wanted else None
-        if made is not None:
+        second_factor = operation.short in PRODUCTS and operand is pair[1]
+        if made is not None and (second_factor or not (_drawn(subject, made.call) and _is_data(operand))):
             yield _Made(operation, operand, made.sizes, wanted, partner)
+
+
+def _drawn(subject: Subject, made: ast.Call) -> bool:
+    """Whether the numbers of a tensor are drawn, as those of weights and of data for a trial are."""
+    name = subject.source.qualified(made.func) or ""
+    return name.rpartition(".")[2] in ("rand", "randn")
+
+
+def _is_data(operand: Operand) -> bool:
+    """Whether a tensor that is drawn may be data for a trial: nothing learns it."""
+    return operand.value.requires_grad is not True and operand.value.origin != "parameter"
 
 
 def _wanted(operation: Operation, operand: Operand, partner: Operand, *, first: bool) -> dict[int, int]:
     """The axes of an operand whose sizes do not meet the other's, each with the size that would."""
     own, other = operand.shape, partner.shape
-    if operation.short in ("mm", "matmul", "bmm", "addmm", "mv"):
+    if operation.short in PRODUCTS:
         if not own or not other or (first and len(other) < 2 and operation.short != "mv"):
             return {}
         axis = len(own) - 1 if first else max(len(own) - 2, 0)
