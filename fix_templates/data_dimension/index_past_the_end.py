@@ -152,6 +152,24 @@ for epoch in range(1, len(rates) + 1):
             runs=True,
         ),
         Example(
+            "the label in the last column, counted from one",
+            before="""\
+import torch
+
+table = torch.rand(20, 5)
+features, labels = table[:, :4], table[:, 5]
+loss = (torch.nn.Linear(4, 1)(features)[:, 0] - labels).pow(2).mean()
+""",
+            after="""\
+import torch
+
+table = torch.rand(20, 5)
+features, labels = table[:, :4], table[:, 4]
+loss = (torch.nn.Linear(4, 1)(features)[:, 0] - labels).pow(2).mean()
+""",
+            runs=True,
+        ),
+        Example(
             "rows shuffled by the number of all values",
             before="""\
 import torch
@@ -262,6 +280,8 @@ def _ways(subject: Subject, found: _Past) -> Iterator[Way]:
             if bounds is not None:
                 edit = _less(subject, bounds[-1], number(ahead) or 0)
                 yield "Stop before the last elements", (edit,), 0.85
+    if number(found.index) is not None and found.by_one:
+        yield "Count the elements from zero", (_less(subject, found.index, 1),), 0.8
     if _is_length(found.index, found):
         yield "Take the last element", (_less(subject, found.index, 1),), 0.85
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -34,6 +35,9 @@ ELEMENTWISE = words("""add sub mul div truediv floordiv pow add_ sub_ mul_ div_ 
     eq ne lt le gt ge copy_ and or lerp""")
 
 PRODUCTS = frozenset({"mm", "matmul", "bmm", "addmm", "mv"})
+
+CONVOLUTION = re.compile(r"torch\.(?:nn\.functional\.)?conv[123]d")
+"""Convolutions with a weight that is given to them, of (channels out, channels in, kernel)."""
 
 Shape = tuple[int, ...]
 Way = tuple[str, tuple[Edit, ...], float]
@@ -170,6 +174,26 @@ y = x.mm(w1).clamp(min=0).mm(w2)
             runs=True,
         ),
         Example(
+            "a kernel with its channels exchanged",
+            before="""\
+import torch
+import torch.nn.functional as F
+
+channels, maps = 3, 8
+kernel = torch.randn(channels, maps, 5, 5) * 0.1
+out = F.conv2d(torch.rand(2, channels, 9, 9), kernel)
+""",
+            after="""\
+import torch
+import torch.nn.functional as F
+
+channels, maps = 3, 8
+kernel = torch.randn(maps, channels, 5, 5) * 0.1
+out = F.conv2d(torch.rand(2, channels, 9, 9), kernel)
+""",
+            runs=True,
+        ),
+        Example(
             "a bias of another width, as a parameter",
             before="""\
 import torch
@@ -253,7 +277,8 @@ def _made(subject: Subject) -> Iterator[_Made]:
     for operand, partner in (pair, pair[::-1]):
         wanted = _wanted(operation, operand, partner, first=operand is pair[0])
         made = made_by(subject, operand) if wanted else None
-        second_factor = operation.short in PRODUCTS and operand is pair[1]
+        weighs = operation.short in PRODUCTS or CONVOLUTION.fullmatch(operation.call.name) is not None
+        second_factor = weighs and operand is pair[1]
         if made is not None and (second_factor or not (_drawn(subject, made.call) and _is_data(operand))):
             yield _Made(operation, operand, made.sizes, wanted, partner)
 
@@ -278,6 +303,11 @@ def _wanted(operation: Operation, operand: Operand, partner: Operand, *, first: 
         axis = len(own) - 1 if first else max(len(own) - 2, 0)
         needed = (other[-2] if len(other) > 1 else other[0]) if first else other[-1]
         return {axis: needed} if own[axis] != needed else {}
+    if CONVOLUTION.fullmatch(operation.call.name):
+        plain = not first and len(own) > 1 < len(other) and operation.call.args.get("groups", 1) == 1
+        if not plain or own[1] == other[1]:
+            return {}
+        return {0: own[1], 1: own[0]} if own[0] == other[1] else {1: other[1]}
     if operation.call.name in CONCATENATIONS and len(own) == len(other):
         joined = operation.call.args.get("dim", 0)
         axis = joined % len(own) if isinstance(joined, int) and own else 0
