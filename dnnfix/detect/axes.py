@@ -8,13 +8,14 @@ was given.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dnnfix.detect.identity import same_thing
 from dnnfix.detect.shapes import StatedInput, stated_keras_input, way_back
 from dnnfix.network.facts import LayerFacts, layer_facts, loss_facts
-from dnnfix.records import Call, Edit, RenameArgument, Replace, Value
+from dnnfix.records import Call, Edit, Json, RenameArgument, Replace, Value
 from dnnfix.subject import Subject
 
 MAX_CALLERS = 16
@@ -22,6 +23,9 @@ MAX_CALLERS = 16
 
 KERAS_METHODS = frozenset({"fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch"})
 """Methods of a Keras model whose first argument is data for its input."""
+
+FUNCTIONAL = re.compile(r"torch\.(?:nn\.functional\.)?conv([123])d")
+"""The functions that convolve with a weight that they are given."""
 
 Shape = tuple[int | None, ...]
 
@@ -64,7 +68,7 @@ def arrival_at(subject: Subject, last: Call) -> Arrival | None:
     """The data behind the first input of a call: as the first layer on the way received it."""
     if not last.inputs:
         return None
-    path = [last, *way_back(subject, last.inputs[0])]
+    path = [as_layer(call) for call in (last, *way_back(subject, last.inputs[0]))]
     layers = [call for call in path if layer_facts(call) is not None or call.name.startswith("keras.models.")]
     if not layers:
         return None
@@ -76,6 +80,21 @@ def arrival_at(subject: Subject, last: Call) -> Arrival | None:
     if node is None:
         return None
     return Arrival(call, layer_facts(call), value, wanted_shape(subject, call), node)
+
+
+def as_layer(call: Call) -> Call:
+    """A convolution that is called with a weight of the program's own, as a call of the layer that would hold it."""
+    found = FUNCTIONAL.fullmatch(call.name)
+    weight = call.inputs[1].shape if found is not None and len(call.inputs) > 1 else None
+    groups = call.args.get("groups", 1)
+    if found is None or weight is None or weight[1] is None or not isinstance(groups, int):
+        return call
+    stated: dict[str, Json] = {
+        "in_channels": weight[1] * groups,
+        "out_channels": weight[0],
+        "kernel_size": list(weight[2:]),
+    }
+    return replace(call, name=f"torch.nn.Conv{found[1]}d", args={**call.args, **stated})
 
 
 def _real(subject: Subject, call: Call) -> Value | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isqrt
 
 from dnnfix.api import (
     Arrival,
@@ -57,10 +58,11 @@ class MissingChannelAxis(FixTemplate):
         else:
             return
         keras = call.name.startswith("keras.")
+        rows = came is not None and not keras and _are_flat_images(shape)
         yield self.finding(
             site,
             symptom=Symptom.CRASH,
-            confidence=0.9,
+            confidence=0.5 if rows else 0.9,
             cause="crash",
             evidence={"shape": list(shape), "layer": call.name},
             layer=call.name.rpartition(".")[2],
@@ -245,6 +247,11 @@ def _lacks_channel(came: Arrival) -> bool:
     if stated_input(came.call) != 1:
         return False
     return len(shape) == facts.spatial or (len(shape) == facts.spatial + 1 and shape[0] != 1)
+
+
+def _are_flat_images(shape: tuple[int, ...]) -> bool:
+    """Whether a table is one of flattened square images rather than one image without a channel."""
+    return len(shape) == 2 and shape[0] != shape[1] and isqrt(shape[1]) ** 2 == shape[1]
 
 
 def _states_none(stated: Declared) -> bool:

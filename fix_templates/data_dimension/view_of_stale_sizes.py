@@ -76,8 +76,11 @@ class ViewOfStaleSizes(FixTemplate):
         any_found = False
         for prior, stale in zip((0.85, 0.7), _stale(subject), strict=False):
             any_found = True
-            name = subject.text(subject.source.site(stale.base))
             edits: list[Edit] = []
+            if not isinstance(stale.base, (ast.Name, ast.Attribute)):
+                yield self.candidate(finding, *_unnamed(subject, stale), prior=prior)
+                continue
+            name = subject.text(subject.source.site(stale.base))
             for place, axis in stale.places:
                 which = axis if axis == 0 else axis - len(stale.shape)
                 edits.append(Replace(subject.source.site(stale.arguments[place]), f"{name}.size({which})"))
@@ -153,6 +156,26 @@ print(Net()(torch.rand(5, 1, 8, 8)).shape)
             runs=True,
         ),
         Example(
+            "a batch size in a view of what a layer gives",
+            before="""\
+import torch
+import torch.nn as nn
+
+size, conv, fc = 32, nn.Conv2d(1, 2, 3), nn.Linear(72, 3)
+for images in torch.rand(40, 1, 8, 8).split(size):
+    scores = fc(torch.relu(conv(images)).view(size, 72))
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+size, conv, fc = 32, nn.Conv2d(1, 2, 3), nn.Linear(72, 3)
+for images in torch.rand(40, 1, 8, 8).split(size):
+    scores = fc(torch.relu(conv(images)).view(-1, 72))
+""",
+            runs=True,
+        ),
+        Example(
             "height and width of the input for the output",
             before="""\
 import torch
@@ -220,7 +243,8 @@ def _stale(subject: Subject) -> Iterator[Stale]:
     base = node.func.value
     if len(arguments) != len(asked) or any(isinstance(one, ast.Starred) for one in arguments):
         return
-    if not isinstance(base, (ast.Name, ast.Attribute)) or len(asked) < 2:
+    named = isinstance(base, (ast.Name, ast.Attribute))
+    if len(asked) < 2:
         return
     ways: list[tuple[tuple[int, int], ...]] = [((0, 0),)]
     for count in (1, 2, 3):
@@ -231,8 +255,18 @@ def _stale(subject: Subject) -> Iterator[Stale]:
         right = list(asked)
         for place, axis in places:
             right[place] = shape[axis]
+        if not named and (places != ((0, 0),) or asked[1:] != (-1,) and -1 in asked):
+            continue
         if places and -1 not in (asked[place] for place, _ in places) and _fits(right, prod(shape)):
             yield Stale(node, base, arguments, shape, asked, places)
+
+
+def _unnamed(subject: Subject, stale: Stale) -> tuple[str, Edit]:
+    """The repair for a tensor that has no name of which a size could be asked."""
+    if stale.asked[1:] == (-1,):
+        base = subject.text(subject.source.site(stale.base))
+        return "Flatten each sample", Replace(subject.source.site(stale.node), f"{base}.flatten(1)")
+    return "Let the view find out the size", Replace(subject.source.site(stale.arguments[0]), "-1")
 
 
 def _fits(sizes: list[int], numbers: int) -> bool:

@@ -261,7 +261,9 @@ def _merge(subject: Subject) -> _Merge | None:
     first = call.inputs[0]
     for second in call.inputs[1:]:
         a, b = first.shape, second.shape
-        if a is None or b is None or len(a) != len(b) or not any(_layers(subject, value) for value in (first, second)):
+        if a is None or b is None or len(a) != len(b):
+            continue
+        if axis is None and not any(_layers(subject, value) for value in (first, second)):
             continue
         if any(_clash(a, b, place, axis) for place in range(len(a))):
             return _Merge(call, first, second, axis)
@@ -288,8 +290,9 @@ def _other_axis(subject: Subject, found: _Merge) -> Iterator[Way]:
     rank = len(shapes[0])
     fits = [
         axis
-        for axis in range(1, rank)
-        if not any(_clash(shapes[0], other, place, axis) for other in shapes[1:] for place in range(rank))
+        for axis in range(rank)
+        if axis != found.axis % rank
+        and not any(_clash(shapes[0], other, place, axis) for other in shapes[1:] for place in range(rank))
     ]
     if len(fits) != 1:
         return

@@ -78,7 +78,9 @@ class HiddenStateShape(FixTemplate):
         edits = _other_order(subject, found)
         if edits is not None:
             none = False
-            yield self.candidate(finding, "Tell the layer which axis of the sequences is the batch", *edits, prior=0.9)
+            stated = bool(found.call.args.get("batch_first"))  # written by hand, which is more than left to its default
+            title = "Tell the layer which axis of the sequences is the batch"
+            yield self.candidate(finding, title, *edits, prior=0.6 if stated else 0.9)
         edits = _more_axes(subject, found)
         if edits is not None:
             none = False

@@ -11,6 +11,7 @@ from dnnfix.api import (
     Example,
     Finding,
     Reject,
+    SizeConflict,
     SizeTemplate,
     Subject,
     Symptom,
@@ -38,6 +39,12 @@ class NormalizationSizeMismatch(SizeTemplate):
     name = "normalization-size-mismatch"
     message = "{layer} is made for {stated} and receives {received}"
     kind = "normalization"
+
+    def explains(self, subject: Subject, conflict: SizeConflict) -> bool:
+        """Whether it is the size alone: features that stand on the last axis are another fault."""
+        shape = conflict.value.shape or ()
+        on_last = len(shape) > 2 and conflict.axis % len(shape) == 1 and shape[-1] == conflict.stated
+        return super().explains(subject, conflict) and not (on_last and conflict.call.name.endswith("1d"))
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         shapes = _normalized(subject)

@@ -1,0 +1,226 @@
+"""Features of steps stand on the last axis, where a normalization or a loss takes them on the second one."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Call,
+    Edit,
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    Site,
+    Subject,
+    Symptom,
+    Target,
+    class_losses,
+    crashed_layer,
+    element_of,
+    first_argument,
+    known,
+    prediction_expression,
+    short,
+    stated_input,
+    words,
+    wrapped,
+)
+
+NORMALIZATIONS = words("torch.nn.BatchNorm1d torch.nn.InstanceNorm1d torch.nn.SyncBatchNorm")
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Last:
+    """A call that takes features on the second axis, the expression of what it is given, and its shape.
+
+    `back` is the call itself where what it gives is to have the old order of axes again.
+    """
+
+    call: Call
+    shape: Shape
+    node: ast.expr | None
+    back: ast.expr | None = None
+
+
+class ChannelsOnLastAxis(FaultTemplate[_Last]):
+    """Features of steps stand on the last axis, where a normalization or a loss takes them on the second one.
+
+    Linear and recurrent layers give (batch, steps, features). `BatchNorm1d` takes (batch, features, steps), and a cross
+    entropy with a label for each step takes the scores as (batch, classes, steps).
+
+    Fix safety: unsafe. The axes are exchanged for this call; the program did not run before.
+
+    References: torch.nn.BatchNorm1d, torch.nn.CrossEntropyLoss ("Shape").
+    """
+
+    code = "DNF129"
+    name = "channels-on-last-axis"
+    family = Family.DATA_DIMENSION
+    fix_pattern = FixPattern.DATA_DIMENSION
+    message = "{what} takes {features} features on axis 1 and finds them on the last axis of {shape}"
+    needs_run = True
+    declined = "what is given is not written in a call of its own"
+
+    def faults(self, subject: Subject) -> Faults[_Last]:
+        found = _of_normalization(subject) or _of_loss(subject)
+        if found is not None:
+            yield found.call.site, found
+
+    def report(self, site: Site, found: _Last) -> Finding:
+        return self.finding(
+            site,
+            symptom=Symptom.CRASH,
+            confidence=0.9,
+            cause="crash",
+            evidence={"shape": list(found.shape)},
+            what=short(found.call.name),
+            features=found.shape[-1],
+            shape=" x ".join(map(str, found.shape)),
+        )
+
+    def repairs(self, subject: Subject, found: _Last) -> Repairs:
+        rank = len(found.shape)
+        if found.node is None or rank not in (3, 4):
+            return
+        code = ".transpose(1, 2)" if rank == 3 else ".permute(0, 3, 1, 2)"
+        edits: tuple[Edit, ...] = (wrapped(subject, found.node, "", code),)
+        if found.back is not None:
+            edits += (wrapped(subject, found.back, "", code if rank == 3 else ".permute(0, 2, 3, 1)"),)
+        yield "Put the features on the second axis", edits, 0.9
+
+    examples = (
+        Example(
+            "a class for each step",
+            before="""\
+import torch
+from torch import nn
+
+rnn, head = nn.GRU(4, 6, batch_first=True), nn.Linear(6, 3)
+words, tags = torch.rand(5, 7, 4), torch.randint(0, 3, (5, 7))
+scores = head(rnn(words)[0])
+loss = nn.CrossEntropyLoss()(scores, tags)
+""",
+            after="""\
+import torch
+from torch import nn
+
+rnn, head = nn.GRU(4, 6, batch_first=True), nn.Linear(6, 3)
+words, tags = torch.rand(5, 7, 4), torch.randint(0, 3, (5, 7))
+scores = head(rnn(words)[0])
+loss = nn.CrossEntropyLoss()(scores.transpose(1, 2), tags)
+""",
+            runs=True,
+        ),
+        Example(
+            "steps that are normalized",
+            before="""\
+import torch
+import torch.nn as nn
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 6)
+        self.norm = nn.BatchNorm1d(6)
+
+    def forward(self, x):
+        return torch.relu(self.norm(self.fc(x)))
+
+
+Block()(torch.rand(5, 7, 4))
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 6)
+        self.norm = nn.BatchNorm1d(6)
+
+    def forward(self, x):
+        return torch.relu(self.norm(self.fc(x).transpose(1, 2)).transpose(1, 2))
+
+
+Block()(torch.rand(5, 7, 4))
+""",
+            runs=True,
+        ),
+        Example(
+            "a class for each pixel, scored by a linear layer",
+            before="""\
+import torch
+import torch.nn.functional as F
+
+net = torch.nn.Linear(3, 5)
+images, labels = torch.rand(2, 8, 9, 3), torch.randint(0, 5, (2, 8, 9))
+F.nll_loss(F.log_softmax(net(images), dim=-1), labels).backward()
+""",
+            after="""\
+import torch
+import torch.nn.functional as F
+
+net = torch.nn.Linear(3, 5)
+images, labels = torch.rand(2, 8, 9, 3), torch.randint(0, 5, (2, 8, 9))
+F.nll_loss(F.log_softmax(net(images), dim=-1).permute(0, 3, 1, 2), labels).backward()
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "features on the second axis",
+            """\
+import torch
+from torch import nn
+
+x, y = torch.rand(5, 6, 7), torch.randint(0, 6, (5, 7))
+loss = nn.CrossEntropyLoss()(nn.BatchNorm1d(6)(x), y)
+""",
+            runs=True,
+        ),
+        Reject(
+            "another number of features",
+            """\
+import torch
+
+torch.nn.BatchNorm1d(6)(torch.rand(5, 7, 4))
+""",
+            runs=True,
+        ),
+    )
+
+
+def _of_normalization(subject: Subject) -> _Last | None:
+    found = crashed_layer(subject)
+    if found is None or found[0].name not in NORMALIZATIONS:
+        return None
+    call, shape, stated = found[0], known(found[2].shape), stated_input(found[0])
+    if shape is None or len(shape) not in (3, 4) or stated != shape[-1] or stated == shape[1]:
+        return None
+    node, constructor = subject.call_node(call), subject.constructor_node(call)
+    inside = constructor is not None and element_of(subject, constructor) is not None
+    given = first_argument(node) if node is not None and not inside else None
+    return _Last(call, shape, given, node)
+
+
+def _of_loss(subject: Subject) -> _Last | None:
+    for use in class_losses(subject):
+        shape = known(use.prediction.shape)
+        target = known(use.target.shape) if use.target is not None else None
+        if not use.crashed or not use.in_torch or use.facts.target is not Target.INDICES or shape is None:
+            continue
+        if len(shape) > 2 and target == shape[:-1] and shape[-1] > 1:
+            return _Last(use.call, shape, prediction_expression(subject, use))
+    return None

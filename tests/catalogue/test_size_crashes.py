@@ -1,0 +1,81 @@
+"""What the examples of the templates for sizes cannot express: how the operands of a failed operation are found."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from dnnfix import registry
+from dnnfix.detect.axes import as_layer
+from dnnfix.detect.operands import failed_operation, made_by, recorded_shape
+from dnnfix.records import Call, Value
+from dnnfix.source.edits import apply_edits
+from dnnfix.source.program import Source
+from dnnfix.subject import Subject
+from dnnfix.synthesize.candidates import propose
+from dnnfix.testing import Bench
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    bench = Bench()
+    yield bench
+    bench.close()
+
+
+def ran(bench: Bench, last: str, *before: str) -> Subject:
+    text = "\n".join(["import torch", "a, b = torch.rand(4, 3), torch.rand(4, 5)", *before, last, ""])
+    return Subject(Source.from_bytes(text.encode(), "program.py"), bench.run(text))
+
+
+def repaired(code: str, subject: Subject) -> list[str]:
+    """The last lines of the programs that a template proposes."""
+    template = registry.template(code)
+    assert template is not None
+    (finding,) = template().detect(subject)
+    proposals = propose(finding, subject, template)
+    return [apply_edits(subject.source, one.edits).decode().splitlines()[-1] for one in proposals.candidates]
+
+
+@pytest.mark.parametrize(
+    "last",
+    ["a + b", "a += b", "torch.add(a, b)", "a.add(b)", "a.add(other=b)", "torch.mul(input=a, other=b)", "a < b"],
+)
+def test_operands_are_found_however_they_are_written(bench: Bench, last: str) -> None:
+    operation = failed_operation(ran(bench, last))
+    assert operation is not None
+    assert [(ast.unparse(one.node), one.shape) for one in operation.operands] == [("a", (4, 3)), ("b", (4, 5))]
+
+
+def test_a_list_that_is_joined_by_name_has_no_operands(bench: Bench) -> None:
+    assert failed_operation(ran(bench, "torch.cat(both)", "both = [a, b]")) is None
+
+
+def test_the_call_that_made_an_operand_is_found_behind_what_keeps_its_sizes(bench: Bench) -> None:
+    made = "w = torch.nn.Parameter(0.1 * torch.randn(5, 2).double().float())"
+    operation = failed_operation(ran(bench, "a @ w", made))
+    found = made_by(ran(bench, "a @ w", made), operation.operands[1]) if operation is not None else None
+    assert found is not None and [ast.unparse(one) for one in found.sizes] == ["5", "2"]
+
+
+def test_a_name_is_known_by_the_shape_with_which_it_was_last_used(bench: Bench) -> None:
+    subject = ran(bench, "a @ b", "c = b.t()", "c.sum()")
+    used = next(one for one in subject.source.nodes(ast.Name) if one.id == "c" and isinstance(one.ctx, ast.Load))
+    assert recorded_shape(subject, used) == (5, 4)
+
+
+def test_weights_over_steps_are_not_multiplied_with_the_steps_of_others(bench: Bench) -> None:
+    subject = ran(bench, "torch.bmm(w, s)", "w, s = torch.rand(4, 7), torch.rand(4, 7, 2)")
+    assert repaired("DNF225", subject) == ["torch.bmm(w.unsqueeze(1), s)"]
+
+
+def test_an_operand_that_fits_at_two_places_is_not_moved(bench: Bench) -> None:
+    assert repaired("DNF226", ran(bench, "x * y", "x, y = torch.rand(4, 4, 3), torch.rand(4)")) == []
+
+
+def test_a_convolution_with_a_weight_of_its_own_is_read_like_a_layer() -> None:
+    call = Call(1, "torch.conv2d", None, args={"groups": 2}, inputs=(Value(shape=(5, 9)), Value(shape=(8, 3, 5, 5))))
+    layer = as_layer(call)
+    assert (layer.name, layer.args["in_channels"], layer.args["kernel_size"]) == ("torch.nn.Conv2d", 6, [5, 5])
