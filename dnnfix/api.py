@@ -76,6 +76,17 @@ from dnnfix.detect.graph import (
 )
 from dnnfix.detect.graph_programs import graph_of, outside_graph, session_alone
 from dnnfix.detect.graph_statements import InTheWay
+from dnnfix.detect.interfaces import (
+    Refusal,
+    free_parameters,
+    likeness,
+    likest,
+    missing_name,
+    refusal,
+    same_meaning,
+    takes,
+    unknown_keywords,
+)
 from dnnfix.detect.iterators import asked_by_method
 from dnnfix.detect.keras_backend import APART as BACKEND_CALLS
 from dnnfix.detect.keras_backend import backend_calls, compared_orderings

@@ -65,6 +65,9 @@ _KEPT_KERAS = (
 _GONE_WITH_VERSION_1 = ("tensorflow.contrib", "tensorflow.compat.v1.")
 """Those of them of which parts are gone: what the tables have of a part holds for all that is in it."""
 
+_BEFORE_VERSION_2 = ("0.12", "1.0")
+"""The releases that took names away for good."""
+
 _PRIVATE, _PUBLIC = "keras.src.legacy.preprocessing.", "tensorflow.keras.preprocessing."
 """Where Keras 3 keeps what it does not show any more, and where TensorFlow shows it to this day."""
 
@@ -305,6 +308,9 @@ class Uses:
                 return Target(written, change.new, (change,), change.new)
         if not written.startswith(_GONE_WITH_VERSION_1):
             return None
+        before = self._before_version_1(written)
+        if before is not None:
+            return before
         change, rest = None, written
         while change is None and rest.count("."):
             change = next(
@@ -314,6 +320,17 @@ class Uses:
         if change is None:
             return None
         now = change.new + written[len(rest) :] if change.new else ""
+        return Target(written, now, (change,), now)
+
+    def _before_version_1(self, written: str) -> Target | None:
+        """A name that TensorFlow lost before its version 1, and that is for that reason not below compat.v1 either."""
+        version_1, rest = "tensorflow.compat.v1.", written.removeprefix("tensorflow.compat.v1.")
+        change = next((c for known in self.tables if (c := known.name(f"tensorflow.{rest}")) is not None), None)
+        if rest == written or change is None or change.removed not in _BEFORE_VERSION_2:
+            return None
+        if not change.new.startswith("tensorflow.") or change.new.startswith(version_1):
+            return Target(written, change.new, (change,), change.new) if change.new else None
+        now = version_1 + change.new.removeprefix("tensorflow.")
         return Target(written, now, (change,), now)
 
     def _change(self, name: str, in_tensorflow: bool) -> Change | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dnnfix.api import (
     BACKEND_CALLS,
@@ -11,6 +13,7 @@ from dnnfix.api import (
     Example,
     Hit,
     Reject,
+    Replace,
     Subject,
     compared_orderings,
     outside_graph,
@@ -43,6 +46,24 @@ ELSEWHERE = BACKEND_CALLS | {
 }
 """Names that have a template of their own where they are used; here they are only taken out of imports."""
 
+VERSION_1 = "tensorflow.compat.v1"
+
+OF_GRAPHS = {
+    "all_variables": "global_variables",
+    "initialize_all_variables": "global_variables_initializer",
+    "initialize_local_variables": "local_variables_initializer",
+    "initialize_variables": "variables_initializer",
+    **dict.fromkeys(
+        (
+            "ConfigProto", "Session", "add_to_collection", "assign", "get_collection", "get_default_graph", "get_variable",
+            "get_variable_scope", "global_variables", "global_variables_initializer", "local_variables",
+            "local_variables_initializer", "placeholder", "reset_default_graph", "trainable_variables", "variable_scope",
+            "variables_initializer",
+        )
+    ),
+}  # fmt: skip
+"""What graphs are made and asked with, which TensorFlow 2 has below compat.v1 only, and by what name where by another."""
+
 OF_A_PHASE = frozenset(
     f"{keras}.backend.{name}" for keras in ("keras", "tensorflow.keras") for name in ("learning_phase", "set_session")
 )
@@ -74,7 +95,8 @@ class RemovedName(ApiChange):
         apart = SESSIONS if settled else frozenset()
         uses = uses_of(subject.source)
         uses.on_tensorflow |= subject.trace is not None and "tensorflow" in subject.trace.versions
-        for hit in outside_graph(subject.source, renamed_names(uses, apart, settled)):
+        for found in outside_graph(subject.source, renamed_names(uses, apart, settled)):
+            hit = _of_version_1(subject, found)
             if not hit.decline or hit.evidence.get("old") not in elsewhere:
                 yield hit
         yield from compared_orderings(subject.source)
@@ -247,6 +269,44 @@ print(tf.reduce_sum(img_to_array(picture)))
 """,
         ),
         Example(
+            "a name of graphs in a program that has the others from compat.v1",
+            """\
+import tensorflow as tf
+
+graph = tf.Graph()
+with graph.as_default(), tf.compat.v1.Session() as sess:
+    weight = tf.compat.v1.get_variable("weight", [2])
+    for variable in tf.all_variables():
+        sess.run(variable.initializer)
+""",
+            """\
+import tensorflow as tf
+
+graph = tf.Graph()
+with graph.as_default(), tf.compat.v1.Session() as sess:
+    weight = tf.compat.v1.get_variable("weight", [2])
+    for variable in tf.compat.v1.global_variables():
+        sess.run(variable.initializer)
+""",
+        ),
+        Example(
+            "a name that went before version 1, below compat.v1",
+            """\
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+x = tf.placeholder(tf.float32, [None, 3])
+y = tf.reduce_sum(tf.mul(x, x), 1)
+""",
+            """\
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+x = tf.placeholder(tf.float32, [None, 3])
+y = tf.reduce_sum(tf.multiply(x, x), 1)
+""",
+        ),
+        Example(
             "splitting data with an old scikit-learn",
             """\
 import torch
@@ -298,3 +358,17 @@ labels = torch.from_numpy(np.array([0, 1], dtype=np.int))
 """,
         ),
     )
+
+
+def _of_version_1(subject: Subject, hit: Hit) -> Hit:
+    """A hit about a name of graphs, repaired where the program has its other names of graphs from compat.v1."""
+    name = str(hit.evidence.get("old", "")).removeprefix("tensorflow.")
+    node = subject.node(hit.site)
+    if not hit.decline or name not in OF_GRAPHS or not isinstance(node, ast.Attribute):
+        return hit
+    source = subject.source
+    for other in source.nodes(ast.Attribute):
+        if source.written(other.value) == VERSION_1 and isinstance(other.ctx, ast.Load):
+            text = f"{subject.text(source.site(other.value))}.{OF_GRAPHS[name] or name}"
+            return replace(hit, decline="", title=f"write {text}", edits=(Replace(hit.site, text),))
+    return hit

@@ -9,7 +9,7 @@ import socket
 import sys
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from . import budget, opened, quiet, scaffold, sites, wire
+from . import budget, interfaces, opened, quiet, scaffold, sites, wire
 from .removed import OLD_PYTHON
 
 FINISHED = "finished"
@@ -44,6 +44,9 @@ def report(error: BaseException, hooks: List[Any]) -> Ending:
     if call:
         fields["call"] = call
     wire.emit("crash", **fields)
+    interface = interfaces.asked_for(error)
+    if interface is not None:
+        wire.emit("probe", name="interface", value=interface)
     return ending
 
 

@@ -81,6 +81,16 @@ def frames_of(traceback: Optional[TracebackType]) -> List[Dict[str, Any]]:
     return frames
 
 
+def site_at(code: CodeType, lasti: int, line: Optional[int]) -> Optional[Site]:
+    """The site of an instruction of user code."""
+    return _site(code, lasti, line)
+
+
+def expression(filename: str, site: Site) -> Optional[ast.AST]:
+    """The expression, or else the statement, that spans a site of a user's file."""
+    return _file(filename).node(tuple(site[:4]))
+
+
 def is_user_file(filename: str) -> bool:
     """Whether code of that file name is the user's."""
     try:
@@ -202,6 +212,15 @@ class _File:
                 if best is None or span >= best:
                     best = span
         return best
+
+    def node(self, span: Any) -> Optional[ast.AST]:
+        """The expression that spans exactly this, or else the statement."""
+        found = [
+            each
+            for each in self._parse()
+            if isinstance(each, (ast.expr, ast.stmt)) and self.in_characters(_span_of(each)) == span
+        ]
+        return next((each for each in found if isinstance(each, ast.expr)), found[0] if found else None)
 
     def _character(self, line: int, column: int) -> int:
         if not 0 < line <= len(self.lines):
