@@ -1,4 +1,4 @@
-"""A setting is given a value that nobody reads, and what it is the setting of goes on without it."""
+"""A number is given a name that nobody reads, and the call that it is for goes on without it."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ OF_FIT = ("fit", "fit_generator")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting that is never read: how it is written, its name, and where it is bound."""
+    """A number that is never read: how its name is written and in small letters, where it is bound, and its value."""
 
     text: str
     name: str
-    bound: ast.AST
-    value: float | None
+    bound: ast.Assign
+    value: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,8 @@ class NotGiven:
     instead: ast.expr | None
 
 
-class SettingNotHandedOn(FaultTemplate[NotGiven]):
+class ConstantNotHandedOn(FaultTemplate[NotGiven]):
     """`epochs = 20` stands at the top of a program, and `fit` is called without it: the training has one epoch.
-
-    The same with `self.dropout = dropout`, which nothing reads, while the network that the class builds has a parameter
-    `dropout` and takes its default.
 
     Reported where a setting is given a value and never read, and there is just one call that has a parameter of that
     name and is not given it: of a function or class of the program, or the `fit` of Keras. A number that stands in the
@@ -72,7 +69,7 @@ class SettingNotHandedOn(FaultTemplate[NotGiven]):
     """
 
     code = "DNF711"
-    name = "setting-not-handed-on"
+    name = "constant-not-handed-on"
     family = Family.TRAINING
     fix_pattern = FixPattern.ITERATIONS
     message = "`{setting}` is set and never read, and `{call}` goes without it{instead}"
@@ -82,7 +79,7 @@ class SettingNotHandedOn(FaultTemplate[NotGiven]):
         source = subject.source
         if not source.frameworks or source.beside:
             return
-        for setting in (*_constants(source), *_attributes(source)):
+        for setting in _constants(source):
             calls = [found for call in source.all_calls if (found := _lacks(source, call, setting)) is not None]
             if len(calls) == 1:
                 yield source.site(calls[0].call), calls[0]
@@ -147,43 +144,6 @@ EPOCHS = 50
 model = Sequential(layers)
 model.compile(optimizer='adam', loss='mse')
 history = model.fit(x_train, y_train, validation_data=(x_test, y_test), epochs=EPOCHS)
-""",
-        ),
-        Example(
-            "kept by a class, and not given to its network",
-            """\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self, size, dropout=0.0):
-        super().__init__()
-        self.drop = nn.Dropout(dropout)
-        self.out = nn.Linear(size, 1)
-
-
-class Classifier:
-    def __init__(self, size, dropout=0.3):
-        self.dropout = dropout
-        self.net = Net(size)
-""",
-            """\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self, size, dropout=0.0):
-        super().__init__()
-        self.drop = nn.Dropout(dropout)
-        self.out = nn.Linear(size, 1)
-
-
-class Classifier:
-    def __init__(self, size, dropout=0.3):
-        self.dropout = dropout
-        self.net = Net(size, dropout=self.dropout)
 """,
         ),
         Example(
@@ -263,23 +223,6 @@ net = build(4)
 """,
         ),
         Reject(
-            "a base class reads it",
-            """\
-import torch
-
-
-class Net(torch.nn.Module):
-    def __init__(self, dropout=0.0):
-        super().__init__()
-
-
-class Mine(Trainer):
-    def __init__(self, dropout):
-        self.dropout = dropout
-        self.net = Net()
-""",
-        ),
-        Reject(
             "it is read by its name",
             """\
 import torch
@@ -323,59 +266,20 @@ def _at_top(source: Source, read: ast.Name) -> bool:
     return True
 
 
-def _attributes(source: Source) -> Iterator[Setting]:
-    """The attributes that an `__init__` keeps a parameter of its own in, and that are read nowhere."""
-    if not {"getattr", "__dict__", "vars", "state_dict"}.isdisjoint(source.words):
-        return
-    read = {node.attr for node in source.nodes(ast.Attribute) if not isinstance(node.ctx, ast.Store)}
-    for owner in source.nodes(ast.ClassDef):
-        if owner.bases and {ast.unparse(base) for base in owner.bases} != {"object"}:
-            continue
-        for made in owner.body:
-            if not isinstance(made, ast.FunctionDef) or made.name != "__init__":
-                continue
-            loaded = [n.id for n in within(made, ast.Name) if isinstance(n.ctx, ast.Load)]
-            for statement in made.body:
-                target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-                if (
-                    isinstance(statement, ast.Assign)
-                    and isinstance(target, ast.Attribute)
-                    and isinstance(statement.value, ast.Name)
-                    and statement.value.id == target.attr
-                    and ast.unparse(target) == f"self.{target.attr}"
-                    and target.attr not in read
-                    and loaded.count(target.attr) == 1
-                ):
-                    yield Setting(f"self.{target.attr}", target.attr.lower(), statement, None)
-
-
 def _lacks(source: Source, call: ast.Call, setting: Setting) -> NotGiven | None:
     """The call with the parameter that the setting is for, where the call is not given it."""
     if any(isinstance(given, ast.Starred) for given in call.args) or any(k.arg is None for k in call.keywords):
         return None
-    if not _sees(source, call, setting):
+    if call.lineno <= setting.bound.lineno:
         return None
     if isinstance(call.func, ast.Attribute) and call.func.attr in OF_FIT:
         return _fit(source, call, setting)
     return _own(source, call, setting)
 
 
-def _sees(source: Source, call: ast.Call, setting: Setting) -> bool:
-    """Whether the setting has its value, and its name, where the call stands."""
-    if setting.value is None:
-        around = source.enclosing(setting.bound, ast.ClassDef)
-        inside = source.enclosing(call, ast.ClassDef) is around and around is not None
-        return inside and function_around(source, call) is not None and call.lineno > _line(setting.bound)
-    return call.lineno > _line(setting.bound)
-
-
-def _line(node: ast.AST) -> int:
-    return getattr(node, "lineno", 0)
-
-
 def _fit(source: Source, call: ast.Call, setting: Setting) -> NotGiven | None:
     """A `fit` of Keras that goes without the setting."""
-    if "keras" not in source.frameworks or setting.value is None or _fits_otherwise(source, call):
+    if "keras" not in source.frameworks or _fits_otherwise(source, call):
         return None
     name = "epochs" if setting.name in EPOCHS else "batch_size" if setting.name in BATCH else ""
     if not name or setting.value != int(setting.value) or setting.value < 1:
@@ -419,7 +323,7 @@ def _own(source: Source, call: ast.Call, setting: Setting) -> NotGiven | None:
     last = len(arguments.defaults)
     optional = [*(positional[-last:] if last else []), *(each.arg for each in arguments.kwonlyargs)]
     meant = [name for name in optional if name.lower() == setting.name]
-    if len(meant) != 1 or meant[0] in given or _default(arguments, meant[0]) == setting.value is not None:
+    if len(meant) != 1 or meant[0] in given or _default(arguments, meant[0]) == setting.value:
         return None
     return NotGiven(setting, call, meant[0], None)
 
