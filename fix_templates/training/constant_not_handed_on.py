@@ -34,6 +34,11 @@ EPOCHS = words(
 BATCH = words("batch_size batchsize")
 RATE = words("lr learning_rate")
 OF_FIT = ("fit", "fit_generator")
+MODELS = tuple(
+    f"{keras}.{where}"
+    for keras in ("keras", "tensorflow.keras")
+    for where in ("models.", "applications.", "Model", "Sequential")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +203,16 @@ model.fit(z, y, epochs=10)
 """,
         ),
         Reject(
+            "what is fitted makes pictures",
+            """\
+from keras.preprocessing.image import ImageDataGenerator
+
+nb_epoch = 200
+datagen = ImageDataGenerator(featurewise_center=True)
+datagen.fit(x_train)
+""",
+        ),
+        Reject(
             "more epochs than the setting says",
             """\
 import keras
@@ -298,7 +313,7 @@ def _fits_otherwise(source: Source, call: ast.Call) -> bool:
     made = source.constructor(call.func.value) if isinstance(call.func, ast.Attribute) else None
     name = source.qualified(made.func) if made is not None else None
     if name is not None:
-        return not name.startswith(("keras.", "tensorflow.keras."))
+        return not name.startswith(MODELS)
     if not isinstance(call.func, ast.Attribute) or not re.search("model|net", ast.unparse(call.func.value).lower()):
         return True
     return len(call.args) + sum(keyword.arg in ("x", "y") for keyword in call.keywords) < 2 and not any(

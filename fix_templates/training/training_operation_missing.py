@@ -176,6 +176,21 @@ for x, y in loader:
 """,
         ),
         Reject(
+            "a schedule holds the optimizer, which is stepped",
+            """\
+import torch
+
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+for epoch in range(20):
+    for x, y in loader:
+        optimizer.zero_grad()
+        criterion(net(x), y).backward()
+        optimizer.step()
+    scheduler.step()
+""",
+        ),
+        Reject(
             "gradients of an image, for which nothing is stepped",
             """\
 import torch
@@ -239,8 +254,9 @@ def _does_more(source: Source, optimizer: ast.expr) -> bool:
         above = source.parent(node)
         if node.id != optimizer.id or isinstance(node.ctx, ast.Store):
             continue
-        if not isinstance(above, ast.Attribute) or above.attr not in KEPT_BY:
-            return not _is_of_schedule(source, above)
+        is_kept = isinstance(above, ast.Attribute) and above.attr in KEPT_BY
+        if not is_kept and not _is_of_schedule(source, above):
+            return True
     return False
 
 
