@@ -74,6 +74,15 @@ from dnnfix.detect.graph import (
 )
 from dnnfix.detect.graph_programs import graph_of, outside_graph, session_alone
 from dnnfix.detect.graph_statements import InTheWay
+from dnnfix.detect.held_values import (
+    broadcast,
+    held,
+    held_list,
+    indices,
+    part_shape,
+    shape_of,
+    size_of,
+)
 from dnnfix.detect.iterators import asked_by_method
 from dnnfix.detect.keras_backend import APART as BACKEND_CALLS
 from dnnfix.detect.keras_backend import backend_calls, compared_orderings
