@@ -77,10 +77,11 @@ def described_shape(description: Json) -> Shape | None:
     """The shape that a description tells of an array or a number."""
     if isinstance(description, (int, float)):
         return ()
-    if not isinstance(description, dict) or not isinstance(description.get("shape"), list):
+    sizes = description.get("shape") if isinstance(description, dict) else None
+    if not isinstance(sizes, list):
         return None
     shape: list[int | None] = []
-    for size in description["shape"]:
+    for size in sizes:
         if size is not None and not isinstance(size, int):
             return None
         shape.append(size)
@@ -114,8 +115,8 @@ def size_of(subject: Subject, expr: ast.expr) -> int | None:
             shape, listed = shape_of(subject, array), held_list(subject, array)
             return shape[0] if shape else listed[0] if listed is not None else None
         case ast.Name() | ast.Attribute():
-            value = held(subject, expr)
-            return value if isinstance(value, int) and not isinstance(value, bool) else None
+            number = held(subject, expr)
+            return number if isinstance(number, int) and not isinstance(number, bool) else None
     return None
 
 
