@@ -29,7 +29,7 @@ from dnnfix.api import (
 
 METHODS = frozenset({"fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch"})
 
-COUNTED = re.compile(r"expects? (\d+) input\(s\), but it received (\d+) input")
+COUNTED = re.compile(r"expects? (\d+) (?:named )?input\(s\)(?: with keys [^,]*)?, but it received (\d+) input")
 """Keras's words for a list of another length than the model has inputs."""
 
 

@@ -233,7 +233,7 @@ def _weight(subject: Subject, node: ast.expr | ast.stmt) -> _Weight | None:
     if spatial is not None and len(sizes) != spatial + 2:
         return None
     axis = len(sizes) - 2
-    grouped = bool(sizes[axis]) and came[-1] % sizes[axis] == 0 and spatial != 0
+    grouped = spatial != 0 and _in_groups(came[-1], sizes[axis], sizes[-1])
     if (sizes[-1] == gives) if gives is not None else (sizes[axis] == came[-1] or grouped):
         return None
     stated = _stated(subject, weight, sizes)
@@ -243,6 +243,11 @@ def _weight(subject: Subject, node: ast.expr | ast.stmt) -> _Weight | None:
     found = _Weight(stated, sizes, axis, came[-1], gives)
     meets = sizes[axis] == came[-1]
     return None if meets and not any(_orders(found, [ast.unparse(one) for one in stated.elts])) else found
+
+
+def _in_groups(channels: int, taken: int, filters: int) -> bool:
+    """Whether a convolution takes the channels in groups: as many as divide both them and the filters."""
+    return taken > 0 and channels % taken == 0 and filters % (channels // taken) == 0
 
 
 def _use(subject: Subject, node: ast.expr | ast.stmt) -> tuple[ast.expr, ast.expr, int | None] | None:
