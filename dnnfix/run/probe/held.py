@@ -6,10 +6,11 @@ variables held at that moment says the same in shapes, whoever made them.
 
 from __future__ import annotations
 
-from types import FrameType, TracebackType
+from types import FrameType, ModuleType, TracebackType
 from typing import Any, Dict, List, Optional
 
 from . import sites
+from .guard import guarded
 
 MOST_FRAMES = 4
 """Frames of user code that are described, the innermost ones and the program's own."""
@@ -18,6 +19,7 @@ _MOST_ITEMS = 8
 _LONGEST_TEXT = 40
 
 
+@guarded
 def add_names(frames: List[Dict[str, Any]], traceback: Optional[TracebackType]) -> None:
     """Put into the records of `sites.frames_of(traceback)` what the names of their frames held."""
     found: List[FrameType] = []
@@ -60,13 +62,14 @@ def _described(value: Any) -> Any:
         return value if len(value) <= _LONGEST_TEXT else None
     if type(value) in (list, tuple):
         return _listed(value)
-    if isinstance(value, type) or not hasattr(value, "shape") or not hasattr(value, "dtype"):
+    if isinstance(value, (type, ModuleType)):  # to ask a module that loads itself late would load it
         return None
     try:
-        shape = [None if size is None else int(size) for size in value.shape]
-    except Exception:  # a shape of unknown rank, or something that only looks like an array
+        sizes = [getattr(size, "value", size) for size in value.shape]
+        shape = [None if size is None else int(size) for size in sizes]
+        return {"shape": shape, "dtype": str(getattr(value.dtype, "name", value.dtype)), "kind": _kind(value)}
+    except Exception:  # no array, a shape of unknown rank, or something that only looks like an array
         return None
-    return {"shape": shape, "dtype": str(getattr(value.dtype, "name", value.dtype)), "kind": _kind(value)}
 
 
 def _kind(value: Any) -> str:
