@@ -78,7 +78,8 @@ class ListOfSamples(FaultTemplate[_Listed]):
         answers = held_list(subject, target) if target is not None else None
         rows = shape_of(subject, target) if target is not None else None
         said = COUNTED.search(crash.message)
-        each = listed[0] in (answers[0] if answers is not None else None, rows[0] if rows else None)
+        one_each = answers is not None and answers[0] == listed[0] and all(described_shape(a) == () for a in answers[1])
+        each = one_each or (bool(rows) and rows is not None and rows[0] == listed[0] != shape[0])
         counted = said is not None and said[2] == str(listed[0]) != said[1]
         if each or counted or _is_sample(subject, shape):
             further = (target,) if target is not None and answers is not None else ()

@@ -18,6 +18,8 @@ from dnnfix.api import (
     Site,
     Subject,
     Symptom,
+    held,
+    input_expression,
     insert_layer_before,
     layer_facts,
     rank_conflict,
@@ -71,7 +73,9 @@ class BranchWithoutEmbedding(FaultTemplate[_Bare]):
         ]
         recurrent = {user.id for call in embedded for user in _behind(subject, call)}
         made = [node for call in embedded if isinstance(node := subject.node(call.made_at), ast.Call)]
-        if len(made) == 1 and recurrent and conflict.call.site is not None:
+        if len(made) != 1 or not recurrent or not _are_words(subject, conflict.call, embedded[0]):
+            return
+        if conflict.call.site is not None:
             yield conflict.call.site, _Bare(conflict.call, made[0])
 
     def report(self, site: Site, fault: _Bare) -> Finding:
@@ -138,26 +142,34 @@ score = layers.Dot(1)([a, b])
         Example(
             "a title beside the text",
             """\
+import numpy as np
 from keras import Input, Model
 from keras.layers import Bidirectional, Concatenate, Dense, Embedding, LSTM
 
+texts, titles = np.ones((4, 20), int), np.ones((4, 5), int)
 text = Input((20,), name="text")
 title = Input((5,), name="title")
 body = Embedding(100, 16)(text)
 body = LSTM(8)(body)
 head = LSTM(units=8)(title)
 model = Model([text, title], Dense(1)(Concatenate()([body, head])))
+model.compile("sgd", "mse")
+model.fit([texts, titles], np.ones((4, 1)))
 """,
             """\
+import numpy as np
 from keras import Input, Model
 from keras.layers import Bidirectional, Concatenate, Dense, Embedding, LSTM
 
+texts, titles = np.ones((4, 20), int), np.ones((4, 5), int)
 text = Input((20,), name="text")
 title = Input((5,), name="title")
 body = Embedding(100, 16)(text)
 body = LSTM(8)(body)
 head = LSTM(units=8)(Embedding(100, 16)(title))
 model = Model([text, title], Dense(1)(Concatenate()([body, head])))
+model.compile("sgd", "mse")
+model.fit([texts, titles], np.ones((4, 1)))
 """,
             runs=True,
         ),
@@ -172,6 +184,22 @@ from keras.layers import Embedding, LSTM
 a, b = Input((6,)), Input((9,))
 words = Embedding(20, 4)
 LSTM(3)(words(a)), LSTM(3)(words(b))
+""",
+            runs=True,
+        ),
+        Reject(
+            "measures over time beside a text",
+            """\
+import numpy as np
+from keras import Input, Model
+from keras.layers import Concatenate, Dense, Embedding, LSTM
+
+texts, measures = np.ones((4, 9), int), np.random.rand(4, 9)
+text, measure = Input((9,)), Input((9,))
+both = [LSTM(8)(Embedding(100, 16)(text)), LSTM(8)(measure)]
+model = Model([text, measure], Dense(1)(Concatenate()(both)))
+model.compile("sgd", "mse")
+model.fit([texts, measures], np.ones((4, 1)))
 """,
             runs=True,
         ),
@@ -191,6 +219,37 @@ LSTM(3)(Input((6,)))
 def _same_kind(call: Call, value: object) -> bool:
     """Whether what is embedded has the type of the other input: numbers of one vocabulary."""
     return call.inputs[0].dtype == getattr(value, "dtype", None) and call.inputs[0].id != getattr(value, "id", None)
+
+
+def _are_words(subject: Subject, bare: Call, embedded: Call) -> bool:
+    """Whether the input without an embedding is one of word numbers, too.
+
+    So the data says that is handed over for it; where that does not exist yet, a decoder that begins with the state of
+    the encoder, or inputs of one length, as texts to be compared have.
+    """
+    node = input_expression(subject, bare)
+    data = _data_of(subject, node) if isinstance(node, ast.Name) else None
+    described = held(subject, data) if data is not None else None
+    if isinstance(described, dict) and "dtype" in described:
+        return str(described["dtype"]).startswith(("int", "uint"))
+    call = subject.call_node(bare)
+    goes_on = call is not None and any(keyword.arg == "initial_state" for keyword in call.keywords)
+    return goes_on or bare.inputs[0].shape == embedded.inputs[0].shape
+
+
+def _data_of(subject: Subject, given: ast.Name) -> ast.expr | None:
+    """What `fit` is given for an input of a model with several of them."""
+    inputs = [call.args[0] for call in subject.source.calls("keras.Model", "keras.models.Model") if call.args]
+    fits = [call.args[0] for call in subject.source.all_calls if _is_fit(call)]
+    if len(inputs) != 1 or len(fits) != 1 or not isinstance(inputs[0], ast.List) or not isinstance(fits[0], ast.List):
+        return None
+    names = [one.id if isinstance(one, ast.Name) else "" for one in inputs[0].elts]
+    fits_them = given.id in names and len(names) == len(fits[0].elts)
+    return fits[0].elts[names.index(given.id)] if fits_them else None
+
+
+def _is_fit(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "fit" and bool(call.args)
 
 
 def _behind(subject: Subject, call: Call) -> list[Call]:

@@ -170,7 +170,7 @@ error = hidden - y
 
 @pytest.mark.parametrize(("message", "found"), [("[256,5] vs. [64,5]", 1), ("[128,5] vs. [64,5]", 0)])
 def test_the_rows_of_a_later_clash_tell_that_stacking_was_meant(message: str, found: int) -> None:
-    names = {
+    names: dict[str, Json] = {
         "opinions": {"length": 4, "items": [array(None, 5)] * 4},
         "trust": array(4, 1, 5),
         "panel": array(None, 5),
