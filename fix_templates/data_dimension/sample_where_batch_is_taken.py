@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
     Crash,
-    Edit,
     Example,
     Family,
     Faults,
@@ -29,34 +27,33 @@ from dnnfix.api import (
 
 Shape = tuple[int | None, ...]
 
-METHODS = frozenset({"fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch"})
+METHODS = frozenset({"predict", "predict_on_batch"})
 
 REFUSED = (
     re.compile(r"expected shape=\(([^)]*)\), found shape=\(([^)]*)\)"),
     re.compile(r"Expected shape \(([^)]*)\), but input has incompatible shape (?:torch\.Size\(\[|\()([^)\]]*)"),
 )
-"""Keras's words for an input of another shape than the model was built for: the wanted and the given shape."""
+"""Keras's words for an input of another shape than the model was built for: the wanted shape, and the given one."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """What is handed over without the axis of the batch: the ways to give it one, each as expressions to wrap."""
+    """What is handed over without the axis of the batch, and the shape of batches that the model takes."""
 
     node: ast.expr
     given: Shape
     wanted: Shape
-    ways: tuple[tuple[ast.expr, ...], ...]
 
 
 class SampleWhereBatchIsTaken(FaultTemplate[_Sample]):
     """A Keras model is given one sample, and reads its first axis as that of the batch.
 
-    `predict(image)` with an image of shape `(height, width, channels)` asks about `height` samples of two axes. A generator
-    that yields one sample at a time does the same to `fit`. The sample gets an axis of size one in front.
+    `predict(image)` with an image of shape `(height, width, channels)` asks about `height` samples of two axes. The sample
+    gets an axis of size one in front.
 
     Fix safety: unsafe. The result has a batch axis of size one as well; the program did not run before.
 
-    References: keras.Model.predict, keras.Model.fit ("a generator returning (inputs, targets)").
+    References: keras.Model.predict, numpy.expand_dims.
     """
 
     code = "DNF142"
@@ -73,18 +70,12 @@ class SampleWhereBatchIsTaken(FaultTemplate[_Sample]):
         met = _met(subject, crash) if crash is not None else None
         if met is None or not isinstance(node, ast.Call):
             return
-        method = node.func.attr if isinstance(node.func, ast.Attribute) else "predict"
         first = first_argument(node)
-        if first is None or (isinstance(node.func, ast.Attribute) and method not in METHODS):
+        if first is None or (isinstance(node.func, ast.Attribute) and node.func.attr not in METHODS):
             return
-        wanted, found = met
         given = shape_of(subject, first)
-        if given is not None and method.startswith("predict") and _is_one(given, wanted):
-            yield subject.source.site(first), _Sample(first, given, wanted, ((first,),))
-        elif given is None and method in ("fit", "evaluate") and _is_one(found, wanted):
-            pair = _yielded(subject, first)
-            if pair is not None:
-                yield subject.source.site(pair[0]), _Sample(pair[0], found, wanted, (pair[:1], pair))
+        if given is not None and _is_one(given, met):
+            yield subject.source.site(first), _Sample(first, given, met)
 
     def report(self, site: Site, fault: _Sample) -> Finding:
         return self.finding(
@@ -99,10 +90,8 @@ class SampleWhereBatchIsTaken(FaultTemplate[_Sample]):
 
     def repairs(self, subject: Subject, fault: _Sample) -> Repairs:
         function, imports = with_numpy(subject, "expand_dims")
-        for number, way in enumerate(fault.ways):
-            edits: tuple[Edit, ...] = tuple(wrapped(subject, one, f"{function}(", ", axis=0)") for one in way)
-            what = "sample" if len(way) == 1 else "sample and its target"
-            yield f"Give the {what} a batch axis of size one", (*edits, *imports), 0.95 - 0.1 * number
+        edit = wrapped(subject, fault.node, f"{function}(", ", axis=0)")
+        yield "Give the sample a batch axis of size one", (edit, *imports), 0.95
 
     examples = (
         Example(
@@ -160,36 +149,36 @@ print(np.argmax(net.predict(np.expand_dims(x_test[4], axis=0), batch_size=1)))
             runs=True,
         ),
         Example(
-            "a generator of single images",
+            "a row of measures in a method",
             """\
 import numpy as np
 from keras import Input, Sequential, layers
 
 
-def endless():
-    while True:
-        image, answer = np.random.rand(7, 7, 1), np.zeros((1, 2))
-        yield image, answer
+class Judge:
+    def __init__(self):
+        self.net = Sequential([Input((7, 2)), layers.LSTM(3), layers.Dense(1)])
+
+    def of(self, steps):
+        return self.net.predict(x=steps, verbose=0)
 
 
-net = Sequential([Input((7, 7, 1)), layers.Conv2D(2, 3), layers.GlobalMaxPooling2D(), layers.Dense(2)])
-net.compile("sgd", "mse")
-net.fit(endless(), steps_per_epoch=4, epochs=1, verbose=0)
+print(Judge().of(np.ones((7, 2))))
 """,
             """\
 import numpy as np
 from keras import Input, Sequential, layers
 
 
-def endless():
-    while True:
-        image, answer = np.random.rand(7, 7, 1), np.zeros((1, 2))
-        yield np.expand_dims(image, axis=0), answer
+class Judge:
+    def __init__(self):
+        self.net = Sequential([Input((7, 2)), layers.LSTM(3), layers.Dense(1)])
+
+    def of(self, steps):
+        return self.net.predict(x=np.expand_dims(steps, axis=0), verbose=0)
 
 
-net = Sequential([Input((7, 7, 1)), layers.Conv2D(2, 3), layers.GlobalMaxPooling2D(), layers.Dense(2)])
-net.compile("sgd", "mse")
-net.fit(endless(), steps_per_epoch=4, epochs=1, verbose=0)
+print(Judge().of(np.ones((7, 2))))
 """,
             runs=True,
         ),
@@ -221,19 +210,18 @@ model.predict(images, verbose=0)
     )
 
 
-def _met(subject: Subject, crash: Crash) -> tuple[Shape, Shape] | None:
-    """The shape that the model was built for and the one that came, as Keras says or as the run recorded them."""
+def _met(subject: Subject, crash: Crash) -> Shape | None:
+    """The shape that the model was built for, as Keras says or as the run recorded it."""
     said = next(filter(None, (one.search(crash.message) for one in REFUSED)), None)
     if said is not None:
-        return _shape(said[1]), _shape(said[2])
-    came = crash.call.inputs[0].shape if crash.call is not None and crash.call.inputs else None
+        return _shape(said[1])
     built = {
         value.shape
         for call in subject.network.calls
         for value in call.inputs
         if value.origin == "symbolic" and value.producer is None and value.shape is not None
     }
-    return (built.pop(), came) if came is not None and len(built) == 1 else None
+    return built.pop() if len(built) == 1 else None
 
 
 def _shape(text: str) -> Shape:
@@ -246,36 +234,3 @@ def _is_one(given: Shape, wanted: Shape) -> bool:
     if not given or len(given) + 1 != len(wanted):
         return False
     return all(a is None or b is None or a == b for a, b in zip(given, wanted[1:], strict=True))
-
-
-def _yielded(subject: Subject, generator: ast.expr) -> tuple[ast.expr, ast.expr] | None:
-    """Sample and target as a generator of the program yields them, where that is written at one place."""
-    if isinstance(generator, ast.Name):
-        bound = subject.source.bindings(generator, generator)
-        generator = bound[0] if len(bound) == 1 else generator
-    if not isinstance(generator, ast.Call):
-        return None
-    function = _function(subject, generator.func)
-    given = [node.value for node in ast.walk(function) if isinstance(node, ast.Yield)] if function is not None else []
-    return _pair(subject, given[0]) if len(given) == 1 and given[0] is not None else None
-
-
-def _pair(subject: Subject, expr: ast.expr) -> tuple[ast.expr, ast.expr] | None:
-    if isinstance(expr, ast.Tuple):
-        return (expr.elts[0], expr.elts[1]) if len(expr.elts) == 2 else None
-    function = _function(subject, expr.func) if isinstance(expr, ast.Call) else None
-    returned = list(_returned(function)) if function is not None else []
-    return _pair(subject, returned[0]) if len(returned) == 1 and isinstance(returned[0], ast.Tuple) else None
-
-
-def _returned(function: ast.FunctionDef) -> Iterator[ast.expr]:
-    for node in ast.walk(function):
-        if isinstance(node, ast.Return) and node.value is not None:
-            yield node.value
-
-
-def _function(subject: Subject, expr: ast.expr) -> ast.FunctionDef | None:
-    """The function or method of the program under that name, where only one has it."""
-    name = expr.id if isinstance(expr, ast.Name) else expr.attr if isinstance(expr, ast.Attribute) else ""
-    found = [one for one in subject.source.nodes(ast.FunctionDef) if one.name == name]
-    return found[0] if len(found) == 1 else None
