@@ -76,6 +76,16 @@ from dnnfix.detect.graph import (
 )
 from dnnfix.detect.graph_programs import graph_of, outside_graph, session_alone
 from dnnfix.detect.graph_statements import InTheWay
+from dnnfix.detect.held_values import (
+    broadcast,
+    described_shape,
+    held,
+    held_list,
+    indices,
+    part_shape,
+    shape_of,
+    size_of,
+)
 from dnnfix.detect.interfaces import (
     Refusal,
     free_parameters,

@@ -12,6 +12,8 @@ on the framework that they import, in the best sandbox of the machine.
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -56,6 +58,13 @@ class Bench:
             self._runners[framework] = self._stack.enter_context(runner)
         return self._runners[framework].run(Job("example.py", text.encode(), budget=Budget(steps=12, seconds=60.0)))
 
+    def can_run(self, text: str) -> bool:
+        """Whether this interpreter has TensorFlow, where the program asks for it: not every one does."""
+        if self._interpreter != Path(sys.executable) or importlib.util.find_spec("tensorflow") is not None:
+            return True
+        imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import)]
+        return not any(name.name.startswith("tensorflow") for node in imports for name in node.names)
+
     def close(self) -> None:
         """End the interpreters."""
         self._stack.close()
@@ -93,8 +102,12 @@ def check_metadata(template: type[FixTemplate]) -> None:
 
 
 def check_example(template: type[FixTemplate], example: Example, bench: Bench) -> None:
-    """All promises of one example."""
+    """All promises of one example; of one that cannot run here, only that it is Python."""
     where = f"example '{example.name}'"
+    if example.runs and not bench.can_run(example.before):
+        for text in (example.before, example.after):
+            compile(text, "example.py", "exec", dont_inherit=True)
+        return
     outputs = list(_repairs(template, example.before, example.runs, bench))
     _require(bool(outputs), template, f"{where}: nothing was proposed")
     texts = [after for _, after in outputs]
@@ -110,7 +123,9 @@ def check_example(template: type[FixTemplate], example: Example, bench: Bench) -
 
 
 def check_reject(template: type[FixTemplate], reject: Reject, bench: Bench) -> None:
-    """Silence on a healthy program."""
+    """Silence on a healthy program; nothing is said of one that cannot run here."""
+    if reject.runs and not bench.can_run(reject.source):
+        return
     _, findings = _findings(template, reject.source, reject.runs, bench)
     said = [finding.message for finding in findings]
     _require(not findings, template, f"reject '{reject.name}': a finding where there is no fault: {said}")

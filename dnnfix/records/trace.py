@@ -12,20 +12,31 @@ from dnnfix.records.words import Json, RunOutcome
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One frame of user code on the way to an exception, outermost first in `Crash.frames`."""
+    """One frame of user code on the way to an exception, outermost first in `Crash.frames`.
+
+    `names` says what its variables held then: numbers and short texts as they are, an array or tensor as
+    `{"shape", "dtype", "kind"}`, a list as `{"length", "items"}`, attributes of `self` under `self.name`. Only the
+    innermost frames and the outermost one have it.
+    """
 
     site: Site
     function: str
+    names: Mapping[str, Json] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """The exception that ended a run. `call` is the recorded call in flight; its inputs are known, it has no outputs."""
+    """The exception that ended a run. `call` is the recorded call in flight; its inputs are known, it has no outputs.
+
+    `written` has the frames in which the operation that failed was written, where a graph was written first and run
+    later (sessions of TensorFlow 1); their sites are whole statements.
+    """
 
     kind: str
     message: str
     frames: tuple[Frame, ...] = ()
     call: Call | None = None
+    written: tuple[Frame, ...] = ()
 
     @property
     def site(self) -> Site | None:

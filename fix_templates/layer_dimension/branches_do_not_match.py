@@ -17,6 +17,7 @@ from dnnfix.api import (
     FixPattern,
     FixTemplate,
     Reject,
+    RemoveArgument,
     SetArgument,
     Subject,
     Symptom,
@@ -186,6 +187,30 @@ outputs = layers.add([a, b])
             runs=True,
         ),
         Example(
+            "a decoder whose convolutions move in steps",
+            before="""\
+from keras import Input, layers
+
+signal = Input((48, 1))
+wide = layers.Conv1D(4, 3, padding="same")(signal)
+low = layers.MaxPooling1D(2)(layers.MaxPooling1D(2)(wide))
+x = layers.UpSampling1D(2)(low)
+x = layers.Conv1D(4, 3, strides=3, padding="same", activation="relu")(x)
+x = layers.concatenate([layers.UpSampling1D(2)(x), wide])
+""",
+            after="""\
+from keras import Input, layers
+
+signal = Input((48, 1))
+wide = layers.Conv1D(4, 3, padding="same")(signal)
+low = layers.MaxPooling1D(2)(layers.MaxPooling1D(2)(wide))
+x = layers.UpSampling1D(2)(low)
+x = layers.Conv1D(4, 3, padding="same", activation="relu")(x)
+x = layers.concatenate([layers.UpSampling1D(2)(x), wide])
+""",
+            runs=True,
+        ),
+        Example(
             "Keras branches joined with and without border",
             before="""\
 from keras.layers import Input, Conv2D, Concatenate, Dense
@@ -328,6 +353,7 @@ def _kept_borders(subject: Subject, found: _Merge) -> Iterator[Way]:
             if call.id in shared:
                 break
             yield from _padding(subject, call, a, b)
+            yield from _unstrided(subject, call, a, b)
             yield from _stride(subject, call, large, shared)
 
 
@@ -351,6 +377,32 @@ def _padding(subject: Subject, call: Call, small: tuple[int, ...], large: tuple[
             edits = set_constructor_argument(subject, call, "padding", border)
             if edits is not None:
                 yield edits, f"Pad the input of {short(call.name)} by {border}", 0.8
+
+
+def _unstrided(subject: Subject, call: Call, small: tuple[int, ...], large: tuple[int, ...]) -> Iterator[Way]:
+    """Take the stride of a convolution away, where it is the factor by which the branch is too small everywhere.
+
+    Only of a convolution that stands behind a widening: on the way down strides are meant.
+    """
+    facts = layer_facts(call)
+    if facts is None or facts.kind != "convolution" or "Transpose" in call.name or call.name.startswith("torch."):
+        return
+    stride = sizes(call.args.get("strides"), facts.spatial)
+    widened = (
+        any("UpSampling" in one.name or "Transpose" in one.name for one in way_back(subject, call.inputs[0]))
+        if call.inputs
+        else False
+    )
+    axes = range(facts.spatial)
+    if stride is None or max(stride) == 1 or not widened:
+        return
+    if all(small[axis] * stride[axis] == large[axis] for axis in axes):
+        node = subject.constructor_node(call)
+        edits: tuple[Edit, ...] | None = None
+        if node is not None and any(keyword.arg == "strides" for keyword in node.keywords):
+            edits = (RemoveArgument(subject.source.site(node), "strides"),)
+        if edits is not None:
+            yield edits, f"Let {short(call.name)} move its window by one", 0.85
 
 
 def _stride(subject: Subject, call: Call, large: Value, shared: set[int]) -> Iterator[Way]:

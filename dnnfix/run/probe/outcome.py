@@ -9,7 +9,7 @@ import socket
 import sys
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from . import budget, interfaces, opened, quiet, scaffold, sites, wire
+from . import budget, frame_names, interfaces, opened, quiet, scaffold, sites, wire
 from .removed import OLD_PYTHON
 
 FINISHED = "finished"
@@ -38,16 +38,28 @@ def report(error: BaseException, hooks: List[Any]) -> Ending:
     if ending[0] == BUDGET:
         return ending
     frames = sites.frames_of(error.__traceback__)
+    frame_names.add_names(frames, error.__traceback__)
     if isinstance(error, SyntaxError):
         frames = _syntax_frames(error) or frames
     fields: Dict[str, Any] = {"kind": _kind(error), "message": wire.shorten(_message(error)), "frames": frames}
     if call:
         fields["call"] = call
+    fields["written"] = _written(error)
     wire.emit("crash", **fields)
     interface = interfaces.asked_for(error)
     if interface is not None:
         wire.emit("probe", name="interface", value=interface)
     return ending
+
+
+def _written(error: BaseException) -> List[Dict[str, Any]]:
+    """The frames of user code in which an operation of a TensorFlow graph that failed later was written."""
+    frames = []
+    for entry in getattr(getattr(error, "op", None), "traceback", None) or ():
+        site = sites.line_site(getattr(entry, "filename", ""), getattr(entry, "lineno", 0))
+        if site is not None:
+            frames.append({"site": site, "function": str(getattr(entry, "name", ""))})
+    return frames
 
 
 def _in_flight(hook: Any) -> Any:

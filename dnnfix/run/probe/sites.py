@@ -74,7 +74,7 @@ def frames_of(traceback: Optional[TracebackType]) -> List[Dict[str, Any]]:
     while traceback is not None:
         code = traceback.tb_frame.f_code
         if is_user_file(code.co_filename):
-            site = _site(code, traceback.tb_lasti, traceback.tb_lineno)
+            site = site_of_entry(traceback)
             if site is not None:
                 frames.append({"site": site, "function": code.co_name})
         traceback = traceback.tb_next
@@ -89,6 +89,11 @@ def site_at(code: CodeType, lasti: int, line: Optional[int]) -> Optional[Site]:
 def expression(filename: str, site: Site) -> Optional[ast.AST]:
     """The expression, or else the statement, that spans a site of a user's file."""
     return _file(filename).node(tuple(site[:4]))
+
+
+def site_of_entry(entry: TracebackType) -> Optional[Site]:
+    """The site of what the frame of a traceback's entry, a frame of user code, was executing."""
+    return _site(entry.tb_frame.f_code, entry.tb_lasti, entry.tb_lineno)
 
 
 def is_user_file(filename: str) -> bool:

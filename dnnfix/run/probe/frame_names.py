@@ -1,0 +1,83 @@
+"""What the names of a frame held when an exception passed through it: shapes and numbers, never the data itself.
+
+A library that the probe does not watch (NumPy, the operations of TensorFlow) tells of a crash in words only. What the
+variables held at that moment says the same in shapes, whoever made them.
+"""
+
+from __future__ import annotations
+
+from types import FrameType, ModuleType, TracebackType
+from typing import Any, Dict, List, Optional
+
+from . import sites
+from .guard import guarded
+
+MOST_FRAMES = 4
+"""Frames of user code that are described, the innermost ones and the program's own."""
+_MOST_NAMES = 64
+_MOST_ITEMS = 8
+_LONGEST_TEXT = 40
+
+
+@guarded
+def add_names(frames: List[Dict[str, Any]], traceback: Optional[TracebackType]) -> None:
+    """Put into the records of `sites.frames_of(traceback)` what the names of their frames held."""
+    found: List[FrameType] = []
+    while traceback is not None:
+        frame = traceback.tb_frame
+        if sites.is_user_file(frame.f_code.co_filename) and sites.site_of_entry(traceback) is not None:
+            found.append(frame)
+        traceback = traceback.tb_next
+    if len(found) != len(frames):
+        return
+    for number, (record, frame) in enumerate(zip(frames, found)):
+        if number == 0 or number >= len(frames) - MOST_FRAMES:
+            record["names"] = names_of(frame)
+
+
+def names_of(frame: FrameType) -> Dict[str, Any]:
+    """The descriptions of what a frame's names hold; names whose value cannot be described are left out."""
+    held = dict(frame.f_locals)
+    owner = held.pop("self", None)
+    for name in frame.f_code.co_names:
+        if name not in held and name in frame.f_globals:
+            held[name] = frame.f_globals[name]
+    for name, value in list(getattr(owner, "__dict__", {}).items()):
+        held["self." + str(name)] = value
+    described: Dict[str, Any] = {}
+    for name, value in held.items():
+        if name.startswith("__") or len(described) >= _MOST_NAMES:
+            continue
+        description = _described(value)
+        if description is not None:
+            described[name] = description
+    return described
+
+
+def _described(value: Any) -> Any:
+    """A number or short text as itself; an array by its shape and type; a list by its length and its items."""
+    if isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST_TEXT else None
+    if type(value) in (list, tuple):
+        return _listed(value)
+    if isinstance(value, (type, ModuleType)):  # to ask a module that loads itself late would load it
+        return None
+    try:
+        sizes = [getattr(size, "value", size) for size in value.shape]
+        shape = [None if size is None else int(size) for size in sizes]
+        return {"shape": shape, "dtype": str(getattr(value.dtype, "name", value.dtype)), "kind": _kind(value)}
+    except Exception:  # no array, a shape of unknown rank, or something that only looks like an array
+        return None
+
+
+def _kind(value: Any) -> str:
+    return "%s.%s" % (type(value).__module__.partition(".")[0], type(value).__name__)
+
+
+def _listed(value: Any) -> Any:
+    if not value:
+        return {"length": 0, "items": []}
+    items = [_described(item) if type(item) not in (list, tuple) else None for item in value[:_MOST_ITEMS]]
+    return {"length": len(value), "items": items}
