@@ -72,15 +72,20 @@ IMPORT = b"import tensorflow as tf\n"
     [
         ("import tensorflow as tf", ()),
         ("import os\nos.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'\nimport keras", (("TF_CPP_MIN_LOG_LEVEL", "3"),)),
-        ('os.environ.setdefault("XLA_FLAGS", "--a=b")\nimport tensorflow', (("XLA_FLAGS", "--a=b"),)),
-        ('os.putenv("TF_X", "1")\nos.environ["TF_A"]="2"\nfrom keras import layers', (("TF_A", "2"), ("TF_X", "1"))),
+        ('os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")\nimport tensorflow', (("TF_USE_LEGACY_KERAS", "1"),)),
+        (
+            'os.putenv("TF_USE_LEGACY_KERAS", "1")\nos.environ["TF_ENABLE_ONEDNN_OPTS"]="1" # slow\nfrom keras import layers',
+            (("TF_ENABLE_ONEDNN_OPTS", "1"), ("TF_USE_LEGACY_KERAS", "1")),
+        ),
         ("os.environ['CUDA_VISIBLE_DEVICES'] = ''\nos.environ['KERAS_BACKEND'] = 'torch'\nimport keras", ()),
         ("# os.environ['TF_USE_LEGACY_KERAS'] = '1'\nimport tensorflow", ()),
         ("import tensorflow\nos.environ['TF_USE_LEGACY_KERAS'] = '1'", ()),
         ("level = input()\nos.environ['TF_CPP_MIN_LOG_LEVEL'] = level\nimport tensorflow", None),
         ("if quiet:\n    os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'\nimport tensorflow", None),
         ("os.environ.update({'TF_USE_LEGACY_KERAS': '1'})\nimport tensorflow", None),
-        ("os.environ['TF_A'] = 'a' + end\nimport tensorflow", None),
+        ("os.environ['TF_CPP_MIN_LOG_LEVEL'] = '1' + end\nimport tensorflow", None),
+        ("os.environ['XLA_FLAGS'] = '--xla_dump_to=here'\nimport tensorflow", None),
+        ("os.environ['TF_PLUGGABLE_DEVICE_LIBRARY_PATH'] = 'mine.so'\nimport tensorflow", None),
     ],
 )
 def test_what_a_program_sets_before_the_import_is_read_off_its_text(text: str, settings: object) -> None:
@@ -159,6 +164,10 @@ def test_a_fork_is_ended_when_its_time_is_over_and_the_next_one_runs(warm: Runne
 
 
 def test_what_a_program_sets_before_the_import_is_there_when_tensorflow_is_imported(warm: Runner) -> None:
-    look = b"import os\nos.environ['TF_ANYTHING'] = 'seen'\n" + IMPORT + b"print(open('/proc/self/environ').read())\n"
+    look = (
+        b"import os\nos.environ['TF_CPP_MIN_LOG_LEVEL'] = '1'\n"
+        + IMPORT
+        + b"print(open('/proc/self/environ').read())\n"
+    )
     trace = warm.run(Job("program.py", look, 0, BUDGET))
-    assert trace.outcome is RunOutcome.FINISHED and "TF_ANYTHING=seen" in trace.printed
+    assert trace.outcome is RunOutcome.FINISHED and "TF_CPP_MIN_LOG_LEVEL=1" in trace.printed
