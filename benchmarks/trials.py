@@ -1,6 +1,7 @@
 """What a trial costs beside a fresh process that runs the same program: start, twenty candidates, memory.
 
-Run it as `python benchmarks/trials.py [torch] [keras]`. Every number is a ratio of two measurements made side by side,
+Run it as `python benchmarks/trials.py [torch] [keras] [tensorflow] [--python PYTHON]`; TensorFlow is not measured unless it is
+named. Every number is a ratio of two measurements made side by side,
 alternating, in one interpreter and on as many threads (one); the targets are those of the design.
 """
 
@@ -13,14 +14,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from dnnfix.records import RunOutcome
 from dnnfix.run.job import Budget, Job, Tier
 from dnnfix.run.runner import Runner
 
-PYTHON = Path(sys.executable)
-IMPORTS = {"torch": "import torch\n", "keras": "import keras\n"}
+IMPORTS = {name: f"import {name}\n" for name in ("torch", "keras", "tensorflow")}
+BACKEND = {"torch": "torch", "keras": "torch", "tensorflow": "tensorflow"}
 PROGRAMS = {
     "torch": """
 import torch
@@ -41,10 +43,23 @@ model = keras.Sequential([keras.Input((20,)), keras.layers.Dense(32, activation=
 model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
 model.fit(numpy.random.rand(256, 20), numpy.random.randint(0, 3, 256), batch_size=64, epochs=5, verbose=0)
 """,
+    "tensorflow": """
+import tensorflow as tf
+inputs, labels = tf.random.normal([256, 20]), tf.random.uniform([256], 0, 3, tf.int64)
+first, second = tf.Variable(tf.random.normal([20, 32])), tf.Variable(tf.random.normal([32, 3]))
+for epoch in range(5):
+    for i in range(0, 256, 64):
+        with tf.GradientTape() as tape:
+            logits = tf.nn.relu(inputs[i:i + 64] @ first) @ second
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels[i:i + 64], logits))
+        for weight, gradient in zip((first, second), tape.gradient(loss, (first, second))):
+            weight.assign_sub(0.01 * gradient)
+""",
 }
 TARGETS = {
     "torch": {"start": 0.05, "one": 1.1, "many": 0.10, "count": 20},
     "keras": {"start": 0.05, "one": 1.1, "many": 0.20, "count": 10},
+    "tensorflow": {"start": 0.05, "one": 1.1, "many": 0.25, "count": 10},
 }
 PRIVATE = """
 import {framework}
@@ -56,13 +71,14 @@ print(read())
 """
 
 
-def fresh(folder: Path, program: str) -> float:
+def fresh(python: Path, framework: str, folder: Path, program: str) -> float:
     """Seconds of a plain interpreter that runs the program."""
     file = folder / "fresh.py"
     file.write_text(program)
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "OMP_NUM_THREADS": "1", "KERAS_BACKEND": "torch"}
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "OMP_NUM_THREADS": "1"}
+    environment |= {"KERAS_BACKEND": BACKEND[framework], "CUDA_VISIBLE_DEVICES": ""}
     begun = time.perf_counter()
-    subprocess.run([str(PYTHON), str(file)], check=True, env=environment, capture_output=True)
+    subprocess.run([str(python), str(file)], check=True, env=environment, capture_output=True)
     return time.perf_counter() - begun
 
 
@@ -75,10 +91,10 @@ def trial(runner: Runner, program: str) -> float:
     return time.perf_counter() - begun
 
 
-def alone(framework: str, tier: Tier, program: str) -> float:
+def alone(python: Path, framework: str, tier: Tier, program: str) -> float:
     """Seconds of a runner that is made for one trial and closed after it."""
     begun = time.perf_counter()
-    with Runner(PYTHON, tier=tier, framework=framework) as runner:
+    with Runner(python, tier=tier, framework=framework) as runner:
         trial(runner, program)
     return time.perf_counter() - begun
 
@@ -89,24 +105,24 @@ def alternating(one: Callable[[], float], other: Callable[[], float], times: int
     return statistics.median(pair[0] for pair in pairs), statistics.median(pair[1] for pair in pairs)
 
 
-def measure(framework: str, tier: Tier, times: int) -> bool:
+def measure(python: Path, framework: str, tier: Tier, times: int) -> bool:
     """Measure one framework in one tier and print a table; whether all targets are met."""
     target, program, imports = TARGETS[framework], PROGRAMS[framework], IMPORTS[framework]
     count = int(target["count"])
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        fresh(folder, program)
-        with Runner(PYTHON, tier=tier, framework=framework) as runner:
+        plain = partial(fresh, python, framework, Path(name))
+        plain(program)
+        with Runner(python, tier=tier, framework=framework) as runner:
             trial(runner, program)
-            fresh_start, start = alternating(lambda: fresh(folder, imports), lambda: trial(runner, imports), times)
+            fresh_start, start = alternating(lambda: plain(imports), lambda: trial(runner, imports), times)
             private = runner.run(Job("program.py", PRIVATE.format(framework=framework).encode())).printed
-        one_fresh, one = alternating(lambda: fresh(folder, program), lambda: alone(framework, tier, program), times)
+        one_fresh, one = alternating(lambda: plain(program), lambda: alone(python, framework, tier, program), times)
         begun = time.perf_counter()
-        with Runner(PYTHON, tier=tier, framework=framework) as runner:
+        with Runner(python, tier=tier, framework=framework) as runner:
             for _ in range(count):
                 trial(runner, program)
         many = time.perf_counter() - begun
-        many_fresh = sum(fresh(folder, program) for _ in range(count))
+        many_fresh = sum(plain(program) for _ in range(count))
     rows = [
         (
             "start of a trial / a fresh process",
@@ -138,10 +154,13 @@ def main() -> None:
     """Measure what the arguments name; the exit code says whether all targets are met."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("framework", nargs="*", default=["torch", "keras"])
+    parser.add_argument("--python", type=Path, default=Path(sys.executable), help="the interpreter with the frameworks")
     parser.add_argument("--tier", type=Tier, default=Tier.BUBBLEWRAP)
     parser.add_argument("--times", type=int, default=7)
     options = parser.parse_args()
-    met = [measure(framework, options.tier, options.times) for framework in options.framework]
+    met = [
+        measure(options.python.absolute(), framework, options.tier, options.times) for framework in options.framework
+    ]
     raise SystemExit(0 if all(met) else 1)
 
 

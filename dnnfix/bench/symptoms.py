@@ -36,9 +36,10 @@ class Predicate:
     * `non-finite`: a loss, or the number that `printed` finds, is infinite or not a number.
     * `no-gradient`: a weight that could train is not moved by training.
     * `not-learning`, `constant-output`, `violation`: the last number that `printed` finds in what the program prints lies
-      `below` or `above` a bound, or is not a number at all; with `absent`, `printed` is found nowhere.
+      `below` or `above` a bound, or is not a number at all; with `present`, `printed` is found there (true) or nowhere
+      (false).
 
-    `message` and `printed` are regular expressions; `printed` has one group around the number, unless `absent`.
+    `message` and `printed` are regular expressions; `printed` has one group around the number, unless `present` is given.
     """
 
     kind: Symptom
@@ -47,7 +48,7 @@ class Predicate:
     printed: str = ""
     below: float | None = None
     above: float | None = None
-    absent: bool = False
+    present: bool | None = None
 
     def shown(self, trace: Trace) -> Shown:
         """What one run says of the symptom."""
@@ -58,6 +59,24 @@ class Predicate:
         if trace.outcome is RunOutcome.EXITED:
             return Shown.OTHER
         return Shown.YES if _SHOWN[self.kind](self, trace) else Shown.NO
+
+    def printed_by(self, trace: Trace) -> str:
+        """What a run printed where the predicate looks, in words; empty where it looks at nothing that is printed."""
+        if not self.printed:
+            return ""
+        if self.present is not None:
+            return "it is printed" if _is_printed(self, trace) else "it is printed nowhere"
+        number = _number(self, trace)
+        return "no number" if number is None else f"{number:g}"
+
+    @property
+    def bound(self) -> str:
+        """When what is printed shows the symptom, in words."""
+        if self.present is not None:
+            return f"{self.printed!r} is printed" + ("" if self.present else " nowhere")
+        bounds = {"below": self.below, "above": self.above}
+        words = [f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None]
+        return "".join(words) or "not finite"
 
     def _is_the_crash(self, trace: Trace) -> bool:
         crash = trace.crash
@@ -77,9 +96,13 @@ def _number(predicate: Predicate, trace: Trace) -> float | None:
         return math.nan
 
 
+def _is_printed(predicate: Predicate, trace: Trace) -> bool:
+    return re.search(predicate.printed, trace.printed, re.MULTILINE) is not None
+
+
 def _printed(predicate: Predicate, trace: Trace) -> bool:
-    if predicate.absent:
-        return re.search(predicate.printed, trace.printed, re.MULTILINE) is None
+    if predicate.present is not None:
+        return _is_printed(predicate, trace) is predicate.present
     number = _number(predicate, trace)
     if number is None or math.isnan(number):
         return True
@@ -123,7 +146,7 @@ _KEYS = {
     Symptom.NO_GRADIENT: (set[str](), set[str]()),
     Symptom.NOT_LEARNING: ({"printed"}, {"below", "above"}),
     Symptom.CONSTANT_OUTPUT: ({"printed"}, {"below", "above"}),
-    Symptom.VIOLATION: ({"printed"}, {"below", "above", "absent"}),
+    Symptom.VIOLATION: ({"printed"}, {"below", "above", "present"}),
 }
 """For each symptom the keys that a predicate needs, and those that it may have."""
 
@@ -143,16 +166,17 @@ def read_predicate(table: Mapping[str, Any]) -> Predicate:
     if unknown := given.keys() - needed - allowed:
         raise ValueError(f"{kind} has no {', '.join(sorted(unknown))}; it has {', '.join(sorted(needed | allowed))}")
     for key, value in given.items():
-        wanted = bool if key == "absent" else (int, float) if key in ("below", "above") else str
+        wanted = bool if key == "present" else (int, float) if key in ("below", "above") else str
         if not isinstance(value, wanted) or (wanted is not bool and isinstance(value, bool)):
             raise ValueError(f"{key} is of the wrong kind. Received: {value!r}")
-    if "printed" in needed and len(given.keys() & {"below", "above", "absent"}) != 1:
-        raise ValueError(f"{kind} needs one of below, above" + (" or absent" if "absent" in allowed else ""))
+    if "printed" in needed and len(given.keys() & {"below", "above", "present"}) != 1:
+        raise ValueError(f"{kind} needs one of below, above" + (" or present" if "present" in allowed else ""))
     for key in ("message", "printed"):
         try:
             groups = re.compile(given.get(key, "")).groups
         except re.error as error:
             raise ValueError(f"{key} is no regular expression: {error}. Received: {given[key]!r}") from None
-        if key == "printed" and key in given and groups != (0 if "absent" in given else 1):
-            raise ValueError(f"printed needs one group, around the number. Received: {given[key]!r}")
+        if key == "printed" and key in given and groups != (0 if "present" in given else 1):
+            wanted_groups = "no group with present" if "present" in given else "one group, around the number"
+            raise ValueError(f"printed needs {wanted_groups}. Received: {given[key]!r}")
     return Predicate(kind, **given)

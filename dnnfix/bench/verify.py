@@ -14,7 +14,7 @@ from hashlib import blake2b
 
 from dnnfix.bench.cases import PROGRAM, REPAIR, Case
 from dnnfix.bench.oracle import MOST_SHOWING, SECONDS, Trial, passes, trials
-from dnnfix.bench.symptoms import Shown
+from dnnfix.bench.symptoms import Predicate, Shown
 from dnnfix.emit.hunks import Replacement, apply, replacements
 from dnnfix.errors import InputError
 from dnnfix.run.runner import Runner
@@ -74,7 +74,9 @@ def verify(case: Case, others: Mapping[str, bytes], runner: Runner, parallel: in
     before = trials(case, case.program, case.seeds, runner, parallel)
     showing = sum(trial.shown is Shown.YES for trial in before)
     if showing < LEAST_SHOWING:
-        problems.append(f"{PROGRAM} shows the symptom on {showing} of {len(before)} seeds: {_said(before, Shown.YES)}")
+        problems.append(
+            f"{PROGRAM} shows the symptom on {showing} of {len(before)} seeds: {_said(case, before, Shown.YES)}"
+        )
     first: tuple[Trial, ...] = ()
     longest = [trial.trace.seconds for trial in before]
     for name, program in repaired.items():
@@ -86,7 +88,7 @@ def verify(case: Case, others: Mapping[str, bytes], runner: Runner, parallel: in
             needed = len(after) - MOST_SHOWING
             problems.append(
                 f"with {name} {clean} of {len(after)} seeds end well without the symptom, {needed} are needed: "
-                f"{_said(after, Shown.NO)}"
+                f"{_said(case, after, Shown.NO)}"
             )
     if max(longest) > SECONDS:
         problems.append(f"a run took {max(longest):.1f} s; {SECONDS:g} s are allowed")
@@ -98,8 +100,15 @@ def verify(case: Case, others: Mapping[str, bytes], runner: Runner, parallel: in
 
 def fingerprint(case: Case) -> str:
     """A hash of everything that a proof rests on: the program, the repairs, the symptom and the seeds."""
-    parts = (case.program, repr(sorted(case.repairs.items())), repr(case.symptom), repr(case.seeds))
+    parts = (case.program, repr(sorted(case.repairs.items())), _written(case.symptom), repr(case.seeds))
     return blake2b(repr(parts).encode(), digest_size=8).hexdigest()
+
+
+def _written(symptom: Predicate) -> str:
+    """A predicate as the first proofs were entered, which had `absent` for what is present nowhere: they count on."""
+    keys = ("kind", "exception", "message", "printed", "below", "above")
+    words = [f"{key}={getattr(symptom, key)!r}" for key in keys] + [f"absent={symptom.present is False}"]
+    return f"Predicate({', '.join(words + ['present=True'] * (symptom.present is True))})"
 
 
 def form_problems(case: Case) -> Iterator[str]:
@@ -169,11 +178,20 @@ def _parses(program: bytes) -> bool:
     return True
 
 
-def _said(runs: tuple[Trial, ...], wanted: Shown) -> str:
-    """How the first run ended that is not as it should be."""
+def _said(case: Case, runs: tuple[Trial, ...], wanted: Shown) -> str:
+    """How the first run ended that is not as it should be, and what all of them printed."""
     for trial in runs:
         if trial.shown is not wanted:
             crash = trial.trace.crash
             how = f"{crash.kind}: {crash.message[:200]}" if crash is not None else trial.trace.detail[:200]
-            return f"seed {trial.seed}: {trial.shown}, {trial.trace.outcome}{', ' + how if how else ''}"
+            ended = f"seed {trial.seed}: {trial.shown}, {trial.trace.outcome}{', ' + how if how else ''}"
+            return ended + _readings(case, runs)
     return "all others"
+
+
+def _readings(case: Case, runs: tuple[Trial, ...]) -> str:
+    """What every run printed where the symptom looks, against its bound; empty where it looks at something else."""
+    found = [case.symptom.printed_by(trial.trace) for trial in runs]
+    if not any(found):
+        return ""
+    return f"; by seed: {', '.join(found)}; the symptom is: {case.symptom.bound}"

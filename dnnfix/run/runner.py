@@ -15,6 +15,7 @@ from typing import Self
 from dnnfix.errors import SandboxError
 from dnnfix.records import Trace
 from dnnfix.run import sandbox
+from dnnfix.run.early import settings_before_import
 from dnnfix.run.engine import Engine, Order
 from dnnfix.run.interpreter import describe, describe_baseline
 from dnnfix.run.job import Job, Tier
@@ -145,24 +146,31 @@ class Runner:
         texts = [job.program, *(text for _path, text in job.beside)]
         read = b"\n".join([*texts, job.scaffold.defining.encode()] if job.scaffold else texts)
         imported = set(_imported(read))
-        wants_tensorflow = "tensorflow" in imported and "tensorflow" in self._interpreter.installed
+        installed = self._interpreter.installed
+        wants_tensorflow = "tensorflow" in imported and "tensorflow" in installed
         framework = self._framework or next((name for name in ("keras", "torch") if name in imported), None)
         if "torchvision" in imported and framework is None:
             framework = "torch"
+        if wants_tensorflow:
+            framework = "tensorflow"
         gpu = (
             bool(_WANTS_GPU.search(job.program))
             and not _ASKS_FOR_GPU.search(job.program)
             and os.path.exists("/dev/nvidiactl")
         )
-        alone = self._fresh or wants_tensorflow or gpu or bool(_SPAWNS.search(job.program)) or framework == "tensorflow"
+        settings = settings_before_import(job.program)
+        # Which of the two is imported first is the program's choice: they do not share a process as they come.
+        both = wants_tensorflow and bool(imported & {"torch", "torchvision"})
+        alone = self._fresh or gpu or both or settings is None or bool(_SPAWNS.search(job.program))
         alone = alone or job.recorder is not None
         self._count += 1
         return Kind(
-            framework=framework if framework in self._interpreter.installed and not alone else None,
+            framework=framework if framework in installed and not alone else None,
             modules=() if alone else self._modules(framework, imported),
             backend=self._backend(job.program, wants_tensorflow),
             gpu=gpu,
             links=tuple(full for _path, full in project.links),
+            settings=settings or (),
             once=self._count if alone else None,
             disk=job.budget.disk if alone else sandbox.ZYGOTE_DISK,
         )

@@ -37,6 +37,8 @@ class Kind:
     backend: str = "torch"
     gpu: bool = False
     links: tuple[str, ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
+    """Variables of the environment that its programs set before they import the framework."""
     once: int | None = None
     """A number of its own for a process that serves one job only."""
     disk: int = 2**30
@@ -171,6 +173,7 @@ class Zygote:
             "MPLBACKEND": "Agg", "KERAS_BACKEND": self.kind.backend, "WANDB_MODE": "disabled",
             "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1",
         }  # fmt: skip
+        known.update(self.kind.settings)
         if not self.kind.gpu:
             known["CUDA_VISIBLE_DEVICES"] = ""
         if self.interpreter.user_base is not None:

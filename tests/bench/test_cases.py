@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -110,6 +111,12 @@ def test_a_repair_that_leaves_the_symptom_is_none(benchmark: Path, runner: Runne
     write_repair(benchmark / "cases" / "so-1", ("4 * 4 * 4", "4 * 4 * 5"))
     found = proof(benchmark, "so-1", runner)
     assert "with repair.diff 0 of 5 seeds end well without the symptom, 4 are needed" in found.problems[0]
+
+
+def test_a_proof_that_fails_says_what_every_run_printed_against_the_bound(benchmark: Path, runner: Runner) -> None:
+    rewrite(benchmark / "cases" / "so-2" / "case.toml", "below = 0.8", "below = 0.1")
+    (said,) = proof(benchmark, "so-2", runner).problems
+    assert re.search(r"seed 0: no, finished; by seed: (0\.\d+, ){4}0\.\d+; the symptom is: below 0\.1$", said), said
 
 
 def test_an_alternative_has_to_repair_too(benchmark: Path, runner: Runner) -> None:

@@ -40,8 +40,11 @@ ACCURACY = {"kind": "not-learning", "printed": r"accuracy ([\d.]+)", "below": 0.
         (ACCURACY, TIMED_OUT, Shown.UNKNOWN),
         (ACCURACY, CUT, Shown.UNKNOWN),
         ({"kind": "violation", "printed": r"loss ([\d.]+)", "above": 0.5}, FINISHED, Shown.YES),
-        ({"kind": "violation", "printed": "epoch", "absent": True}, FINISHED, Shown.NO),
-        ({"kind": "violation", "printed": "validation", "absent": True}, FINISHED, Shown.YES),
+        ({"kind": "violation", "printed": "epoch", "present": True}, FINISHED, Shown.YES),
+        ({"kind": "violation", "printed": "validation", "present": True}, FINISHED, Shown.NO),
+        ({"kind": "violation", "printed": "validation", "present": True}, CRASHED, Shown.OTHER),
+        ({"kind": "violation", "printed": "epoch", "present": False}, FINISHED, Shown.NO),
+        ({"kind": "violation", "printed": "validation", "present": False}, FINISHED, Shown.YES),
         ({"kind": "silent-broadcast", "message": "target size"}, NOISY, Shown.YES),
         ({"kind": "silent-broadcast", "message": "target size"}, FINISHED, Shown.NO),
         ({"kind": "warning", "message": "^UserWarning: Using"}, NOISY, Shown.YES),
@@ -69,9 +72,35 @@ def test_what_a_run_says(table: dict[str, Any], trace: Trace, shown: Shown) -> N
         ({"kind": "not-learning", "printed": "x", "below": 1}, "one group"),
         ({"kind": "not-learning", "printed": "x (", "below": 1}, "no regular expression"),
         ({"kind": "not-learning", "printed": "x (.)", "below": True}, "of the wrong kind"),
-        ({"kind": "not-learning", "printed": "x", "absent": True}, "has no absent"),
+        ({"kind": "not-learning", "printed": "x", "present": True}, "has no present"),
+        ({"kind": "violation", "printed": "x"}, "needs one of below, above or present"),
+        ({"kind": "violation", "printed": "x", "present": True, "above": 1}, "needs one of"),
+        ({"kind": "violation", "printed": "x", "present": 1}, "of the wrong kind"),
+        ({"kind": "violation", "printed": "x (.)", "present": False}, "no group"),
     ],
 )
 def test_a_malformed_predicate_is_refused_with_what_is_possible(table: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         read_predicate(table)
+
+
+@pytest.mark.parametrize(
+    ("table", "printed", "bound"),
+    [
+        (ACCURACY, "0.93", "below 0.8"),
+        ({"kind": "violation", "printed": r"loss ([\d.]+)", "above": 0.5}, "0.7", "above 0.5"),
+        ({"kind": "violation", "printed": r"error (\d+)", "above": 2}, "no number", "above 2"),
+        ({"kind": "violation", "printed": r"(\w+) 0.7", "above": 2}, "nan", "above 2"),
+        ({"kind": "violation", "printed": "epoch", "present": True}, "it is printed", "'epoch' is printed"),
+        (
+            {"kind": "violation", "printed": "round", "present": False},
+            "it is printed nowhere",
+            "'round' is printed nowhere",
+        ),
+        ({"kind": "non-finite", "printed": r"loss (\S+)"}, "0.7", "not finite"),
+        ({"kind": "non-finite"}, "", "not finite"),
+    ],
+)
+def test_what_was_printed_is_told_against_the_bound(table: dict[str, Any], printed: str, bound: str) -> None:
+    predicate = read_predicate(table)
+    assert (predicate.printed_by(FINISHED), predicate.bound) == (printed, bound)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import sys
 from typing import Any, List
@@ -22,6 +23,21 @@ def plant(seed: int, frameworks: List[str]) -> None:
             utilities: Any = getattr(getattr(module, "keras", module), "utils", None)
             if hasattr(utilities, "set_random_seed"):
                 utilities.set_random_seed(seed % 2**32)
+    tensorflow: Any = sys.modules.get("tensorflow")
+    if tensorflow is not None and hasattr(tensorflow, "Graph"):
+        _graphs(tensorflow.Graph, seed % 2**31)
+
+
+def _graphs(graph: Any, seed: int) -> None:
+    """A graph that is built and then run in sessions draws from a seed of its own, which nothing but the graph has."""
+    original = graph.__init__
+
+    @functools.wraps(original)
+    def begin(made: Any, *args: Any, **named: Any) -> None:
+        original(made, *args, **named)
+        made.seed = seed
+
+    graph.__init__ = begin
 
 
 def _imports_tensorflow(module: Any) -> bool:

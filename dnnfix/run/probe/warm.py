@@ -2,7 +2,8 @@
 
 Importing alone is not enough: the first optimizer imports hundreds of modules more, and Keras builds its functions at
 the first fit. What the training leaves behind (names, random state, sessions) is cleared, and everything stays on one
-thread: a process that has run a parallel region cannot be forked safely.
+thread: a process that has run a parallel region cannot be forked safely. TensorFlow starts its threads with the first
+operation, so it is imported and nothing more; that is where most of its time goes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def up(framework: Optional[str], modules: Iterable[str]) -> Dict[str, Any]:
     for name in [framework] if framework else []:
         try:
             importlib.import_module(name)
-            {"torch": _torch, "keras": _keras}.get(name, _nothing)()
+            _WARMED.get(name, _nothing)()
             frameworks.probe_of(name)
             frameworks.versions([name])
         except ImportError as error:
@@ -37,7 +38,15 @@ def up(framework: Optional[str], modules: Iterable[str]) -> Dict[str, Any]:
 
 
 def _nothing() -> None:
-    """TensorFlow starts threads as soon as it is used: it is imported in the trial, never here."""
+    """What else there is, is imported."""
+
+
+def _tensorflow() -> None:
+    """Have TensorFlow load what it loads by need, without an operation."""
+    import tensorflow
+
+    for part in (tensorflow.compat.v1, tensorflow.keras):
+        dir(part)
 
 
 def _torch() -> None:
@@ -63,6 +72,9 @@ def _keras() -> None:
     import keras
     import numpy
 
+    if keras.backend.backend() == "tensorflow":
+        _tensorflow()
+        return
     if keras.backend.backend() == "torch":
         import torch
 
@@ -81,3 +93,6 @@ def _keras() -> None:
     model.evaluate(inputs, labels, verbose=0)
     model.predict(inputs, verbose=0)
     keras.utils.clear_session()
+
+
+_WARMED = {"torch": _torch, "keras": _keras, "tensorflow": _tensorflow}

@@ -1,0 +1,37 @@
+"""What a program writes into the environment for a framework that is about to be imported.
+
+TensorFlow and Keras read some of their settings while they are imported. The process of a trial has imported them before
+the program's first line, so such settings are read off the text and stand in the environment of that process from its start;
+a warm process is shared by the programs that write the same. Only numbers, and only for the few variables below, which do
+no more than they say: others name files and libraries, and what a program chooses is never loaded outside of a trial.
+"""
+
+from __future__ import annotations
+
+import re
+
+_FRAMEWORK = re.compile(rb"^[ \t]*(?:from|import)[ \t]+[^\n#]*\b(?:tensorflow|keras|tf_keras)\b", re.MULTILINE)
+_MENTIONED = re.compile(rb"""["'](?:TF|TF2|XLA)_[A-Z0-9_]+["']""")
+_WRITTEN = re.compile(
+    rb"""^(?:os\.)?(?:environ\[[ \t]*|environ\.setdefault\([ \t]*|putenv\([ \t]*)"""
+    rb"""["'](?P<name>TF_CPP_MIN_LOG_LEVEL|TF_USE_LEGACY_KERAS|TF_ENABLE_ONEDNN_OPTS)["']"""
+    rb"""[ \t]*(?:\][ \t]*=|,)[ \t]*["'](?P<value>\d+)["'][ \t]*\)?[ \t]*(?:#|$)""",
+    re.MULTILINE,
+)
+_COMMENT = re.compile(rb"^[ \t]*#[^\n]*", re.MULTILINE)
+
+Settings = tuple[tuple[str, str], ...]
+
+
+def settings_before_import(program: bytes) -> Settings | None:
+    """The variables that a program sets to numbers of its own before it imports either framework.
+
+    `None` where it has to do with the variables of TensorFlow or XLA in another way (another name, a computed value, a
+    condition, a loop): what the import would have read is not known then.
+    """
+    imported = _FRAMEWORK.search(program)
+    before = _COMMENT.sub(b"", program[: imported.start()] if imported else program)
+    written = list(_WRITTEN.finditer(before))
+    if len(written) < len(_MENTIONED.findall(before)):
+        return None
+    return tuple(sorted({found["name"].decode(): found["value"].decode() for found in written}.items()))
