@@ -9,7 +9,7 @@ import socket
 import sys
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from . import budget, opened, quiet, scaffold, sites, wire
+from . import budget, held, opened, quiet, scaffold, sites, wire
 from .removed import OLD_PYTHON
 
 FINISHED = "finished"
@@ -43,6 +43,7 @@ def report(error: BaseException, hooks: List[Any]) -> Ending:
     fields: Dict[str, Any] = {"kind": _kind(error), "message": wire.shorten(_message(error)), "frames": frames}
     if call:
         fields["call"] = call
+    fields.update(held.held_at(error) or {})
     wire.emit("crash", **fields)
     return ending
 
