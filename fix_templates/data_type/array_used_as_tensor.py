@@ -50,9 +50,7 @@ class ArrayUsedAsTensor(CrashTemplate):
             spelling = spell(subject, "torch.from_numpy")
             real = held is not None and held.dtype == "float64" and node.attr not in ("float", "double", "half", "long")
             wrapped = Wrap(source.site(node.value), f"{spelling.code}(", ").float()" if real else ")")
-            yield Mend(
-                source.site(node), what, (("Make a tensor of the array", (wrapped, *spelling.imports), 0.85),)
-            )
+            yield Mend(source.site(node), what, (("Make a tensor of the array", (wrapped, *spelling.imports), 0.85),))
 
     examples = (
         Example(

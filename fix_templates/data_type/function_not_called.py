@@ -46,7 +46,9 @@ class FunctionNotCalled(CrashTemplate):
         if len(found) == 1:
             code = subject.text(source.site(found[0]))
             edits: tuple[Edit, ...] = (Wrap(source.site(found[0]), "", "()"),)
-            yield Mend(source.site(found[0]), f"{code} is a method that is not called", ((f"Call {code}", edits, 0.85),))
+            yield Mend(
+                source.site(found[0]), f"{code} is a method that is not called", ((f"Call {code}", edits, 0.85),)
+            )
 
     examples = (
         Example(

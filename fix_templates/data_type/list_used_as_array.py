@@ -20,7 +20,9 @@ from dnnfix.api import (
     words,
 )
 
-OF_ARRAYS = words("shape reshape astype ndim dtype T flatten mean std sum argmax argmin ravel transpose squeeze min max")
+OF_ARRAYS = words(
+    "shape reshape astype ndim dtype T flatten mean std sum argmax argmin ravel transpose squeeze min max"
+)
 """What arrays of numpy have and lists have not."""
 
 OF_TENSORS = words("to cuda cpu view unsqueeze float long permute contiguous size detach dim")

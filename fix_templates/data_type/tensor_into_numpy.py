@@ -212,7 +212,9 @@ print(torch.nn.Linear(2, 1)(torch.ones(3, 3)).numpy())
 
 def _mend(subject: Subject, node: ast.expr, title: str, edits: tuple[Edit, ...]) -> Mend:
     site = subject.source.site(node)
-    return Mend(site, f"{subject.text(site)} makes an array of a tensor that gradients flow through", ((title, edits, 0.9),))
+    return Mend(
+        site, f"{subject.text(site)} makes an array of a tensor that gradients flow through", ((title, edits, 0.9),)
+    )
 
 
 def _filled(subject: Subject, crash: Crash, statement: ast.stmt | None) -> tuple[ast.Call, str] | None:

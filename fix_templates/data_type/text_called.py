@@ -40,7 +40,9 @@ class TextCalled(CrashTemplate):
         code, edits = subject.text(function), None
         if _formatted(text, len(node.args), [k.arg for k in node.keywords]):
             edits = (Wrap(function, "", ".format"),)
-        elif node.args and not node.keywords and _alone(subject, node) and len(_PERCENT.findall(text)) == len(node.args):
+        elif (
+            node.args and not node.keywords and _alone(subject, node) and len(_PERCENT.findall(text)) == len(node.args)
+        ):
             given = ", ".join(subject.text(source.site(one)) for one in node.args)
             edits = (Replace(source.site(node), f"{code} % ({given}{',' * (len(node.args) == 1)})"),)
         if edits is not None:

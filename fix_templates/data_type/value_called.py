@@ -41,7 +41,11 @@ class ValueCalled(CrashTemplate):
         edit: Edit | None = None
         if kind == "module":
             name = code.rpartition(".")[2]
-            if isinstance(node.func, ast.Name) and name in OF_ITS_NAME and (source.qualified(node.func) or name) == name:
+            if (
+                isinstance(node.func, ast.Name)
+                and name in OF_ITS_NAME
+                and (source.qualified(node.func) or name) == name
+            ):
                 edit = Replace(function, f"{code}.{name}")
         elif kind in ROWS and len(node.args) == 1 and not node.keywords:
             if _is_index(node.args[0]):
