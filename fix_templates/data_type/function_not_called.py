@@ -37,7 +37,12 @@ class FunctionNotCalled(CrashTemplate):
         found = []
         for held in crash.held:
             node = subject.node(held.site)
-            if held.kind not in METHODS or not isinstance(node, ast.Attribute) or not crash.site.encloses(held.site):
+            if held.kind not in METHODS or not crash.site.encloses(held.site):
+                continue
+            if isinstance(node, ast.Name):  # it was not called where the variable was assigned
+                bound = source.bindings(node)
+                node = bound[0] if len(bound) == 1 else None
+            if not isinstance(node, ast.Attribute):
                 continue
             above = source.parent(node)
             called = isinstance(above, ast.Call) and above.func is node
@@ -64,6 +69,24 @@ import torch
 
 x = torch.ones(4, 2)
 print(x.size()[0])
+""",
+            runs=True,
+        ),
+        Example(
+            "a tensor that was to be cast before it is filled",
+            before="""\
+import torch
+
+gain = torch.ones(7).long
+gain[2:6] = torch.tensor([3, 2, 3, 2])
+print(gain)
+""",
+            after="""\
+import torch
+
+gain = torch.ones(7).long()
+gain[2:6] = torch.tensor([3, 2, 3, 2])
+print(gain)
 """,
             runs=True,
         ),

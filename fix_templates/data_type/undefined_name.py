@@ -33,31 +33,8 @@ from dnnfix.api import (
 )
 
 MODULES = words(
-    [
-        "argparse",
-        "collections",
-        "copy",
-        "csv",
-        "functools",
-        "glob",
-        "gzip",
-        "itertools",
-        "json",
-        "logging",
-        "math",
-        "operator",
-        "os",
-        "pickle",
-        "random",
-        "re",
-        "shutil",
-        "string",
-        "struct",
-        "sys",
-        "tempfile",
-        "time",
-        "warnings",
-    ]
+    """argparse collections copy csv functools glob gzip itertools json logging math operator os pickle random re shutil
+    string struct sys tempfile time warnings"""
 )
 """Modules of Python that programs use by their own name; each can be looked into without any effect."""
 
