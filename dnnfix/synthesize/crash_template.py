@@ -18,6 +18,7 @@ class Mend:
     site: Site
     what: str
     repairs: tuple[tuple[str, tuple[Edit, ...], float], ...]
+    symptom: Symptom = Symptom.CRASH
 
 
 class CrashTemplate(FaultTemplate[Mend]):
