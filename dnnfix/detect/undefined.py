@@ -66,8 +66,14 @@ def _one_letter_off(name: str, other: str) -> bool:
 
 
 def bound_by(source: Source, node: ast.AST) -> frozenset[str]:
-    """The names that the functions around a node and the module bind, builtins left out."""
+    """The names that the functions around a node and the module bind, builtins left out.
+
+    Those of a class count only for what stands in its body itself, as Python has it.
+    """
     found = set(_bound_in(source, source.tree))
+    inner = source.enclosing(node, ast.ClassDef, *_FUNCTIONS)
+    if isinstance(inner, ast.ClassDef):
+        found |= _bound_in(source, inner)
     around = source.enclosing(node, *_FUNCTIONS)
     while around is not None:
         found |= _bound_in(source, around)

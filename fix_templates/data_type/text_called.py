@@ -37,7 +37,8 @@ class TextCalled(CrashTemplate):
         text = _text(node.func, crash.held_at(function))
         if text is None or any(isinstance(one, ast.Starred) for one in node.args):
             return
-        code, edits = subject.text(function), None
+        code = subject.text(function)
+        edits: tuple[Edit, ...] | None = None
         if _formatted(text, len(node.args), [k.arg for k in node.keywords]):
             edits = (Wrap(function, "", ".format"),)
         elif (
@@ -47,8 +48,7 @@ class TextCalled(CrashTemplate):
             edits = (Replace(source.site(node), f"{code} % ({given}{',' * (len(node.args) == 1)})"),)
         if edits is not None:
             what = f"{code} is the text {text!r}, which is called and not filled in"
-            repair: tuple[Edit, ...] = edits
-            yield Mend(source.site(node), what, (("Fill the text in", repair, 0.9),))
+            yield Mend(source.site(node), what, (("Fill the text in", edits, 0.9),))
 
     examples = (
         Example(

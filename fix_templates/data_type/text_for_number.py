@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from dnnfix.api import Crash, CrashTemplate, Edit, Example, Mend, Reject, SetArgument, Subject, Wrap, origins
 
+_SAID = re.compile(r"\bstr\b|\bstrings?\b")
 _WHOLE = re.compile(r"\s*[-+]?\d+\s*")
 _REAL = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*")
 
@@ -30,7 +31,7 @@ class TextForNumber(CrashTemplate):
     confidence = 0.85
 
     def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
-        if "str" not in crash.message and "string" not in crash.message or "concatenate" in crash.message:
+        if not _SAID.search(crash.message) or "concatenate" in crash.message:
             return
         texts: dict[str, ast.expr] = {}
         for held in crash.held:
