@@ -238,7 +238,7 @@ def _function(subject: Subject, crash: Crash, node: ast.Call) -> Iterator[Mend]:
     inner = source.enclosing(node, ast.ClassDef) is not None or _called_by_network(subject, node)
     if inner and library == "numpy" and name in IN_TORCH:
         spelling = spell(subject, f"torch.{name}")
-        edits = (Replace(source.site(node.func), spelling.code), *spelling.imports)
+        edits: tuple[Edit, ...] = (Replace(source.site(node.func), spelling.code), *spelling.imports)
         yield _mend(subject, node, f"Compute it with {spelling.code}", edits)
         return
     if inner:
