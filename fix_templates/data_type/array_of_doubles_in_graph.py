@@ -80,7 +80,7 @@ class ArrayOfDoublesInGraph(CrashTemplate):
                 yield Mend(source.site(kept[0]), what, (("Hold float32", edits, 0.85),))
                 return
         for placeholder, stated, setting in _stated_otherwise(subject, named):
-            what = f"the placeholder is of {stated.value}, and meets {setting}"
+            what = f"the placeholder is of {stated.value!r}, and meets {setting}"
             replaced = Replace(source.site(stated), setting)
             yield Mend(source.site(placeholder), what, ((f"Take {setting}", (replaced,), 0.85),))
 
