@@ -161,6 +161,18 @@ print(tf.matmul(tf.ones((4, 3)), weight).shape)
 """,
         ),
         Reject(
+            "a single number drawn by numpy",
+            """\
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+size = tf.placeholder("float")
+factor = tf.Variable(np.random.randn(), name="factor")
+shift = tf.Variable(np.random.normal(0.0, 0.1))
+price = tf.add(tf.multiply(size, factor), shift)
+""",
+        ),
+        Reject(
             "doubles throughout",
             """\
 import numpy as np
@@ -253,7 +265,10 @@ def _is_double(subject: Subject, value: ast.expr) -> bool:
 def _makes_doubles(subject: Subject, call: ast.Call) -> bool:
     name = subject.source.qualified(call.func)
     stated = len(call.args) > 1 and name in ("numpy.zeros", "numpy.ones", "numpy.empty")
-    return name in MAKERS and not stated and not any(keyword.arg == "dtype" for keyword in call.keywords)
+    given = {keyword.arg for keyword in call.keywords}
+    needed = 3 if name in ("numpy.random.normal", "numpy.random.uniform") else 1
+    whole = len(call.args) >= needed or "size" in given  # a single number is a float of Python, which becomes float32
+    return name in MAKERS and not stated and whole and "dtype" not in given
 
 
 def _module(subject: Subject, call: ast.Call) -> str:
