@@ -104,6 +104,7 @@ from dnnfix.detect.keras_era import is_multi_backend, keeps_to_keras_2
 from dnnfix.detect.keras_sessions import SESSIONS
 from dnnfix.detect.learning_phase import phase_of
 from dnnfix.detect.metrics import compiled_losses, is_compile
+from dnnfix.detect.misspellings import alike, longer, one_letter_off, parts, same_letters
 from dnnfix.detect.operands import Operand, Operation, enclosed, failed_operation, made_by, recorded_shape
 from dnnfix.detect.origins import origins
 from dnnfix.detect.pictures import pictures_are_plain, plain_picture
@@ -137,6 +138,7 @@ from dnnfix.detect.targets import (
 )
 from dnnfix.detect.training_loop import *
 from dnnfix.detect.tutorials import reads_for_torch
+from dnnfix.detect.undefined import bound_by, undefined_names
 from dnnfix.detect.values import (
     LossUse,
     binary,
@@ -149,6 +151,7 @@ from dnnfix.detect.values import (
 from dnnfix.detect.versions import ApiChange, Hit, migration
 from dnnfix.network.facts import *
 from dnnfix.records import (
+    CRASH_CAUSE,
     AddDefinition,
     AddImport,
     Applicability,
@@ -165,6 +168,7 @@ from dnnfix.records import (
     Finding,
     FixPattern,
     Frame,
+    Held,
     InsertAfter,
     InsertBefore,
     InsertElement,
@@ -181,6 +185,7 @@ from dnnfix.records import (
     Status,
     Step,
     Symptom,
+    Takes,
     Trace,
     Unwrap,
     Value,
@@ -193,6 +198,7 @@ from dnnfix.source.program import Source, once
 from dnnfix.source.tree import within
 from dnnfix.subject import Subject
 from dnnfix.synthesize.chains import carry_out, told
+from dnnfix.synthesize.crash_template import CrashTemplate, Mend
 from dnnfix.synthesize.data import change_data, with_numpy, wrapped
 from dnnfix.synthesize.dropped_share import dropped_share
 from dnnfix.synthesize.eager_program import eager_edits

@@ -75,6 +75,21 @@ def _assigned(subject: Subject, around: ast.AST, name: str) -> Iterator[ast.expr
                 yield holder.value
             elif isinstance(holder, ast.For) and holder.target is node:
                 yield holder.iter
+            elif isinstance(holder, ast.Tuple) and (iterated := _element_of(subject, holder, node)) is not None:
+                yield iterated
+
+
+def _element_of(subject: Subject, target: ast.Tuple, name: ast.Name) -> ast.expr | None:
+    """What gives a name its elements that stands in the target of a loop over `enumerate` or `zip`."""
+    loop = subject.source.parent(target)
+    if not isinstance(loop, ast.For) or loop.target is not target or not isinstance(loop.iter, ast.Call):
+        return None
+    place, over = target.elts.index(name), subject.source.qualified(loop.iter.func)
+    if over == "builtins.enumerate":
+        place -= 1
+    elif over != "builtins.zip":
+        return None
+    return loop.iter.args[place] if 0 <= place < len(loop.iter.args) else None
 
 
 def _given_to_attribute(subject: Subject, attribute: ast.Attribute) -> Iterator[ast.expr]:

@@ -51,8 +51,10 @@ from dnnfix.records.trace import (
     CodeWarning,
     Crash,
     Frame,
+    Held,
     LoopEvent,
     Step,
+    Takes,
     Trace,
 )
 from dnnfix.records.words import (
@@ -93,6 +95,7 @@ __all__ = [
     "FindingResult",
     "FixPattern",
     "Frame",
+    "Held",
     "InsertAfter",
     "InsertBefore",
     "InsertElement",
@@ -116,6 +119,7 @@ __all__ = [
     "Status",
     "Step",
     "Symptom",
+    "Takes",
     "Trace",
     "Unwrap",
     "Value",

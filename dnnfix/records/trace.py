@@ -25,11 +25,39 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """What a name, attribute or element in the failing statement held: its type, and a text itself.
+
+    `of` is the type of a container's first element (of a dictionary's first key), `size` the length of a container or
+    the number of an array's axes.
+    """
+
+    site: Site
+    kind: str
+    of: str | None = None
+    size: int | None = None
+    dtype: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Takes:
+    """The parameters of what the failing call calls, `self` left out; `more_…` says that it takes any others, too."""
+
+    places: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
+    more_places: bool = False
+    more_names: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Crash:
     """The exception that ended a run. `call` is the recorded call in flight; its inputs are known, it has no outputs.
 
     `written` has the frames in which the operation that failed was written, where a graph was written first and run
-    later (sessions of TensorFlow 1); their sites are whole statements.
+    later (sessions of TensorFlow 1); their sites are whole statements. `held` tells of the values in the failing statement, `near` which names like the one that was asked for the object or
+    module has, `takes` what the function that was called takes.
     """
 
     kind: str
@@ -37,11 +65,18 @@ class Crash:
     frames: tuple[Frame, ...] = ()
     call: Call | None = None
     written: tuple[Frame, ...] = ()
+    held: tuple[Held, ...] = ()
+    near: tuple[str, ...] = ()
+    takes: Takes | None = None
 
     @property
     def site(self) -> Site | None:
         """The innermost expression of user code."""
         return self.frames[-1].site if self.frames else None
+
+    def held_at(self, site: Site) -> Held | None:
+        """What the expression at a site of the failing statement held, where it is known."""
+        return next((held for held in self.held if held.site == site), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+from dnnfix.detect.undefined import Undefined, starred, undefined_names
 from dnnfix.records import Crash, EditAction, EditStep, Trace
-from dnnfix.reproduce.names import Undefined, starred, undefined_names
 from dnnfix.source.program import Source
 
 

@@ -7,12 +7,12 @@ import builtins
 import re
 from collections.abc import Iterator
 
+from dnnfix.detect.undefined import Undefined, misspelt
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import choices, command_line, devices
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.clues import shapes_of
 from dnnfix.reproduce.construct import SETTINGS, settings_of
-from dnnfix.reproduce.names import Undefined, misspelt
 from dnnfix.reproduce.sizes import GUESS, value_of
 from dnnfix.source.program import Source, once
 

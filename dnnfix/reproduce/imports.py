@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dnnfix.detect.api_names import tables_for
+from dnnfix.detect.undefined import Undefined, misspelt, starred
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import conventions, environments, readers, standin
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.names import Undefined, misspelt, starred
 from dnnfix.run.probe.removed import OLD_PYTHON
 from dnnfix.source import names
 from dnnfix.source.program import Source, once

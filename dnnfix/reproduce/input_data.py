@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from dnnfix.detect.undefined import misspelt
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import arrays, clues, readers
 from dnnfix.reproduce.case import Case, Gap
@@ -13,7 +14,6 @@ from dnnfix.reproduce.data_files.files import file_steps
 from dnnfix.reproduce.flow.values import Datum, Flow, Use
 from dnnfix.reproduce.followed import flow_of
 from dnnfix.reproduce.frames import frame_of
-from dnnfix.reproduce.names import misspelt
 from dnnfix.source.program import Source, once
 
 ACTION = EditAction.INPUT_DATA

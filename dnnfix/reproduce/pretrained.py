@@ -9,13 +9,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dnnfix.detect.undefined import misspelt
 from dnnfix.records import EditAction, EditStep, RunOutcome, Scaffold
 from dnnfix.reproduce import clues
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.followed import options
 from dnnfix.reproduce.guards import looks_for_file
-from dnnfix.reproduce.names import misspelt
 from dnnfix.reproduce.syntax import argument, last_name
 from dnnfix.source.program import Source
 

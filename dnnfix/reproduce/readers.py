@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from dnnfix.detect.undefined import misspelt
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import arrays, clues, conventions
 from dnnfix.reproduce.case import Case, Gap
@@ -19,7 +20,6 @@ from dnnfix.reproduce.data_files.values import structure
 from dnnfix.reproduce.flow.reads import READERS
 from dnnfix.reproduce.flow.values import Datum, Flow
 from dnnfix.reproduce.followed import flow_of
-from dnnfix.reproduce.names import misspelt
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
 

@@ -41,6 +41,7 @@ from dnnfix.records import (
     Component,
     Crash,
     Frame,
+    Held,
     Json,
     LoopEvent,
     Network,
@@ -48,11 +49,12 @@ from dnnfix.records import (
     RunOutcome,
     Site,
     Step,
+    Takes,
     Trace,
     Value,
 )
 
-_RECORDS = (Call, CodeWarning, Component, Crash, Frame, LoopEvent, Parameter, Step, Value)
+_RECORDS = (Call, CodeWarning, Component, Crash, Frame, Held, LoopEvent, Parameter, Step, Takes, Value)
 
 Convert = Callable[[Any], Any]
 

@@ -350,6 +350,50 @@ model = models.Sequential([layers.Input((8, 8, 3)), unit(width), unit(filters=wi
             runs=True,
         ),
         Example(
+            "layers per block, in a list that is numbered",
+            """\
+import torch
+from torch import nn
+
+
+def block(size, count):
+    return nn.Sequential(*[nn.Linear(size, size) for _ in range(count)])
+
+
+def network(size, depth, blocks=2):
+    counts = [(depth - 2) / blocks for _ in range(blocks)]
+    parts = []
+    for number, count in enumerate(counts):
+        parts.append(block(size, count))
+        print(number)
+    return nn.Sequential(*parts)
+
+
+print(network(4, 6)(torch.ones(1, 4)))
+""",
+            """\
+import torch
+from torch import nn
+
+
+def block(size, count):
+    return nn.Sequential(*[nn.Linear(size, size) for _ in range(count)])
+
+
+def network(size, depth, blocks=2):
+    counts = [(depth - 2) // blocks for _ in range(blocks)]
+    parts = []
+    for number, count in enumerate(counts):
+        parts.append(block(size, count))
+        print(number)
+    return nn.Sequential(*parts)
+
+
+print(network(4, 6)(torch.ones(1, 4)))
+""",
+            runs=True,
+        ),
+        Example(
             "the hidden size that an object keeps",
             """\
 import torch

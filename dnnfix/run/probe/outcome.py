@@ -9,7 +9,7 @@ import socket
 import sys
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from . import budget, frame_names, interfaces, opened, quiet, scaffold, sites, wire
+from . import budget, frame_names, held, interfaces, opened, quiet, scaffold, sites, wire
 from .removed import OLD_PYTHON
 
 FINISHED = "finished"
@@ -45,6 +45,7 @@ def report(error: BaseException, hooks: List[Any]) -> Ending:
     if call:
         fields["call"] = call
     fields["written"] = _written(error)
+    fields.update(held.held_at(error) or {})
     wire.emit("crash", **fields)
     interface = interfaces.asked_for(error)
     if interface is not None:

@@ -117,6 +117,18 @@ def line_site(filename: str, line: int) -> Optional[Site]:
     return _as_site(filename, _file(filename).statement(line))
 
 
+def nodes_in(filename: str, site: Site) -> List[Tuple[ast.AST, Site]]:
+    """The expressions of a user's file that lie within a site, each with its own, those further out first."""
+    file = _file(filename)
+    found: List[Tuple[ast.AST, Site]] = []
+    for node in file._parse():
+        if isinstance(node, ast.expr):
+            own = _as_site(filename, file.in_characters(_span_of(node)))
+            if own is not None and tuple(site[:2]) <= tuple(own[:2]) and tuple(own[2:4]) <= tuple(site[2:4]):
+                found.append((node, own))
+    return found
+
+
 def _relative(filename: str) -> Optional[str]:
     if filename == _program:
         return ""

@@ -63,3 +63,56 @@ def _one_letter_off(name: str, other: str) -> bool:
         return False
     shared = sum(block.size for block in difflib.SequenceMatcher(None, name, other).get_matching_blocks())
     return max(len(name), len(other)) - shared == 1
+
+
+def bound_by(source: Source, node: ast.AST) -> frozenset[str]:
+    """The names that the functions around a node and the module bind, builtins left out.
+
+    Those of a class count only for what stands in its body itself, as Python has it.
+    """
+    found = set(_bound_in(source, source.tree))
+    inner = source.enclosing(node, ast.ClassDef, *_FUNCTIONS)
+    if isinstance(inner, ast.ClassDef):
+        found |= _bound_in(source, inner)
+    around = source.enclosing(node, *_FUNCTIONS)
+    while around is not None:
+        found |= _bound_in(source, around)
+        around = source.enclosing(around, *_FUNCTIONS)
+    return frozenset(found)
+
+
+_FUNCTIONS = (
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.Lambda,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
+
+
+@once
+def _bound_in(source: Source, scope: ast.AST) -> frozenset[str]:
+    """The names that a function, a comprehension or the module binds itself."""
+    found: set[str] = set()
+    waiting = list(ast.iter_child_nodes(scope))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+            continue
+        if isinstance(node, _FUNCTIONS):
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, ast.alias):
+            found.add(node.asname or node.name.partition(".")[0])
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            found.add(node.name)
+        elif isinstance(node, ast.Global):
+            found.update(node.names)
+        waiting.extend(ast.iter_child_nodes(node))
+    return frozenset(found)

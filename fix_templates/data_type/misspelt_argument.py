@@ -1,0 +1,198 @@
+"""Arguments are given under names that what is called does not take, and each is like one that it takes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Crash,
+    CrashTemplate,
+    Edit,
+    Example,
+    FixPattern,
+    Mend,
+    Reject,
+    RenameArgument,
+    Subject,
+    Takes,
+    one_letter_off,
+    parts,
+    same_letters,
+    words,
+)
+
+OF_EVERY_LAYER = words(
+    """activity_regularizer autocast batch_input_shape batch_shape batch_size dtype dynamic input_dim input_shape name
+    trainable weights"""
+)
+"""Arguments that the layers of Keras hand on to what they derive from."""
+
+
+class MisspeltArgument(CrashTemplate):
+    """Arguments are given under names that what is called does not take.
+
+    Each unknown name stands for the one parameter, not given yet, that differs from it in capitals, underscores or a
+    letter, or of which it has all words or that has all its words (`num_filters`, `filters`). The run tells the
+    parameters. Where one of the names stands for none or for several, nothing is proposed.
+
+    Fix safety: unsafe. The call could not run before.
+
+    References: https://docs.python.org/3/reference/expressions.html#calls.
+    """
+
+    code = "DNF610"
+    name = "misspelt-argument"
+    fix_pattern = FixPattern.API_CONTRACT
+    kinds = frozenset({"TypeError", "ValueError"})
+    confidence = 0.8
+
+    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+        node = subject.node(crash.site)
+        takes = crash.takes
+        if not isinstance(node, ast.Call) or takes is None or "argument" not in crash.message.lower():
+            return
+        renamed = _renamed(node, takes)
+        if not renamed or not _spoken_of(crash.message, renamed, takes):
+            return
+        site = subject.source.site(node)
+        edits: tuple[Edit, ...] = tuple(RenameArgument(site, old, new) for old, new in renamed.items())
+        names = ", ".join(renamed)
+        what = f"{ast.unparse(node.func)} does not take {names}; it takes {', '.join(renamed.values())}"
+        yield Mend(site, what, ((f"Give {names} as {', '.join(renamed.values())}", edits, 0.85),))
+
+    examples = (
+        Example(
+            "a parameter in the singular",
+            before="""\
+import torch
+from torch import nn
+
+layer = nn.MultiheadAttention(embed_dim=4, num_head=2)
+print(layer(*[torch.ones(3, 5, 4)] * 3)[0].shape)
+""",
+            after="""\
+import torch
+from torch import nn
+
+layer = nn.MultiheadAttention(embed_dim=4, num_heads=2)
+print(layer(*[torch.ones(3, 5, 4)] * 3)[0].shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "several names of a layer",
+            before="""\
+import torch
+from torch import nn
+
+layer = nn.Conv2d(3, 8, kernel=3, strides=2)
+print(layer(torch.ones(1, 3, 9, 9)).shape)
+""",
+            after="""\
+import torch
+from torch import nn
+
+layer = nn.Conv2d(3, 8, kernel_size=3, stride=2)
+print(layer(torch.ones(1, 3, 9, 9)).shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "a function of the program",
+            before="""\
+import torch
+
+
+def train(model, epochs, learning_rate=0.1):
+    for _ in range(epochs):
+        print(model(torch.ones(1, 2)) * learning_rate)
+
+
+train(torch.nn.Linear(2, 1), num_epochs=2, learningRate=0.01)
+""",
+            after="""\
+import torch
+
+
+def train(model, epochs, learning_rate=0.1):
+    for _ in range(epochs):
+        print(model(torch.ones(1, 2)) * learning_rate)
+
+
+train(torch.nn.Linear(2, 1), epochs=2, learning_rate=0.01)
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "an argument that stands for no parameter",
+            """\
+import torch
+
+print(torch.nn.Linear(2, 1, activation="relu"))
+""",
+            runs=True,
+        ),
+        Reject(
+            "a parameter that is given already",
+            """\
+import torch
+
+
+def pad(x, size):
+    return x + size
+
+
+print(pad(torch.ones(2), size=2, sizes=3))
+""",
+            runs=True,
+        ),
+        Reject(
+            "an argument that may be either of two",
+            """\
+import torch
+
+
+def clip(x, low_value=0, high_value=1):
+    return x.clamp(low_value, high_value)
+
+
+print(clip(torch.ones(2), value=2))
+""",
+            runs=True,
+        ),
+    )
+
+
+def _renamed(node: ast.Call, takes: Takes) -> dict[str, str]:
+    """What each unknown name stands for; empty where one of them stands for nothing."""
+    given = {keyword.arg for keyword in node.keywords if keyword.arg is not None}
+    if None in (keyword.arg for keyword in node.keywords) or any(isinstance(one, ast.Starred) for one in node.args):
+        return {}
+    unknown = [name for name in given if name not in takes.names]
+    if takes.more_names:
+        unknown = [name for name in unknown if name not in OF_EVERY_LAYER]
+    free = [name for name in takes.names if name not in given and name not in takes.places[: len(node.args)]]
+    renamed: dict[str, str] = {}
+    for name in sorted(unknown, key=lambda one: [k.arg for k in node.keywords].index(one)):
+        other = same_letters(name, free) or one_letter_off(name, free) or _same_words(name, free)
+        if other is None or other in renamed.values():
+            return {}
+        renamed[name] = other
+    return renamed
+
+
+def _same_words(name: str, free: list[str]) -> str | None:
+    """The one parameter of which the name has all words, or that has all words of the name."""
+    own = set(parts(name))
+    found = [one for one in free if set(parts(one)) < own or own < set(parts(one))]
+    return found[0] if len(found) == 1 else None
+
+
+def _spoken_of(message: str, renamed: dict[str, str], takes: Takes) -> bool:
+    """Whether the exception is about these arguments: one that is not taken, or one that is missing."""
+    return any(f"'{name}'" in message for name in (*renamed, *renamed.values())) and (
+        not takes.more_names or any(name in takes.needed for name in renamed.values())
+    )

@@ -1,0 +1,426 @@
+"""A name that nothing defines, where the program shows which one was meant."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    CRASH_CAUSE,
+    AddImport,
+    Edit,
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    Replace,
+    Site,
+    Subject,
+    Symptom,
+    bound_by,
+    one_letter_off,
+    parts,
+    same_letters,
+    undefined_names,
+    words,
+)
+
+MODULES = words(
+    """argparse collections copy csv functools glob gzip itertools json logging math operator os pickle random re shutil
+    string struct sys tempfile time warnings"""
+)
+"""Modules of Python that programs use by their own name; each can be looked into without any effect."""
+
+OF_PYTHON_2 = frozenset({"basestring", "long", "raw_input", "reduce", "unichr", "unicode", "xrange", "file", "cmp"})
+"""Builtins that Python 3 took away: what they mean is known, and it is no other name of the program."""
+
+BINDING = frozenset({"exec", "globals", "setattr", "__dict__", "execfile"})
+"""Words of programs that may bind names out of sight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """What an undefined name stands for: the code in its place, or the import that it lacks."""
+
+    uses: tuple[ast.Name, ...]
+    code: str = ""
+    statement: str = ""
+    prior: float = 0.85
+
+
+class UndefinedName(FaultTemplate[Meant]):
+    """A name is used that nothing defines: Python stops there with a NameError.
+
+    Told where the program itself shows what was meant: an attribute or method of the class without its `self.`, a known
+    name in other capitals or with other underscores, a module of Python whose import is missing and which has all that is
+    asked of it; after a crash also a known name one letter off, and the one parameter that the function takes, that has
+    all words of the name, and that nothing reads.
+
+    Fix safety: unsafe. The line could not run before.
+
+    References: https://docs.python.org/3/library/exceptions.html#NameError.
+    """
+
+    code = "DNF608"
+    name = "undefined-name"
+    family = Family.DATA_TYPE
+    fix_pattern = FixPattern.API_CONTRACT
+    message = "nothing defines {name}{meant}"
+    needs_run = True
+    declined = "nothing tells which name was meant"
+
+    def faults(self, subject: Subject) -> Faults[Meant]:
+        source = subject.source
+        if subject.trace is None or source.recoveries or any(_stars(subject)):
+            return
+        told = _crashed_on(subject)
+        if told is None and source.words & BINDING:
+            return
+        for undefined in undefined_names(source):
+            meant = _meant(subject, undefined.name, told == undefined.name)
+            if meant is not None:
+                yield source.site(meant.uses[0]), meant
+
+    def report(self, site: Site, fault: Meant) -> Finding:
+        name = fault.uses[0].id
+        meant = "; its import is missing" if fault.statement else f"; {fault.code} is there"
+        return self.finding(
+            site,
+            symptom=Symptom.VIOLATION,
+            confidence=0.9,
+            evidence={"name": name, "meant": fault.code or fault.statement},
+            name=name,
+            meant=meant,
+        )
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        told = _crashed_on(subject)
+        for finding in super().detect(subject):
+            if finding.evidence["name"] == told:
+                yield self.finding(
+                    finding.site,
+                    symptom=Symptom.CRASH,
+                    confidence=finding.confidence,
+                    evidence=finding.evidence,
+                    cause=CRASH_CAUSE,
+                    name=finding.evidence["name"],
+                    meant=finding.message.partition(str(finding.evidence["name"]))[2],
+                )
+            else:
+                yield finding
+
+    def repairs(self, subject: Subject, fault: Meant) -> Repairs:
+        if fault.statement:
+            yield f"Import {fault.uses[0].id}", (AddImport(fault.statement),), fault.prior
+            return
+        edits: tuple[Edit, ...] = tuple(Replace(subject.source.site(use), fault.code) for use in fault.uses)
+        yield f"Write {fault.code}", edits, fault.prior
+
+    examples = (
+        Example(
+            "a layer without its underscore",
+            before="""\
+import torch
+from torch import nn
+from torch.nn import BatchNorm1d
+
+
+def block(size):
+    return nn.Sequential(nn.Linear(size, size), Batch_Norm1d(size))
+
+
+print(block(4)(torch.ones(2, 4)).shape)
+""",
+            after="""\
+import torch
+from torch import nn
+from torch.nn import BatchNorm1d
+
+
+def block(size):
+    return nn.Sequential(nn.Linear(size, size), BatchNorm1d(size))
+
+
+print(block(4)(torch.ones(2, 4)).shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "a layer of the network without self",
+            before="""\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 8)
+        self.fc2 = nn.Linear(8, 2)
+
+    def forward(self, x):
+        x = torch.relu(self.fc1(x))
+        return fc2(x)
+
+
+print(Net()(torch.ones(3, 4)).shape)
+""",
+            after="""\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 8)
+        self.fc2 = nn.Linear(8, 2)
+
+    def forward(self, x):
+        x = torch.relu(self.fc1(x))
+        return self.fc2(x)
+
+
+print(Net()(torch.ones(3, 4)).shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "a module that is not imported",
+            before="""\
+import torch
+
+
+def scale(size):
+    return 1.0 / math.sqrt(size)
+
+
+def start(rows, columns):
+    bound = math.sqrt(3.0) * scale(columns)
+    return torch.empty(rows, columns).uniform_(-bound, bound)
+
+
+print(start(4, 2))
+""",
+            after="""\
+import torch
+import math
+
+
+def scale(size):
+    return 1.0 / math.sqrt(size)
+
+
+def start(rows, columns):
+    bound = math.sqrt(3.0) * scale(columns)
+    return torch.empty(rows, columns).uniform_(-bound, bound)
+
+
+print(start(4, 2))
+""",
+            runs=True,
+        ),
+        Example(
+            "the only argument that is not used",
+            before="""\
+import torch
+import torch.nn.functional as F
+
+
+def weighted_loss(output, target, class_weight=None):
+    if class_weight is None:
+        class_weight = torch.ones(output.shape[1])
+    return F.cross_entropy(output, target, weight)
+
+
+print(weighted_loss(torch.rand(4, 3), torch.tensor([0, 1, 2, 1])))
+""",
+            after="""\
+import torch
+import torch.nn.functional as F
+
+
+def weighted_loss(output, target, class_weight=None):
+    if class_weight is None:
+        class_weight = torch.ones(output.shape[1])
+    return F.cross_entropy(output, target, class_weight)
+
+
+print(weighted_loss(torch.rand(4, 3), torch.tensor([0, 1, 2, 1])))
+""",
+            runs=True,
+        ),
+        Example(
+            "letters in another order",
+            before="""\
+import torch
+
+optimiser_steps = 4
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(optimiser_steps):
+    loss = model(torch.ones(2, 3)).mean()
+    loss.backward()
+    optimzier.step()
+""",
+            after="""\
+import torch
+
+optimiser_steps = 4
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(optimiser_steps):
+    loss = model(torch.ones(2, 3)).mean()
+    loss.backward()
+    optimizer.step()
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "a name that may be either of two",
+            """\
+import torch
+
+weight_a, weight_b = torch.ones(2), torch.zeros(2)
+print(torch.ones(2) * weight_c)
+""",
+            runs=True,
+        ),
+        Reject(
+            "names that the program binds out of sight",
+            """\
+import torch
+
+exec("Batch_Size = 4")
+batch_size = 8
+print(torch.ones(Batch_Size))
+""",
+            runs=True,
+        ),
+        Reject(
+            "a name that is asked for and caught",
+            """\
+import torch
+
+try:
+    text = unicode
+except NameError:
+    text = str
+print(text(torch.ones(2)))
+""",
+            runs=True,
+        ),
+        Reject(
+            "an argument that is used already",
+            """\
+import torch
+import torch.nn.functional as F
+
+
+def weighted_loss(output, target, class_weight):
+    return F.cross_entropy(output, target, class_weight) * weight
+
+
+print(weighted_loss(torch.rand(4, 3), torch.tensor([0, 1, 2, 1]), torch.ones(3)))
+""",
+            runs=True,
+        ),
+    )
+
+
+def _crashed_on(subject: Subject) -> str | None:
+    """The name that the program crashed on."""
+    crash = subject.crash
+    node = subject.node(crash.site) if crash is not None and crash.kind == "NameError" else None
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _stars(subject: Subject) -> Iterator[bool]:
+    for node in subject.source.nodes(ast.ImportFrom):
+        yield any(alias.name == "*" for alias in node.names)
+
+
+def _meant(subject: Subject, name: str, crashed: bool) -> Meant | None:
+    source = subject.source
+    named = [node for node in source.nodes(ast.Name) if node.id == name and isinstance(node.ctx, ast.Load)]
+    uses = tuple(node for node in named if name not in bound_by(source, node))
+    if not uses or name in OF_PYTHON_2 or any(_asked_for(subject, use) for use in uses):
+        return None
+    if all(_of_self(subject, use) for use in uses):
+        return Meant(uses, code=f"self.{name}", prior=0.9)
+    known = frozenset.intersection(*(bound_by(source, use) for use in uses)) | frozenset(dir(builtins))
+    other = same_letters(name, known)
+    if other is not None:
+        return Meant(uses, code=other, prior=0.9)
+    if name in MODULES and all(_in_module(subject, name, use) for use in uses):
+        return Meant(uses, statement=f"import {name}", prior=0.95)
+    if not crashed:
+        return None
+    other = one_letter_off(name, known) or _unread(subject, name, uses)
+    return Meant(uses, code=other, prior=0.8) if other is not None else None
+
+
+def _asked_for(subject: Subject, use: ast.Name) -> bool:
+    """Whether the program is ready for the name not to be there."""
+    guard = subject.source.enclosing(use, ast.Try)
+    return guard is not None and any(
+        handler.type is None or "Error" in ast.unparse(handler.type) or "Exception" in ast.unparse(handler.type)
+        for handler in guard.handlers
+    )
+
+
+def _of_self(subject: Subject, use: ast.Name) -> bool:
+    """Whether the name is an attribute or method of the class in whose method it is used."""
+    source = subject.source
+    function, owner = source.enclosing(use, ast.FunctionDef), source.enclosing(use, ast.ClassDef)
+    if function is None or owner is None or source.parent(function) is not owner:
+        return False
+    if not function.args.args or function.args.args[0].arg != "self":
+        return False
+    stored = any(
+        isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and node.attr == use.id
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "self"
+        for node in ast.walk(owner)
+    )
+    return stored or any(isinstance(part, ast.FunctionDef) and part.name == use.id for part in owner.body)
+
+
+def _in_module(subject: Subject, name: str, use: ast.Name) -> bool:
+    above = subject.source.parent(use)
+    return isinstance(above, ast.Attribute) and hasattr(importlib.import_module(name), above.attr)
+
+
+def _unread(subject: Subject, name: str, uses: tuple[ast.Name, ...]) -> str | None:
+    """The one parameter with all words of the name that the function takes and never reads."""
+    function = subject.source.enclosing(uses[0], ast.FunctionDef)
+    if function is None or any(subject.source.enclosing(use, ast.FunctionDef) is not function for use in uses):
+        return None
+    arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    fitting = [one.arg for one in arguments if set(parts(name)) < set(parts(one.arg))]
+    return fitting[0] if len(fitting) == 1 and not _read(subject, function, fitting[0]) else None
+
+
+def _read(subject: Subject, function: ast.FunctionDef, name: str) -> bool:
+    """Whether the function reads a name other than to see whether it is `None` or to give it another value."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            above = subject.source.parent(node)
+            if isinstance(above, ast.Compare) and all(isinstance(op, (ast.Is, ast.IsNot)) for op in above.ops):
+                continue
+            statement = subject.source.statement_of(node)
+            if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == name:
+                continue
+            return True
+    return False

@@ -1,0 +1,92 @@
+"""What is told of the failing statement: the values that it held, near names and parameters; nothing is called for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dnnfix.records import Crash
+from dnnfix.run.probe import held, sites
+from dnnfix.run.trace import record
+
+
+@pytest.fixture(autouse=True)
+def forget() -> Iterator[None]:
+    yield
+    sites.configure("", "")
+
+
+def crash_of(text: str) -> Crash:
+    """The record of the exception that ends a program."""
+    sites.configure("/nowhere", "/nowhere/program.py")
+    sites.add_source("/nowhere/program.py", text)
+    try:
+        exec(compile(text, "/nowhere/program.py", "exec"), {"__name__": "program"})  # noqa: S102
+    except Exception as error:  # noqa: BLE001
+        fields: dict[str, Any] = {
+            "kind": type(error).__name__,
+            "message": str(error),
+            "frames": sites.frames_of(error.__traceback__),
+        }
+        fields.update(held.held_at(error) or {})
+        crash: Crash = record(Crash, fields)
+        return crash
+    raise AssertionError("the program ended")
+
+
+def kinds(crash: Crash) -> dict[tuple[int, int], str]:
+    return {(one.site.line, one.site.column): one.kind for one in crash.held}
+
+
+def test_values_of_the_failing_statement() -> None:
+    crash = crash_of("size = '3'\nrows = [1.5, 2]\nprint(len(rows),\n      rows * size)\n")
+    assert kinds(crash)[4, 7] == "list"
+    text = next(one for one in crash.held if one.kind == "str")
+    assert text.text == "3"
+    assert next(one for one in crash.held if one.kind == "list").of == "float"
+
+
+def test_properties_are_not_called() -> None:
+    crash = crash_of(
+        "called = []\n"
+        "class Net:\n"
+        "    @property\n"
+        "    def size(self):\n"
+        "        called.append(1)\n"
+        "        raise ValueError('asked')\n"
+        "net = Net()\n"
+        "print(net.size + 1)\n"
+    )
+    assert crash.message == "asked"
+    crash = crash_of(
+        "class Net:\n"
+        "    times = 0\n"
+        "    @property\n"
+        "    def size(self):\n"
+        "        Net.times += 1\n"
+        "        return 1\n"
+        "net = Net()\n"
+        "net.size + ''\n"
+    )
+    assert (8, 1) in kinds(crash)
+    assert all((one.site.column, one.site.end_column) != (1, 9) for one in crash.held)
+
+
+def test_near_names() -> None:
+    crash = crash_of("class Net:\n    def forward_once(self):\n        pass\nNet().forward()\n")
+    assert "forward_once" in crash.near
+
+
+def test_parameters_of_what_is_called() -> None:
+    crash = crash_of("class Net:\n    def run(self, x, *, steps=1):\n        pass\nnet = Net()\nnet.run(1, step=2)\n")
+    assert crash.takes is not None
+    assert (crash.takes.places, crash.takes.names, crash.takes.needed) == (("x",), ("x", "steps"), ("x",))
+    assert not crash.takes.more_names
+
+
+def test_a_method_of_the_class_itself_keeps_its_first_parameter() -> None:
+    crash = crash_of("class Net:\n    def run(self, x):\n        pass\nNet.run(1)\n")
+    assert crash.takes is not None
+    assert crash.takes.places == ("self", "x")
