@@ -274,6 +274,8 @@ def _ways(subject: Subject, found: _Past) -> Iterator[Way]:
             yield from _of_drawn(subject, found)
         return
     match found.index:
+        case ast.Subscript(value=ast.Name()):
+            yield from _of_drawn(subject, found)
         case ast.BinOp(left=ast.Name() as name, op=ast.Add(), right=ahead) if (number(ahead) or 0) > 0:
             loop = _loop_of(subject, name)
             bounds = _range(subject, loop) if loop is not None else None

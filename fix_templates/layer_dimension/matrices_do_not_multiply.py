@@ -35,6 +35,9 @@ RANKS = {"mm": (2, 2), "mv": (2, 1), "bmm": (3, 3), "dot": (1, 1), "vdot": (1, 1
 
 PRODUCTS = frozenset(f"torch.{home}{name}" for home in ("", "Tensor.") for name in (*RANKS, "matmul", "addmm"))
 
+LINEAR = "torch.nn.functional.linear"
+"""The product with a weight of (outputs, inputs), as layers keep it."""
+
 TURNED = frozenset(
     f"torch.{home}{name}"
     for home in ("", "Tensor.")
@@ -288,6 +291,24 @@ F.cross_entropy(torch.matmul(x, w), y).backward()
             runs=True,
         ),
         Example(
+            "a weight of inputs by outputs where layers keep outputs by inputs",
+            before="""\
+import torch
+import torch.nn.functional as F
+
+weight = torch.randn(9, 4, requires_grad=True)
+scores = F.linear(torch.rand(6, 9), weight)
+""",
+            after="""\
+import torch
+import torch.nn.functional as F
+
+weight = torch.randn(9, 4, requires_grad=True)
+scores = F.linear(torch.rand(6, 9), weight.t())
+""",
+            runs=True,
+        ),
+        Example(
             "a weight that is turned without need",
             before="""\
 import torch
@@ -333,6 +354,10 @@ except RuntimeError:
 
 def _product(subject: Subject) -> _Product | None:
     operation = failed_operation(subject)
+    if operation is not None and operation.call.name == LINEAR and len(operation.operands) > 1:
+        x, weight = operation.operands[:2]
+        fits = len(weight.shape) != 2 or not x.shape or x.shape[-1] == weight.shape[1]
+        return None if fits else _Product(operation, x, weight)
     if operation is None or operation.call.name not in PRODUCTS:
         return None
     if operation.short == "addmm":
@@ -421,6 +446,11 @@ def _renamed(subject: Subject, operation: Operation, name: str) -> Edit | None:
 def _turned(subject: Subject, found: _Product) -> Iterator[Way]:
     """The ways of turning one factor, or of exchanging the two, that make the inner sizes meet."""
     left, right = found.left, found.right
+    if found.operation.call.name == LINEAR:
+        for shape, title, edit, prior in _flips(subject, right):
+            if shape[-1] == left.shape[-1]:
+                yield title, (edit,), prior
+        return
     for operand, other in ((right, left), (left, right)):
         first = operand is left
         for shape, title, edit, prior in _flips(subject, operand):

@@ -48,6 +48,8 @@ TEXTS = (
     "label",
 )
 """Parameters that take a text."""
+_SPELLING = 0.97
+"""How alike names are at least that differ in capitals and underscores only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,13 +242,14 @@ def _meant(fault: Refused) -> Mapping[str, str] | None:
 def _sibling(fault: Refused) -> str | None:
     """A function of the same module, under the same name but for its spelling, that takes the call as it stands.
 
-    For a call without any argument, which says nothing by itself, the name may also have further words.
+    For a call without any argument, which says nothing by itself, the name may also go on.
     """
     bare = not fault.call.args and not fault.call.keywords
     found = []
     for offer in fault.asked.near:
         score = likeness(fault.asked.name, offer.name)
-        if offer.callable and takes(offer.parameters, fault.call) and score >= (0.6 if bare else 0.97):
+        near = offer.name.startswith(f"{fault.asked.name}_") if bare else score >= _SPELLING
+        if near and offer.callable and takes(offer.parameters, fault.call):
             found.append((score, offer.name))
     return likest(found)
 

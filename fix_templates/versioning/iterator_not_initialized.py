@@ -62,12 +62,14 @@ class IteratorNotInitialized(FixTemplate):
         if len(made) != 1 or "initializer" in {str(node.value) for node in source.nodes(ast.Constant)}:
             return
         name = _name(subject, made[0])
+        if name is None or len([call for call in source.all_calls if _initializes(call)]) != 1:
+            return  # another module may have the session, and initialize it there
         crashed = subject.crash is not None
         yield self.finding(
             source.site(made[0]),
             symptom=Symptom.CRASH if crashed else Symptom.VIOLATION,
             cause="crash" if crashed else "",
-            iterator=name or subject.text(source.site(made[0])),
+            iterator=name,
         )
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
@@ -173,6 +175,18 @@ import tensorflow.compat.v1 as tf
 iterator = tf.data.make_initializable_iterator(dataset)
 with tf.Session() as sess:
     sess.run([tf.global_variables_initializer(), iterator.initializer])
+""",
+        ),
+        Reject(
+            "another module has the session",
+            """\
+import tensorflow.compat.v1 as tf
+
+
+def make_batch(dataset):
+    iterator = dataset.make_initializable_iterator()
+    batch = iterator.get_next()
+    return batch, iterator
 """,
         ),
         Reject(

@@ -111,7 +111,7 @@ def test_an_argument_too_many_before_a_name() -> None:
 def test_a_call_without_arguments_is_meant_for_the_function_that_takes_none() -> None:
     text = "import tensorflow.compat.v1 as tf\n\ntf.get_variable().reuse_variables()\n"
     told = {"site": [3, 1, 3, 18, ""], "name": "get_variable", "owner": "tensorflow", "kind": "module", "asked": "call"}
-    near = [["get_variable_scope", "", True, []]]
+    near = [["get_variable_scope", "", True, []], ["Variable", "", True, parameters("value", optional=("value",))]]
     known = parameters("name", "shape", optional=("shape",))
     subject = crashed(text, {**told, "parameters": known, "near": near}, "TypeError")
     assert repaired(ArgumentsNotOfFunction, subject) == [text.replace("get_variable()", "get_variable_scope()")]

@@ -1,0 +1,199 @@
+"""`nn.MSELoss(output, target)`: the class of a loss is called where its object is meant."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Candidate,
+    Decline,
+    Example,
+    Family,
+    Finding,
+    FixPattern,
+    FixTemplate,
+    Reject,
+    Subject,
+    Symptom,
+    Wrap,
+)
+
+LOSSES = (
+    "torch.nn.BCELoss",
+    "torch.nn.BCEWithLogitsLoss",
+    "torch.nn.CrossEntropyLoss",
+    "torch.nn.HuberLoss",
+    "torch.nn.KLDivLoss",
+    "torch.nn.L1Loss",
+    "torch.nn.MSELoss",
+    "torch.nn.NLLLoss",
+    "torch.nn.SmoothL1Loss",
+    "keras.losses.BinaryCrossentropy",
+    "keras.losses.CategoricalCrossentropy",
+    "keras.losses.Huber",
+    "keras.losses.KLDivergence",
+    "keras.losses.MeanAbsoluteError",
+    "keras.losses.MeanSquaredError",
+    "keras.losses.SparseCategoricalCrossentropy",
+)
+OF_A_LOSS = ("backward", "item", "detach")
+"""What the value of a loss is asked for, and an object of its class does not have."""
+
+
+class LossClassGivenTensors(FixTemplate):
+    """A loss is a class whose objects are called: `nn.MSELoss()(output, target)`.
+
+    Given to the class, prediction and target are taken for its settings: the call stops with the truth value of a tensor
+    that is ambiguous, or makes a loss object, which has no `backward`. Reported where the result is asked for its gradient
+    or value, or is computed with.
+
+    Fix safety: unsafe. The loss is computed, which it could not be before.
+
+    References: https://docs.pytorch.org/docs/stable/generated/torch.nn.MSELoss.html; https://keras.io/api/losses/.
+    """
+
+    code = "DNF566"
+    name = "loss-class-given-tensors"
+    family = Family.VERSIONING
+    fix_pattern = FixPattern.API_CONTRACT
+    message = "`{loss}` is a class: `{text}` takes prediction and target for settings"
+    triggers = tuple(name.rpartition(".")[2] for name in LOSSES)
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        """The classes of losses that are called with two values whose loss is asked for."""
+        source = subject.source
+        for call in source.calls(*LOSSES):
+            above = source.parent(call)
+            if len(call.args) != 2 or any(not _may_be_tensor(each) for each in call.args):
+                continue
+            if isinstance(above, ast.Call) and above.func is call or not _is_value(subject, call):
+                continue
+            text = subject.text(source.site(call))
+            crashed = subject.crash is not None
+            yield self.finding(
+                source.site(call),
+                symptom=Symptom.CRASH if crashed else Symptom.VIOLATION,
+                cause="crash" if crashed else "",
+                confidence=0.95,
+                loss=subject.text(source.site(call.func)),
+                text=text if len(text) < 60 else f"{text[:57]}...",
+            )
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        """An object of the class is called."""
+        call = subject.node(finding.site)
+        if not isinstance(call, ast.Call):
+            yield Decline("the loss is not made in this file")
+            return
+        yield self.candidate(
+            finding, "Call an object of the loss", Wrap(subject.source.site(call.func), "", "()"), prior=0.95
+        )
+
+    examples = (
+        Example(
+            "a step of training",
+            """\
+import torch
+from torch import nn
+
+net = nn.Linear(3, 1)
+output = net(torch.rand(8, 3))
+loss = nn.MSELoss(output, torch.rand(8, 1))
+loss.backward()
+""",
+            """\
+import torch
+from torch import nn
+
+net = nn.Linear(3, 1)
+output = net(torch.rand(8, 3))
+loss = nn.MSELoss()(output, torch.rand(8, 1))
+loss.backward()
+""",
+        ),
+        Example(
+            "a loss function of the program's own",
+            """\
+import keras
+from keras import ops
+
+
+def loss(y_true, y_pred):
+    return keras.losses.MeanSquaredError(y_true, y_pred) + 0.1 * ops.mean(y_pred)
+""",
+            """\
+import keras
+from keras import ops
+
+
+def loss(y_true, y_pred):
+    return keras.losses.MeanSquaredError()(y_true, y_pred) + 0.1 * ops.mean(y_pred)
+""",
+        ),
+        Example(
+            "the gradient is asked for at once",
+            """\
+import torch.nn as nn
+
+for x, y in loader:
+    optimizer.zero_grad()
+    nn.CrossEntropyLoss(model(x), y).backward()
+    optimizer.step()
+""",
+            """\
+import torch.nn as nn
+
+for x, y in loader:
+    optimizer.zero_grad()
+    nn.CrossEntropyLoss()(model(x), y).backward()
+    optimizer.step()
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "settings of the loss",
+            """\
+import torch.nn as nn
+
+criterion = nn.CrossEntropyLoss(class_weights, True)
+loss = criterion(model(x), y)
+loss.backward()
+other = nn.MSELoss(None, None, "sum")(model(x), y)
+other.backward()
+""",
+        ),
+        Reject(
+            "a function that makes the loss",
+            """\
+import torch.nn as nn
+
+
+def make(weight, average):
+    return nn.NLLLoss(weight, average)
+""",
+        ),
+    )
+
+
+def _may_be_tensor(expr: ast.expr) -> bool:
+    return not isinstance(expr, (ast.Constant, ast.Starred, ast.Lambda))
+
+
+def _is_value(subject: Subject, call: ast.Call) -> bool:
+    """Whether the result is used as a number: its gradient is asked for, or a loss function computes with it."""
+    source = subject.source
+    above = source.parent(call)
+    if isinstance(above, ast.Attribute):
+        return above.attr in OF_A_LOSS
+    if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
+        name, scope = above.targets[0].id, source.enclosing(above, ast.FunctionDef)
+        return any(
+            isinstance(node.value, ast.Name)
+            and node.value.id == name
+            and node.attr in OF_A_LOSS
+            and source.enclosing(node, ast.FunctionDef) is scope
+            for node in source.nodes(ast.Attribute)
+        ) and not any(isinstance(each.func, ast.Name) and each.func.id == name for each in source.all_calls)
+    return isinstance(above, ast.BinOp)
