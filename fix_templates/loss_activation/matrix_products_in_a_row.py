@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -42,7 +43,7 @@ class MatrixProductsInARow(FaultTemplate[Chain]):
     straight line parts can be learned. Reported for classifiers, where a sum with a bias is used by nothing but the next
     product with a bias. Products without a bias (embeddings, factorizations) are left alone. A function of the program
     that takes the activation as an argument and is given none counts as such a layer. A program that has an activation
-    anywhere is left alone: its author knows them.
+    anywhere is left alone: its author knows them. So is one that learns embeddings.
 
     Fix safety: unsafe. The network can represent other functions than before; weights trained before do not fit.
 
@@ -61,7 +62,7 @@ class MatrixProductsInARow(FaultTemplate[Chain]):
     def faults(self, subject: Subject) -> Faults[Chain]:
         if not any("entropy" in word.lower() for word in subject.source.words):
             return
-        if _ACTIVATIONS & subject.source.words:
+        if _ACTIVATIONS & subject.source.words or any(_LINEAR.search(word) for word in subject.source.words):
             return
         hidden = tuple(sorted(_hidden(subject), key=lambda layer: (layer.lineno, layer.col_offset)))
         if hidden:
@@ -193,6 +194,17 @@ loss = F.cross_entropy(out, y)
 """,
         ),
         Reject(
+            "vectors of words",
+            """\
+import tensorflow as tf
+
+w1 = tf.Variable(tf.random.normal([words, embedding_size]))
+hidden = tf.add(tf.matmul(x, w1), b1)
+scores = tf.add(tf.matmul(hidden, w2), b2)
+loss = tf.nn.softmax_cross_entropy_with_logits(labels=y, logits=scores)
+""",
+        ),
+        Reject(
             "sums that are used again",
             """\
 import torch
@@ -236,6 +248,8 @@ _PRODUCTS = words("matmul mm")
 _SUMS = words("add bias_add")
 _PASSING = words("dropout Dropout")
 _ACTIVATIONS = words("relu tanh sigmoid elu leaky_relu selu gelu softplus relu6 swish silu")
+_LINEAR = re.compile("embed|word2?vec|skip_?gram|cbow|autoencod|factori[sz]", re.IGNORECASE)
+"""Networks whose hidden layer is linear on purpose: its weights are what they are trained for."""
 _ARGUMENTS = words("activation_function activation act act_fn activation_fn nonlinearity")
 
 
