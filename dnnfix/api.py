@@ -136,7 +136,20 @@ from dnnfix.detect.targets import (
     target_expression,
     target_site,
 )
-from dnnfix.detect.training_loop import *
+from dnnfix.detect.training_loop import (
+    LOOPS,
+    OTHER_WAYS,
+    LoopOperation,
+    attribute_calls,
+    block_of,
+    function_around,
+    is_optimizer,
+    loops_around,
+    mentions,
+    operated_on,
+    operations,
+    operations_named,
+)
 from dnnfix.detect.tutorials import reads_for_torch
 from dnnfix.detect.undefined import bound_by, undefined_names
 from dnnfix.detect.values import (

@@ -8,21 +8,6 @@ from dataclasses import dataclass
 from dnnfix.source.program import Source, once
 from dnnfix.source.tree import within
 
-__all__ = [
-    "LOOPS",
-    "OTHER_WAYS",
-    "Operation",
-    "attribute_calls",
-    "block_of",
-    "function_around",
-    "is_optimizer",
-    "loops_around",
-    "mentions",
-    "operated_on",
-    "operations",
-    "operations_named",
-]
-
 Loop = ast.For | ast.While | ast.AsyncFor
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -55,7 +40,7 @@ OTHER_WAYS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class LoopOperation:
     """A statement `on.name()` of a training loop, such as `optimizer.step()`, alone in its line."""
 
     name: str
@@ -65,17 +50,17 @@ class Operation:
 
 
 @once
-def operations(source: Source) -> tuple[Operation, ...]:
+def operations(source: Source) -> tuple[LoopOperation, ...]:
     """The statements of the program that are one call of a method, in source order."""
     found = []
     for statement in source.nodes(ast.Expr):
         call = statement.value
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-            found.append(Operation(call.func.attr, ast.unparse(call.func.value), call, statement))
+            found.append(LoopOperation(call.func.attr, ast.unparse(call.func.value), call, statement))
     return tuple(found)
 
 
-def operations_named(source: Source, name: str) -> list[Operation]:
+def operations_named(source: Source, name: str) -> list[LoopOperation]:
     """The statements that call the method of that name."""
     return [operation for operation in operations(source) if operation.name == name]
 
@@ -115,7 +100,7 @@ def is_optimizer(source: Source, expr: ast.expr) -> bool:
     return name is not None and name.startswith(OPTIMIZERS) and not name.startswith(SCHEDULES)
 
 
-def operated_on(operation: Operation) -> ast.expr:
+def operated_on(operation: LoopOperation) -> ast.expr:
     """What the operation is called on."""
     function = operation.call.func
     assert isinstance(function, ast.Attribute)

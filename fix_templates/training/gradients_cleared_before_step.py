@@ -18,7 +18,7 @@ from dnnfix.api import (
     FixPattern,
     InsertAfter,
     InsertBefore,
-    Operation,
+    LoopOperation,
     Reject,
     Repairs,
     Site,
@@ -35,9 +35,9 @@ from dnnfix.api import (
 class Cleared:
     """The three operations; `late` says that the step stands before the backward pass of its turn."""
 
-    clearing: Operation
-    backward: Operation
-    step: Operation
+    clearing: LoopOperation
+    backward: LoopOperation
+    step: LoopOperation
     late: bool
 
 
@@ -244,7 +244,9 @@ def _cleared(source: Source) -> Iterator[Cleared]:
             yield Cleared(own[before], passes[later[0]], step, late=True)
 
 
-def _last(block: list[ast.stmt], own: dict[ast.Expr, Operation], passes: dict[ast.Expr, Operation]) -> ast.Expr | None:
+def _last(
+    block: list[ast.stmt], own: dict[ast.Expr, LoopOperation], passes: dict[ast.Expr, LoopOperation]
+) -> ast.Expr | None:
     """The last clearing or backward pass in a row of statements."""
     found = [s for s in block if isinstance(s, ast.Expr) and (s in own or s in passes)]
     return found[-1] if found else None

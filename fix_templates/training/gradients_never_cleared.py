@@ -16,7 +16,7 @@ from dnnfix.api import (
     Finding,
     FixPattern,
     InsertBefore,
-    Operation,
+    LoopOperation,
     Reject,
     Repairs,
     Site,
@@ -38,9 +38,9 @@ CLEARED_OTHERWISE = frozenset({"zero_", "grads", "zero_grads"})
 class Uncleared:
     """A backward pass and the step after it; `outer` is a clearing that stands outside of their loop."""
 
-    backward: Operation
-    step: Operation
-    outer: Operation | None
+    backward: LoopOperation
+    step: LoopOperation
+    outer: LoopOperation | None
 
 
 class GradientsNeverCleared(FaultTemplate[Uncleared]):
@@ -298,7 +298,7 @@ def _is_given(source: Source, optimizer: ast.expr) -> bool:
     )
 
 
-def _first_since(backwards: list[Operation], before: list[ast.stmt]) -> Operation:
+def _first_since(backwards: list[LoopOperation], before: list[ast.stmt]) -> LoopOperation:
     """The first backward pass after the last step of any optimizer that stands before this one."""
     start = 0
     for place, statement in enumerate(before):

@@ -15,7 +15,7 @@ from dnnfix.api import (
     Finding,
     FixPattern,
     InsertAfter,
-    Operation,
+    LoopOperation,
     Reject,
     Repairs,
     Site,
@@ -32,8 +32,8 @@ from dnnfix.api import (
 class Outside:
     """The step behind the loop over batches, and the last backward pass in it."""
 
-    step: Operation
-    backward: Operation
+    step: LoopOperation
+    backward: LoopOperation
 
 
 class StepOutsideBatchLoop(FaultTemplate[Outside]):

@@ -72,7 +72,10 @@ def _case(case: Case, state: str) -> str:
     symptom = case.symptom
     said = [symptom.exception, symptom.message and f"/{symptom.message}/", symptom.printed and f"/{symptom.printed}/"]
     bounds = [f"below {symptom.below:g}" if symptom.below is not None else ""]
-    bounds += [f"above {symptom.above:g}" if symptom.above is not None else "", "absent" if symptom.absent else ""]
+    bounds += [
+        f"above {symptom.above:g}" if symptom.above is not None else "",
+        {True: "present", False: "absent", None: ""}[symptom.present],
+    ]
     facts = {
         "case": state,
         "framework": case.framework,
