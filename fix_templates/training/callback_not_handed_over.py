@@ -28,11 +28,9 @@ OF_CALLBACK = frozenset({"set_model", "set_params"})
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The names of callbacks that no training is given, whether they stand for a list, and the one call of `fit`."""
+    """The names of callbacks that no training is given, and the one call of `fit`."""
 
     names: tuple[str, ...]
-    is_list: bool
-    made: ast.expr
     fit: ast.Call
 
 
@@ -42,8 +40,8 @@ class CallbackNotHandedOver(FaultTemplate[Forgotten]):
     A callback that no `fit` gets is never called, even with its model set by hand: nothing is logged, saved, reduced or
     stopped.
 
-    Reported where nothing but `set_model` is done with a callback, or with a list of callbacks, and the program has one
-    call of `fit`, without callbacks.
+    Reported where a callback is told its model, nothing else is done with it, and the program has one call of `fit`,
+    without callbacks. One that is only made may have been put aside, and is left alone.
 
     Fix safety: unsafe. The callback does its work from now on, which may end the training earlier.
 
@@ -70,11 +68,9 @@ class CallbackNotHandedOver(FaultTemplate[Forgotten]):
         if len(fits) != 1 or len(open_calls) != 1 or len(fits[0].args) > 5:
             return
         forgotten = [each for each in _callbacks(source) if _reaches(source, each[1], fits[0])]
-        lists = [each for each in forgotten if each[2]]
-        chosen = lists[:1] or forgotten
-        if chosen and len(lists) < 2:
-            names = tuple(name for name, _, _ in chosen)
-            yield source.site(chosen[0][1]), Forgotten(names, bool(lists), chosen[0][1], fits[0])
+        if forgotten:
+            made = forgotten[0][1]
+            yield source.site(made), Forgotten(tuple(name for name, _ in forgotten), fits[0])
 
     def report(self, site: Site, fault: Forgotten) -> Finding:
         return self.finding(
@@ -82,7 +78,7 @@ class CallbackNotHandedOver(FaultTemplate[Forgotten]):
         )
 
     def repairs(self, subject: Subject, fault: Forgotten) -> Repairs:
-        given = fault.names[0] if fault.is_list else f"[{', '.join(fault.names)}]"
+        given = f"[{', '.join(fault.names)}]"
         edit = SetArgument(subject.source.site(fault.fit), "callbacks", given)
         yield f"Hand the training callbacks={given}", (edit,), 0.85
 
@@ -115,7 +111,9 @@ from tensorflow.keras.callbacks import EarlyStopping, ModelCheckpoint
 
 def train(model, x, y):
     stop = EarlyStopping(monitor='val_loss', patience=3)
+    stop.set_model(model)
     best = ModelCheckpoint('best.keras', save_best_only=True)
+    best.set_model(model)
     return model.fit(x, y, validation_split=0.2, epochs=100)
 """,
             """\
@@ -123,29 +121,45 @@ from tensorflow.keras.callbacks import EarlyStopping, ModelCheckpoint
 
 def train(model, x, y):
     stop = EarlyStopping(monitor='val_loss', patience=3)
+    stop.set_model(model)
     best = ModelCheckpoint('best.keras', save_best_only=True)
+    best.set_model(model)
     return model.fit(x, y, validation_split=0.2, epochs=100, callbacks=[stop, best])
 """,
         ),
         Example(
-            "a list of them",
-            """\
-from keras.callbacks import ReduceLROnPlateau
+            "in a class of the program",
+            """from keras.callbacks import ReduceLROnPlateau
 
-slower = ReduceLROnPlateau(patience=2)
-callbacks_list = [slower]
-model.fit(x, y, epochs=10)
+class Trainer:
+    def train(self, x, y):
+        slower = ReduceLROnPlateau(patience=2)
+        slower.set_params({"epochs": 10})
+        slower.set_model(self.model)
+        self.model.fit(x, y, epochs=10)
 """,
-            """\
-from keras.callbacks import ReduceLROnPlateau
+            """from keras.callbacks import ReduceLROnPlateau
 
-slower = ReduceLROnPlateau(patience=2)
-callbacks_list = [slower]
-model.fit(x, y, epochs=10, callbacks=callbacks_list)
+class Trainer:
+    def train(self, x, y):
+        slower = ReduceLROnPlateau(patience=2)
+        slower.set_params({"epochs": 10})
+        slower.set_model(self.model)
+        self.model.fit(x, y, epochs=10, callbacks=[slower])
 """,
         ),
     )
     rejects = (
+        Reject(
+            "put aside",
+            """\
+from keras.callbacks import EarlyStopping, ReduceLROnPlateau
+
+slower = ReduceLROnPlateau(patience=2)
+callbacks_list = [EarlyStopping(patience=3), slower]
+model.fit(x, y, epochs=10)
+""",
+        ),
         Reject(
             "the training has callbacks of its own",
             """\
@@ -181,17 +195,14 @@ other.fit(x, y)
     )
 
 
-def _callbacks(source: Source) -> Iterator[tuple[str, ast.expr, bool]]:
-    """The names that hold a callback, or a list of callbacks, and with which nothing is done; what made each."""
+def _callbacks(source: Source) -> Iterator[tuple[str, ast.expr]]:
+    """The names that hold a callback which is told its model, and with which nothing else is done; what made each."""
     for statement in source.nodes(ast.Assign):
         target, value = statement.targets[0], statement.value
         if len(statement.targets) != 1 or not isinstance(target, ast.Name):
             continue
-        elements = value.elts if isinstance(value, ast.List) else [value]
-        if not elements or not all(_is_callback(source, element) for element in elements):
-            continue
-        if len(source.bindings(target)) == 1 and not _is_used(source, target.id):
-            yield target.id, value, isinstance(value, ast.List)
+        if _is_callback(source, value) and len(source.bindings(target)) == 1 and _is_only_told(source, target.id):
+            yield target.id, value
 
 
 def _is_callback(source: Source, value: ast.expr) -> bool:
@@ -200,15 +211,11 @@ def _is_callback(source: Source, value: ast.expr) -> bool:
     return name is not None and name.startswith(PACKAGES) and not name.endswith(("History", "LambdaCallback"))
 
 
-def _is_used(source: Source, name: str) -> bool:
-    """Whether anything but the setting of its model is done with what has the name."""
-    for node in source.nodes(ast.Name):
-        if node.id != name or isinstance(node.ctx, ast.Store):
-            continue
-        above = source.parent(node)
-        if not isinstance(above, ast.Attribute) or above.attr not in OF_CALLBACK:
-            return True
-    return False
+def _is_only_told(source: Source, name: str) -> bool:
+    """Whether what has the name is told its model, and nothing else is done with it."""
+    uses = [node for node in source.nodes(ast.Name) if node.id == name and not isinstance(node.ctx, ast.Store)]
+    above = [source.parent(node) for node in uses]
+    return bool(uses) and all(isinstance(each, ast.Attribute) and each.attr in OF_CALLBACK for each in above)
 
 
 def _is_of_others(source: Source, call: ast.Call) -> bool:
