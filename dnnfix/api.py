@@ -250,4 +250,4 @@ from dnnfix.synthesize.spelling import Spelling, imports, sibling, spell
 from dnnfix.synthesize.uncut import flags_on_losses, taken_out
 from dnnfix.template import Example, FixTemplate, Reject
 from dnnfix.validate.evidence import Evidence, Pair
-from dnnfix.validate.learning import OTHER_LOSS, Decision, decide, difference, score, threshold
+from dnnfix.validate.learning import Decision, decide, difference, score, threshold

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 
-from dnnfix.api import OTHER_LOSS, Evidence, Json, RunOutcome, Status, Verdict, decide, difference, score, threshold
+from dnnfix.api import Evidence, Json, RunOutcome, Status, Verdict, decide, difference, score, threshold
 
 NAME = "learns"
 RUNG = "learn"
@@ -44,10 +44,6 @@ def judge(evidence: Evidence) -> Verdict:
         "evidence": round(decision.evidence_for, 2),
         "yardstick": known[0][1].yardstick,
     }
-    if not improvement and known[0][1].yardstick == "loss" and any(OTHER_LOSS in f.evidence for f in evidence.findings):
-        if min(a.value for _, a in known) > 0 and len(known) > 1:
-            return Verdict(NAME, RUNG, Status.PASS, f"the loss is another one, and falls by {after:.2f}", measured)
-        return Verdict(NAME, RUNG, Status.INCONCLUSIVE, "the loss is another one, and does not fall", measured)
     goal = "better" if improvement else "not worse"
     said = f"{known[0][1].yardstick} {before:.2f} before, {after:.2f} after over {len(differences)} seeds"
     if decision.settled == "yes":

@@ -27,9 +27,6 @@ MAX_PAIRS = 12
 MIN_PAIRS = 5
 """Paired trials before which no claim can be settled, so that they may as well run side by side."""
 
-OTHER_LOSS = "other loss"
-"""What the evidence of a finding says where the repair makes the loss another one, whose fall cannot be compared."""
-
 MARGIN = 0.05
 """Skill that counts as a difference: twice the spread that equal programs showed over seeds on small data sets."""
 

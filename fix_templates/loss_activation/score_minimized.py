@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
-    OTHER_LOSS,
     Edit,
     Example,
     Family,
@@ -75,7 +74,7 @@ class ScoreMinimized(FaultTemplate[Goal]):
             site,
             symptom=Symptom.VIOLATION,
             confidence=0.9,
-            evidence={"minimized": goal.what, OTHER_LOSS: True},
+            evidence={"minimized": goal.what},
             what=goal.what,
         )
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
-    OTHER_LOSS,
     Edit,
     Example,
     Family,
@@ -73,7 +72,7 @@ class TermNotSquared(FaultTemplate[Term]):
             site,
             symptom=Symptom.VIOLATION,
             confidence=0.85,
-            evidence={"term": ast.unparse(term.expr), OTHER_LOSS: True},
+            evidence={"term": ast.unparse(term.expr)},
             what=term.what,
         )
 

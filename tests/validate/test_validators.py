@@ -29,7 +29,6 @@ from dnnfix.records import (
 )
 from dnnfix.source.program import Source
 from dnnfix.validate.evidence import RUNGS, Evidence, Pair
-from dnnfix.validate.learning import OTHER_LOSS
 
 SITE = Site(1, 1, 1, 5)
 FINISHED = Trace(RunOutcome.FINISHED)
@@ -202,22 +201,6 @@ def pairs(before: float, after: float, count: int) -> tuple[Pair, ...]:
 def test_learns(symptom: Symptom, before: float, after: float, count: int, status: Status) -> None:
     given = evidence(training(before), training(after), symptom=symptom)
     assert judge("learns", replace(given, pairs=pairs(before, after, count))) is status
-
-
-@pytest.mark.parametrize(
-    ("falls", "about_the_loss", "status"),
-    [(0.4, True, Status.PASS), (0.4, False, Status.FAIL), (-0.2, True, Status.INCONCLUSIVE)],
-)
-def test_a_loss_without_a_smallest_value_is_not_compared(falls: float, about_the_loss: bool, status: Status) -> None:
-    def fallen(by: float) -> Trace:
-        return Trace(RunOutcome.FINISHED, steps=(Step(0, 1.0), Step(1, 1.0 - by)))
-
-    given = evidence(fallen(3.0), fallen(falls), symptom=Symptom.VIOLATION)
-    if about_the_loss:
-        finding = replace(given.findings[0], evidence={OTHER_LOSS: True})
-        given = replace(given, applied=(replace(given.applied[0], findings=(finding,)),))
-    run = tuple(Pair(fallen(3.0), fallen(falls)) for _ in range(5))
-    assert judge("learns", replace(given, pairs=run)) is status
 
 
 def test_learning_says_nothing_of_a_program_that_crashed() -> None:
