@@ -14,7 +14,7 @@ from dnnfix.records.words import Json, RunOutcome
 class Frame:
     """One frame of user code on the way to an exception, outermost first in `Crash.frames`.
 
-    `names` says what its variables held then: numbers and short texts as they are, an array or tensor as
+    `names` says what its variables held then: numbers as they are, an array or tensor as
     `{"shape", "dtype", "kind"}`, a list as `{"length", "items"}`, attributes of `self` under `self.name`. Only the
     innermost frames and the outermost one have it.
     """

@@ -16,7 +16,6 @@ MOST_FRAMES = 4
 """Frames of user code that are described, the innermost ones and the program's own."""
 _MOST_NAMES = 64
 _MOST_ITEMS = 8
-_LONGEST_TEXT = 40
 
 
 @guarded
@@ -55,11 +54,9 @@ def names_of(frame: FrameType) -> Dict[str, Any]:
 
 
 def _described(value: Any) -> Any:
-    """A number or short text as itself; an array by its shape and type; a list by its length and its items."""
+    """A number as itself; an array by its shape and type; a list by its length and its items."""
     if isinstance(value, (bool, int, float)):
         return value
-    if isinstance(value, str):
-        return value if len(value) <= _LONGEST_TEXT else None
     if type(value) in (list, tuple):
         return _listed(value)
     if isinstance(value, (type, ModuleType)):  # to ask a module that loads itself late would load it
