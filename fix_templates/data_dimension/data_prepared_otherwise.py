@@ -282,6 +282,8 @@ def _default(source: Source, call: ast.Call, parameter: str) -> ast.expr | None:
 
 def _generators(source: Source) -> Iterator[Otherwise]:
     """Image generators for the test that do not scale as the one for training does."""
+    if GENERATOR not in source.words:
+        return
     made = [(name, value) for name, value in _named(source) if ast.unparse(value.func).rpartition(".")[2] == GENERATOR]
     train = [value for name, value in made if TRAIN.search(name) and not TEST.search(name)]
     if len(train) != 1 or any(keyword.arg is None for _, value in made for keyword in value.keywords):
@@ -296,6 +298,8 @@ def _generators(source: Source) -> Iterator[Otherwise]:
 
 def _normalized(source: Source) -> Iterator[Otherwise]:
     """A `Normalize` for the test with other numbers than the one for training."""
+    if "Normalize" not in source.words:
+        return
     found: dict[str, list[ast.Call]] = {"train": [], "test": []}
     normalizing = list(source.calls(*NORMALIZE))
     for call in normalizing:

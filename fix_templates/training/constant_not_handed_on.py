@@ -258,17 +258,18 @@ def _constants(source: Source) -> Iterator[Setting]:
     """The names at the top of the program that are given a number once and are read nowhere."""
     if not {"globals", "locals", "vars", "eval", "exec", "__all__"}.isdisjoint(source.words):
         return
-    read = {node.id for node in source.nodes(ast.Name) if not isinstance(node.ctx, ast.Store) and _at_top(source, node)}
+    found: dict[str, Setting] = {}
     for statement in source.tree.body:
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+        if not isinstance(statement, ast.Assign) or not isinstance(target, ast.Name):
             continue
-        target, value = statement.targets[0], statement.value
-        if not isinstance(target, ast.Name) or target.id in read or not isinstance(value, ast.Constant):
-            continue
-        if isinstance(value.value, bool) or not isinstance(value.value, (int, float)):
-            continue
-        if len(source.bindings(target)) == 1:
-            yield Setting(target.id, target.id.lower(), statement, float(value.value))
+        value = statement.value.value if isinstance(statement.value, ast.Constant) else None
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and len(source.bindings(target)) == 1:
+            found[target.id] = Setting(target.id, target.id.lower(), statement, float(value))
+    for node in source.nodes(ast.Name):
+        if node.id in found and not isinstance(node.ctx, ast.Store) and _at_top(source, node):
+            del found[node.id]
+    yield from found.values()
 
 
 def _at_top(source: Source, read: ast.Name) -> bool:
