@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from hashlib import sha256
 from pathlib import Path
 
 from dnnfix.errors import InputError
@@ -40,6 +41,13 @@ class Origin(StrEnum):
     GITHUB = "github"
 
 
+class Half(StrEnum):
+    """Whether those who improve the engine look at an instance. What it does on the others says what a stranger gets."""
+
+    OPEN = "open"
+    HELD_OUT = "held-out"
+
+
 @dataclass(frozen=True, slots=True)
 class Instance:
     """One (bug, repair) pair of the study. `url` is a question, a bug-fix commit (perhaps with file and line), or a repository."""
@@ -51,6 +59,12 @@ class Instance:
     fix_pattern: FixPattern
     bug_type: str
     statement_change: str
+
+    @property
+    def half(self) -> Half:
+        """The half of the benchmark that it belongs to, drawn by its id: nobody chose."""
+        drawn = int(sha256(self.id.encode()).hexdigest()[:8], 16)
+        return Half.HELD_OUT if drawn % 2 else Half.OPEN
 
 
 def find_benchmark(given: Path | None = None) -> Path:

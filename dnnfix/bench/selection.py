@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dnnfix.bench.cases import Fidelity
-from dnnfix.bench.instances import Instance, Library, Origin
+from dnnfix.bench.instances import Half, Instance, Library, Origin
 from dnnfix.errors import InputError
 from dnnfix.records import FixPattern
 
@@ -31,6 +31,7 @@ class Selection:
             "source": instance.source,
             "fix pattern": instance.fix_pattern,
             "bug type": instance.bug_type,
+            "half": instance.half,
         }
         return all(fact in self.words.get(kind, (fact,)) for kind, fact in facts.items())
 
@@ -39,7 +40,7 @@ def read_selection(words: Iterable[str], index: Mapping[str, Instance]) -> Selec
     """The selection that these words ask for; none asks for everything.
 
     Raises:
-        InputError: a word is no id, library, source, fix pattern, bug type or fidelity.
+        InputError: a word is no id, library, source, fix pattern, bug type, half or fidelity.
     """
     kinds: dict[str, frozenset[str]] = {
         "id": frozenset(index),
@@ -47,6 +48,7 @@ def read_selection(words: Iterable[str], index: Mapping[str, Instance]) -> Selec
         "source": frozenset(Origin),
         "fix pattern": frozenset(FixPattern),
         "bug type": frozenset(instance.bug_type for instance in index.values()),
+        "half": frozenset(Half),
         "fidelity": frozenset(Fidelity),
     }
     found: dict[str, set[str]] = {}

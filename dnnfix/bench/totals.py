@@ -105,6 +105,7 @@ def totals(cases: Sequence[Case], results: Iterable[Assessed]) -> Totals:
     return Totals(
         whole=line("all", set(known)),
         groups={
+            "half": grouped(lambda case: case.instance.half),
             "library": grouped(lambda case: case.instance.library),
             "fix pattern": grouped(lambda case: case.instance.fix_pattern),
             "bug type": grouped(lambda case: case.instance.bug_type),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dnnfix.bench.instances import Instance, Library, Origin, find_benchmark, read_index
+from dnnfix.bench.instances import Half, Instance, Library, Origin, find_benchmark, read_index
 from dnnfix.bench.originals.addresses import read_address
 from dnnfix.bench.selection import read_selection
 from dnnfix.bench.spread import cells, stratified
@@ -140,5 +140,12 @@ def test_words_of_one_kind_are_alternatives_and_kinds_have_to_fit(benchmark: Pat
     assert ids("torch", "theano") == {"so-1", "gh-someone-nets-abc1234", "gh-nobody-else-7654321"}
     assert ids("torch", "github") == {"gh-someone-nets-abc1234"}
     assert ids("so-1", "keras") == set()
+    assert ids("open") | ids("held-out") == ids() and not ids("open") & ids("held-out")
     with pytest.raises(InputError, match="'tourch'. Did you mean torch"):
         read_selection(["tourch"], index)
+
+
+def test_the_held_out_half_is_drawn_once_and_for_all() -> None:
+    halves = {id: instance.half for id, instance in read_index(find_benchmark()).items()}
+    assert list(halves.values()).count(Half.HELD_OUT) == 325
+    assert halves["so-37213388"] is Half.HELD_OUT

@@ -369,6 +369,7 @@ def test_shards_are_put_together_and_compared(
         (("--shard", "3/2"), "a shard is i/n"),
         (("--arms", "magic"), "'magic' is not a valid Arm"),
         (("--select", "nothing"), "nothing in the benchmark is called 'nothing'"),
+        (("--select", "gh-some_one-nets.py-1"), "nothing in the benchmark is called 'gh-some_one-nets.py-1'"),
         (("--sample", "9"), "1 to 3 cases can be chosen"),
         (("--python", "/nowhere/python"), "/nowhere/python"),
     ],

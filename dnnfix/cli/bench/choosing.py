@@ -53,8 +53,8 @@ def add_words(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="*",
         metavar="WORD",
-        help="ids, libraries (keras), sources (github), fix patterns (loss-function), bug types (api) or fidelities; "
-        "words of one kind are alternatives, and all kinds have to fit",
+        help="ids, libraries (keras), sources (github), fix patterns (loss-function), bug types (api), halves (held-out) or "
+        "fidelities; words of one kind are alternatives, and all kinds have to fit",
     )
     add_place(parser)
 
@@ -71,7 +71,7 @@ def opened(arguments: argparse.Namespace) -> Benchmark:
     """The benchmark that the flags name. Raises `InputError`."""
     folder = find_benchmark(Path(arguments.benchmark) if arguments.benchmark else None)
     index = read_index(folder)
-    words = [*(getattr(arguments, "words", None) or ()), *(getattr(arguments, "select", None) or ())]
+    words = getattr(arguments, "words", None) or ()
     return Benchmark(folder, index, read_ledger(folder), read_selection(words, index))
 
 

@@ -45,7 +45,7 @@ BUDGET = 60.0
 def configure(parser: argparse.ArgumentParser) -> None:
     """The flags of `bench replay`."""
     what = "ids or words of the index, separated by commas; see `dnnfix bench list --help`"
-    parser.add_argument("--select", action=options.Codes, metavar="WORDS", help=what)
+    parser.add_argument("--select", dest="words", action=options.Codes, metavar="WORDS", help=what)
     parser.add_argument(
         "--sample", type=int, metavar="N", help="N of the cases only, spread over patterns and libraries"
     )
