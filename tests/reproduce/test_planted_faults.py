@@ -7,6 +7,7 @@ data by itself loses that as well, with a comment in its place that says the sha
 from __future__ import annotations
 
 import ast
+import importlib.util
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,7 +56,10 @@ def _programs() -> Iterator[Any]:
     for template in registry.templates():
         running = [example for example in template.examples if example.runs]
         for example in running[:1]:
-            yield pytest.param(template, example.before, id=f"{template.code}-{template.name}")
+            wanted = Source.from_bytes(example.before.encode(), "program.py").frameworks
+            missing = sorted(name for name in wanted if importlib.util.find_spec(name) is None)
+            marks = [pytest.mark.skip(reason=f"{', '.join(missing)} is not installed")] if missing else []
+            yield pytest.param(template, example.before, id=f"{template.code}-{template.name}", marks=marks)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +118,10 @@ def data_of(program: str) -> dict[str, tuple[ast.Assign, tuple[int, ...]]]:
     for statement in tree.body:
         importing = isinstance(statement, (ast.Import, ast.ImportFrom))
         making = isinstance(statement, ast.Assign) and len(statement.targets) == 1 and _only_makes(statement)
-        if not (importing or making):
+        read = {
+            node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        }
+        if not (importing or (making and read <= space.keys())):
             continue
         exec(compile(ast.Module([statement], []), "data", "exec"), space)  # noqa: S102 - random numbers, as checked
         if isinstance(statement, ast.Assign):
