@@ -194,6 +194,21 @@ with tf.Session() as session:
     )
     rejects = (
         Reject(
+            "a batch, and a crash elsewhere",
+            """\
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+tf.disable_eager_execution()
+images = tf.placeholder(tf.float32, [None, 4, 4, 3])
+total = tf.reduce_sum(images)
+with tf.Session() as sess:
+    sess.run(total, feed_dict={images: np.ones((2, 4, 4, 3))})
+raise ValueError("Cannot feed value of shape (4, 4, 3) for Tensor images, which has shape (?, 4, 4, 3)")
+""",
+            runs=True,
+        ),
+        Reject(
             "values that fit",
             """\
 import numpy as np

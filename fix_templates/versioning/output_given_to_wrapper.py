@@ -112,6 +112,23 @@ x = tf.keras.layers.Bidirectional(tf.keras.layers.LSTM(8))(inputs)
 model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(x))
 """,
         ),
+        Example(
+            "a flattening of each step",
+            """\
+from tensorflow.keras import layers
+
+frames = layers.Input((6, 16, 16, 1))
+features = layers.TimeDistributed(layers.Flatten()(frames))
+scores = layers.Dense(2)(features)
+""",
+            """\
+from tensorflow.keras import layers
+
+frames = layers.Input((6, 16, 16, 1))
+features = layers.TimeDistributed(layers.Flatten())(frames)
+scores = layers.Dense(2)(features)
+""",
+        ),
     )
     rejects = (
         Reject(

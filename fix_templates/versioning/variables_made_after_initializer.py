@@ -155,6 +155,34 @@ def main(loss, feed):
             session.run(step, feed)
 """,
         ),
+        Example(
+            "within the session",
+            """\
+import tensorflow.compat.v1 as tf
+
+weight = tf.get_variable("weight", [3, 1])
+cost = tf.reduce_mean(tf.square(tf.matmul(x, weight) - y))
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    optimizer = tf.train.RMSPropOptimizer(0.01)
+    train = optimizer.minimize(cost)
+    for _ in range(20):
+        session.run(train)
+""",
+            """\
+import tensorflow.compat.v1 as tf
+
+weight = tf.get_variable("weight", [3, 1])
+cost = tf.reduce_mean(tf.square(tf.matmul(x, weight) - y))
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    optimizer = tf.train.RMSPropOptimizer(0.01)
+    train = optimizer.minimize(cost)
+    session.run(tf.variables_initializer(optimizer.variables()))
+    for _ in range(20):
+        session.run(train)
+""",
+        ),
     )
     rejects = (
         Reject(
