@@ -21,17 +21,9 @@ _MOST_ITEMS = 8
 @guarded
 def add_names(frames: List[Dict[str, Any]], traceback: Optional[TracebackType]) -> None:
     """Put into the records of `sites.frames_of(traceback)` what the names of their frames held."""
-    found: List[FrameType] = []
-    while traceback is not None:
-        frame = traceback.tb_frame
-        if sites.is_user_file(frame.f_code.co_filename) and sites.site_of_entry(traceback) is not None:
-            found.append(frame)
-        traceback = traceback.tb_next
-    if len(found) != len(frames):
-        return
-    for number, (record, frame) in enumerate(zip(frames, found)):
+    for number, (record, entry) in enumerate(zip(frames, sites.entries_of(traceback))):
         if number == 0 or number >= len(frames) - MOST_FRAMES:
-            record["names"] = names_of(frame)
+            record["names"] = names_of(entry.tb_frame)
 
 
 def names_of(frame: FrameType) -> Dict[str, Any]:

@@ -43,12 +43,10 @@ def asked_for(error: BaseException) -> Optional[Dict[str, Any]]:
 
 
 def _asked_for(error: BaseException) -> Optional[Dict[str, Any]]:
-    frame, lasti, line = _innermost(error)
-    if frame is None:
+    entries = sites.entries_of(error.__traceback__)
+    if not entries:
         return None
-    site = sites.site_at(frame.f_code, lasti, line)
-    if site is None:
-        return None
+    frame, site = entries[-1].tb_frame, sites.site_of_entry(entries[-1]) or []
     if isinstance(error, ImportError):
         found = _NO_NAME.match(str(error))
         module = sys.modules.get(found.group(2)) if found else None
@@ -103,17 +101,6 @@ def _told(
         "parameters": _parameters(called) if called is not None else None,
         "near": near,
     }
-
-
-def _innermost(error: BaseException) -> Tuple[Optional[FrameType], int, Optional[int]]:
-    """The innermost frame of user code that the error went through, and where it was."""
-    found: Tuple[Optional[FrameType], int, Optional[int]] = (None, 0, None)
-    traceback = error.__traceback__
-    while traceback is not None:
-        if sites.is_user_file(traceback.tb_frame.f_code.co_filename):
-            found = traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno
-        traceback = traceback.tb_next
-    return found
 
 
 def _value(node: ast.AST, frame: FrameType) -> Any:

@@ -10,6 +10,7 @@ import sys
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from . import budget, frame_names, held, interfaces, opened, quiet, scaffold, sites, wire
+from .lookup import type_name
 from .removed import OLD_PYTHON
 
 FINISHED = "finished"
@@ -41,7 +42,7 @@ def report(error: BaseException, hooks: List[Any]) -> Ending:
     frame_names.add_names(frames, error.__traceback__)
     if isinstance(error, SyntaxError):
         frames = _syntax_frames(error) or frames
-    fields: Dict[str, Any] = {"kind": _kind(error), "message": wire.shorten(_message(error)), "frames": frames}
+    fields: Dict[str, Any] = {"kind": type_name(error), "message": wire.shorten(_message(error)), "frames": frames}
     if call:
         fields["call"] = call
     fields["written"] = _written(error)
@@ -77,7 +78,7 @@ def classify(error: BaseException) -> Ending:
             return BUDGET, "%s would have been written by a loop that was cut" % found[1]
         if found is not None:
             return found
-    return CRASHED, "%s: %s" % (_kind(error), _message(error))
+    return CRASHED, "%s: %s" % (type_name(error), _message(error))
 
 
 def missing_module(error: ImportError) -> str:
@@ -110,7 +111,7 @@ def _environmental(error: BaseException) -> Optional[Ending]:
     if isinstance(error, BlockingIOError) and error.errno == errno.EAGAIN or _NO_THREAD.search(message):
         return ENVIRONMENT, "no more processes or threads may be started: %s" % message
     if _is_network(error):
-        return NEEDS_NETWORK, "%s: %s" % (_kind(error), message)
+        return NEEDS_NETWORK, "%s: %s" % (type_name(error), message)
     if isinstance(error, OSError) and error.errno in _DISK_FULL or _HALF_WRITTEN.search(message):
         return ENVIRONMENT, "the disk budget of %s bytes is used up" % budget.job.get("budget", {}).get("disk")
     refused = isinstance(error, (FileNotFoundError, NotADirectoryError, PermissionError)) or _read_only(error)
@@ -236,11 +237,6 @@ def _syntax_frames(error: SyntaxError) -> List[Dict[str, Any]]:
         end_line, end_column = error.lineno, column + 1
     path = sites.path_of(error.filename)
     return [{"site": [error.lineno, max(column, 1), end_line, end_column, path], "function": "<module>"}]
-
-
-def _kind(error: BaseException) -> str:
-    kind = type(error)
-    return kind.__name__ if kind.__module__ in ("builtins", "__main__") else "%s.%s" % (kind.__module__, kind.__name__)
 
 
 def _message(error: BaseException) -> str:

@@ -70,20 +70,17 @@ def site_of(frame: FrameType) -> Optional[Site]:
 
 def frames_of(traceback: Optional[TracebackType]) -> List[Dict[str, Any]]:
     """The frames of user code of a traceback, outermost first: `{"site": ..., "function": ...}`."""
-    frames = []
+    return [{"site": site_of_entry(entry), "function": entry.tb_frame.f_code.co_name} for entry in entries_of(traceback)]
+
+
+def entries_of(traceback: Optional[TracebackType]) -> List[TracebackType]:
+    """The entries of a traceback whose frames run user code at a known site, outermost first."""
+    entries = []
     while traceback is not None:
-        code = traceback.tb_frame.f_code
-        if is_user_file(code.co_filename):
-            site = site_of_entry(traceback)
-            if site is not None:
-                frames.append({"site": site, "function": code.co_name})
+        if is_user_file(traceback.tb_frame.f_code.co_filename) and site_of_entry(traceback) is not None:
+            entries.append(traceback)
         traceback = traceback.tb_next
-    return frames
-
-
-def site_at(code: CodeType, lasti: int, line: Optional[int]) -> Optional[Site]:
-    """The site of an instruction of user code."""
-    return _site(code, lasti, line)
+    return entries
 
 
 def expression(filename: str, site: Site) -> Optional[ast.AST]:

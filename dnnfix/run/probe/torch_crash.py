@@ -13,6 +13,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import torch as _torch
 
 from . import sites
+from .lookup import MISSING, is_method, value_of
 from .torch_arguments import call_arguments
 from .torch_calls import Recorder, fingerprint
 from .torch_components import Components, members
@@ -26,7 +27,6 @@ _OPERATORS = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.MatMult: "matmul", ast.Pow: "pow",
     ast.Mod: "remainder", ast.FloorDiv: "floor_divide",
 }  # fmt: skip
-_MISSING = object()
 
 
 @guarded
@@ -151,13 +151,13 @@ def _call(name: str, function: Any, args: Any, kwargs: Dict[str, Any], recorder:
 def _called_at(entry: TracebackType, recorder: Recorder) -> Optional[Dict[str, Any]]:
     """The call that the user's own expression makes, from its source and the variables in it."""
     frame = entry.tb_frame
-    node = _expression(entry)
+    node = sites.expression(frame.f_code.co_filename, sites.site_of_entry(entry) or [])
     if isinstance(node, ast.Call):
         return _called_by(node, frame, recorder)
     if isinstance(node, (ast.BinOp, ast.AugAssign)) and type(node.op) in _OPERATORS:
         left = node.left if isinstance(node, ast.BinOp) else node.target
         right = node.right if isinstance(node, ast.BinOp) else node.value
-        sides = [_evaluate(side, frame) for side in (left, right)]
+        sides = [value_of(side, frame) for side in (left, right)]
         if any(isinstance(side, torch.Tensor) for side in sides):
             call = _call("torch.Tensor." + _OPERATORS[type(node.op)], None, (), {}, recorder)
             call["inputs"] = [recorder.ledger.value(side) for side in sides if isinstance(side, torch.Tensor)]
@@ -166,11 +166,11 @@ def _called_at(entry: TracebackType, recorder: Recorder) -> Optional[Dict[str, A
 
 
 def _called_by(node: ast.Call, frame: FrameType, recorder: Recorder) -> Optional[Dict[str, Any]]:
-    args = tuple(_evaluate(argument, frame) for argument in node.args)
-    kwargs = {word.arg: _evaluate(word.value, frame) for word in node.keywords if word.arg}
+    args = tuple(value_of(argument, frame) for argument in node.args)
+    kwargs = {word.arg: value_of(word.value, frame) for word in node.keywords if word.arg}
     args, kwargs = _without_missing(args, kwargs)
     if isinstance(node.func, ast.Attribute):
-        owner = _evaluate(node.func.value, frame)
+        owner = value_of(node.func.value, frame)
         if isinstance(owner, torch.Tensor):
             return _call(
                 "torch.Tensor." + node.func.attr,
@@ -179,8 +179,10 @@ def _called_by(node: ast.Call, frame: FrameType, recorder: Recorder) -> Optional
                 kwargs,
                 recorder,
             )
-    function = _evaluate(node.func, frame)
-    if function is _MISSING or isinstance(function, torch.nn.Module) or not callable(function):
+    function = value_of(node.func, frame)
+    if function is MISSING or isinstance(function, torch.nn.Module) or not callable(function):
+        return None
+    if is_method(node.func, function, frame):
         return None
     name = plain(function)
     if not isinstance(name, str) or not name.startswith("torch."):
@@ -189,57 +191,5 @@ def _called_by(node: ast.Call, frame: FrameType, recorder: Recorder) -> Optional
 
 
 def _without_missing(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
-    known = tuple(value for value in args if value is not _MISSING)
-    return known, {key: value for key, value in kwargs.items() if value is not _MISSING}
-
-
-def _expression(entry: TracebackType) -> Any:
-    found = sites.frames_of(entry)
-    if not found:
-        return None
-    line, column, end_line, end_column = found[0]["site"][:4]
-    file = sites._file(entry.tb_frame.f_code.co_filename)
-    lines = file.lines[line - 1 : end_line]
-    if not lines:
-        return None
-    if len(lines) == 1:
-        text = lines[0][column - 1 : end_column - 1]
-    else:
-        text = "\n".join([lines[0][column - 1 :]] + lines[1:-1] + [lines[-1][: end_column - 1]])
-    for source in ("(" + text + ")", text):
-        try:
-            body = ast.parse(source).body
-        except (SyntaxError, ValueError):
-            continue
-        if body:
-            return body[0].value if isinstance(body[0], ast.Expr) else body[0]
-    return None
-
-
-def _evaluate(node: ast.AST, frame: FrameType) -> Any:
-    """The value of names, attributes that are plainly stored, constants and lists of such; never runs user code."""
-    if isinstance(node, ast.Constant):
-        return node.value
-    if isinstance(node, ast.Name):
-        for space in (frame.f_locals, frame.f_globals):
-            if node.id in space:
-                return space[node.id]
-        return _MISSING
-    if isinstance(node, ast.Attribute):
-        owner = _evaluate(node.value, frame)
-        if owner is _MISSING:
-            return _MISSING
-        stored = getattr(owner, "__dict__", {})
-        if node.attr in stored:
-            return stored[node.attr]
-        for part in ("_modules", "_parameters", "_buffers"):
-            if node.attr in stored.get(part, {}):
-                return stored[part][node.attr]
-        return _MISSING
-    if isinstance(node, (ast.List, ast.Tuple)):
-        items = [_evaluate(item, frame) for item in node.elts]
-        return _MISSING if any(item is _MISSING for item in items) else items
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = _evaluate(node.operand, frame)
-        return -value if isinstance(value, (int, float)) else _MISSING
-    return _MISSING
+    known = tuple(value for value in args if value is not MISSING)
+    return known, {key: value for key, value in kwargs.items() if value is not MISSING}
