@@ -43,7 +43,7 @@ def classifier():
 
 
 def regions(n):
-    r, c = np.ogrid[:POOLED, :POOLED] - np.float64(POOLED - 1) / 2
+    r, c = np.mgrid[:POOLED, :POOLED] - np.float64(POOLED - 1) / 2
     ring = np.abs(np.hypot(r, c) - 2) < 0.7
     cross = (np.abs(r) < 1) | (np.abs(c) < 1)
     kinds = np.stack([np.zeros((POOLED, POOLED)), ring, cross])

@@ -67,5 +67,5 @@ class SentenceModel(object):
 if __name__ == "__main__":
     sm = SentenceModel()
     sm.train()
-    words = "the old dog saw a red cup".split()
+    words = "the old dog saw some old red cup".split()
     print(list(zip(words, *sm.label(words))))
