@@ -17,8 +17,8 @@ demo: $(READY) ## repairs the buggy programs in examples/ and shows each proof
 		if [ $$code -gt 1 ]; then exit $$code; fi; \
 	done
 
-test: $(READY) ## the whole test suite
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+test: $(READY) ## the whole test suite, on all cores; one folder alone: make test PYTEST_ARGS=tests/emit
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(PYTEST_ARGS)
 
 lint: $(READY) ## ruff, mypy strict, and the generated page of the catalogue
 	$(BIN)/ruff check
