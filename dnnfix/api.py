@@ -109,7 +109,7 @@ from dnnfix.detect.operands import Operand, Operation, enclosed, failed_operatio
 from dnnfix.detect.origins import origins
 from dnnfix.detect.pictures import pictures_are_plain, plain_picture
 from dnnfix.detect.python2 import mode_of, opened_by, speaks_python2
-from dnnfix.detect.raised import raised_at
+from dnnfix.detect.raised import raised_at, shape_said
 from dnnfix.detect.shapes import (
     CONCATENATIONS,
     DataGiven,
@@ -126,7 +126,7 @@ from dnnfix.detect.shapes import (
     way_back,
     where_written,
 )
-from dnnfix.detect.summation import summed_axes
+from dnnfix.detect.summation import axes_in, summed_axes
 from dnnfix.detect.symbolic import is_symbolic, parameters, reads_value, scope_of, values_of
 from dnnfix.detect.targets import (
     class_losses,
@@ -206,6 +206,7 @@ from dnnfix.records import (
     Wrap,
 )
 from dnnfix.source.arithmetic import number
+from dnnfix.source.given import argument_value, keyword_value
 from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
 from dnnfix.source.tree import within

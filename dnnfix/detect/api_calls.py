@@ -10,6 +10,7 @@ from dnnfix.detect.api_names import Uses
 from dnnfix.detect.api_tables import Change
 from dnnfix.detect.versions import Hit
 from dnnfix.records import Edit, RemoveArgument, RenameArgument, Replace, SetArgument, Site
+from dnnfix.source.given import keyword_value
 from dnnfix.source.names import canonical
 from dnnfix.source.program import Source
 
@@ -310,7 +311,7 @@ class CallChanges:
         names = self._names(call) or self._methods_called(call)
         for known in self.uses.tables:
             for change in (change for name in names for change in known.values(name)):
-                given = next((k.value for k in call.keywords if k.arg == change.argument), None)
+                given = keyword_value(call, change.argument)
                 if given is None and change.position is not None and change.position < len(call.args):
                     given = call.args[change.position]
                 if not isinstance(given, ast.Constant) or given.value != change.old:

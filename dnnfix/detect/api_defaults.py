@@ -11,6 +11,7 @@ from dnnfix.detect.api_calls import receiver_is
 from dnnfix.detect.api_era import Proof, older
 from dnnfix.detect.api_names import DATA, Uses, uses_of
 from dnnfix.detect.api_tables import Change, Table, table
+from dnnfix.source.given import argument_value
 from dnnfix.source.names import canonical
 from dnnfix.source.program import Source, once
 from dnnfix.subject import Subject
@@ -115,7 +116,7 @@ def _by_text(uses: Uses, call: ast.Call, known: Table) -> Iterator[Reliance]:
     """Optimizers that `compile` is given by name."""
     if not (isinstance(call.func, ast.Attribute) and call.func.attr == "compile" and "keras" in uses.source.frameworks):
         return
-    given = next((k.value for k in call.keywords if k.arg == "optimizer"), call.args[0] if call.args else None)
+    given = argument_value(call, "optimizer", 0)
     if isinstance(given, ast.Constant) and isinstance(given.value, str):
         name = f"keras.optimizers.{given.value.capitalize()}"
         for change in known.defaults(name):

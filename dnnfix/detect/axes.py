@@ -16,6 +16,7 @@ from dnnfix.detect.identity import same_thing
 from dnnfix.detect.shapes import StatedInput, stated_keras_input, way_back
 from dnnfix.network.facts import LayerFacts, layer_facts, loss_facts
 from dnnfix.records import Call, Edit, Json, RenameArgument, Replace, Value
+from dnnfix.source.given import keyword_value
 from dnnfix.subject import Subject
 
 MAX_CALLERS = 16
@@ -328,7 +329,7 @@ def _target_of(call: ast.Call) -> ast.expr | None:
         return None
     if len(call.args) > 1 and not any(isinstance(one, ast.Starred) for one in call.args[:2]):
         return call.args[1]
-    return next((keyword.value for keyword in call.keywords if keyword.arg == "y"), None)
+    return keyword_value(call, "y")
 
 
 def _validation(call: ast.Call, index: int) -> ast.expr | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from dnnfix.detect.api_names import Uses
 from dnnfix.records import Edit, RemoveArgument, RenameArgument, SetArgument
+from dnnfix.source.given import argument_value
 from dnnfix.source.program import Source
 
 _CROSS_ENTROPIES = (
@@ -141,7 +142,7 @@ _SAMPLED = ("num_sampled", "num_classes", "num_true")
 
 def boolean_axes(call: ast.Call, written: str) -> tuple[ast.expr, str] | None:
     """`tf.reverse(x, [False, True])` of before 1.0, which marked the axes: the list, and what it is today."""
-    marks = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "dims"), None)
+    marks = argument_value(call, "dims", 1)
     if written != "tensorflow.reverse" or not isinstance(marks, ast.List) or not marks.elts:
         return None
     values = [each.value if isinstance(each, ast.Constant) else None for each in marks.elts]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from dnnfix.detect.figures import name_of
 from dnnfix.detect.metrics import is_compile
+from dnnfix.source.given import argument_value
 from dnnfix.source.tree import within
 from dnnfix.subject import Subject
 
@@ -57,14 +58,14 @@ def _given(subject: Subject, call: ast.Call) -> ast.expr | None:
     if call.func.attr == "backward" and not call.args:
         return call.func.value
     if call.func.attr in ("minimize", "gradient"):
-        return call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "loss"), None)
+        return argument_value(call, "loss", 0)
     return None
 
 
 def _returned(subject: Subject, call: ast.Call) -> ast.expr | None:
     if not is_compile(call):
         return None
-    given = next((k.value for k in call.keywords if k.arg == "loss"), call.args[1] if len(call.args) > 1 else None)
+    given = argument_value(call, "loss", 1)
     function = subject.source.definition(given) if isinstance(given, ast.Name) else None
     if not isinstance(function, ast.FunctionDef):
         return None

@@ -18,6 +18,7 @@ from dnnfix.detect.graph_functions import GraphFunctions
 from dnnfix.detect.keras_sessions import SessionSettings, session_settings
 from dnnfix.detect.versions import Hit
 from dnnfix.records import Delete, Edit, Replace, Site
+from dnnfix.source.given import argument_value, keyword_value
 from dnnfix.source.program import Source, once
 from dnnfix.source.rewriting import Rewriting
 
@@ -347,7 +348,7 @@ class _Keeping:
             self._leave(site, f"tensorflow.{rest}", reason)
             return True
         self.exact = False
-        inputs = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "inputs"), None)
+        inputs = argument_value(call, "inputs", 0)
         if contrib and name == "dense":
             positions = ("units", "activation")
         if inputs is None or len(call.args) > len(positions) + 1:
@@ -481,12 +482,8 @@ class _Keeping:
         """`tf.contrib.layers.dropout(x, keep_prob)`, which was always on unless told otherwise."""
         if len(call.args) > 2 or any(k.arg not in ("keep_prob", "inputs", "scope") for k in call.keywords):
             return False
-        inputs = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "inputs"), None)
-        kept = (
-            call.args[1]
-            if len(call.args) == 2
-            else next((k.value for k in call.keywords if k.arg == "keep_prob"), None)
-        )
+        inputs = argument_value(call, "inputs", 0)
+        kept = call.args[1] if len(call.args) == 2 else keyword_value(call, "keep_prob")
         if inputs is None:
             return False
         alias = self._alias(call.func)

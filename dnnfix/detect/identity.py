@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from dnnfix.source.given import keyword_value
 from dnnfix.source.program import Source, once
 from dnnfix.subject import Subject
 
@@ -85,7 +86,7 @@ def _given(source: Source, function: Function, name: str) -> tuple[ast.expr, ...
     position = _parameters(function).index(name)
     found: list[ast.expr] = []
     for call in _calls_of(source, function):
-        keyword = next((one.value for one in call.keywords if one.arg == name), None)
+        keyword = keyword_value(call, name)
         plain = not any(isinstance(one, ast.Starred) for one in call.args)
         value = call.args[position] if keyword is None and plain and position < len(call.args) else keyword
         found += [value] if value is not None else []

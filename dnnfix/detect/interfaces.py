@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dnnfix.detect.misspellings import parts
 from dnnfix.records import Site
 from dnnfix.subject import Subject
 
 _BY_NAME_TOO, _REST, _BY_NAME, _OTHERS = 1, 2, 3, 4
 """Kinds of parameters, as `inspect` numbers them; 0 is one that is given by its place only."""
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _ALIKE = 0.8
 """How alike, as difflib measures it, two spellings are that are taken for a slip: one letter in five."""
 _WORDS = 0.6
@@ -101,18 +101,13 @@ def _parameters(told: Any) -> tuple[Parameter, ...] | None:
     return tuple(Parameter(str(name), int(kind), bool(optional)) for name, kind, optional in told)
 
 
-def words(name: str) -> tuple[str, ...]:
-    """The words of a name, in lower case: `LayerNorm` and `layer_norm` have the same."""
-    return tuple(word.lower() for word in _WORD.findall(name))
-
-
 def likeness(asked: str, known: str) -> float:
     """How likely one name stands for the other, from 0 to 1.
 
     The same words in another case come first, then shortened words, then a slip in the spelling, then a name that has
     further words; each further word makes it less likely.
     """
-    here, there = words(asked), words(known)
+    here, there = parts(asked), parts(known)
     if not here or not there:
         return 0.0
     if "".join(here) == "".join(there):

@@ -15,6 +15,7 @@ from dnnfix.detect.api_names import Uses
 from dnnfix.detect.matrices import is_matrix
 from dnnfix.detect.versions import Hit
 from dnnfix.records import Edit, InsertElement, RemoveArgument, RenameArgument, Replace, SetArgument, Wrap
+from dnnfix.source.given import argument_value
 from dnnfix.source.program import Source
 
 _ROOT = "keras.backend."
@@ -243,7 +244,7 @@ class BackendCalls:
         ], ""
 
     def _batch_dot(self, call: ast.Call, function: str) -> Rewritten:
-        axes = next((k.value for k in call.keywords if k.arg == "axes"), call.args[2] if len(call.args) > 2 else None)
+        axes = argument_value(call, "axes", 2)
         if axes is None or len(call.args) < 2 or isinstance(axes, ast.Constant) and axes.value is None:
             return (
                 [],
@@ -273,7 +274,7 @@ class BackendCalls:
         return self._form(call, FORMS[function])
 
     def _phase(self, call: ast.Call, function: str) -> Rewritten:
-        said = next((k.value for k in call.keywords if k.arg == "training"), call.args[2] if call.args[2:] else None)
+        said = argument_value(call, "training", 2)
         holder = self.source.enclosing(call, ast.FunctionDef, ast.Lambda)
         while said is None and isinstance(holder, (ast.FunctionDef, ast.Lambda)):
             parameters = (*holder.args.args, *holder.args.kwonlyargs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from dnnfix.detect.values import LossUse, loss_uses
+from dnnfix.source.given import keyword_value
 from dnnfix.subject import Subject
 
 
@@ -17,7 +18,7 @@ def compiled_losses(subject: Subject, compiled: ast.Call) -> list[LossUse]:
     """The uses of the losses that are chosen in a `compile` call, or in the one place that its `loss` argument names."""
     found: list[LossUse] = []
     place = subject.source.site(compiled)
-    given = next((keyword.value for keyword in compiled.keywords if keyword.arg == "loss"), None)
+    given = keyword_value(compiled, "loss")
     for use in loss_uses(subject):
         chosen = subject.node(use.call.made_at) if use.call.name.startswith("keras.losses.") else None
         if chosen is None:

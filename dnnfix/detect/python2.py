@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from dnnfix.detect.api_names import uses_of
+from dnnfix.source.given import keyword_value
 from dnnfix.source.program import Source, once
 
 BUILTINS = frozenset(("basestring", "long", "raw_input", "reduce", "unichr", "unicode", "xrange"))
@@ -71,7 +72,7 @@ def _entered(source: Source, name: ast.Name) -> ast.expr | None:
 
 def mode_of(call: ast.Call) -> str | None:
     """The mode that `open` is given, `r` where it is given none; `None` where it is not written out."""
-    given = next((k.value for k in call.keywords if k.arg == "mode"), None)
+    given = keyword_value(call, "mode")
     if given is None and len(call.args) > 1:
         given = call.args[1]
     if given is None:

@@ -1,10 +1,11 @@
-"""Where in the program an exception came up: the expression of its own that was under way."""
+"""What an exception tells: the expression of the program that was under way, and the shapes in its message."""
 
 from __future__ import annotations
 
 import ast
 import re
 
+from dnnfix.records import Shape
 from dnnfix.subject import Subject
 
 
@@ -18,3 +19,9 @@ def raised_at(subject: Subject, kinds: str, message: str) -> ast.expr | ast.stmt
         return None
     own = [frame.site for frame in crash.frames if not frame.site.path]
     return subject.node(own[-1]) if own else None
+
+
+def shape_said(text: str) -> Shape:
+    """The shape whose sizes a message lists; what is no whole number (`None`, `?`) is a size that is not known."""
+    sizes = [size.strip() for size in text.split(",") if size.strip()]
+    return tuple(int(size) if size.isdigit() else None for size in sizes)

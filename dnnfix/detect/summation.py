@@ -81,7 +81,7 @@ def _summed(call: Call, place: int, rank: int, weighs: bool) -> Iterator[int]:
         yield from _einsum(call, place)
     elif call.name in CHOICES or (call.name in SUMS and weighs):
         axis = call.args.get("dim", -1 if call.name.endswith("topk") else None)
-        yield from _numbers(axis)
+        yield from axes_in(axis)
 
 
 def _einsum(call: Call, place: int) -> Iterator[int]:
@@ -103,7 +103,7 @@ def _onwards(call: Call, value: Value, axes: Axes) -> Axes | None:
     if last in ("mT", "t", "T") and len(axes) >= 2 and (last == "mT" or len(axes) == 2):
         return _swapped(axes, -1, -2)
     if last == "permute":
-        order = list(_numbers(call.args.get("dims")))
+        order = list(axes_in(call.args.get("dims")))
         return tuple(axes[axis] for axis in order) if sorted(o % len(axes) for o in order) == _upto(axes) else None
     if last == "unsqueeze":
         return _unsqueezed(axes, call.args.get("dim"))
@@ -151,7 +151,7 @@ def _unsqueezed(axes: Axes, at: Json) -> Axes | None:
 def _dropped(axes: Axes, value: Value, call: Call) -> Axes | None:
     """The axes left after `squeeze`, or after an index made of slices, numbers and `None`."""
     if call.name.endswith("squeeze"):
-        given = [axis % len(axes) for axis in _numbers(call.args.get("dim"))] or _upto(axes)
+        given = [axis % len(axes) for axis in axes_in(call.args.get("dim"))] or _upto(axes)
         shape = value.shape or ()
         return tuple(axis for place, axis in enumerate(axes) if not (place in given and shape[place] == 1))
     index = call.args.get("index")
@@ -179,7 +179,8 @@ def _upto(axes: Axes) -> list[int]:
     return list(range(len(axes)))
 
 
-def _numbers(given: Json) -> Iterator[int]:
+def axes_in(given: Json) -> Iterator[int]:
+    """The axes that a recorded argument names, one or several."""
     for one in given if isinstance(given, (list, tuple)) else (given,):
         if isinstance(one, int) and not isinstance(one, bool):
             yield one

@@ -10,6 +10,7 @@ from dnnfix.detect.identity import same_thing
 from dnnfix.detect.values import LossUse, loss_uses, seen_of
 from dnnfix.network.facts import Prediction, Target
 from dnnfix.records import Site
+from dnnfix.source.given import keyword_value
 from dnnfix.subject import Subject
 
 
@@ -41,7 +42,7 @@ def _argument(node: ast.Call, index: int, name: str) -> ast.expr | None:
         return None
     if index < len(node.args):
         return node.args[index]
-    return next((keyword.value for keyword in node.keywords if keyword.arg == name), None)
+    return keyword_value(node, name)
 
 
 def same_targets(subject: Subject, use: LossUse) -> tuple[ast.expr, ...]:

@@ -36,7 +36,7 @@ def read_as(source: Source, name: str) -> list[ast.expr]:
     found: list[ast.expr] = [
         node
         for node in source.nodes(ast.Attribute)
-        if node.attr == name and isinstance(node.ctx, ast.Load) and not _is_called(source, node)
+        if node.attr == name and isinstance(node.ctx, ast.Load) and not source.is_called(node)
     ]
     found += [
         node
@@ -78,11 +78,6 @@ def path_use(source: Source, name: str) -> PathUse | None:
             if isinstance(text, str) and "/" in text:
                 uses.append(PathUse(node.lineno, text.startswith("/"), False))
     return next((use for use in uses if use.folder), uses[0]) if uses else None
-
-
-def _is_called(source: Source, node: ast.expr) -> bool:
-    above = source.parent(node)
-    return isinstance(above, ast.Call) and above.func is node
 
 
 def _stands_for(source: Source, reads: list[ast.expr]) -> Iterator[ast.expr]:

@@ -12,8 +12,9 @@ from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.choices import says_train
 from dnnfix.reproduce.paths import MADE
 from dnnfix.reproduce.sizes import GUESS, Known, value_of
-from dnnfix.reproduce.syntax import argument, keyword, last_name, texts
+from dnnfix.reproduce.syntax import last_name, texts
 from dnnfix.reproduce.unused import top_level
+from dnnfix.source.given import argument_value, keyword_value
 from dnnfix.source.program import Source
 
 ACTION = EditAction.HYPERPARAMETERS
@@ -52,10 +53,10 @@ def _value(case: Case, name: str, call: ast.Call | None) -> tuple[Known, str]:
     compared = choices.chosen(case.source, _is_called(name))
     if compared is not None:
         return _compared(compared), ""
-    listed = keyword(call, "choices") if call is not None else None
+    listed = keyword_value(call, "choices") if call is not None else None
     if isinstance(listed, (ast.List, ast.Tuple)) and listed.elts and isinstance(listed.elts[0], ast.Constant):
         return Known(str(listed.elts[0].value), f"line {listed.lineno}: the first of its choices"), ""
-    kind = keyword(call, "type") if call is not None else None
+    kind = keyword_value(call, "type") if call is not None else None
     numeric = _NUMBERS.get(case.source.qualified(kind) or "") if kind is not None else None
     known = value_of(case, name.replace("-", "_"))
     if numeric is not None:
@@ -147,7 +148,7 @@ def _command(case: Case, names: list[str]) -> Known | None:
     if not names:
         return None
     for call in _method_calls(case.source, "add_subparsers"):
-        kept = keyword(call, "dest")
+        kept = keyword_value(call, "dest")
         if isinstance(kept, ast.Constant):
             compared = choices.chosen(case.source, _is_called(str(kept.value)))
             if compared is not None and compared.word in names:
@@ -158,17 +159,17 @@ def _command(case: Case, names: list[str]) -> Known | None:
 def _argument(case: Case, call: ast.Call, names: list[str]) -> EditStep | None:
     """What one argument of `argparse` is given, where it is given anything."""
     positional = not names[0].startswith("-")
-    action = keyword(call, "action")
+    action = keyword_value(call, "action")
     longest = max(names, key=len)
-    kept = keyword(call, "dest")
+    kept = keyword_value(call, "dest")
     name = str(kept.value) if isinstance(kept, ast.Constant) else longest.lstrip("-")
     if isinstance(action, ast.Constant) and action.value in _WITHOUT_VALUE:
         switch = choices.switched(case.source, _is_called(name), name) if action.value == "store_true" else None
         return _given((longest,), _compared(switch), call.lineno) if switch is not None else None
-    nargs = keyword(call, "nargs")
+    nargs = keyword_value(call, "nargs")
     optional = isinstance(nargs, ast.Constant) and nargs.value in ("?", "*")
-    if (positional and optional) or not (positional or _is_true(keyword(call, "required"))):
-        default = keyword(call, "default")
+    if (positional and optional) or not (positional or _is_true(keyword_value(call, "required"))):
+        default = keyword_value(call, "default")
         choice = _wanted(case, name, default)
         needed = _needed(case, name, call, default) if choice is None else (_compared(choice), "")
         if needed is None:
@@ -316,14 +317,14 @@ def _commands(case: Case) -> Iterator[EditStep | Gap]:
     for call in source.calls("click.argument", "click.option"):
         names = texts(call)
         positional = source.qualified(call.func) == "click.argument"
-        required = positional and not isinstance(keyword(call, "required"), ast.Constant)
+        required = positional and not isinstance(keyword_value(call, "required"), ast.Constant)
         if not names:
             continue
         name = max(names, key=len).lstrip("-")
-        if not (required or _is_true(keyword(call, "required"))):
-            choice = None if positional else _wanted(case, name, keyword(call, "default"))
+        if not (required or _is_true(keyword_value(call, "required"))):
+            choice = None if positional else _wanted(case, name, keyword_value(call, "default"))
             if choice is not None:
-                switch = _is_true(keyword(call, "is_flag"))
+                switch = _is_true(keyword_value(call, "is_flag"))
                 words = (f"--{name}",) if switch else (f"--{name}", choice.word)
                 yield _given(words, _compared(choice), call.lineno)
             continue
@@ -351,10 +352,10 @@ def _flags(case: Case) -> Iterator[EditStep | Gap]:
         name = _flag(call)
         if not name:
             continue
-        default = argument(call, "default", 1) or keyword(call, "default_value")
+        default = argument_value(call, "default", 1) or keyword_value(call, "default_value")
         choice = _wanted(case, name, default)
         needed = _needed(case, name, None, default) if choice is None else (_compared(choice), "")
-        if needed is None and _is_true(keyword(call, "required")):
+        if needed is None and _is_true(keyword_value(call, "required")):
             needed = _value(case, name, None)
         if needed is not None:
             marked.add(name)
@@ -383,7 +384,7 @@ def _of_kind(case: Case, call: ast.Call, name: str, value: tuple[Known, str]) ->
     numeric = {"integer": "1", "float": "1.0"}.get(kind)
     if numeric is not None and not re.fullmatch(r"-?[\d.]+(?:e-?\d+)?", value[0].code):
         return value_of(case, name) or Known(numeric, value[0].evidence), ""
-    listed = argument(call, "enum_values", 2)
+    listed = argument_value(call, "enum_values", 2)
     if kind == "enum" and isinstance(listed, (ast.List, ast.Tuple)) and listed.elts:
         known = [word.value for word in listed.elts if isinstance(word, ast.Constant)]
         return (value[0] if value[0].code in known else Known(str(known[0]), value[0].evidence)), ""
@@ -394,5 +395,5 @@ def _flag(call: ast.Call) -> str:
     """The name of the flag that a call of absl or TensorFlow defines."""
     if not last_name(call.func).startswith("DEFINE_"):
         return ""
-    name = argument(call, "name", 0) or keyword(call, "flag_name")
+    name = argument_value(call, "name", 0) or keyword_value(call, "flag_name")
     return name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 
 from dnnfix.detect.tutorials import reads_for_torch
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import syntax
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.conventions import HUB_SETS, TFDS
 from dnnfix.reproduce.data_files import images
 from dnnfix.reproduce.guards import looks_for_file
 from dnnfix.reproduce.weight import few_of_a_batch, few_together
+from dnnfix.source.given import argument_value, keyword_value
 from dnnfix.source.program import Source, once
 
 ACTION = EditAction.DATASETS
@@ -469,7 +469,7 @@ def _not_that_one(name: str, node: ast.expr | ast.alias) -> Gap | None:
 
 
 def _constant(call: ast.Call, keyword: str, position: int | None = 0) -> object:
-    given = syntax.keyword(call, keyword) if position is None else syntax.argument(call, keyword, position)
+    given = keyword_value(call, keyword) if position is None else argument_value(call, keyword, position)
     return given.value if isinstance(given, ast.Constant) else None
 
 

@@ -8,7 +8,8 @@ from itertools import pairwise
 
 from dnnfix.reproduce.flow.follow import follow
 from dnnfix.reproduce.flow.values import Flow
-from dnnfix.reproduce.syntax import keyword, texts
+from dnnfix.reproduce.syntax import texts
+from dnnfix.source.given import keyword_value
 from dnnfix.source.program import Source, once
 
 _FOLLOWED_AT_MOST = 400_000
@@ -58,7 +59,7 @@ def _asked(source: Source) -> Iterator[tuple[list[str], ast.Call]]:
 
 
 def _action(call: ast.Call) -> str:
-    action = keyword(call, "action")
+    action = keyword_value(call, "action")
     return str(action.value) if isinstance(action, ast.Constant) else ""
 
 

@@ -16,7 +16,8 @@ from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.followed import options
 from dnnfix.reproduce.guards import looks_for_file
-from dnnfix.reproduce.syntax import argument, last_name
+from dnnfix.reproduce.syntax import last_name
+from dnnfix.source.given import argument_value
 from dnnfix.source.program import Source
 
 ACTION = EditAction.MODELS
@@ -87,7 +88,7 @@ def _builds_application(source: Source, call: ast.Call) -> bool:
     name = source.qualified(call.func) or ""
     if not name.startswith("keras.applications.") or not name.rpartition(".")[2][:1].isupper():
         return False
-    given = argument(call, "weights", 1)
+    given = argument_value(call, "weights", 1)
     return not (isinstance(given, ast.Constant) and given.value is None)
 
 
@@ -135,7 +136,7 @@ def _timm(case: Case) -> Iterator[EditStep]:
     call = next(case.source.calls("timm.create_model"), None)
     if call is None or not case.installed("timm"):
         return
-    given = argument(call, "pretrained", 1)
+    given = argument_value(call, "pretrained", 1)
     if given is None or (isinstance(given, ast.Constant) and not given.value):
         return
     yield EditStep(

@@ -43,17 +43,6 @@ def is_static(function: ast.FunctionDef) -> bool:
     return any(last_name(decorator) == "staticmethod" for decorator in function.decorator_list)
 
 
-def keyword(call: ast.Call, name: str) -> ast.expr | None:
-    """What a call gives for a keyword."""
-    return next((part.value for part in call.keywords if part.arg == name), None)
-
-
-def argument(call: ast.Call, name: str, position: int) -> ast.expr | None:
-    """What a call gives for a parameter, by its name or by its place."""
-    given = keyword(call, name)
-    return given if given is not None else call.args[position] if len(call.args) > position else None
-
-
 def texts(call: ast.Call) -> list[str]:
     """The constant texts among the positional arguments of a call."""
     return [arg.value for arg in call.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import math
 
-from dnnfix.reproduce.syntax import argument, keyword, last_name
+from dnnfix.reproduce.syntax import last_name
+from dnnfix.source.given import argument_value, keyword_value
 from dnnfix.source.program import Source
 
 EPOCH = 10_000_000_000
@@ -39,7 +40,7 @@ def few_of_a_batch(source: Source, shape: tuple[int, ...], haste: bool = False) 
     It is 0 too where the program counts on full batches. In `haste` a whole batch was too much already.
     """
     loaders = list(source.calls("torch.utils.data.DataLoader"))
-    sizes = [size for call in loaders if (size := argument(call, "batch_size", 1)) is not None]
+    sizes = [size for call in loaders if (size := argument_value(call, "batch_size", 1)) is not None]
     if "drop_last" in source.words or any(_shapes_more(source, size) for size in sizes):
         return 0
     batch = max((_whole(source, size) for size in sizes), default=0)
@@ -135,7 +136,7 @@ def multiplications(source: Source, shape: tuple[int, ...]) -> int:
         elif kind in _GATES and units:
             total += places * _GATES[kind] * units * (units + width) * twice
             width = units * twice
-            sequences = keyword(call, "return_sequences")
+            sequences = keyword_value(call, "return_sequences")
             places = places if first or (isinstance(sequences, ast.Constant) and sequences.value) else 1
         elif "Transpose" in kind and units:
             given = _whole(source, call.args[0]) if "torch" in source.frameworks and call.args else width
@@ -147,7 +148,7 @@ def multiplications(source: Source, shape: tuple[int, ...]) -> int:
             total += places * _kernel(source, call, kind) * width * units * (8 if "LSTM" in kind else 1)
             width = units
         elif kind in ("Dense", "Linear") and units:
-            taken = _whole(source, argument(call, "in_features", 0)) if kind == "Linear" else width
+            taken = _whole(source, argument_value(call, "in_features", 0)) if kind == "Linear" else width
             if taken and taken != width:  # what comes to it was flattened on its way
                 width, places = taken, 1
             total += places * width * units
@@ -166,7 +167,7 @@ _UNITS = ("units", "filters", "out_channels", "out_features", "hidden_size", "ou
 
 def _number(source: Source, call: ast.Call, place: int) -> int:
     """How wide the output of a layer is, by its name or at its place."""
-    given = next((value for name in _UNITS if (value := keyword(call, name)) is not None), None)
+    given = next((value for name in _UNITS if (value := keyword_value(call, name)) is not None), None)
     if given is None and len(call.args) > place:
         given = call.args[place]
     return _whole(source, given)
@@ -194,7 +195,7 @@ def _stride(source: Source, call: ast.Call, kind: str) -> int:
     """How many places of the input there are for one of the output of a convolution; the reverse of a transposed one."""
     axes = 3 if "3" in kind else 1 if "1" in kind else 2
     torch = "torch" in source.frameworks
-    step = argument(call, "stride", 3) if torch else keyword(call, "strides")
+    step = argument_value(call, "stride", 3) if torch else keyword_value(call, "strides")
     if isinstance(step, (ast.Tuple, ast.List)):
         return math.prod(_whole(source, part) or 1 for part in step.elts)
     return int((_whole(source, step) or 1) ** axes)
@@ -203,7 +204,7 @@ def _stride(source: Source, call: ast.Call, kind: str) -> int:
 def _kernel(source: Source, call: ast.Call, kind: str) -> int:
     """How many places the kernel of a convolution covers."""
     axes = 3 if "3" in kind else 1 if "1" in kind else 2
-    size = argument(call, "kernel_size", 2 if "torch" in source.frameworks else 1)
+    size = argument_value(call, "kernel_size", 2 if "torch" in source.frameworks else 1)
     if isinstance(size, (ast.Tuple, ast.List)):
         return math.prod(_whole(source, part) or 3 for part in size.elts)
     return int((_whole(source, size) or 3) ** axes)

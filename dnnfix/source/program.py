@@ -129,6 +129,11 @@ class Source:
         """The innermost node of one of the kinds around `node`; `node` does not count itself."""
         return self.places.enclosing(node, *kinds)
 
+    def is_called(self, expr: ast.expr) -> bool:
+        """Whether an expression is what a call calls."""
+        above = self.parent(expr)
+        return isinstance(above, ast.Call) and above.func is expr
+
     # --- names
 
     @property

@@ -21,6 +21,7 @@ from dnnfix.api import (
     Source,
     Subject,
     Symptom,
+    keyword_value,
     raised_at,
     spell,
     within,
@@ -90,7 +91,7 @@ class ArrayOfNumpyInGraph(FaultTemplate[_Filled]):
         short = (source.qualified(made.func) or "").rpartition(".")[2]
         new = spell(subject, f"torch.{short}")
         edits: list[Edit] = [Replace(source.site(made.func), new.code), *new.imports]
-        dtype = next((keyword.value for keyword in made.keywords if keyword.arg == "dtype"), None)
+        dtype = keyword_value(made, "dtype")
         if dtype is not None and "float" in ast.unparse(dtype):
             edits.append(RemoveArgument(source.site(made), "dtype"))
         elif dtype is not None or len(made.args) > (2 if short == "full" else 1):

@@ -19,6 +19,7 @@ from dnnfix.api import (
     Source,
     Subject,
     Symptom,
+    keyword_value,
     raised_at,
     within,
 )
@@ -181,6 +182,6 @@ def _rank(made: ast.Call | None) -> int | None:
     """How many axes an input states for a sample."""
     if made is None:
         return None
-    shape = next((keyword.value for keyword in made.keywords if keyword.arg == "shape"), None)
+    shape = keyword_value(made, "shape")
     shape = shape or (made.args[0] if made.args else None)
     return len(shape.elts) if isinstance(shape, ast.Tuple) else None

@@ -22,6 +22,7 @@ from dnnfix.api import (
     Subject,
     Symptom,
     component_kind,
+    keyword_value,
     within,
 )
 
@@ -85,7 +86,7 @@ class NameOverwrittenByResult(FaultTemplate[_Overwritten]):
                 return
             if source.enclosing(read, ast.FunctionDef, ast.Lambda) is not function:
                 continue
-            if not (_in_fetches(source, read) if found.fetched else _is_callee(source, read)):
+            if not (_in_fetches(source, read) if found.fetched else source.is_called(read)):
                 edits.append(Replace(source.site(read), new))
         yield f"Give the result a name of its own, `{new}`", tuple(edits), 0.9
 
@@ -238,7 +239,7 @@ def _is_fetched(source: Source, value: ast.expr, name: str) -> bool:
 
 
 def _fetches(call: ast.Call) -> ast.expr | None:
-    given = next((keyword.value for keyword in call.keywords if keyword.arg == "fetches"), None)
+    given = keyword_value(call, "fetches")
     return given or (call.args[0] if call.args else None)
 
 
@@ -281,11 +282,6 @@ def _in_fetches(source: Source, read: ast.Name) -> bool:
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "run":
         return False
     return _fetches(call) in (read, above)
-
-
-def _is_callee(source: Source, read: ast.Name) -> bool:
-    above = source.parent(read)
-    return isinstance(above, ast.Call) and above.func is read
 
 
 def _free(source: Source, name: str) -> str:

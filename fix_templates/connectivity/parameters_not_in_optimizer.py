@@ -23,6 +23,7 @@ from dnnfix.api import (
     Replace,
     Subject,
     Symptom,
+    argument_value,
     held_by,
     words,
 )
@@ -318,7 +319,7 @@ def _visible(subject: Subject, call: ast.Call, name: ast.expr) -> bool:
 
 def _given(subject: Subject, call: ast.Call, name: ast.expr, replaces: bool) -> tuple[Edit, ...] | None:
     source = subject.source
-    given = next((k.value for k in call.keywords if k.arg == "params"), call.args[0] if call.args else None)
+    given = argument_value(call, "params", 0)
     if given is None or isinstance(given, ast.Starred):
         return None
     wanted = f"{ast.unparse(name)}.parameters()"

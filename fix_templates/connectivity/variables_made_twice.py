@@ -21,6 +21,7 @@ from dnnfix.api import (
     Source,
     Subject,
     Symptom,
+    keyword_value,
     within,
 )
 
@@ -94,7 +95,7 @@ class VariablesMadeTwice(FaultTemplate[_Twice]):
         if len(scopes) != 1 or not _on_other_tensors(found.calls):
             return
         call = scopes[0]
-        asked = next((keyword.value for keyword in call.keywords if keyword.arg == "reuse"), None)
+        asked = keyword_value(call, "reuse")
         root = ast.unparse(call.func).rpartition(".")[0]
         edits: tuple[Edit, ...] = (SetArgument(source.site(call), "reuse", f"{root}.AUTO_REUSE"),)
         parameter = asked.id if isinstance(asked, ast.Name) else _asked(found.maker)

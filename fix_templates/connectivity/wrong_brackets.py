@@ -264,7 +264,7 @@ def _indexed(source: Source, node: ast.AST) -> _Brackets | None:
 
 def _not_called(source: Source, node: ast.AST) -> _Brackets | None:
     """A method that is used as if it were what it gives."""
-    uncalled = [n for n in within(node, ast.Attribute) if n.attr in _HANDS_OUT and not _is_called(source, n)]
+    uncalled = [n for n in within(node, ast.Attribute) if n.attr in _HANDS_OUT and not source.is_called(n)]
     expr: ast.expr | None = uncalled[0] if len(uncalled) == 1 else None
     asked = node.func if isinstance(node, ast.Call) else node
     if not uncalled and isinstance(asked, ast.Attribute) and isinstance(asked.value, ast.Attribute):
@@ -273,8 +273,3 @@ def _not_called(source: Source, node: ast.AST) -> _Brackets | None:
         return None
     edit = Wrap(source.site(expr), "", "()")
     return _Brackets(expr, "the method is not called", f"Call it: {ast.unparse(expr)}()", edit)
-
-
-def _is_called(source: Source, node: ast.Attribute) -> bool:
-    above = source.parent(node)
-    return isinstance(above, ast.Call) and above.func is node

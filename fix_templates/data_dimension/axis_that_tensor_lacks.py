@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
@@ -14,7 +13,6 @@ from dnnfix.api import (
     FaultTemplate,
     Finding,
     FixPattern,
-    Json,
     Operation,
     Reject,
     Repairs,
@@ -22,6 +20,7 @@ from dnnfix.api import (
     Site,
     Subject,
     Symptom,
+    axes_in,
     failed_operation,
     number,
 )
@@ -200,7 +199,7 @@ def _asked(subject: Subject) -> _Asked | None:
     if operation is None or operation.call.name.endswith(("stack", "cat")):
         return None
     rank = len(operation.operands[0].shape)
-    axes = [axis for name in AXES for axis in _numbers(operation.call.args.get(name))]
+    axes = [axis for name in AXES for axis in axes_in(operation.call.args.get(name))]
     if not axes or rank == 0:
         return None
     if operation.call.name in PERMUTATIONS:
@@ -209,12 +208,6 @@ def _asked(subject: Subject) -> _Asked | None:
         room = rank + 1 if operation.short in ("unsqueeze", "unsqueeze_") else rank
         refused = any(not -room <= axis < room for axis in axes)
     return _Asked(operation, rank, tuple(axes), tuple(_written(operation, axes))) if refused else None
-
-
-def _numbers(given: Json) -> Iterator[int]:
-    for one in given if isinstance(given, (list, tuple)) else (given,):
-        if isinstance(one, int) and not isinstance(one, bool):
-            yield one
 
 
 def _written(operation: Operation, axes: list[int]) -> list[ast.expr]:

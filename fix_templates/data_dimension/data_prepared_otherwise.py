@@ -22,6 +22,7 @@ from dnnfix.api import (
     Source,
     Subject,
     Symptom,
+    keyword_value,
     loops_around,
     within,
     words,
@@ -239,7 +240,7 @@ def _arrays(source: Source) -> Iterator[Otherwise]:
         if len(same) != 1:
             continue
         for parameter in sorted(OF_FORM):
-            first, second = _keyword(same[0], parameter), _keyword(call, parameter)
+            first, second = keyword_value(same[0], parameter), keyword_value(call, parameter)
             default = _default(source, call, parameter)
             wanted = first or default
             if wanted is None or ast.dump(wanted) == ast.dump(second or default or wanted):
@@ -288,7 +289,7 @@ def _generators(source: Source) -> Iterator[Otherwise]:
     train = [value for name, value in made if TRAIN.search(name) and not TEST.search(name)]
     if len(train) != 1 or any(keyword.arg is None for _, value in made for keyword in value.keywords):
         return
-    scale = _keyword(train[0], "rescale")
+    scale = keyword_value(train[0], "rescale")
     for name, value in made:
         if scale is None or not TEST.search(name) or TRAIN.search(name):
             continue
@@ -330,7 +331,3 @@ def _named(source: Source) -> Iterator[tuple[str, ast.Call]]:
         target, value = statement.targets[0], statement.value
         if len(statement.targets) == 1 and isinstance(target, ast.Name) and isinstance(value, ast.Call):
             yield target.id, value
-
-
-def _keyword(call: ast.Call, name: str) -> ast.expr | None:
-    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)

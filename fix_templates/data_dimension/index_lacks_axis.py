@@ -23,6 +23,7 @@ from dnnfix.api import (
     indices,
     part_shape,
     shape_of,
+    shape_said,
 )
 
 Shape = tuple[int | None, ...]
@@ -70,7 +71,7 @@ class IndexLacksAxis(FaultTemplate[_Filled]):
         statement = subject.source.statement_of(target)
         if not isinstance(statement, ast.Assign) or statement.targets != [target]:
             return
-        received, free = _numbers(said[1]), _numbers(said[2])
+        received, free = shape_said(said[1]), shape_said(said[2])
         whole = shape_of(subject, target.value)
         if whole is None or part_shape(subject, whole, indices(target)) != free:
             return
@@ -202,10 +203,6 @@ maps[:, 0] = np.ones((4, 5))
             runs=True,
         ),
     )
-
-
-def _numbers(text: str) -> Shape:
-    return tuple(int(one) for one in text.split(",") if one.strip())
 
 
 def _with_one_more(subject: Subject, target: ast.Subscript, whole: Shape, wanted: Shape) -> Iterator[str]:

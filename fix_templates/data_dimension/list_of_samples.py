@@ -22,6 +22,7 @@ from dnnfix.api import (
     described_shape,
     first_argument,
     held_list,
+    keyword_value,
     shape_of,
     with_numpy,
     wrapped,
@@ -235,4 +236,4 @@ def _is_sample(subject: Subject, shape: tuple[int | None, ...]) -> bool:
 def _target(call: ast.Call) -> ast.expr | None:
     if len(call.args) > 1 and not isinstance(call.args[1], ast.Starred):
         return call.args[1]
-    return next((keyword.value for keyword in call.keywords if keyword.arg == "y"), None)
+    return keyword_value(call, "y")

@@ -21,6 +21,7 @@ from dnnfix.api import (
     Symptom,
     first_argument,
     shape_of,
+    shape_said,
     with_numpy,
     wrapped,
 )
@@ -214,7 +215,7 @@ def _met(subject: Subject, crash: Crash) -> Shape | None:
     """The shape that the model was built for, as Keras says or as the run recorded it."""
     said = next(filter(None, (one.search(crash.message) for one in REFUSED)), None)
     if said is not None:
-        return _shape(said[1])
+        return shape_said(said[1])
     built = {
         value.shape
         for call in subject.network.calls
@@ -222,11 +223,6 @@ def _met(subject: Subject, crash: Crash) -> Shape | None:
         if value.origin == "symbolic" and value.producer is None and value.shape is not None
     }
     return built.pop() if len(built) == 1 else None
-
-
-def _shape(text: str) -> Shape:
-    sizes = [one.strip() for one in text.split(",") if one.strip()]
-    return tuple(int(one) if one.isdigit() else None for one in sizes)
 
 
 def _is_one(given: Shape, wanted: Shape) -> bool:

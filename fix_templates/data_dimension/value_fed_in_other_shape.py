@@ -21,7 +21,9 @@ from dnnfix.api import (
     Subject,
     Symptom,
     held,
+    keyword_value,
     shape_of,
+    shape_said,
     with_numpy,
     wrapped,
 )
@@ -65,7 +67,7 @@ class ValueFedInOtherShape(FaultTemplate[_Fed]):
         said = REFUSED.search(crash.message) if crash is not None and crash.kind == "ValueError" else None
         if crash is None or said is None:
             return
-        given, wanted = _shape(said[1]), _shape(said[2])
+        given, wanted = shape_said(said[1]), shape_said(said[2])
         value = _value(subject, given, wanted)
         if value is not None and None not in given:
             yield subject.source.site(value), _Fed(value, tuple(size or 0 for size in given), wanted)
@@ -226,11 +228,6 @@ with tf.Session() as sess:
     )
 
 
-def _shape(text: str) -> Shape:
-    sizes = [one.strip() for one in text.split(",") if one.strip()]
-    return tuple(int(one) if one.isdigit() else None for one in sizes)
-
-
 def _value(subject: Subject, given: Shape, wanted: Shape) -> ast.expr | None:
     """The one value in the feed of the failing call whose shape, and whose placeholder's, are those of the message."""
     node = subject.node(subject.crash.site) if subject.crash is not None else None
@@ -249,7 +246,7 @@ def _value(subject: Subject, given: Shape, wanted: Shape) -> ast.expr | None:
 
 
 def _feed(subject: Subject, call: ast.Call) -> ast.Dict | None:
-    given = next((keyword.value for keyword in call.keywords if keyword.arg == "feed_dict"), None)
+    given = keyword_value(call, "feed_dict")
     if given is None and isinstance(call.func, ast.Attribute):
         place = {"run": 1, "eval": 0}.get(call.func.attr, len(call.args))
         given = call.args[place] if place < len(call.args) else None

@@ -20,6 +20,7 @@ from dnnfix.api import (
     Subject,
     Symptom,
     argument,
+    keyword_value,
     origins,
 )
 
@@ -222,7 +223,7 @@ def _dtype(subject: Subject, expr: ast.expr) -> str | None:
     last = name.rpartition(".")[2]
     if not name.startswith("tensorflow."):
         return None
-    stated = next((keyword.value for keyword in made.keywords if keyword.arg == "dtype"), None)
+    stated = keyword_value(made, "dtype")
     if last == "placeholder" and stated is None and made.args:
         stated = made.args[0]
     if stated is not None:

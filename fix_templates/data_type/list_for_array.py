@@ -18,6 +18,7 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Value,
+    argument_value,
     change_data,
     first_argument,
     layer_facts,
@@ -323,7 +324,7 @@ def _numbers_for_batches(subject: Subject, known: Sequence[ast.expr]) -> list[as
     found = []
     for call in subject.source.all_calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr in _TAKE_TARGETS:
-            given = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "y"), None)
+            given = argument_value(call, "y", 1)
             if given is not None and _is_row(given) and not any(given is one for one in known):
                 found.append(given)
     return found

@@ -18,6 +18,7 @@ from dnnfix.api import (
     Site,
     Subject,
     Symptom,
+    keyword_value,
 )
 
 LAYERS = tuple(
@@ -202,7 +203,7 @@ x = layers.Conv2D(4, 9)(x)
 
 
 def _stated(call: ast.Call) -> ast.expr | None:
-    return next((keyword.value for keyword in call.keywords if keyword.arg == "data_format"), None)
+    return keyword_value(call, "data_format")
 
 
 def _is_first(value: ast.expr | None) -> bool:

@@ -20,6 +20,7 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Wrap,
+    argument_value,
     short,
 )
 
@@ -217,7 +218,7 @@ def _joined(subject: Subject) -> _Joined | None:
     node = subject.call_node(call) if call is not None and call.name in CONCATENATIONS else None
     if call is None or node is None or not call.name.startswith("torch."):
         return None
-    given = node.args[0] if node.args else next((one.value for one in node.keywords if one.arg == "tensors"), None)
+    given = argument_value(node, "tensors", 0)
     axis = call.args.get("dim", 0)
     if not isinstance(given, (ast.Tuple, ast.List)) or len(given.elts) != len(call.inputs) or not isinstance(axis, int):
         return None

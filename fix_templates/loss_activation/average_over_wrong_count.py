@@ -20,6 +20,7 @@ from dnnfix.api import (
     Site,
     Subject,
     Symptom,
+    argument_value,
     origins,
     within,
     words,
@@ -305,7 +306,7 @@ def _loader(subject: Subject, loop: ast.For) -> ast.expr | None:
 def _has_batches(subject: Subject, call: ast.Call) -> bool:
     if subject.source.qualified(call.func) != "torch.utils.data.DataLoader":
         return False
-    size = next((k.value for k in call.keywords if k.arg == "batch_size"), call.args[1] if len(call.args) > 1 else None)
+    size = argument_value(call, "batch_size", 1)
     return size is not None and not (isinstance(size, ast.Constant) and size.value in (1, None))
 
 

@@ -21,6 +21,7 @@ from dnnfix.api import (
     Subject,
     Symptom,
     better,
+    keyword_value,
     name_of,
     origins,
     within,
@@ -443,7 +444,7 @@ def _keys(subject: Subject, name: ast.Name, depth: int) -> Iterator[str]:
     for call in source.all_calls:
         if name_of(call.func) != function.name:
             continue
-        given = next((k.value for k in call.keywords if k.arg == name.id), None)
+        given = keyword_value(call, name.id)
         if given is None and place < len(call.args):
             given = call.args[place]
         if isinstance(given, ast.Name):

@@ -18,6 +18,7 @@ from dnnfix.api import (
     Site,
     Subject,
     Symptom,
+    argument_value,
     name_of,
 )
 
@@ -168,7 +169,7 @@ def _is_batch(subject: Subject, labels: ast.expr) -> bool:
     made = subject.source.constructor(labels)
     if made is None or name_of(made.func) != "placeholder":
         return False
-    shape = next((k.value for k in made.keywords if k.arg == "shape"), made.args[1] if len(made.args) > 1 else None)
+    shape = argument_value(made, "shape", 1)
     if not isinstance(shape, (ast.List, ast.Tuple)) or len(shape.elts) != 2:
         return False
     rows, width = shape.elts

@@ -21,6 +21,7 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Wrap,
+    argument_value,
     better,
     is_compile,
     minimized,
@@ -298,7 +299,7 @@ def _compiled(subject: Subject) -> Faults[Goal]:
     for call in source.all_calls:
         if not is_compile(call):
             continue
-        given = next((k.value for k in call.keywords if k.arg == "loss"), call.args[1] if len(call.args) > 1 else None)
+        given = argument_value(call, "loss", 1)
         function = source.definition(given) if isinstance(given, ast.Name) else None
         if given is None or not isinstance(function, ast.FunctionDef) or not _returns_score(subject, function):
             continue

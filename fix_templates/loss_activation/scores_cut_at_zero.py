@@ -24,6 +24,7 @@ from dnnfix.api import (
     activation_of,
     bypass,
     is_compile,
+    keyword_value,
     loss_uses,
     reword,
     short,
@@ -297,7 +298,7 @@ def _overlaps(subject: Subject) -> Faults[Cut]:
     made = ends[0] if len(ends) == 1 else None
     if made is None or not made.args or not isinstance(made.args[0], ast.Constant) or made.args[0].value != 1:
         return
-    activation = next((k.value for k in made.keywords if k.arg == "activation"), None)
+    activation = keyword_value(made, "activation")
     if isinstance(activation, ast.Constant) and activation.value == "relu":
         yield source.site(made), Cut(activation, function.name, Task.LABELS)
 

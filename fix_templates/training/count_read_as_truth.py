@@ -20,6 +20,7 @@ from dnnfix.api import (
     Source,
     Subject,
     Symptom,
+    keyword_value,
 )
 
 COUNTS = re.compile(
@@ -181,8 +182,8 @@ def _option(source: Source, call: ast.Call) -> Read | None:
     """`type=bool` of an option that counts."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "add_argument":
         return None
-    kind = next((keyword.value for keyword in call.keywords if keyword.arg == "type"), None)
-    default = next((keyword.value for keyword in call.keywords if keyword.arg == "default"), None)
+    kind = keyword_value(call, "type")
+    default = keyword_value(call, "default")
     if kind is None or not _is_bool(source, kind):
         return None
     if isinstance(default, ast.Constant) and isinstance(default.value, bool):

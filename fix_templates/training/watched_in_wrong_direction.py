@@ -23,6 +23,7 @@ from dnnfix.api import (
     Source,
     Subject,
     Symptom,
+    keyword_value,
 )
 
 KERAS = tuple(
@@ -170,13 +171,13 @@ by_error.step(1 - accuracy)
 
 def _of_keras(source: Source) -> Iterator[Watched]:
     for call in source.calls(*KERAS):
-        mode = _text(_keyword(call, "mode"))
+        mode = _text(keyword_value(call, "mode"))
         place = 1 if (source.qualified(call.func) or "").endswith("ModelCheckpoint") else 0
         positional = call.args[place] if len(call.args) > place else None
-        quantity = _text(_keyword(call, "monitor") or positional) or ("val_loss" if positional is None else "")
+        quantity = _text(keyword_value(call, "monitor") or positional) or ("val_loss" if positional is None else "")
         wanted = _direction(quantity)
         if mode in ("min", "max") and wanted and mode != wanted:
-            yield Watched(call, quantity, wanted, _keyword(call, "mode"))
+            yield Watched(call, quantity, wanted, keyword_value(call, "mode"))
 
 
 def _of_torch(source: Source) -> Iterator[Watched]:
@@ -191,7 +192,7 @@ def _of_torch(source: Source) -> Iterator[Watched]:
         wanted = _direction(name)
         if scheduler is None or id(scheduler) not in made or not wanted:
             continue
-        given = _keyword(scheduler, "mode") or (scheduler.args[1] if len(scheduler.args) > 1 else None)
+        given = keyword_value(scheduler, "mode") or (scheduler.args[1] if len(scheduler.args) > 1 else None)
         if (given is None and wanted == "max") or _text(given) == {"max": "min", "min": "max"}[wanted]:
             yield Watched(scheduler, name, wanted, given)
 
@@ -201,10 +202,6 @@ def _direction(name: str) -> str:
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
     rises, falls = bool(RISES.search(words)), bool(FALLS.search(words))
     return "" if rises == falls else "max" if rises else "min"
-
-
-def _keyword(call: ast.Call, name: str) -> ast.expr | None:
-    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
 
 def _text(expr: ast.expr | None) -> str:

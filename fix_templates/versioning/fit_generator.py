@@ -20,6 +20,7 @@ from dnnfix.api import (
     Source,
     Subject,
     keeps_to_keras_2,
+    keyword_value,
     receiver_is,
     scope_of,
     uses_of,
@@ -685,7 +686,7 @@ def _batch_size(subject: Subject, data: ast.expr) -> str | None:
         size = _size_of_returned(source, data)
         if size is not None or made is None:
             return size
-    given = next((k.value for k in made.keywords if k.arg == "batch_size"), None)
+    given = keyword_value(made, "batch_size")
     if given is None:
         if isinstance(made.func, ast.Attribute) and made.func.attr in ITERATORS:
             return ITERATOR_SIZE if len(made.args) < 3 else None
@@ -844,7 +845,7 @@ def _parameter(definition: ast.AST | None, made: ast.Call) -> ast.expr | None:
     index = [parameter.arg for parameter in parameters].index(sizes[0])
     if index < len(made.args):
         return made.args[index]
-    if (named := next((k.value for k in made.keywords if k.arg == sizes[0]), None)) is not None:
+    if (named := keyword_value(made, sizes[0])) is not None:
         return named
     behind = len(parameters) - index
     defaults = definition.args.defaults

@@ -23,6 +23,7 @@ from dnnfix.api import (
     Source,
     Subject,
     Wrap,
+    argument_value,
     is_compile,
     is_symbolic,
     keeps_to_keras_2,
@@ -480,7 +481,7 @@ def _added(source: Source, call: ast.Call, model: ast.expr) -> Iterator[Hit]:
 
 def _compiled(source: Source, call: ast.Call, model: ast.expr) -> Iterator[Hit]:
     """A loss function, given to `compile`, that closes over tensors of the network."""
-    loss = next((k.value for k in call.keywords if k.arg == "loss"), call.args[1] if len(call.args) > 1 else None)
+    loss = argument_value(call, "loss", 1)
     function = source.definition(loss) if isinstance(loss, ast.Name) else None
     if not isinstance(loss, ast.Name) or not isinstance(function, ast.FunctionDef):
         return

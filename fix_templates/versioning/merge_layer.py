@@ -21,6 +21,8 @@ from dnnfix.api import (
     Source,
     Subject,
     Wrap,
+    argument_value,
+    keyword_value,
     replaced_import,
     uses_of,
 )
@@ -290,14 +292,9 @@ def _imported(subject: Subject, local: str, module: str, names: list[str]) -> li
     return [taken] if taken is not None else []
 
 
-def _given(call: ast.Call, name: str, position: int | None = None) -> ast.expr | None:
-    given = next((k.value for k in call.keywords if k.arg == name), None)
-    return call.args[position] if given is None and position is not None and position < len(call.args) else given
-
-
 def _today(subject: Subject, call: ast.Call, names: dict[str, str]) -> str:
     """The layer or function for the mode of a call; empty where the mode cannot be told."""
-    mode = _given(call, "mode", 1) or ast.Constant("sum")
+    mode = argument_value(call, "mode", 1) or ast.Constant("sum")
     if isinstance(mode, ast.Constant):
         return names.get(str(mode.value), "")
     if isinstance(subject.source.definition(mode), ast.FunctionDef):
@@ -325,7 +322,7 @@ def _settings(source: Source, call: ast.Call, name: str) -> tuple[list[ast.keywo
             return None
     if name in ("Dot", "dot") and not any(k.arg == "dot_axes" for k in stay):
         added = "axes=-1"
-    mode = _given(call, "mode", 1)
+    mode = argument_value(call, "mode", 1)
     if isinstance(mode, ast.Constant) and mode.value == "cos":
         added += ", " * bool(added) + "normalize=True"
     return stay, go, added
@@ -345,16 +342,16 @@ def _function(subject: Subject, call: ast.Call, name: str) -> list[Edit] | None:
         argument, _, code = pair.partition("=")
         edits.append(SetArgument(site, argument, code))
     if name == "Lambda":
-        tensors = _given(call, "inputs", 0)
+        tensors = argument_value(call, "inputs", 0)
         if tensors is None:
             return None
         edits.append(RemoveArgument(site, "inputs", 0))
-        edits += [RenameArgument(site, "mode", "function")] if _given(call, "mode") is not None else []
+        edits += [RenameArgument(site, "mode", "function")] if keyword_value(call, "mode") is not None else []
         edits += [Wrap(site, "", f"({source.segment(source.site(tensors))})")]
         return edits
     if len(call.args) > 1:
         edits.append(RemoveArgument(site, "", 1))
-    elif _given(call, "mode") is not None:
+    elif keyword_value(call, "mode") is not None:
         edits.append(RemoveArgument(site, "mode"))
     return edits
 
@@ -374,12 +371,12 @@ def _layer(subject: Subject, call: ast.Call, name: str) -> list[Edit] | None:
     said = [f"{RENAMED[str(k.arg)]}={source.segment(source.site(k.value))}" for k in stay]
     said += [added] if added else []
     said += [f"name={source.segment(source.site(k.value))}" for k in call.keywords if k.arg == "name"]
-    mode = _given(call, "mode", 1)
+    mode = argument_value(call, "mode", 1)
     if name == "Lambda" and mode is not None:
         said.insert(0, source.segment(source.site(mode)))
     layer = f"{_spelled(subject, call, name)}({', '.join(said)})"
     above = source.parent(call)
-    branches = _given(call, "layers", 0)
+    branches = argument_value(call, "layers", 0)
     if branches is None:
         return [Replace(source.site(call), layer)] if isinstance(above, ast.Call) and above.func is call else None
     if not isinstance(branches, (ast.List, ast.Tuple)) or not all(isinstance(b, ast.Name) for b in branches.elts):

@@ -15,6 +15,7 @@ from dnnfix.api import (
     RemoveArgument,
     SetArgument,
     Subject,
+    argument_value,
     receiver_is,
     uses_of,
 )
@@ -174,7 +175,7 @@ def _edits(subject: Subject, call: ast.Call, given: list[ast.keyword]) -> tuple[
     """The edits, or why there are none."""
     source = subject.source
     site = source.site(call)
-    optimizer = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "optimizer"), None)
+    optimizer = argument_value(call, "optimizer", 0)
     settings = {SETTINGS[str(k.arg)]: source.segment(source.site(k.value)) for k in given}
     gone: list[Edit] = [RemoveArgument(site, str(k.arg)) for k in given]
     if isinstance(optimizer, ast.Constant) and str(optimizer.value).lower() in OPTIMIZERS:

@@ -17,6 +17,7 @@ from dnnfix.api import (
     Replace,
     Subject,
     Symptom,
+    argument_value,
 )
 
 WRAPPERS = ("keras.layers.TimeDistributed", "keras.layers.Bidirectional", "keras.layers.SpectralNormalization")
@@ -163,7 +164,7 @@ def _parts(subject: Subject, call: ast.Call) -> tuple[ast.Call, ast.Call] | None
     above = source.parent(call)
     if isinstance(above, ast.Call) and above.func is call:
         return None
-    output = next((k.value for k in call.keywords if k.arg == "layer"), call.args[0] if call.args else None)
+    output = argument_value(call, "layer", 0)
     layer = output.func if isinstance(output, ast.Call) else None
     if not isinstance(output, ast.Call) or not isinstance(layer, ast.Call):
         return None

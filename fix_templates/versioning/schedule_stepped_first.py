@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dnnfix.api import ApiChange, Delete, Example, Finding, Hit, InsertAfter, Reject, Subject
+from dnnfix.api import ApiChange, Delete, Example, Finding, Hit, InsertAfter, Reject, Subject, argument_value
 
 SCHEDULERS = "torch.optim.lr_scheduler."
 BY_METRIC = "torch.optim.lr_scheduler.ReduceLROnPlateau"
@@ -291,7 +291,7 @@ def _optimizer(subject: Subject, call: ast.Call) -> str:
     name = subject.source.qualified(made.func) if made is not None else None
     if made is None or name is None or not name.startswith(SCHEDULERS) or name == BY_METRIC:
         return ""
-    given = made.args[0] if made.args else next((k.value for k in made.keywords if k.arg == "optimizer"), None)
+    given = argument_value(made, "optimizer", 0)
     return subject.text(subject.source.site(given)) if isinstance(given, (ast.Name, ast.Attribute)) else ""
 
 

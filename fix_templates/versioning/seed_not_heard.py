@@ -15,6 +15,7 @@ from dnnfix.api import (
     Reject,
     Replace,
     Subject,
+    argument_value,
     older,
     spell,
 )
@@ -221,7 +222,7 @@ model = Sequential([Dense(12, init="uniform")])
 
 def _seed(call: ast.Call) -> ast.expr | None:
     """The seed that a call is given, where it is a whole number or has a name."""
-    given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "seed"), None)
+    given = argument_value(call, "seed", 0)
     number = isinstance(given, ast.Constant) and type(given.value) is int
     return given if number or isinstance(given, ast.Name) else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Subject, receiver_is, uses_of
+from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Subject, argument_value, receiver_is, uses_of
 
 
 class SharedOptimizer(ApiChange):
@@ -35,7 +35,7 @@ class SharedOptimizer(ApiChange):
             function = call.func
             if not isinstance(function, ast.Attribute) or function.attr != "compile":
                 continue
-            given = next((k.value for k in call.keywords if k.arg == "optimizer"), call.args[0] if call.args else None)
+            given = argument_value(call, "optimizer", 0)
             made = source.constructor(given) if isinstance(given, ast.Name) else None
             if made is None or not isinstance(given, ast.Name) or not _is_optimizer(subject, made):
                 continue

@@ -17,6 +17,7 @@ from dnnfix.api import (
     Source,
     Subject,
     Wrap,
+    keyword_value,
     parameters,
     uses_of,
     values_of,
@@ -330,7 +331,7 @@ def _found(source: Source, at: ast.expr, edits: tuple[Edit, ...], decline: str) 
 
 def _hit(source: Source, call: ast.Call, callback: ast.expr, where: Source, reads: list[ast.Attribute]) -> Hit:
     """A callback that is given to `fit` and asks for the data that `fit` validates on."""
-    data = next((k.value for k in call.keywords if k.arg == "validation_data"), None)
+    data = keyword_value(call, "validation_data")
     parts = _parts(data)
     statement = source.statement_of(call)
     decline = ""

@@ -7,7 +7,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dnnfix.api import ApiChange, Edit, Example, Hit, Reject, Replace, Source, Subject, receiver_is, uses_of
+from dnnfix.api import (
+    ApiChange,
+    Edit,
+    Example,
+    Hit,
+    Reject,
+    Replace,
+    Source,
+    Subject,
+    keyword_value,
+    receiver_is,
+    uses_of,
+)
 
 ENDINGS = (".hdf5", ".h5", ".keras", ".ckpt", ".weights")
 
@@ -39,7 +51,7 @@ class WeightsFileName(ApiChange):
             return
         for call in source.all_calls:
             ending = _ending(subject, call)
-            given = call.args[0] if call.args else _keyword(call, "filepath")
+            given = call.args[0] if call.args else keyword_value(call, "filepath")
             written = _end(subject, given) if ending and given is not None else None
             if given is None or written is None or written.value.endswith(ending):
                 continue
@@ -210,7 +222,7 @@ def _ending(subject: Subject, call: ast.Call) -> str:
         "tf_"
     ):
         return ""
-    only = _keyword(call, "save_weights_only")
+    only = keyword_value(call, "save_weights_only")
     if only is None:
         return ".keras"
     return (".weights.h5" if only.value else ".keras") if isinstance(only, ast.Constant) else ""
@@ -251,10 +263,6 @@ def _inner(subject: Subject, given: ast.expr) -> ast.expr | None:
             return given.args[-1]
         return given.func.value if given.func.attr == "format" else None
     return None
-
-
-def _keyword(call: ast.Call, name: str) -> ast.expr | None:
-    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
 
 def _renamed(name: str, ending: str) -> str:

@@ -12,6 +12,7 @@ from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.data_files.made import Made
 from dnnfix.reproduce.flow.values import Datum, Flow, Use
 from dnnfix.reproduce.syntax import last_name
+from dnnfix.source.given import keyword_value
 from dnnfix.source.program import Source, once
 
 EACH = 24
@@ -190,7 +191,7 @@ def likeliest_asked(source: Source) -> tuple[int, int]:
             continue
         method = name == "topk" and source.qualified(call.func) not in ("torch.topk",)
         place = 0 if method else _LIKELIEST[name]
-        given = next((k.value for k in call.keywords if k.arg == "k"), None)
+        given = keyword_value(call, "k")
         if given is None and len(call.args) > place:
             given = call.args[place]
         found += [(count, call.lineno) for count in _numbers(source, given)]

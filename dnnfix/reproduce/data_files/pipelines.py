@@ -11,6 +11,7 @@ from dnnfix.reproduce.data_files.images import image_file, size_of
 from dnnfix.reproduce.data_files.made import Made
 from dnnfix.reproduce.flow.values import Datum
 from dnnfix.reproduce.syntax import last_name
+from dnnfix.source.given import keyword_value
 from dnnfix.source.program import Source
 
 LINES = 400
@@ -154,7 +155,7 @@ def _call(source: Source, name: str) -> ast.Call | None:
 
 
 def _given(call: ast.Call, place: int, name: str) -> ast.expr | None:
-    named = next((k.value for k in call.keywords if k.arg == name), None)
+    named = keyword_value(call, name)
     return named if named is not None else call.args[place] if len(call.args) > place else None
 
 

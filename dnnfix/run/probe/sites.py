@@ -70,7 +70,9 @@ def site_of(frame: FrameType) -> Optional[Site]:
 
 def frames_of(traceback: Optional[TracebackType]) -> List[Dict[str, Any]]:
     """The frames of user code of a traceback, outermost first: `{"site": ..., "function": ...}`."""
-    return [{"site": site_of_entry(entry), "function": entry.tb_frame.f_code.co_name} for entry in entries_of(traceback)]
+    return [
+        {"site": site_of_entry(entry), "function": entry.tb_frame.f_code.co_name} for entry in entries_of(traceback)
+    ]
 
 
 def entries_of(traceback: Optional[TracebackType]) -> List[TracebackType]:
