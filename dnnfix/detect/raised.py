@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from dnnfix.records import Shape
+from dnnfix.detect.held_values import Shape
 from dnnfix.subject import Subject
 
 

@@ -22,7 +22,6 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Wrap,
-    shape_said,
 )
 
 Shape = tuple[int, ...]
@@ -212,7 +211,7 @@ def _shapes(crash: Crash) -> tuple[Shape, Shape] | None:
     """The shape of the value and that of the place it is put into, where the crash tells them."""
     if crash.call is None:
         said = NUMPY.search(crash.message) if crash.kind == "ValueError" else None
-        return (shape_said(said[1]), shape_said(said[2])) if said is not None else None
+        return (_numbers(said[1]), _numbers(said[2])) if said is not None else None
     if crash.call.name != "torch.Tensor.setitem" or len(crash.call.inputs) != 2:
         return None
     table, value = (one.shape for one in crash.call.inputs)
@@ -220,6 +219,10 @@ def _shapes(crash: Crash) -> tuple[Shape, Shape] | None:
         return None
     wanted = _part(tuple(size for size in table if size is not None), crash.call.args.get("index"))
     return (tuple(size for size in value if size is not None), wanted) if wanted is not None else None
+
+
+def _numbers(text: str) -> Shape:
+    return tuple(int(one) for one in text.split(",") if one.strip())
 
 
 def _part(shape: Shape, index: Json) -> Shape | None:
