@@ -17,7 +17,7 @@ from typing import Any
 from dnnfix.bench import arms
 from dnnfix.bench.cases import REPAIR, Case
 from dnnfix.bench.oracle import passes, whole_run
-from dnnfix.bench.scoring import changed_lines, detected, localized, same_behaviour, same_tree
+from dnnfix.bench.scoring import changed_lines, detected, localized, same_tree
 from dnnfix.bench.symptoms import Predicate, Shown
 from dnnfix.config import Settings
 from dnnfix.emit.diff import taken
@@ -27,6 +27,7 @@ from dnnfix.records import Family, FileReport, Patch, PatchVerdict, RunRecord, S
 from dnnfix.run.job import Job
 from dnnfix.run.runner import Runner
 from dnnfix.source.diff import unified_diff
+from dnnfix.validate.behaviour import same_behaviour
 
 NAME = "program.py"
 """What every program is called while it is repaired, so that no name tells what case it is."""

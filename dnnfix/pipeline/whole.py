@@ -38,6 +38,8 @@ def suggest_file(
         reproduction = made_runnable(source, trace, laboratory, settings, progress)
         if reproduction.steps:
             trace = laboratory.observe(source, settings.seed)
+        if any(step.invented for step in reproduction.steps):  # the crash may be that of what was made up
+            templates = {code: template for code, template in templates.items() if not template.guess}
         found = repair(source, trace, laboratory, templates, settings, progress)
         made = again(Try(reproduction, trace, found, settings), source, stood, laboratory, templates, progress)
         trace, outcome, reproduction = made.trace, made.repair, made.reproduction

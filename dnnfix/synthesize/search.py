@@ -25,8 +25,10 @@ from dnnfix.records import (
     Patch,
     PatchVerdict,
     Site,
+    Status,
     Symptom,
     Trace,
+    Verdict,
 )
 from dnnfix.source.diff import program_diff
 from dnnfix.source.program import Source
@@ -34,12 +36,16 @@ from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import Proposals, Variant, apply, propose
 from dnnfix.synthesize.lines import line_map
 from dnnfix.template import FixTemplate
+from dnnfix.validate.behaviour import behaviour
 from dnnfix.validate.evidence import Evidence
 from dnnfix.validate.ladder import Climb, Laboratory, climb
 from dnnfix.validate.side_effects import side_effects
 
 MAX_DEPTH = 4
 """Faults in a row that hide one another; each costs a run."""
+
+MAX_GUESSES = 24
+"""Guesses tried for one crash, all of them, as one that was not tried might hold as well."""
 
 MAX_CLIMBS = 48
 """Candidates tried for one program: bounds the search where the budget of time does not."""
@@ -98,6 +104,7 @@ def repair(
     search.seen.add(source.contents)
     search.original = laboratory.findings(source, trace)
     _explore(search)
+    _guess(search)
     _combine(search)
     return _report(search)
 
@@ -133,7 +140,36 @@ def _explore(search: _Search) -> None:
         depth += 1
 
 
-def _candidates(search: _Search, variant: Variant, trace: Trace, findings: Iterable[Finding]) -> list[Variant]:
+def _guess(search: _Search) -> None:
+    """Where no rule has a patch for a crash, try what its values suggest; what holds counts where all of it does the same."""
+    if search.accepted or search.trace.crash is None or not search.trace.outcome.says_something:
+        return
+    subject = Subject(search.origin, search.trace)
+    found = [finding for t in search.templates.values() if t.guess for finding in t().detect(subject)]
+    for variant in _candidates(search, Variant(search.origin), search.trace, found, MAX_GUESSES)[:MAX_GUESSES]:
+        if not search.laboratory.out_of_time():
+            _climb(search, variant)
+    held = [item for item in search.climbs if item[1].accepted]
+    doings = [behaviour(result.evidence.after) for _, result in held]
+    if search.laboratory.out_of_time():
+        _refuse(search, held, "the time was over before all guesses were tried")
+    elif not all(doings[0].same_as(doing) for doing in doings):
+        _refuse(search, held, "other small edits remove the crash too, and the program does something else then")
+    else:
+        search.accepted += held
+
+
+def _refuse(search: _Search, held: list[tuple[Variant, Climb]], reason: str) -> None:
+    """Take back guesses that came up the ladder."""
+    verdict = Verdict("unambiguous", "harmless", Status.INCONCLUSIVE, reason)
+    for variant, result in held:
+        evidence = replace(result.evidence, verdicts=(*result.evidence.verdicts, verdict))
+        search.climbs[search.climbs.index((variant, result))] = (variant, Climb(evidence, fell="harmless"))
+
+
+def _candidates(
+    search: _Search, variant: Variant, trace: Trace, findings: Iterable[Finding], most: int = PER_FINDING
+) -> list[Variant]:
     """The variants one candidate away, likeliest first; text that was seen already is left out.
 
     Where one fault stands at several places, repairing all of them at once is a candidate too.
@@ -148,7 +184,7 @@ def _candidates(search: _Search, variant: Variant, trace: Trace, findings: Itera
         proposals = propose(finding, subject, template)
         search.proposals.setdefault(finding.id, proposals)
         likeliest.setdefault(finding.code, []).extend(proposals.candidates[:1])
-        for candidate in proposals.candidates[:PER_FINDING]:
+        for candidate in proposals.candidates[:most]:
             _add(search, made, variant, (candidate,))
     for same in likeliest.values():
         if len(same) > 1:

@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from dnnfix.bench.arms import null_patch, random_patch
-from dnnfix.bench.scoring import changed_lines, detected, localized, same_behaviour, same_tree
+from dnnfix.bench.scoring import changed_lines, detected, localized, same_tree
 from dnnfix.records import Call, Family, Finding, Network, RunOutcome, Site, Step, Trace, Value
 from dnnfix.source.diff import unified_diff
+from dnnfix.validate.behaviour import same_behaviour
 from tests.bench.conftest import BROADCAST, CRASH, SLOW
 
 

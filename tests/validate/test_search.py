@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from dnnfix import registry
+from dnnfix.detect.catalogue import detect
 from dnnfix.records import (
     Candidate,
     Crash,
@@ -101,7 +102,23 @@ class Six(_Number):
     code, name, old, options = "DNF206", "six", "666", ("66",)
 
 
-TEMPLATES: dict[str, type[FixTemplate]] = {t.code: t for t in (One, Two, Three, Four, Five, Six)}
+class Seven(_Number):
+    """Knows nothing, and tries."""
+
+    guess = True
+    code, name, old, options = "DNF207", "seven", "777", ("77", "7", "999")
+
+
+class Eight(_Number):
+    """Knows what Seven would have to guess, in some programs."""
+
+    code, name, old, options = "DNF208", "eight", "777", ("70",)
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        return super().detect(subject) if "known" in subject.source.text else iter(())
+
+
+TEMPLATES: dict[str, type[FixTemplate]] = {t.code: t for t in (One, Two, Three, Four, Five, Six, Seven, Eight)}
 
 
 class Wishes:
@@ -115,6 +132,7 @@ class Table:
 
     crashing: tuple[str, ...] = ()
     skill: Callable[[Source, int], float] = lambda source, seed: 0.5
+    loss: Callable[[Source], float] = lambda source: 1.0
     runs: list[bytes] = field(default_factory=list)
     time: int = 1000
     validators: tuple[Validator, ...] = registry.validators()
@@ -131,7 +149,7 @@ class Table:
 
     def findings(self, source: Source, trace: Trace | None) -> tuple[Finding, ...]:
         subject = Subject(source, trace)
-        return tuple(finding for template in TEMPLATES.values() for finding in template().detect(subject))
+        return detect(subject, TEMPLATES.values()).findings
 
     def as_before(self, before: Source, after: Source, seed: int) -> Verdict | None:
         return None
@@ -151,7 +169,7 @@ class Table:
                     RunOutcome.CRASHED, seed, crash=Crash("Error", line, (*self.called_from, Frame(site, "f")))
                 )
         network = Network("torch", "trace", parameters=(Parameter("w", (1,), update=0.1),))
-        steps = tuple(Step(i, 1.0, self.skill(source, seed)) for i in range(8))
+        steps = tuple(Step(i, self.loss(source), self.skill(source, seed)) for i in range(8))
         return Trace(RunOutcome.FINISHED, seed, network=network, steps=steps)
 
 
@@ -255,3 +273,31 @@ def test_training_that_was_not_compared_for_want_of_time_is_told_as_that() -> No
         result = search("a = 222\n", Slow(time=4))
         assert not accepted(result)
         assert said in result.results[0].reason
+
+
+def test_a_guess_is_accepted_where_every_guess_that_holds_does_the_same() -> None:
+    result = search("a = 777\n", Table(("777", "999")))
+    assert "+a = 77\n" in accepted(result)[0]
+    assert [r.finding.code for r in result.results] == ["DNF207"]
+
+
+def test_guesses_that_hold_and_do_different_things_are_all_refused() -> None:
+    result = search("a = 777\n", Table(("777", "999"), loss=lambda source: 1.0 if b"77" in source.raw else 2.0))
+    assert not accepted(result)
+    held = [p for p in result.patches if p.refusal is not None and p.refusal.validator == "unambiguous"]
+    assert len(held) == 2
+    assert not result.results
+
+
+def test_nothing_is_guessed_where_a_rule_has_a_patch() -> None:
+    laboratory = Table(("777", "999"))
+    result = search("known = 777\n", laboratory)
+    assert [r.finding.code for r in result.results] == ["DNF208"]
+    assert b"known = 77\n" not in laboratory.runs
+
+
+def test_a_guess_is_refused_where_the_time_was_over_before_the_last_was_tried() -> None:
+    needed = Table(("777", "999"))
+    search("a = 777\n", needed)
+    result = search("a = 777\n", Table(("777", "999"), time=len(needed.runs) - 1))
+    assert not accepted(result)
