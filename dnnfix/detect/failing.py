@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -39,7 +38,7 @@ class Part:
         return self.kind.startswith("torch")
 
 
-def failing(subject: Subject) -> tuple[ast.expr, ...]:
+def _failing(subject: Subject) -> tuple[ast.expr, ...]:
     """The failing expression of the program, then the calls of the program's own through which it was reached."""
     crash = subject.crash
     if crash is None:
@@ -58,18 +57,12 @@ def failing(subject: Subject) -> tuple[ast.expr, ...]:
 def parts(subject: Subject) -> Iterator[Part]:
     """What may be changed in the failing expressions: what is called upon, given, added or indexed, innermost first."""
     seen: set[str] = set()
-    for whole in failing(subject):
+    for whole in _failing(subject):
         for node in _inside(whole):
             code = ast.unparse(node)
             if code not in seen:
                 seen.add(code)
                 yield _part(subject, node)
-
-
-def said(message: str) -> tuple[int, ...]:
-    """The whole numbers that a message names (`32x400` are two), in their order and each once."""
-    apart = re.sub(r"(?<=\d)x(?=\d)", " ", message)
-    return tuple(dict.fromkeys(int(number) for number in re.findall(r"(?<![\w.])\d{1,7}(?!\w|\.\d)", apart)))
 
 
 def _inside(whole: ast.expr) -> Iterator[ast.expr]:
