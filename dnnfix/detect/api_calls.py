@@ -10,7 +10,7 @@ from dnnfix.detect.api_names import Uses
 from dnnfix.detect.api_tables import Change
 from dnnfix.detect.versions import Hit
 from dnnfix.records import Edit, RemoveArgument, RenameArgument, Replace, SetArgument, Site
-from dnnfix.source.given import keyword_value
+from dnnfix.source.given import argument_value
 from dnnfix.source.names import canonical
 from dnnfix.source.program import Source
 
@@ -311,9 +311,7 @@ class CallChanges:
         names = self._names(call) or self._methods_called(call)
         for known in self.uses.tables:
             for change in (change for name in names for change in known.values(name)):
-                given = keyword_value(call, change.argument)
-                if given is None and change.position is not None and change.position < len(call.args):
-                    given = call.args[change.position]
+                given = argument_value(call, change.argument, change.position)
                 if not isinstance(given, ast.Constant) or given.value != change.old:
                     continue
                 edits: list[Edit] = []

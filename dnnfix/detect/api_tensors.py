@@ -9,7 +9,7 @@ from dnnfix.detect.api_names import Uses
 from dnnfix.detect.graph import holds_tensor
 from dnnfix.detect.versions import Hit
 from dnnfix.records import Replace
-from dnnfix.source.given import keyword_value
+from dnnfix.source.given import argument_value
 from dnnfix.source.program import Source
 
 _MASKED = frozenset(("masked_fill", "masked_fill_", "masked_scatter", "masked_scatter_", "masked_select"))
@@ -81,9 +81,7 @@ def _mask(source: Source, call: ast.Call) -> Iterator[Hit]:
     """A mask of bytes, which only index today: the functions for masks want truth values."""
     name = source.qualified(call.func) or ""
     place = 1 if name.startswith("torch.") and not name.startswith("torch.Tensor.") else 0
-    given = keyword_value(call, "mask")
-    if given is None and place < len(call.args):
-        given = call.args[place]
+    given = argument_value(call, "mask", place)
     if given is None or not _is_bytes(source, given) or name and not name.startswith("torch."):
         return
     text = source.segment(source.site(given))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from dnnfix.detect.held_values import described_shape, held
 from dnnfix.detect.operands import recorded_shape
+from dnnfix.detect.shapes import known
 from dnnfix.subject import Subject
 
 CALLERS = 2
@@ -54,7 +55,7 @@ def _failing(subject: Subject) -> tuple[ast.expr, ...]:
     return tuple(found)
 
 
-def parts(subject: Subject) -> Iterator[Part]:
+def failing_parts(subject: Subject) -> Iterator[Part]:
     """What may be changed in the failing expressions: what is called upon, given, added or indexed, innermost first."""
     seen: set[str] = set()
     for whole in _failing(subject):
@@ -96,16 +97,15 @@ def _inside(whole: ast.expr) -> Iterator[ast.expr]:
 
 
 def _part(subject: Subject, node: ast.expr) -> Part:
-    described = held(subject, node)
     told = subject.crash.held_at(subject.source.site(node)) if subject.crash is not None else None
-    kind = told.kind if told is not None else ""
-    dtype = told.dtype or "" if told is not None else ""
-    shape = described_shape(described) if isinstance(described, dict) else None
-    if isinstance(described, dict):
-        kind = kind or str(described.get("kind", ""))
-        dtype = dtype or str(described.get("dtype", ""))
-    whole = shape if shape is not None and None not in shape else None
-    sizes = tuple(size for size in whole if size is not None) if whole is not None else recorded_shape(subject, node)
-    if sizes is not None and not kind and shape is None:
-        kind = "torch.Tensor"
+    description = held(subject, node)
+    described = description if isinstance(description, dict) else {}
+    kind = (told.kind if told is not None else "") or str(described.get("kind", ""))
+    dtype = (told.dtype if told is not None else "") or str(described.get("dtype", ""))
+    shape = described_shape(described)
+    sizes = known(shape)
+    if sizes is None:
+        sizes = recorded_shape(subject, node)
+        if sizes is not None and not kind and shape is None:
+            kind = "torch.Tensor"
     return Part(node, kind, sizes, dtype)

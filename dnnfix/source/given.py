@@ -10,7 +10,9 @@ def keyword_value(call: ast.Call, name: str) -> ast.expr | None:
     return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
 
-def argument_value(call: ast.Call, name: str, position: int) -> ast.expr | None:
-    """What a call gives for a parameter, by its name or by its place, which counts from 0."""
+def argument_value(call: ast.Call, name: str, position: int | None) -> ast.expr | None:
+    """What a call gives for a parameter, by its name or by its place, which counts from 0 and may not be known."""
     named = keyword_value(call, name)
-    return named if named is not None else call.args[position] if len(call.args) > position else None
+    if named is not None or position is None:
+        return named
+    return call.args[position] if len(call.args) > position else None

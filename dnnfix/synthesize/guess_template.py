@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, TypeAlias
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, NamedTuple
 
+from dnnfix.detect.failing import Part, failing_parts
 from dnnfix.records import CRASH_CAUSE, Candidate, Decline, Edit, Finding, Symptom
 from dnnfix.subject import Subject
+from dnnfix.synthesize.data import wrapped
 from dnnfix.template import FixTemplate
 
-Guesses: TypeAlias = Iterator[tuple[str, tuple[Edit, ...], float]]
-"""Titles, edits and priors."""
+MOST = 12
+"""Guesses of one template for one crash."""
+
+NEAREST, FARTHER, RARER = 0.4, 0.03, 0.01
+"""The prior of the most usual change of the innermost part, and what it loses for each part and each change before it."""
+
+
+class Around(NamedTuple):
+    """What stands before and behind a part once it is changed, and the imports that this needs."""
+
+    before: str = ""
+    after: str = ""
+    imports: tuple[Edit, ...] = ()
 
 
 class GuessTemplate(FixTemplate):
@@ -25,15 +38,28 @@ class GuessTemplate(FixTemplate):
     needs_run = True
     confidence: ClassVar[float] = 0.5
 
-    def guesses(self, subject: Subject) -> Guesses:
-        """The edits worth trying at the crash of the program."""
+    def parts(self, subject: Subject) -> Iterable[Part]:
+        """The parts of the failing expression that may be changed, innermost first."""
+        return failing_parts(subject)
+
+    def changes(self, subject: Subject, part: Part) -> Iterator[Around]:
+        """What can be written around a part to change it, the most usual first."""
         raise NotImplementedError
+
+    def _guesses(self, subject: Subject) -> list[tuple[float, Part, Around]]:
+        """The changes worth trying, each with its prior, the likeliest first."""
+        found = [
+            (NEAREST - FARTHER * nearness - RARER * place, part, change)
+            for nearness, part in enumerate(self.parts(subject))
+            for place, change in enumerate(self.changes(subject, part))
+        ]
+        return sorted(found, key=lambda guess: -guess[0])[:MOST]
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         crash = subject.crash
         if crash is None or crash.site is None or crash.site.path or subject.node(crash.site) is None:
             return
-        if next(self.guesses(subject), None) is not None:
+        if self._guesses(subject):
             said = ": ".join([crash.kind, *crash.message.strip().splitlines()[:1]])
             yield self.finding(
                 crash.site,
@@ -44,5 +70,8 @@ class GuessTemplate(FixTemplate):
             )
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        for title, edits, prior in self.guesses(subject):
-            yield self.candidate(finding, title, *edits, prior=prior)
+        for prior, part, change in self._guesses(subject):
+            code = subject.text(subject.source.site(part.node))
+            edit = wrapped(subject, part.node, change.before, change.after)
+            title = f"Take {change.before}{code}{change.after} for {code}"
+            yield self.candidate(finding, title, edit, *change.imports, prior=prior)

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dnnfix.api import (
+    Around,
     Example,
     Family,
     FixPattern,
-    Guesses,
     GuessTemplate,
     Part,
     Reject,
     Subject,
     failing_parts,
-    wrapped,
 )
-
-MOST = 12
-"""Guesses for one crash."""
 
 
 class AxesAtCrash(GuessTemplate):
@@ -39,14 +35,11 @@ class AxesAtCrash(GuessTemplate):
     fix_pattern = FixPattern.DATA_DIMENSION
     message = "the program crashes here, and other axes of an array would let it go on: {crash}"
 
-    def guesses(self, subject: Subject) -> Guesses:
-        found: list[tuple[float, str, Part]] = []
-        for nearness, part in enumerate(part for part in failing_parts(subject) if part.is_array):
-            for place, after in enumerate(_torch(part) if part.is_torch else _numpy(part)):
-                found.append((0.4 - 0.03 * nearness - 0.01 * place, after, part))
-        for prior, after, part in sorted(found, key=lambda one: -one[0])[:MOST]:
-            code = subject.text(subject.source.site(part.node))
-            yield f"Take {code}{after} for {code}", (wrapped(subject, part.node, "", after),), prior
+    def parts(self, subject: Subject) -> Iterator[Part]:
+        return (part for part in failing_parts(subject) if part.is_array)
+
+    def changes(self, subject: Subject, part: Part) -> Iterator[Around]:
+        return (Around(after=after) for after in (_torch(part) if part.is_torch else _numpy(part)))
 
     examples = (
         Example(

@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    Edit,
+    Around,
     Example,
     Family,
     FixPattern,
-    Guesses,
     GuessTemplate,
     Part,
     Reject,
     Subject,
-    failing_parts,
     spell,
-    wrapped,
 )
-
-MOST = 12
-"""Guesses for one crash."""
 
 LAZY = ("map", "filter", "zip", "range", "dict_keys", "dict_values", "dict_items", "generator", "set", "reversed")
 """Kinds of values that are gone through once, or have no order: a list of them can be indexed and counted."""
@@ -43,15 +37,8 @@ class KindAtCrash(GuessTemplate):
     fix_pattern = FixPattern.DATA_TYPE
     message = "the program crashes here, and a value of another kind would let it go on: {crash}"
 
-    def guesses(self, subject: Subject) -> Guesses:
-        found: list[tuple[float, str, tuple[Edit, ...]]] = []
-        for nearness, part in enumerate(failing_parts(subject)):
-            for place, (before, after, imports) in enumerate(_conversions(subject, part)):
-                code = subject.text(subject.source.site(part.node))
-                edits = (wrapped(subject, part.node, before, after), *imports)
-                found.append((0.4 - 0.03 * nearness - 0.01 * place, f"Take {before}{code}{after} for {code}", edits))
-        for prior, title, edits in sorted(found, key=lambda one: -one[0])[:MOST]:
-            yield title, edits, prior
+    def changes(self, subject: Subject, part: Part) -> Iterator[Around]:
+        return _conversions(subject, part)
 
     examples = (
         Example(
@@ -125,43 +112,44 @@ print(np.mean(np.array([1, 2]) / 2))
     )
 
 
-def _conversions(subject: Subject, part: Part) -> Iterator[tuple[str, str, tuple[Edit, ...]]]:
-    """What can stand before and behind a value to convert it, and the imports for it, the most usual first."""
+def _conversions(subject: Subject, part: Part) -> Iterator[Around]:
     kind = part.kind.rpartition(".")[2]
     torch = "torch" in subject.source.frameworks
     if part.is_torch:
-        if part.dtype.startswith(("torch.int", "torch.uint8", "torch.bool")):
-            yield "", ".float()", ()
-        else:
-            yield "", ".long()", ()
-        yield "", ".detach().numpy()", ()
-        yield from (("", ".item()", ()),) if part.shape in ((), (1,)) else ()
-        yield from (("", ".tolist()", ()),)
+        yield Around(
+            after=".float()" if part.dtype.startswith(("torch.int", "torch.uint8", "torch.bool")) else ".long()"
+        )
+        yield Around(after=".detach().numpy()")
+        if part.shape in ((), (1,)):
+            yield Around(after=".item()")
+        yield Around(after=".tolist()")
     elif part.kind == "numpy.ndarray":
-        yield "", ".astype('float32')" if part.dtype != "float32" else ".astype(int)", ()
-        yield from _called(subject, "torch.from_numpy") if torch else ()
-        yield "", ".tolist()", ()
+        yield Around(after=".astype('float32')" if part.dtype != "float32" else ".astype(int)")
+        if torch:
+            yield _called(subject, "torch.from_numpy")
+        yield Around(after=".tolist()")
     elif kind in ("list", "tuple"):
-        yield from _called(subject, "numpy.array")
-        yield from _called(subject, "torch.tensor") if torch else ()
-        yield "", "[0]", ()
+        yield _called(subject, "numpy.array")
+        if torch:
+            yield _called(subject, "torch.tensor")
+        yield Around(after="[0]")
     elif kind in LAZY:
-        yield "list(", ")", ()
+        yield Around("list(", ")")
     elif kind == "dict":
-        yield "list(", ".values())", ()
-        yield "", ".items()", ()
+        yield Around("list(", ".values())")
+        yield Around(after=".items()")
     elif kind == "str":
-        yield from (("int(", ")", ()), ("float(", ")", ()), ("", ".encode()", ()), ("[", "]", ()))
+        yield from (Around("int(", ")"), Around("float(", ")"), Around(after=".encode()"), Around("[", "]"))
     elif kind == "bytes":
-        yield "", ".decode()", ()
+        yield Around(after=".decode()")
     elif kind in ("float", "float64", "float32"):
-        yield "int(", ")", ()
+        yield Around("int(", ")")
     elif kind in ("int", "int64", "int32"):
-        yield from (("str(", ")", ()), ("[", "]", ()), ("float(", ")", ()))
+        yield from (Around("str(", ")"), Around("[", "]"), Around("float(", ")"))
     elif kind in ("function", "method", "builtin_function_or_method"):
-        yield "", "()", ()
+        yield Around(after="()")
 
 
-def _called(subject: Subject, function: str) -> Iterator[tuple[str, str, tuple[Edit, ...]]]:
+def _called(subject: Subject, function: str) -> Around:
     spelling = spell(subject, function)
-    yield f"{spelling.code}(", ")", tuple(spelling.imports)
+    return Around(f"{spelling.code}(", ")", tuple(spelling.imports))

@@ -289,10 +289,6 @@ def _may_be_symbolic(item: Any) -> bool:
     )
 
 
-def _from_user(frame: Any) -> bool:
-    return frame is not None and sites.is_user_file(frame.f_code.co_filename)
-
-
 def _fake_scope() -> Callable[[], bool]:
     """A function that tells whether Keras is running layers on make-believe tensors."""
     for module, name in (

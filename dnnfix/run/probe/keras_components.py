@@ -98,7 +98,7 @@ class Components:
             frame = frame.f_back
         if frame is None:
             return
-        direct = sites.is_user_file(frame.f_code.co_filename)
+        direct = sites.is_user_frame(frame)
         site = sites.site_of(frame) if direct else self._led_to_by(frame)
         if class_name(type(instance)) == "keras.layers.InputLayer" and not direct:
             if frame.f_code.co_name == "Input":

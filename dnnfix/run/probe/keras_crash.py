@@ -47,7 +47,7 @@ def _from_traceback(
         if not traceback.tb_frame.f_code.co_filename.startswith(_PROBE):
             entries.append(traceback)
         traceback = traceback.tb_next
-    users = [number for number, entry in enumerate(entries) if _is_user(entry.tb_frame)]
+    users = [number for number, entry in enumerate(entries) if sites.is_user_frame(entry.tb_frame)]
     if not users:
         return None
     below = [entry.tb_frame for entry in entries[users[-1] + 1 :]]
@@ -64,13 +64,9 @@ def _from_traceback(
         return None
     if call["site"] is None or not call["made_at"] or _written_out(entries[users[-1] :]):
         call["site"] = site
-    models = [entry.tb_frame.f_locals.get("self") for entry in entries if _is_user(entry.tb_frame)]
+    models = [entry.tb_frame.f_locals.get("self") for entry in entries if sites.is_user_frame(entry.tb_frame)]
     call["scope"] = [type(model).__name__ for model in models if hasattr(model, "call") and hasattr(model, "weights")]
     return call
-
-
-def _is_user(frame: FrameType) -> bool:
-    return sites.is_user_file(frame.f_code.co_filename)
 
 
 def _written_out(entries: List[TracebackType]) -> bool:

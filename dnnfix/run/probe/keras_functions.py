@@ -37,7 +37,7 @@ class Functions:
         functions, recorder = self, self._recorder
 
         def function(*args: Any, **kwargs: Any) -> Any:
-            if recorder.within or recorder.fake() or not _from_user(sys._getframe(1)):
+            if recorder.within or recorder.fake() or not sites.is_user_frame(sys._getframe(1)):
                 return original(*args, **kwargs)
             call = functions._called(name, original, args, kwargs)
             if call is None:
@@ -136,7 +136,3 @@ def arguments_of(function: Any, args: Any, kwargs: Dict[str, Any]) -> Dict[str, 
     except (TypeError, ValueError):
         given = dict({"argument%d" % index: value for index, value in enumerate(args)}, **kwargs)
     return {key: plain(value) for key, value in given.items() if not any(True for _ in tensors_in(value))}
-
-
-def _from_user(frame: Any) -> bool:
-    return frame is not None and sites.is_user_file(frame.f_code.co_filename)

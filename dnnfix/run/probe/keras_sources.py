@@ -15,7 +15,7 @@ Site = Optional[List[Any]]
 def user_frame() -> Optional[FrameType]:
     """The innermost frame of user code."""
     frame: Optional[FrameType] = sys._getframe(1)
-    while frame is not None and not sites.is_user_file(frame.f_code.co_filename):
+    while frame is not None and not sites.is_user_frame(frame):
         frame = frame.f_back
     return frame
 

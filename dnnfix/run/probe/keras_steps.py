@@ -118,7 +118,7 @@ class Steps:
         frame: Any = sys._getframe(1)
         while frame.f_code.co_filename.startswith(_PROBE) or frame.f_code.co_name in _PASSING:
             frame = frame.f_back
-        if self.index < _STEPS_WITH_EVENTS and sites.is_user_file(frame.f_code.co_filename):
+        if self.index < _STEPS_WITH_EVENTS and sites.is_user_frame(frame):
             wire.emit("loop", name=name, site=sites.site_of(frame), step=self.index)
 
     # Losses

@@ -104,7 +104,7 @@ class Training:
 
     @guarded
     def _begin(self, name: str, original: Any, signature: Any, model: Any, args: Any, kwargs: Any) -> Optional[Plan]:
-        if self.plans and not _from_user(sys._getframe(3)):
+        if self.plans and not sites.is_user_frame(sys._getframe(3)):
             return None
         try:
             bound = signature.bind(model, *args, **kwargs)
@@ -341,7 +341,3 @@ def _callback_maker(keras: Any, training: Training) -> Callable[[Plan], Any]:
                 self.model.stop_predicting = True
 
     return Cutter
-
-
-def _from_user(frame: Any) -> bool:
-    return frame is not None and sites.is_user_file(frame.f_code.co_filename)

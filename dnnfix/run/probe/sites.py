@@ -47,7 +47,7 @@ def caller_site() -> Optional[Site]:
     """The user's expression now running: innermost frame of user code; `None` where no user code is on the stack."""
     frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None:
-        if is_user_file(frame.f_code.co_filename):
+        if is_user_frame(frame):
             return site_of(frame)
         frame = frame.f_back
     return None
@@ -57,7 +57,7 @@ def caller_function() -> Optional[str]:
     """The name of the function whose code `caller_site` points into."""
     frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None:
-        if is_user_file(frame.f_code.co_filename):
+        if is_user_frame(frame):
             return frame.f_code.co_name
         frame = frame.f_back
     return None
@@ -79,7 +79,7 @@ def entries_of(traceback: Optional[TracebackType]) -> List[TracebackType]:
     """The entries of a traceback whose frames run user code at a known site, outermost first."""
     entries = []
     while traceback is not None:
-        if is_user_file(traceback.tb_frame.f_code.co_filename) and site_of_entry(traceback) is not None:
+        if is_user_frame(traceback.tb_frame) and site_of_entry(traceback) is not None:
             entries.append(traceback)
         traceback = traceback.tb_next
     return entries
@@ -102,6 +102,11 @@ def is_user_file(filename: str) -> bool:
     except KeyError:
         _user[filename] = path = _relative(filename)
         return path is not None
+
+
+def is_user_frame(frame: Optional[FrameType]) -> bool:
+    """Whether a frame is there and runs code of the user's."""
+    return frame is not None and is_user_file(frame.f_code.co_filename)
 
 
 def path_of(filename: str) -> str:

@@ -29,14 +29,14 @@ class Construction:
     @property
     def direct(self) -> bool:
         """Whether user code calls the constructor itself."""
-        return self.caller is not None and sites.is_user_file(self.caller.f_code.co_filename)
+        return sites.is_user_frame(self.caller)
 
     @property
     def site(self) -> Optional[List[Any]]:
         """The user's expression that leads to the construction."""
         frame = self.caller
         while frame is not None:
-            if sites.is_user_file(frame.f_code.co_filename):
+            if sites.is_user_frame(frame):
                 return sites.site_of(frame)
             frame = frame.f_back
         return None

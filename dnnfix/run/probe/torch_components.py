@@ -209,7 +209,7 @@ class Components:
 def _within_constructor(frame: Optional[FrameType]) -> bool:
     """Whether library code that constructs a module is itself the constructor of one."""
     for _ in range(6):
-        if frame is None or sites.is_user_file(frame.f_code.co_filename):
+        if frame is None or sites.is_user_frame(frame):
             return False
         code = frame.f_code
         if code.co_name == "__init__" and code.co_argcount:

@@ -64,7 +64,7 @@ def _from_traceback(
     while traceback is not None:
         entries.append(traceback)
         traceback = traceback.tb_next
-    users = [number for number, entry in enumerate(entries) if _is_user(entry.tb_frame)]
+    users = [number for number, entry in enumerate(entries) if sites.is_user_frame(entry.tb_frame)]
     if not users:
         return None
     last = entries[users[-1]]
@@ -74,15 +74,11 @@ def _from_traceback(
         made = _called_at(last, recorder)
     if made is None:
         return None
-    modules = [entry.tb_frame.f_locals.get("self") for entry in entries if _is_user(entry.tb_frame)]
+    modules = [entry.tb_frame.f_locals.get("self") for entry in entries if sites.is_user_frame(entry.tb_frame)]
     scope = [type(module).__name__ for module in modules if isinstance(module, torch.nn.Module)]
     made.update(id=0, site=site, outputs=[], step=recorder.step, scope=scope)
     made.setdefault("path", "")
     return made
-
-
-def _is_user(frame: FrameType) -> bool:
-    return sites.is_user_file(frame.f_code.co_filename)
 
 
 def _called_in(entries: List[TracebackType], recorder: Recorder, components: Components) -> Optional[Dict[str, Any]]:

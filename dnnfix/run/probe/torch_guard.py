@@ -48,7 +48,7 @@ def head_site() -> Any:
     """
     frame: Any = sys._getframe(1)
     while frame is not None:
-        if sites.is_user_file(frame.f_code.co_filename):
+        if sites.is_user_frame(frame):
             site = sites.site_of(frame)
             if site is not None and site[0] != site[2]:
                 return sites.line_site(frame.f_code.co_filename, site[0]) or site

@@ -152,7 +152,7 @@ def _called_by_user(frame: Optional[FrameType]) -> bool:
     """Whether user code calls directly, or through torch's decorator around a function of the user's."""
     if frame is None:
         return False
-    if sites.is_user_file(frame.f_code.co_filename):
+    if sites.is_user_frame(frame):
         return True
     if frame.f_code.co_name == "decorate_context":
         function = frame.f_locals.get("func")

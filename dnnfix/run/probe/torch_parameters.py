@@ -208,7 +208,7 @@ def leaves_of(loss: Any) -> List[Any]:
 def _name_in_frames(tensor: Any) -> Optional[str]:
     frame: Any = sys._getframe(1)
     while frame is not None:
-        if sites.is_user_file(frame.f_code.co_filename):
+        if sites.is_user_frame(frame):
             for name, value in list(frame.f_locals.items()):
                 if value is tensor:
                     return str(name)

@@ -161,7 +161,7 @@ def _place_of(tensor: Any) -> Optional[Place]:
     """The variable, in a user's function that is running, that holds the tensor."""
     frame: Any = sys._getframe(1)
     while frame is not None:
-        if sites.is_user_file(frame.f_code.co_filename):
+        if sites.is_user_frame(frame):
             for name, value in list(frame.f_locals.items()):
                 if value is tensor:
                     return frame.f_code, str(name)

@@ -204,7 +204,7 @@ def _called(function: Any, frame: Optional[FrameType]) -> Optional[str]:
 def _from_user(frame: Optional[FrameType]) -> bool:
     while frame is not None and frame.f_code.co_filename.startswith(_PROBE):
         frame = frame.f_back
-    return frame is not None and sites.is_user_file(frame.f_code.co_filename)
+    return sites.is_user_frame(frame)
 
 
 def in_tracing() -> bool:
