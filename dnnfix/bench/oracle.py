@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from dnnfix.bench.cases import Case
 from dnnfix.bench.symptoms import Shown
 from dnnfix.records import Trace
-from dnnfix.run.job import Budget, Job
+from dnnfix.run.job import WHOLE, Budget, Job
 from dnnfix.run.runner import Runner
 
 SECONDS = 20.0
 """What a program of the benchmark may take on one core, from its first line to its last."""
-
-WHOLE = 10**9
-"""More steps and batches than any case takes, so that nothing is cut."""
 
 MOST_SHOWING = 1
 """Of five runs of a repaired program, how many may show the symptom: training has luck in it."""

@@ -36,7 +36,7 @@ def unexplained(trace: Trace, outcome: Repair) -> Iterator[FindingResult]:
     crash = trace.crash
     explained = any(result.finding.symptom is Symptom.CRASH for result in outcome.results)
     explained = explained or any(patch.verdict is PatchVerdict.ACCEPTED for patch in outcome.patches)
-    if crash is None or explained or trace.outcome is not RunOutcome.CRASHED or _after_cut(trace):
+    if crash is None or explained or trace.outcome is not RunOutcome.CRASHED or after_cut(trace):
         return
     said = ": ".join([crash.kind, *crash.message.strip().splitlines()[:1]])
     finding = Finding(
@@ -64,7 +64,7 @@ def wanted(finding: Finding, source: Source, settings: Settings) -> bool:
     return enabled and bool(split([finding], source.text, source.path, settings).kept)
 
 
-def _after_cut(trace: Trace) -> bool:
+def after_cut(trace: Trace) -> bool:
     """Whether a crash came after training, behind a loop that the budget cut: that may be the cut's own doing."""
     return trace.crash is not None and bool(trace.cut) and bool(trace.steps)
 
@@ -84,7 +84,7 @@ def unchecked(source: Source, trace: Trace, outcome: Repair, failures: list[str]
         said.append(f"the program's behaviour: the run ended with {ending(trace)}")
     if trace.outcome is RunOutcome.EXITED:
         said.append(f"what comes after the program's own end: {ending(trace)}")
-    if trace.crash is not None and _after_cut(trace):
+    if trace.crash is not None and after_cut(trace):
         place = f" at {_line(source, trace.crash.site)}" if trace.crash.site else ""
         said.append(
             f"the end of the program: it stopped{place} with {trace.crash.kind} after its loops were cut to the budget, "

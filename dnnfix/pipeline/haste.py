@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from dnnfix.config import Settings
 from dnnfix.pipeline.runs import Progress, made_runnable, seconds_of_a_run
-from dnnfix.records import Family, PatchVerdict, Reproduction, Trace
+from dnnfix.pipeline.tries import Try
+from dnnfix.records import Family, Trace
 from dnnfix.source.program import Source
 from dnnfix.synthesize.search import Repair, repair
 from dnnfix.template import FixTemplate
@@ -21,22 +21,6 @@ from dnnfix.validate.laboratory import TrialLaboratory
 
 SLOWER = 2
 """Times the budget of the file, and so the seconds of each run, that the second try has."""
-
-
-@dataclass(frozen=True, slots=True)
-class Try:
-    """One way through a program: what it was put in, the run that showed its faults, its repair, and the budget it had."""
-
-    reproduction: Reproduction
-    trace: Trace
-    repair: Repair
-    settings: Settings
-    note: str = ""
-
-    @property
-    def accepted(self) -> bool:
-        """Whether a patch was proven."""
-        return any(patch.verdict is PatchVerdict.ACCEPTED for patch in self.repair.patches)
 
 
 def again(

@@ -20,14 +20,18 @@ if TYPE_CHECKING:
     from dnnfix.synthesize.search import Repair
 
 
-def certified(patch: Patch, outcome: Repair, tier: Tier, settings: Settings, reproduction: Reproduction) -> Patch:
+def certified(
+    patch: Patch, outcome: Repair, tier: Tier, settings: Settings, reproduction: Reproduction, observed_steps: int
+) -> Patch:
     """The patch with its certificate written, where it was accepted and the cache folder can be written."""
     from dnnfix.validate import certificate
 
     proof = outcome.proofs.get(patch.id)
     if proof is None or patch.verdict is not PatchVerdict.ACCEPTED:
         return patch
-    content = certificate.document(patch, proof, tier, settings.seed, settings.budget, settings.arguments, reproduction)
+    content = certificate.document(
+        patch, proof, tier, settings.seed, settings.budget, settings.arguments, reproduction, observed_steps
+    )
     try:
         return replace(patch, certificate=str(certificate.write(settings.certificates, content)))
     except OSError:  # a full or read-only cache costs the certificate, not the patch
@@ -64,6 +68,7 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
     again = replace(settings, seed=written.seed, budget=budget, arguments=written.arguments)
     with laboratory_for(before, again, []) as laboratory:
         laboratory.reproduced(written.reproduction)
+        laboratory.observed_steps = written.observed_steps
         trace = laboratory.observe(before, written.seed)
         findings = laboratory.findings(before, trace)
         meant = tuple(finding for finding in findings if finding.code in written.codes)

@@ -24,7 +24,9 @@ def suggest_file(
     `runner` is one that serves several programs in turn; by default the program has one of its own.
     Raises `InputError` where the bytes cannot be analysed, `SandboxError` and `InterpreterError` where nothing can run.
     """
-    from dnnfix.pipeline.haste import Try, again
+    from dnnfix.pipeline.further import looked_further
+    from dnnfix.pipeline.haste import again
+    from dnnfix.pipeline.tries import Try
     from dnnfix.synthesize.search import repair
 
     source = with_modules(Source.from_bytes(raw, path))
@@ -42,8 +44,10 @@ def suggest_file(
             templates = {code: template for code, template in templates.items() if not template.guess}
         found = repair(source, trace, laboratory, templates, settings, progress)
         made = again(Try(reproduction, trace, found, settings), source, stood, laboratory, templates, progress)
+        made = looked_further(made, source, laboratory, templates, progress)
         trace, outcome, reproduction = made.trace, made.repair, made.reproduction
-        patches = tuple(certified(patch, outcome, tier, made.settings, reproduction) for patch in outcome.patches)
+        steps = laboratory.observed_steps
+        patches = tuple(certified(p, outcome, tier, made.settings, reproduction, steps) for p in outcome.patches)
         crash = tuple(unexplained(trace, outcome))
         doubted = crash if any(step.invented for step in reproduction.steps) else ()
         heard = tuple(r for r in crash if not doubted and wanted(r.finding, source, settings))

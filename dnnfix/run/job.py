@@ -31,6 +31,10 @@ class Experiment(StrEnum):
     """Share of the elements of the data that reach the first layer: 1.0 when nothing was cropped or dropped."""
 
 
+WHOLE = 10**9
+"""More steps and batches than any program takes, so that nothing is cut."""
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """How much a run may use. A training loop is cut after `steps` optimizer steps; code after it still runs.

@@ -39,6 +39,8 @@ class Certificate:
     budget: float = 60.0
     arguments: tuple[str, ...] = ()
     """What the program was called with."""
+    observed_steps: int = OBSERVED_STEPS
+    """Optimizer steps after which an observing run was cut."""
     reproduction: Reproduction = field(default_factory=Reproduction)
     """What the program ran in, where it does not run as it stands; its scaffold only."""
     beside: Mapping[str, str] = field(default_factory=dict)
@@ -58,10 +60,12 @@ def document(
     budget: float,
     arguments: Sequence[str] = (),
     reproduction: Reproduction = NOTHING_DONE,
+    observed_steps: int = OBSERVED_STEPS,
 ) -> dict[str, Json]:
     """The certificate of an accepted patch as a JSON document.
 
-    `arguments` are what the program was called with, `reproduction` is what it ran in.
+    `arguments` are what the program was called with, `reproduction` is what it ran in,
+    `observed_steps` the optimizer steps after which an observing run was cut.
     """
     program: dict[str, Json] = {
         "path": evidence.source_before.path,
@@ -82,7 +86,7 @@ def document(
             {"code": f.code, "rule": f.rule, "line": f.site.line, "message": f.message} for f in evidence.findings
         ],
         "seeds": [seed, *(pair.before.seed for pair in evidence.pairs)],
-        "budget": {"seconds": budget, "observed_steps": OBSERVED_STEPS, "trained_steps": TRAINED_STEPS},
+        "budget": {"seconds": budget, "observed_steps": observed_steps, "trained_steps": TRAINED_STEPS},
         "sandbox": tier.value,
         "versions": dict(evidence.after.versions),
         "verdicts": [_verdict(verdict) for verdict in evidence.verdicts],
@@ -133,6 +137,7 @@ def read(path: Path) -> Certificate:
             tier=str(content["sandbox"]),
             verdicts={str(v["validator"]): str(v["status"]) for v in content["verdicts"]},
             budget=float(content["budget"]["seconds"]),
+            observed_steps=int(content["budget"]["observed_steps"]),
             arguments=tuple(str(word) for word in content["program"].get("arguments", ())),
             reproduction=Reproduction(
                 scaffold=_scaffold(content["program"].get("reproduction", {}).get("scaffold", {}))

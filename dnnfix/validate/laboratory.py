@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dnnfix.records import Finding, Reproduction, RunOutcome, RunRecord, Scaffold, Status, Trace, Verdict
 from dnnfix.reproduce.script import script
-from dnnfix.run.job import Budget, Experiment, Job
+from dnnfix.run.job import WHOLE, Budget, Experiment, Job
 from dnnfix.run.runner import Runner
 from dnnfix.run.sandbox import run_command
 from dnnfix.source.program import Source
@@ -26,6 +26,9 @@ TRAINED_STEPS = 150
 
 FEWEST_STEPS = 40
 """Optimizer steps of a training trial where steps are slow; fewer would compare starting losses only."""
+
+WHOLE_SECONDS = 8.0
+"""Seconds of training of an observing run that no number of steps ends: what small programs need, and no long wait."""
 
 FOR_TRAINING = 0.6
 """Share of an observing run's time after which its training is cut: what comes after training has to be seen too."""
@@ -59,6 +62,8 @@ class TrialLaboratory:
     baseline: str | None = None
     """The interpreter of an old era that versioning patches are compared in."""
     python: str = sys.executable
+    observed_steps: int = OBSERVED_STEPS
+    """Optimizer steps of an observing run; `WHOLE` leaves the clock alone to end training, and nothing to end evaluations."""
     records: list[RunRecord] = field(default_factory=list)
     uncompared: list[str] = field(default_factory=list)
     """Why no comparison with the old era could be made."""
@@ -68,7 +73,7 @@ class TrialLaboratory:
 
     def observe(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         """A short run that records every call of the first steps."""
-        return self._run(source, seed, OBSERVED_STEPS, experiments)
+        return self._run(source, seed, self.observed_steps, experiments)
 
     def train(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         """A longer run of one seed, for its curve."""
@@ -159,8 +164,10 @@ class TrialLaboratory:
     def _job(self, source: Source, seed: int, steps: int, experiments: tuple[Experiment, ...]) -> Job:
         left = max(1.0, self.deadline - time.monotonic())
         seconds = min(self.seconds, left)
-        observed = steps == OBSERVED_STEPS
-        budget = Budget(steps=steps, seconds=seconds, training=FOR_TRAINING * seconds if observed else None)
+        observed = steps == self.observed_steps
+        budget = Budget(steps, seconds=seconds, training=FOR_TRAINING * seconds if observed else None)
+        if steps == WHOLE:
+            budget = replace(budget, evaluation_batches=WHOLE, training=min(WHOLE_SECONDS, FOR_TRAINING * seconds))
         recorded = 2 if observed else 0
         scaffold = self.reproduction.scaffold
         arguments = self.arguments or scaffold.arguments
@@ -170,7 +177,7 @@ class TrialLaboratory:
 
     def _alone(self, source: Source, seed: int) -> Job:
         """The program as one text with its scaffold: interpreters of an old era know nothing of scaffolds."""
-        job = self._job(source, seed, OBSERVED_STEPS, ())
+        job = self._job(source, seed, self.observed_steps, ())
         if job.scaffold is None:
             return job
         return replace(job, program=script(source, self.reproduction).encode("utf-8"), scaffold=None)

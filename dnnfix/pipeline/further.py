@@ -1,0 +1,61 @@
+"""A longer look at programs in which the first steps of training show nothing.
+
+A run is cut after a few optimizer steps, and what comes later is not seen: the smaller last batch, the second epoch, the
+next network of a comparison, an iterator that runs out, a loss that leaves the finite numbers. Where no patch was proven,
+the program is run once more with the clock alone to end its training; where that shows a crash or such a loss, it is repaired
+as in any other run, and every trial is as long.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from dnnfix.pipeline.account import after_cut
+from dnnfix.pipeline.runs import Progress
+from dnnfix.pipeline.tries import Try
+from dnnfix.records import RunOutcome, Trace
+from dnnfix.run.job import WHOLE
+from dnnfix.source.program import Source
+from dnnfix.synthesize.search import repair
+from dnnfix.template import FixTemplate
+from dnnfix.validate.laboratory import TrialLaboratory
+
+
+def looked_further(
+    first: Try,
+    source: Source,
+    laboratory: TrialLaboratory,
+    templates: Mapping[str, type[FixTemplate]],
+    progress: Progress,
+) -> Try:
+    """What whole training shows of a program, where it shows more than its first steps did, else the first try."""
+    if first.accepted or not _worthwhile(first) or laboratory.out_of_time():
+        return first
+    progress("looking further into training")
+    laboratory.observed_steps = WHOLE
+    trace = laboratory.observe(source, first.settings.seed)
+    if _shows_more(first.trace, trace):
+        found = repair(source, trace, laboratory, templates, first.settings, progress)
+        return replace(first, trace=trace, repair=found)
+    return replace(first, trace=trace) if trace.outcome is RunOutcome.FINISHED and not trace.cut else first
+
+
+def _worthwhile(first: Try) -> bool:
+    """Whether training was cut by the number of its steps, on data that are the program's own."""
+    trace = first.trace
+    ended = trace.outcome is RunOutcome.FINISHED or after_cut(trace)
+    invented = any(step.invented for step in first.reproduction.steps)
+    return ended and bool(trace.cut) and bool(trace.steps) and not trace.hurried and not invented
+
+
+def _shows_more(first: Trace, whole: Trace) -> bool:
+    """Whether whole training ends in a crash of the program's own, or in a loss that the first steps did not have."""
+    if whole.crash is not None and whole.outcome is RunOutcome.CRASHED and not after_cut(whole):
+        return True
+    return not _finite(whole) and _finite(first)
+
+
+def _finite(trace: Trace) -> bool:
+    return all(step.loss is None or math.isfinite(step.loss) for step in trace.steps)
