@@ -6,10 +6,15 @@ first, the engine goes on from the patched program, and the patch that is judged
 
 from __future__ import annotations
 
-from dnnfix.api import Evidence, Json, RunOutcome, Status, Trace, Verdict
+import ast
+
+from dnnfix.api import Evidence, Json, RunOutcome, Status, Subject, Trace, Verdict, loops_around
 
 NAME = "runs"
 RUNG = "run"
+
+STEPPING = frozenset({"step", "fit", "train_on_batch", "apply_gradients"})
+"""Methods that take optimizer steps."""
 
 
 def judge(evidence: Evidence) -> Verdict:
@@ -33,8 +38,24 @@ def judge(evidence: Evidence) -> Verdict:
     if after.outcome is RunOutcome.BUDGET and _came_further(before, after):
         reason = "the time of the run was over before the patched program came to where the original did"
         return Verdict(NAME, RUNG, Status.INCONCLUSIVE, reason, {"before": before.outcome.value})
+    if not after.steps and after.outcome is RunOutcome.FINISHED and _crashed_in_training(evidence):
+        return Verdict(
+            NAME, RUNG, Status.FAIL, "the training in which the program crashed does not take place any more"
+        )
     reason = f"{before.crash.kind} is gone" if before.crash is not None else "still runs"
     return Verdict(NAME, RUNG, Status.PASS, reason, {"outcome": after.outcome.value, "steps": len(after.steps)})
+
+
+def _crashed_in_training(evidence: Evidence) -> bool:
+    """Whether the original crashed within a loop that trains, before its first step."""
+    crash, source = evidence.before.crash, evidence.source_before
+    if crash is None or evidence.before.steps:
+        return False
+    subject = Subject(source, evidence.before)
+    nodes = [subject.node(frame.site) for frame in crash.frames if not frame.site.path]
+    around = [loop for node in nodes if node is not None for loop in loops_around(source, node)]
+    calls = [node for loop in around for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    return any(isinstance(call.func, ast.Attribute) and call.func.attr in STEPPING for call in calls)
 
 
 def _came_further(before: Trace, after: Trace) -> bool:

@@ -17,6 +17,7 @@ from dnnfix.records import (
     Family,
     Finding,
     FixPattern,
+    Frame,
     Network,
     Parameter,
     RunOutcome,
@@ -111,6 +112,22 @@ def test_parses(old: str, new: str, status: Status) -> None:
 )
 def test_runs(before: Trace, after: Trace, status: Status) -> None:
     assert judge("runs", evidence(before, after)) is status
+
+
+@pytest.mark.parametrize(
+    ("inside", "after", "status"),
+    [
+        ("optimizer.step()", FINISHED, Status.FAIL),
+        ("optimizer.step()", training(0.5), Status.PASS),
+        ("print(net(batch))", FINISHED, Status.PASS),
+    ],
+)
+def test_training_that_does_not_take_place_any_more_is_no_repair(inside: str, after: Trace, status: Status) -> None:
+    old = f"for batch in range(3):\n    crash(batch)\n    {inside}\n"
+    before = Trace(
+        RunOutcome.CRASHED, crash=Crash("RuntimeError", "sizes", frames=(Frame(Site(2, 5, 2, 17), "<module>"),))
+    )
+    assert judge("runs", evidence(before, after, old, old.replace("3", "0"))) is status
 
 
 def test_a_new_warning_is_refused_and_an_old_one_with_other_numbers_is_not() -> None:
