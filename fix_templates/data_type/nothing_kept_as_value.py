@@ -276,9 +276,8 @@ def _reached(source: Source, crash: Crash, lost: Lost) -> bool:
     empty = [source.node_at(held.site) for held in crash.held if held.kind == "NoneType"]
     if crash.site is not None and source.site(lost.statement).encloses(crash.site):
         # The call itself stopped: only an earlier turn can have put the `None` there.
-        return bool(loops_around(source, lost.statement)) and any(
-            node is not None and ast.unparse(node) == kept for node in empty
-        )
+        again = bool(loops_around(source, lost.statement)) or source.enclosing(target, ast.FunctionDef) is not None
+        return again and any(node is not None and ast.unparse(node) == kept for node in empty)
     for node in empty:
         if isinstance(node, (ast.Name, ast.Attribute)) and _same(node, target):
             return True

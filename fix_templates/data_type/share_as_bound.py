@@ -11,6 +11,8 @@ REFUSALS = (
     "slice indices must be integers",
     "indices must be integers or slices, not float",
     "cannot be interpreted as an integer",
+    "received an invalid combination of arguments - got (float",
+    "must be tuple of ints, but found element of type float",
 )
 
 REAL = words("float numpy.float64 numpy.float32")
@@ -43,6 +45,9 @@ class ShareAsBound(CrashTemplate):
         if node is None:
             return
         reals = list(dict.fromkeys(real for place in _counted(node) for real in _real(subject, crash, place)))
+        if isinstance(node, ast.Call) and source.qualified(node.func) != "builtins.range":
+            # what a function is given beside its sizes may be meant as a real number
+            reals = [real for real in reals if _of_elements(source, real)]
         if reals and all(_stands_for_count(source, real) for real in reals):
             edits: tuple[Edit, ...] = tuple(Wrap(source.site(real), "int(", ")") for real in reals)
             what = f"{subject.text(source.site(reals[0]))} is a real number, and elements are counted by it"
@@ -139,6 +144,30 @@ print(torch.nn.Linear(3, 1)(torch.from_numpy(train)).shape)
 """,
             runs=True,
         ),
+        Example(
+            "the sizes of two parts",
+            before="""\
+import torch
+from torch.utils.data import TensorDataset, random_split
+
+dataset = TensorDataset(torch.randn(10, 3), torch.zeros(10))
+train_size = 0.7 * len(dataset)
+test_size = len(dataset) - train_size
+train, test = random_split(dataset, [train_size, test_size])
+print(len(train), len(test))
+""",
+            after="""\
+import torch
+from torch.utils.data import TensorDataset, random_split
+
+dataset = TensorDataset(torch.randn(10, 3), torch.zeros(10))
+train_size = int(0.7 * len(dataset))
+test_size = len(dataset) - train_size
+train, test = random_split(dataset, [train_size, test_size])
+print(len(train), len(test))
+""",
+            runs=True,
+        ),
     )
     rejects = (
         Reject(
@@ -202,12 +231,41 @@ def _real(subject: Subject, crash: Crash, place: ast.expr) -> Iterator[ast.expr]
         held = crash.held_at(source.site(place))
         bound = source.bindings(place)
         if held is not None and held.kind in REAL and len(bound) == 1:
-            yield bound[0]
+            yield from _begun(source, bound[0])
     elif isinstance(place, ast.BinOp) and isinstance(place.op, (ast.Add, ast.Sub)):
         parts = [found for side in (place.left, place.right) for found in _real(subject, crash, side)]
         yield from parts
     elif _is_share(source, place):
         yield place
+
+
+def _begun(source: Source, value: ast.expr) -> Iterator[ast.expr]:
+    """The share that a value is worked out from by a sum or difference, else the value itself."""
+    sides = (
+        (value.left, value.right) if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub)) else ()
+    )
+    shares = [
+        bound[0]
+        for side in sides
+        if isinstance(side, (ast.Name, ast.Attribute))
+        and len(bound := source.bindings(side)) == 1
+        and _is_share(source, bound[0])
+    ]
+    yield from shares or (value,)
+
+
+def _of_elements(source: Source, value: ast.expr) -> bool:
+    """Whether a value is worked out from a number of elements."""
+    for part in ast.walk(value):
+        bound = source.bindings(part) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) else ()
+        for one in (part, *bound):
+            if isinstance(one, ast.Call) and ast.unparse(one.func) == "len":
+                return True
+            if isinstance(one, ast.Attribute) and one.attr in ("shape", "size", "numel"):
+                return True
+            if isinstance(one, ast.Subscript) and isinstance(one.value, ast.Attribute) and one.value.attr == "shape":
+                return True
+    return False
 
 
 def _is_share(source: Source, value: ast.expr) -> bool:
