@@ -15,8 +15,8 @@ class GlobalAssignedInFunction(CrashTemplate):
     """A function changes a variable of the module, or of the function around it, that it does not declare as such.
 
     A name that a function assigns is its own; `count += 1` then reads it before it has a value. Told where every
-    assignment in the function is of the form `name += ...` or `name = ... name ...`, so that it goes on from the value
-    outside, and where one is there.
+    assignment in the function is of the form `name += ...` or `name = ... name ...`, or stands under an `if` that compares
+    the name with what it is given, as for a best value, so that it goes on from the value outside, and where one is there.
 
     Fix safety: unsafe. The function could not run before; it changes the variable outside.
 
@@ -161,6 +161,43 @@ print(train())
 """,
             runs=True,
         ),
+        Example(
+            "the best accuracy so far",
+            before="""\
+import torch
+
+net = torch.nn.Linear(3, 2)
+best_acc = 0.0
+
+
+def validate(x, y):
+    acc = (net(x).argmax(1) == y).float().mean().item()
+    if acc > best_acc:
+        best_acc = acc
+    return acc
+
+
+print(validate(torch.randn(8, 3), torch.arange(8) % 2) >= 0)
+""",
+            after="""\
+import torch
+
+net = torch.nn.Linear(3, 2)
+best_acc = 0.0
+
+
+def validate(x, y):
+    global best_acc
+    acc = (net(x).argmax(1) == y).float().mean().item()
+    if acc > best_acc:
+        best_acc = acc
+    return acc
+
+
+print(validate(torch.randn(8, 3), torch.arange(8) % 2) >= 0)
+""",
+            runs=True,
+        ),
     )
     rejects = (
         Reject(
@@ -205,8 +242,22 @@ def _goes_on(subject: Subject, store: ast.Name, name: str) -> bool:
     statement = subject.source.parent(store)
     if isinstance(statement, ast.AugAssign):
         return True
-    return isinstance(statement, ast.Assign) and any(
-        isinstance(node, ast.Name) and node.id == name for node in ast.walk(statement.value)
+    if not isinstance(statement, ast.Assign):
+        return False
+    again = any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(statement.value))
+    return again or _keeps_best(subject, statement, name)
+
+
+def _keeps_best(subject: Subject, statement: ast.Assign, name: str) -> bool:
+    """Whether an assignment stands under `if value > name:` and gives the name that value."""
+    above = subject.source.parent(statement)
+    if not isinstance(above, ast.If) or statement not in above.body:
+        return False
+    given = ast.unparse(statement.value)
+    return any(
+        {ast.unparse(node.left), ast.unparse(node.comparators[0])} == {name, given}
+        for node in ast.walk(above.test)
+        if isinstance(node, ast.Compare) and len(node.ops) == 1
     )
 
 

@@ -16,7 +16,8 @@ class LoopOverOtherElements(CrashTemplate):
 
     Over a dictionary, two names are its keys with their values. A first name that counts, beside what else an element is
     taken apart into, asks for `enumerate`. Where only one of the names is used in the loop, and the elements are whole
-    texts or numbers, the loop has one name.
+    texts or numbers, the loop has one name. Three and more names over `enumerate` are the number, and the parts of the
+    element in brackets of their own.
 
     Fix safety: unsafe. The loop could not run before.
 
@@ -32,9 +33,12 @@ class LoopOverOtherElements(CrashTemplate):
         if "unpack" not in crash.message or crash.site is None:
             return
         loop = _loop(subject, crash)
-        if loop is None or not isinstance(loop.target, ast.Tuple) or len(loop.target.elts) != 2:
+        if loop is None or not isinstance(loop.target, ast.Tuple):
             return
         source = subject.source
+        if len(loop.target.elts) > 2:
+            yield from _parts_of_counted(subject, loop, loop.target.elts)
+            return
         over = source.site(loop.iter)
         held = crash.held_at(over)
         code, (first, second) = subject.text(over), loop.target.elts
@@ -113,6 +117,26 @@ print(len(chosen), torch.ones(1))
 """,
             runs=True,
         ),
+        Example(
+            "a number and the parts of a batch",
+            before="""\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.ones(6, 2), torch.zeros(6)), batch_size=3)
+for step, inputs, labels in enumerate(loader):
+    print(step, inputs.shape, labels.shape)
+""",
+            after="""\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.ones(6, 2), torch.zeros(6)), batch_size=3)
+for step, (inputs, labels) in enumerate(loader):
+    print(step, inputs.shape, labels.shape)
+""",
+            runs=True,
+        ),
     )
     rejects = (
         Reject(
@@ -151,6 +175,17 @@ def _loop(subject: Subject, crash: Crash) -> ast.For | ast.comprehension | None:
         if isinstance(loop.target, ast.Tuple) and any(source.site(part) == crash.site for part in loop.target.elts):
             return loop
     return None
+
+
+def _parts_of_counted(subject: Subject, loop: ast.For | ast.comprehension, names: list[ast.expr]) -> Iterator[Mend]:
+    """The brackets around the parts of elements that are counted."""
+    source = subject.source
+    counted = isinstance(loop.iter, ast.Call) and source.qualified(loop.iter.func) == "builtins.enumerate"
+    if counted and all(isinstance(name, ast.Name) for name in names):
+        first, *parts = (ast.unparse(name) for name in names)
+        edit = Replace(source.site(loop.target), f"{first}, ({', '.join(parts)})")
+        what = f"{subject.text(source.site(loop.iter))} gives pairs of a number and an element"
+        yield Mend(source.site(loop.target), what, (("Take the element apart in brackets", (edit,), 0.9),))
 
 
 def _counts(subject: Subject, over: ast.expr) -> bool:

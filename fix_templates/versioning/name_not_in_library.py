@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import datetime
 import re
 
 from dnnfix.api import (
+    AddImport,
     Example,
     Family,
     Faults,
@@ -24,6 +26,9 @@ from dnnfix.api import (
     uses_of,
 )
 
+OF_THEIR_NAME = {"datetime": datetime.datetime}
+"""Modules with a class of their own name, which is meant where the module is asked for what only the class has."""
+
 
 class NameNotInLibrary(FaultTemplate[Refusal]):
     """A function, class or method is asked for by a name that its library does not have: the program stops there.
@@ -32,7 +37,8 @@ class NameNotInLibrary(FaultTemplate[Refusal]):
     `torch.nn.functional.cross_entropy`. What the installed library has is asked of the library itself at the crash. A name
     takes the place if it is by far the likest one: the same words in another spelling, shortened words, a slip of a letter,
     the same name in a module beside, or further words; and if it takes the call with the arguments as they are written.
-    Where two come near, nothing is proposed. Names that the tables of API changes know are left to them.
+    Where two come near, nothing is proposed. `datetime.now` is asked of the class, and a part of a package that the package
+    does not import itself (`torch.utils.tensorboard`) gets its import. Names that the tables of API changes know are left to them.
 
     Fix safety: unsafe. Another function is called; that it is the one that was meant rests on its name and parameters.
 
@@ -76,6 +82,7 @@ class NameNotInLibrary(FaultTemplate[Refusal]):
         node = subject.node(fault.site)
         meant = missing_name(fault, _called(subject, node))
         if meant is None:
+            yield from _within_module(subject, fault, node)
             return
         source = subject.source
         if isinstance(node, ast.Attribute):
@@ -222,6 +229,43 @@ print(model.test_on_batch(x, y))
 """,
             runs=True,
         ),
+        Example(
+            "a method of the class that has its module's name",
+            """\
+import datetime
+import torch
+
+begun = datetime.now()
+print(torch.ones(1), (datetime.now() - begun).days)
+""",
+            """\
+import datetime
+import torch
+
+begun = datetime.datetime.now()
+print(torch.ones(1), (datetime.datetime.now() - begun).days)
+""",
+            runs=True,
+        ),
+        Example(
+            "a part of a package that is imported by itself",
+            """\
+import torch
+
+net = torch.nn.Linear(2, 1)
+torch.nn.utils.prune.l1_unstructured(net, "weight", amount=1)
+print(net(torch.ones(1, 2)).shape)
+""",
+            """\
+import torch
+import torch.nn.utils.prune
+
+net = torch.nn.Linear(2, 1)
+torch.nn.utils.prune.l1_unstructured(net, "weight", amount=1)
+print(net(torch.ones(1, 2)).shape)
+""",
+            runs=True,
+        ),
     )
     rejects = (
         Reject(
@@ -274,3 +318,22 @@ def _called(subject: Subject, node: ast.AST | None) -> ast.Call | None:
         above = source.parent(node)
         return above if isinstance(above, ast.Call) and above.func is node else None
     return None
+
+
+def _within_module(subject: Subject, fault: Refusal, node: ast.AST | None) -> Repairs:
+    """A name that the class of a module's own name has, or a part of a package that is imported by itself only."""
+    source = subject.source
+    if fault.kind != "module" or fault.asked != "name" or not isinstance(node, ast.Attribute):
+        return
+    module = node.value
+    if fault.owner in OF_THEIR_NAME and hasattr(OF_THEIR_NAME[fault.owner], fault.name):
+        if source.qualified(module) != fault.owner:
+            return
+        whole = f"{subject.text(source.site(module))}.{fault.owner}"
+        uses = (one for one in source.nodes(ast.Attribute) if ast.unparse(one.value) == ast.unparse(module))
+        edits = (
+            Replace(source.site(use.value), whole) for use in uses if hasattr(OF_THEIR_NAME[fault.owner], use.attr)
+        )
+        yield f"Ask the class `{whole}`", tuple(edits), 0.85
+    elif source.written(node) == f"{fault.owner}.{fault.name}" and isinstance(source.parent(node), ast.Attribute):
+        yield f"Import `{fault.owner}.{fault.name}`", (AddImport(f"import {fault.owner}.{fault.name}"),), 0.85

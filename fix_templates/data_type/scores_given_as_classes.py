@@ -1,0 +1,266 @@
+"""A measure of scikit-learn that compares classes is given scores, or rows with a one at the class."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Crash,
+    CrashTemplate,
+    Edit,
+    Example,
+    Mend,
+    Reject,
+    Source,
+    Subject,
+    Wrap,
+    argument_value,
+    spell,
+    words,
+)
+
+_SAID = re.compile(r"can't handle a mix of ([\w-]+) and ([\w-]+) targets")
+
+MEASURES = words(
+    """accuracy_score balanced_accuracy_score classification_report cohen_kappa_score confusion_matrix f1_score
+    fbeta_score hamming_loss jaccard_score matthews_corrcoef multilabel_confusion_matrix precision_recall_fscore_support
+    precision_score recall_score zero_one_loss"""
+)
+"""Functions of `sklearn.metrics` that take classes on both sides."""
+
+CLASSES = words("binary multiclass")
+SCORES = "continuous-multioutput"
+ROWS = "multilabel-indicator"
+
+PLAIN = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
+"""Expressions after which a method can be written without brackets."""
+
+
+class ScoresGivenAsClasses(CrashTemplate):
+    """`confusion_matrix(y_test, model.predict(x_test))` compares classes with what the network gives for each class.
+
+    The measures of classification take class numbers. A row of scores becomes the class with the highest one, and so does
+    a row with a one at its class; the probability of one sigmoid becomes 0 or 1 at one half, the score of a network that
+    is trained with logits at zero. All measures that the same name is given to are changed together.
+
+    Where neither a sigmoid nor a loss of logits tells the threshold, or there are several classes and one score, nothing
+    is proposed. Rows with several ones are told apart by the loss: categorical cross-entropy or a softmax.
+
+    Fix safety: unsafe. The measure could not be taken before.
+
+    References: sklearn.metrics.confusion_matrix; sklearn.utils.multiclass.type_of_target.
+    """
+
+    code = "DNF645"
+    name = "scores-given-as-classes"
+    kinds = frozenset({"ValueError"})
+    confidence = 0.9
+    declined = "nothing tells from which score on a sample belongs to the class"
+
+    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+        said = _SAID.search(crash.message)
+        node = subject.node(crash.site)
+        if said is None or not isinstance(node, ast.Call) or not _measures(subject.source, node):
+            return
+        true, predicted = argument_value(node, "y_true", 0), argument_value(node, "y_pred", 1)
+        if true is None or predicted is None:
+            return
+        changes: list[tuple[ast.expr, str]] = []
+        if said[1] == ROWS and (said[2] in CLASSES or (said[2] == SCORES and _one_class_per_row(subject))):
+            changes.append((true, "class"))
+        elif said[1] not in CLASSES:
+            return
+        if said[2] == SCORES:
+            changes.append((predicted, "class"))
+        elif said[2] == "continuous" and said[1] == "binary":
+            threshold = _threshold(subject)
+            if threshold is None:
+                return
+            changes.append((predicted, threshold))
+        if changes:
+            edits = tuple(edit for each, how in changes for edit in _edits(subject, crash, node, each, how))
+            what = f"{subject.text(subject.source.site(node.func))} takes classes and is given {said[1]} and {said[2]}"
+            yield Mend(subject.source.site(changes[-1][0]), what, (("Give the measure classes", edits, 0.9),))
+
+    examples = (
+        Example(
+            "scores of three classes",
+            before="""\
+import torch
+from sklearn.metrics import accuracy_score, confusion_matrix
+
+net = torch.nn.Linear(4, 3)
+x, y = torch.randn(30, 4), torch.arange(30) % 3
+with torch.no_grad():
+    outputs = net(x)
+print(accuracy_score(y.numpy(), outputs.numpy()))
+""",
+            after="""\
+import torch
+from sklearn.metrics import accuracy_score, confusion_matrix
+
+net = torch.nn.Linear(4, 3)
+x, y = torch.randn(30, 4), torch.arange(30) % 3
+with torch.no_grad():
+    outputs = net(x)
+print(accuracy_score(y.numpy(), outputs.numpy().argmax(axis=1)))
+""",
+            runs=True,
+        ),
+        Example(
+            "probabilities of a sigmoid, in two measures",
+            before="""\
+import keras
+import numpy as np
+from sklearn.metrics import classification_report, confusion_matrix
+
+x = np.random.randn(16, 4).astype("float32")
+y = np.arange(16) % 2
+model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
+model.compile(optimizer="sgd", loss="binary_crossentropy")
+model.fit(x, y, epochs=1, verbose=0)
+y_pred = model.predict(x, verbose=0)
+print(confusion_matrix(y, y_pred))
+print(classification_report(y, y_pred, zero_division=0))
+""",
+            after="""\
+import keras
+import numpy as np
+from sklearn.metrics import classification_report, confusion_matrix
+
+x = np.random.randn(16, 4).astype("float32")
+y = np.arange(16) % 2
+model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
+model.compile(optimizer="sgd", loss="binary_crossentropy")
+model.fit(x, y, epochs=1, verbose=0)
+y_pred = model.predict(x, verbose=0)
+print(confusion_matrix(y, (y_pred > 0.5).astype(int)))
+print(classification_report(y, (y_pred > 0.5).astype(int), zero_division=0))
+""",
+            runs=True,
+        ),
+        Example(
+            "rows with a one on both sides",
+            before="""\
+import numpy as np
+import torch
+from sklearn import metrics
+
+labels = np.eye(3)[np.arange(12) % 3]
+net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Softmax(dim=1))
+scores = net(torch.randn(12, 2)).detach().numpy()
+print(metrics.f1_score(labels, scores, average="macro"))
+""",
+            after="""\
+import numpy as np
+import torch
+from sklearn import metrics
+
+labels = np.eye(3)[np.arange(12) % 3]
+net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Softmax(dim=1))
+scores = net(torch.randn(12, 2)).detach().numpy()
+print(metrics.f1_score(labels.argmax(axis=1), scores.argmax(axis=1), average="macro"))
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "classes on both sides",
+            """\
+import torch
+from sklearn.metrics import accuracy_score
+
+y = torch.arange(6) % 3
+print(accuracy_score(y.numpy(), torch.randn(6, 3).argmax(1).numpy()))
+""",
+            runs=True,
+        ),
+        Reject(
+            "several classes and one score",
+            """\
+import torch
+from sklearn.metrics import accuracy_score
+
+y = torch.arange(6) % 3
+print(accuracy_score(y.numpy(), torch.sigmoid(torch.randn(6)).numpy()))
+""",
+            runs=True,
+        ),
+        Reject(
+            "two classes and a score of unknown scale",
+            """\
+import torch
+from sklearn.metrics import accuracy_score
+
+y = torch.arange(6) % 2
+print(accuracy_score(y.numpy(), torch.nn.Linear(2, 1)(torch.randn(6, 2)).detach().numpy()))
+""",
+            runs=True,
+        ),
+    )
+
+
+def _measures(source: Source, call: ast.Call) -> bool:
+    module, _, name = (source.qualified(call.func) or "").rpartition(".")
+    return module.startswith("sklearn.metrics") and name in MEASURES
+
+
+def _one_class_per_row(subject: Subject) -> bool:
+    """Whether the program shows that each sample belongs to one class only."""
+    softmax = {"softmax", "Softmax", "log_softmax", "LogSoftmax", "CrossEntropyLoss", "CategoricalCrossentropy"}
+    return bool(subject.source.words & softmax) or "categorical_crossentropy" in subject.source.text
+
+
+def _threshold(subject: Subject) -> str | None:
+    """From which score on a sample belongs to the class; `None` where the program does not tell."""
+    source = subject.source
+    probabilities = source.words & {"sigmoid", "Sigmoid"} or re.search(r"""['"]sigmoid['"]""", source.text)
+    logits = source.words & {"BCEWithLogitsLoss", "binary_cross_entropy_with_logits"} or re.search(
+        r"from_logits\s*=\s*True", source.text
+    )
+    if bool(probabilities) == bool(logits):
+        return None
+    return "0.5" if probabilities else "0"
+
+
+def _edits(subject: Subject, crash: Crash, call: ast.Call, value: ast.expr, how: str) -> Iterator[Edit]:
+    """The changes to a value, wherever a measure in the same function is given it."""
+    source = subject.source
+    held = crash.held_at(source.site(value))
+    kind = held.kind if held is not None else _made_by(value)
+    around = source.enclosing(call, ast.FunctionDef)
+    text, place = ast.unparse(value), 0 if value is argument_value(call, "y_true", 0) else 1
+    for measure in source.all_calls:
+        given = argument_value(measure, ("y_true", "y_pred")[place], place)
+        same = measure is call or isinstance(value, ast.Name)
+        if given is None or not same or not _measures(source, measure) or ast.unparse(given) != text:
+            continue
+        if source.enclosing(measure, ast.FunctionDef) is around:
+            yield from _around(subject, given, kind, how)
+
+
+def _around(subject: Subject, value: ast.expr, kind: str, how: str) -> Iterator[Edit]:
+    site = subject.source.site(value)
+    before, after = ("", "") if isinstance(value, PLAIN) else ("(", ")")
+    if how == "class" and kind != "list":
+        yield Wrap(site, before, f"{after}.argmax(axis=1)")
+    elif how == "class":
+        spelling = spell(subject, "numpy.argmax")
+        yield from spelling.imports
+        yield Wrap(site, f"{spelling.code}(", ", axis=1)")
+    elif kind == "list":
+        spelling = spell(subject, "numpy.array")
+        yield from spelling.imports
+        yield Wrap(site, f"({spelling.code}(", f") > {how}).astype(int)")
+    else:
+        whole = "int()" if kind == "torch.Tensor" else "astype(int)"
+        yield Wrap(site, f"({before}", f"{after} > {how}).{whole}")
+
+
+def _made_by(value: ast.expr) -> str:
+    """The kind of what a call gives, as its last method tells."""
+    method = value.func.attr if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) else ""
+    return {"tolist": "list", "cpu": "torch.Tensor", "detach": "torch.Tensor"}.get(method, "numpy.ndarray")

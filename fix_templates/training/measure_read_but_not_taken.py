@@ -1,0 +1,267 @@
+"""A second value is read from `evaluate` of a Keras model that was compiled without a metric."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Crash,
+    CrashTemplate,
+    Example,
+    Family,
+    FixPattern,
+    Mend,
+    Reject,
+    SetArgument,
+    Source,
+    Subject,
+    is_compile,
+    keyword_value,
+    within,
+    words,
+)
+
+UNREADABLE = re.compile(
+    r"cannot unpack non-iterable (?:numpy\.)?float|'(?:numpy\.)?float\d*' object is not (?:subscriptable|iterable)"
+    r"|invalid index to scalar variable"
+)
+
+GIVING = words("evaluate train_on_batch test_on_batch")
+"""Methods of a model that give its loss, with its metrics where it has some."""
+
+CLASSES = re.compile(r"crossentropy|hinge", re.IGNORECASE)
+NAMED = (("acc", "accuracy"), ("mae", "mae"), ("mse", "mse"))
+"""What the name of a value contains, and the metric that it stands for."""
+
+
+class MeasureReadButNotTaken(CrashTemplate):
+    """`loss, accuracy = model.evaluate(x, y)` with a model that was compiled with a loss alone.
+
+    `evaluate` (and so `train_on_batch`) gives the loss as one number where the model has no metrics, and a list of the loss and the metrics where it
+    has some. The program reads a second value by a name, or by its place next to the loss of a classification: it is the
+    accuracy, or the mean error that the name says. That metric is compiled into the model.
+
+    Reported where the program stopped there, and the one `compile` of it states no metrics.
+
+    Fix safety: unsafe. The training is the same; a measure is taken beside it.
+
+    References: keras.Model.evaluate; keras.Model.compile.
+    """
+
+    code = "DNF730"
+    name = "measure-read-but-not-taken"
+    family = Family.TRAINING
+    fix_pattern = FixPattern.API_CONTRACT
+    kinds = frozenset({"TypeError", "IndexError"})
+    confidence = 0.9
+
+    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+        node, source = subject.node(crash.site), subject.source
+        if node is None or UNREADABLE.search(crash.message) is None:
+            return
+        compiled = _compiled(source, node)
+        if len(compiled) != 1 or not _without_metrics(compiled[0]):
+            return
+        metric = _metric(source, node, compiled[0])
+        if metric is not None:
+            edit = SetArgument(source.site(compiled[0]), "metrics", f'["{metric}"]')
+            what = "the model is compiled without a metric, so that evaluate gives the loss alone"
+            yield Mend(source.site(compiled[0]), what, ((f"Measure {metric}", (edit,), 0.9),))
+
+    examples = (
+        Example(
+            "loss and accuracy",
+            before="""\
+import keras
+import numpy as np
+
+x, y = np.random.randn(8, 4), np.arange(8) % 2
+model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
+model.compile(optimizer="sgd", loss="binary_crossentropy")
+model.fit(x, y, epochs=1, verbose=0)
+loss, acc = model.evaluate(x, y, verbose=0)
+print(loss, acc)
+""",
+            after="""\
+import keras
+import numpy as np
+
+x, y = np.random.randn(8, 4), np.arange(8) % 2
+model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
+model.compile(optimizer="sgd", loss="binary_crossentropy", metrics=["accuracy"])
+model.fit(x, y, epochs=1, verbose=0)
+loss, acc = model.evaluate(x, y, verbose=0)
+print(loss, acc)
+""",
+            runs=True,
+        ),
+        Example(
+            "the second place of the scores",
+            before="""\
+import keras
+import numpy as np
+
+
+def build():
+    net = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+    net.compile("sgd", keras.losses.SparseCategoricalCrossentropy())
+    return net
+
+
+net = build()
+x, y = np.random.randn(9, 4), np.arange(9) % 3
+net.fit(x, y, epochs=1, verbose=0)
+score = net.evaluate(x, y, verbose=0)
+print("loss:", score[0])
+print("accuracy:", score[1])
+""",
+            after="""\
+import keras
+import numpy as np
+
+
+def build():
+    net = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+    net.compile("sgd", keras.losses.SparseCategoricalCrossentropy(), metrics=["accuracy"])
+    return net
+
+
+net = build()
+x, y = np.random.randn(9, 4), np.arange(9) % 3
+net.fit(x, y, epochs=1, verbose=0)
+score = net.evaluate(x, y, verbose=0)
+print("loss:", score[0])
+print("accuracy:", score[1])
+""",
+            runs=True,
+        ),
+        Example(
+            "the mean absolute error of a regression",
+            before="""\
+import keras
+import numpy as np
+
+x, y = np.random.randn(8, 4), np.random.randn(8, 1)
+model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
+model.compile(optimizer="sgd", loss="mse")
+model.fit(x, y, epochs=1, verbose=0)
+_, mae = model.evaluate(x, y, verbose=0)
+print(mae)
+""",
+            after="""\
+import keras
+import numpy as np
+
+x, y = np.random.randn(8, 4), np.random.randn(8, 1)
+model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
+model.compile(optimizer="sgd", loss="mse", metrics=["mae"])
+model.fit(x, y, epochs=1, verbose=0)
+_, mae = model.evaluate(x, y, verbose=0)
+print(mae)
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "the metric is compiled",
+            """\
+import keras
+import numpy as np
+
+x, y = np.random.randn(8, 4), np.arange(8) % 2
+model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
+model.compile(optimizer="sgd", loss="binary_crossentropy", metrics=["accuracy"])
+loss, acc = model.evaluate(x, y, verbose=0)
+print(loss, acc)
+""",
+            runs=True,
+        ),
+        Reject(
+            "a second value of a regression that nothing tells about",
+            """\
+import keras
+import numpy as np
+
+x, y = np.random.randn(8, 4), np.random.randn(8, 1)
+model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
+model.compile(optimizer="sgd", loss="mse")
+first, second = model.evaluate(x, y, verbose=0)
+print(first, second)
+""",
+            runs=True,
+        ),
+        Reject(
+            "a regression whose accuracy is asked for",
+            """\
+import keras
+import numpy as np
+
+x, y = np.random.randn(8, 4), np.random.randn(8, 1)
+model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
+model.compile(optimizer="sgd", loss="mse")
+loss, acc = model.evaluate(x, y, verbose=0)
+print(loss, acc)
+""",
+            runs=True,
+        ),
+    )
+
+
+def _compiled(source: Source, node: ast.AST) -> list[ast.Call]:
+    """The calls of `compile`: those of the model that is asked, where the program says so, else all of them."""
+    every = [call for call in source.all_calls if is_compile(call)]
+    asked = [
+        call.func.value
+        for call in within(source.statement_of(node), ast.Call)
+        if isinstance(call.func, ast.Attribute) and _evaluates(call)
+    ]
+    models = {ast.unparse(model) for model in asked}
+    same = [call for call in every if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) in models]
+    return same or every
+
+
+def _without_metrics(call: ast.Call) -> bool:
+    given = keyword_value(call, "metrics")
+    plain = len(call.args) <= 2 and all(keyword.arg is not None for keyword in call.keywords)
+    return plain and (given is None or isinstance(given, (ast.List, ast.Tuple)) and not given.elts)
+
+
+def _metric(source: Source, node: ast.AST, compiled: ast.Call) -> str | None:
+    """The metric that stands next to the loss for the program that reads the scores."""
+    classes = _of_classes(compiled)
+    statement = source.statement_of(node)
+    if isinstance(statement, ast.Assign) and _evaluates(statement.value):
+        target = statement.targets[0]
+        if not isinstance(target, (ast.Tuple, ast.List)) or len(target.elts) != 2:
+            return None
+        return _named(ast.unparse(target.elts[1]), classes)
+    scores = node if isinstance(node, ast.Subscript) else None
+    if scores is None:
+        return None
+    if _evaluates(scores.value):
+        second = [scores]
+    else:
+        bound = source.bindings(scores.value)
+        if not bound or not all(_evaluates(one) for one in bound):
+            return None
+        second = [one for one in source.nodes(ast.Subscript) if ast.unparse(one.value) == ast.unparse(scores.value)]
+    places = {ast.unparse(one.slice) for one in second}
+    return "accuracy" if classes and "1" in places and places <= {"0", "1"} else None
+
+
+def _named(name: str, classes: bool) -> str | None:
+    """The metric that a name stands for; an accuracy is one of classes only."""
+    metric = next((metric for part, metric in NAMED if part in name.lower()), None)
+    return metric if metric is not None and (metric == "accuracy") <= classes else None
+
+
+def _evaluates(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in GIVING
+
+
+def _of_classes(compiled: ast.Call) -> bool:
+    loss = keyword_value(compiled, "loss") or (compiled.args[1] if len(compiled.args) > 1 else None)
+    return loss is not None and CLASSES.search(ast.unparse(loss)) is not None
