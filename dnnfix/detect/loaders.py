@@ -74,10 +74,12 @@ def dataset_class(subject: Subject, loader: ast.Call) -> ast.ClassDef | None:
 
 def _split(subject: Subject, given: ast.expr) -> ast.Call | None:
     """The call that makes the dataset of which a loader is given a part."""
-    for value in subject.source.bindings(given):
-        inner = value.value if isinstance(value, ast.Subscript) else value
-        if isinstance(inner, ast.Call) and inner.args:
-            name = subject.source.qualified(inner.func) or ""
-            if name in ("torch.utils.data.random_split", "torch.utils.data.Subset"):
-                return subject.source.constructor(inner.args[0])
+    source = subject.source
+    if not isinstance(given, ast.Name):
+        return None
+    for statement in source.nodes(ast.Assign):
+        made, stored = statement.value, {name.id for name in within(statement.targets[0], ast.Name)}
+        if given.id in stored and isinstance(made, ast.Call) and made.args:
+            if source.qualified(made.func) in ("torch.utils.data.random_split", "torch.utils.data.Subset"):
+                return source.constructor(made.args[0])
     return None
