@@ -79,7 +79,8 @@ def _split(subject: Subject, given: ast.expr) -> ast.Call | None:
         return None
     for statement in source.nodes(ast.Assign):
         made, stored = statement.value, {name.id for name in within(statement.targets[0], ast.Name)}
-        if given.id in stored and isinstance(made, ast.Call) and made.args:
-            if source.qualified(made.func) in ("torch.utils.data.random_split", "torch.utils.data.Subset"):
-                return source.constructor(made.args[0])
+        if given.id not in stored or not isinstance(made, ast.Call) or not made.args:
+            continue
+        if source.qualified(made.func) in ("torch.utils.data.random_split", "torch.utils.data.Subset"):
+            return source.constructor(made.args[0])
     return None
