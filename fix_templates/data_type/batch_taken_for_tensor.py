@@ -208,9 +208,12 @@ def _loop(source: Source, batch: ast.expr) -> ast.For | None:
 
 
 def _is_loader(source: Source, over: ast.expr) -> bool:
-    """Whether a loop goes through a loader: made here, or handed to the function that the loop is in."""
+    """Whether a loop goes through a loader: made here or by a function, or handed to the function that the loop is in."""
     made = over if isinstance(over, ast.Call) else source.constructor(over)
     if made is not None:
+        maker = source.definition(made.func)
+        if isinstance(maker, ast.FunctionDef):
+            return any(source.qualified(call.func) == LOADER for call in within(maker, ast.Call))
         return source.qualified(made.func) == LOADER
     function = function_around(source, over)
     names = [one.arg for one in function.args.args] if function is not None else []
