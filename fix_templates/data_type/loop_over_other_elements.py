@@ -15,7 +15,7 @@ class LoopOverOtherElements(CrashTemplate):
     """A loop takes its elements apart into more names than they have parts.
 
     Over a dictionary, two names are its keys with their values. A first name that counts, beside what else an element is
-    taken apart into, asks for `enumerate`. Where only one of the names is used in the loop, and the elements are whole
+    taken apart into, asks for `enumerate`; where `enumerate` is there, what stands beside the number has brackets. Where only one of the names is used in the loop, and the elements are whole
     texts or numbers, the loop has one name.
 
     Fix safety: unsafe. The loop could not run before.
@@ -32,6 +32,11 @@ class LoopOverOtherElements(CrashTemplate):
         if "unpack" not in crash.message or crash.site is None:
             return
         loop = _loop(subject, crash)
+        if loop is not None and (beside := _beside_count(subject, loop)) is not None:
+            edits: tuple[Edit, ...] = (Replace(subject.source.site(loop.target), beside),)
+            what = f"enumerate gives pairs, not {ast.unparse(loop.target)}"
+            place = subject.source.site(loop.target)
+            yield Mend(place, what, (("Take the elements apart beside their number", edits, 0.9),))
         if loop is None or not isinstance(loop.target, ast.Tuple) or len(loop.target.elts) != 2:
             return
         source = subject.source
@@ -92,6 +97,26 @@ for i, (x, y) in enumerate(loader):
             runs=True,
         ),
         Example(
+            "a number and the parts in one row",
+            before="""\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.ones(6, 2), torch.zeros(6)), batch_size=3)
+for step, x, y in enumerate(loader):
+    print(step, x.shape, y.shape)
+""",
+            after="""\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.ones(6, 2), torch.zeros(6)), batch_size=3)
+for step, (x, y) in enumerate(loader):
+    print(step, x.shape, y.shape)
+""",
+            runs=True,
+        ),
+        Example(
             "names without labels",
             before="""\
 import torch
@@ -138,6 +163,17 @@ for name, number in rows:
             runs=True,
         ),
     )
+
+
+def _beside_count(subject: Subject, loop: ast.For | ast.comprehension) -> str | None:
+    """The target of a loop over `enumerate` with the parts of an element in brackets, where it has them in one row."""
+    target, over = loop.target, loop.iter
+    if not isinstance(target, ast.Tuple) or len(target.elts) < 3 or not isinstance(over, ast.Call):
+        return None
+    if subject.source.qualified(over.func) != "builtins.enumerate":
+        return None
+    first, *rest = (subject.text(subject.source.site(one)) for one in target.elts)
+    return f"{first}, ({', '.join(rest)})"
 
 
 def _loop(subject: Subject, crash: Crash) -> ast.For | ast.comprehension | None:
