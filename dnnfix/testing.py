@@ -59,11 +59,14 @@ class Bench:
         return self._runners[framework].run(Job("example.py", text.encode(), budget=Budget(steps=12, seconds=60.0)))
 
     def can_run(self, text: str) -> bool:
-        """Whether this interpreter has TensorFlow, where the program asks for it: not every one does."""
-        if self._interpreter != Path(sys.executable) or importlib.util.find_spec("tensorflow") is not None:
+        """Whether this interpreter has TensorFlow and Pillow, where the program asks for them: not every one does."""
+        if self._interpreter != Path(sys.executable):
             return True
-        imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import)]
-        return not any(name.name.startswith("tensorflow") for node in imports for name in node.names)
+        lacking = tuple(name for name in ("tensorflow", "PIL") if importlib.util.find_spec(name) is None)
+        tree = ast.parse(text)
+        names = [name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names]
+        names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        return not any(name.partition(".")[0] in lacking for name in names)
 
     def close(self) -> None:
         """End the interpreters."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from dnnfix.api import (
+    LOSSES,
     Candidate,
+    Crash,
     Decline,
     Edit,
     Example,
@@ -14,30 +17,53 @@ from dnnfix.api import (
     Finding,
     FixPattern,
     FixTemplate,
+    InsertBefore,
+    LossFacts,
     Reject,
+    Source,
     Subject,
     Symptom,
+    Target,
     Value,
+    Wrap,
     argument_value,
     change_data,
+    described_shape,
     first_argument,
+    function_around,
+    held,
+    indices,
     layer_facts,
     outward,
     sibling_inputs,
     sibling_targets,
     spell,
+    within,
 )
 
 REFUSED = frozenset({"list", "tuple", "object", "str"})
 """What a Keras model does not take as numbers."""
 
+ELSEWHERE = ("numpy.", "sklearn.", "matplotlib.", "pandas.", "scipy.", "seaborn.")
+"""Libraries whose functions are given arrays, so that a variable they read stays one."""
+
 _TAKE_TARGETS = frozenset({"fit", "evaluate", "train_on_batch", "test_on_batch"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """An array that layers or losses of torch are given, and what is written behind the tensor that is made of it."""
+
+    node: ast.expr
+    dtype: str
+    after: str = ""
 
 
 class ListForArray(FixTemplate):
     """Lists, numpy arrays or arrays of objects are given where a tensor or an array of numbers is taken.
 
-    A layer of torch takes tensors only. A Keras model reads a list as several inputs, and has no numbers to compute with
+    A layer of torch takes tensors only, and so does a loss: the inputs become floats, the targets what the loss computes
+    with, which is whole numbers for the indices of classes. A Keras model reads a list as several inputs, and has no numbers to compute with
     where an array holds Python objects, as it does when a table mixes columns of different types.
 
     Fix safety: unsafe. The data is copied into an array of one type; numbers written as text become numbers.
@@ -53,7 +79,7 @@ class ListForArray(FixTemplate):
     needs_run = True
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
-        node = _into_layer(subject)
+        node = _into_torch(subject)
         if node is not None:
             call = subject.crash.call if subject.crash is not None else None
             layer = call.name.rpartition(".")[2] if call is not None else "the layer"
@@ -82,12 +108,11 @@ class ListForArray(FixTemplate):
             )
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        node = _into_layer(subject)
-        if node is not None:
-            spelling = spell(subject, "torch.tensor")
-            dtype = spell(subject, "torch.float32").code
-            edits = change_data(subject, sibling_inputs(subject, node), f"{spelling.code}(", f", dtype={dtype})")
-            yield self.candidate(finding, "Make a tensor of the data", *edits, *spelling.imports, prior=0.85)
+        if _into_torch(subject) is not None:
+            imports = spell(subject, "torch.tensor").imports
+            yield self.candidate(
+                finding, "Make a tensor of the data", *_converted(subject, _given(subject)), *imports, prior=0.85
+            )
             return
         refused = _into_keras(subject)
         spelling = spell(subject, "numpy.array")
@@ -205,6 +230,104 @@ out = net(torch.tensor(x, dtype=torch.float32))
             runs=True,
         ),
         Example(
+            "arrays of inputs and targets in a loop",
+            before="""\
+import numpy as np
+import torch
+from torch import nn
+
+net = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+x = np.random.rand(8, 4)
+y = x.sum(1)
+for _ in range(3):
+    loss = nn.functional.mse_loss(net(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+            after="""\
+import numpy as np
+import torch
+from torch import nn
+
+net = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+x = np.random.rand(8, 4)
+y = x.sum(1)
+x = torch.tensor(x, dtype=torch.float32)
+y = torch.tensor(y, dtype=torch.float32).unsqueeze(1)
+for _ in range(3):
+    loss = nn.functional.mse_loss(net(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+            runs=True,
+        ),
+        Example(
+            "class indices, a batch at a time",
+            before="""\
+import numpy as np
+import torch
+
+
+def fit(net, rows, classes, opt):
+    loss_of = torch.nn.CrossEntropyLoss()
+    for start in range(0, len(rows), 4):
+        batch, wanted = rows[start : start + 4], classes[start : start + 4]
+        loss = loss_of(net(batch), wanted)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+model = torch.nn.Sequential(torch.nn.Linear(2, 3))
+fit(model, np.random.rand(12, 2), np.arange(12) % 3, torch.optim.Adam(model.parameters()))
+""",
+            after="""\
+import numpy as np
+import torch
+
+
+def fit(net, rows, classes, opt):
+    loss_of = torch.nn.CrossEntropyLoss()
+    for start in range(0, len(rows), 4):
+        batch, wanted = torch.tensor(rows[start : start + 4], dtype=torch.float32), torch.tensor(classes[start : start + 4], dtype=torch.long)
+        loss = loss_of(net(batch), wanted)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+model = torch.nn.Sequential(torch.nn.Linear(2, 3))
+fit(model, np.random.rand(12, 2), np.arange(12) % 3, torch.optim.Adam(model.parameters()))
+""",
+            runs=True,
+        ),
+        Example(
+            "an array as the targets only",
+            before="""\
+import numpy as np
+import torch
+import torch.nn as nn
+
+model = nn.Linear(3, 1)
+targets = np.random.rand(6, 1)
+print(nn.MSELoss()(model(torch.rand(6, 3)), targets))
+""",
+            after="""\
+import numpy as np
+import torch
+import torch.nn as nn
+
+model = nn.Linear(3, 1)
+targets = np.random.rand(6, 1)
+print(nn.MSELoss()(model(torch.rand(6, 3)), torch.tensor(targets, dtype=torch.float32)))
+""",
+            runs=True,
+        ),
+        Example(
             "a list through forward",
             before="""\
 import torch
@@ -256,6 +379,18 @@ model.fit([np.ones((3, 2)), np.ones((3, 2))], np.ones(3), verbose=0)
             runs=True,
         ),
         Reject(
+            "arrays that are made tensors before they come to the loss",
+            """\
+import numpy as np
+import torch
+
+net = torch.nn.Linear(2, 1)
+x, y = torch.from_numpy(np.ones((4, 2), dtype="float32")), torch.tensor(np.ones((4, 1)), dtype=torch.float32)
+torch.nn.functional.mse_loss(net(x), y).backward()
+""",
+            runs=True,
+        ),
+        Reject(
             "a layer that gets nothing because of another mistake",
             """\
 import torch
@@ -268,20 +403,205 @@ nn.Linear(4, 8)(torch.rand(2, 4), torch.rand(2, 4))
     )
 
 
+def _into_torch(subject: Subject) -> ast.expr | None:
+    """The expression that hands something that is no tensor to a layer, a function or a loss of torch."""
+    layer = _into_layer(subject)
+    return layer if layer is not None else _into_loss(subject)
+
+
 def _into_layer(subject: Subject) -> ast.expr | None:
     """The expression that hands something that is no tensor to a layer of torch."""
     crash = subject.crash
     call = crash.call if crash is not None else None
     if crash is None or call is None or call.made_at is None or call.made_at == call.site or call.inputs:
         return None
-    if crash.kind != "TypeError" or layer_facts(call) is None or not call.name.startswith("torch."):
+    if crash.kind not in ("TypeError", "AttributeError") or not call.name.startswith("torch."):
+        return None
+    if layer_facts(call) is None or (crash.kind == "AttributeError" and "numpy.ndarray" not in crash.message):
         return None
     node = subject.node(call.site)
     if not isinstance(node, ast.Call) or len(node.args) + len(node.keywords) != 1:
         return None
     given = first_argument(node)
     outer = outward(subject, given) if given is not None else None
-    return outer if outer is not None and _is_data(subject, outer) else None
+    return outer if outer is not None and (_is_array(subject, outer) or _is_data(subject, outer)) else None
+
+
+def _into_loss(subject: Subject) -> ast.expr | None:
+    """The expression that hands something that is no tensor to a loss of torch as its targets."""
+    crash = subject.crash
+    if crash is None or crash.kind not in ("TypeError", "AttributeError"):
+        return None
+    for call, facts in _losses(subject):
+        if subject.source.site(call) == crash.site:
+            target = argument_value(call, facts.target_argument, 1)
+            if target is not None and _is_refused(subject, crash, target):
+                return target
+    return None
+
+
+def _is_refused(subject: Subject, crash: Crash, node: ast.expr) -> bool:
+    told = crash.held_at(subject.source.site(node))
+    return _is_array(subject, node) or (
+        told is not None and told.kind == "list" and told.of in ("int", "float") and "list" in crash.message
+    )
+
+
+def _losses(subject: Subject) -> Iterator[tuple[ast.Call, LossFacts]]:
+    """The calls of losses of torch in the program, whether the run came so far or not."""
+    for call in subject.source_network.calls:
+        node = subject.node(call.site)
+        if call.name in LOSSES and call.name.startswith("torch.") and isinstance(node, ast.Call):
+            yield node, LOSSES[call.name]
+
+
+def _given(subject: Subject) -> list[_Given]:
+    """All that has to become a tensor, each expression once: what failed, the same elsewhere, and the targets."""
+    found: dict[ast.expr, _Given] = {}
+    node = _into_layer(subject)
+    if node is not None:
+        call = subject.crash.call if subject.crash is not None else None
+        dtype = "long" if call is not None and call.name == "torch.nn.Embedding" else "float32"
+        for one in sibling_inputs(subject, node):
+            description = held(subject, one)
+            if not isinstance(description, dict) or description.get("kind") != "torch.Tensor":
+                found[one] = _Given(one, dtype)
+    failed = _into_loss(subject)
+    for loss, facts in _losses(subject):
+        target = argument_value(loss, facts.target_argument, 1)
+        if target is not None and (target is failed or _is_array(subject, target)):
+            found.setdefault(target, _target(subject, target, facts))
+    return list(found.values())
+
+
+def _target(subject: Subject, node: ast.expr, facts: LossFacts) -> _Given:
+    rank = _rank(subject, node)
+    if facts.target is Target.INDICES and not (rank == 2 and facts.soft_targets):
+        return _Given(node, "long")
+    paired = facts.same_shape and facts.target in (Target.REAL, Target.BINARY) and rank == 1 and _one_column(subject)
+    return _Given(node, "float32", ".unsqueeze(1)" if paired else "")
+
+
+def _one_column(subject: Subject) -> bool:
+    """Whether the predictions are a column: known from the run, or as a layer of one unit ends what nothing reshapes."""
+    call = subject.crash.call if subject.crash is not None else None
+    if call is not None and call.inputs and call.inputs[0].shape is not None:
+        return len(call.inputs[0].shape) == 2 and call.inputs[0].shape[1] == 1
+    if not subject.source.words.isdisjoint(("squeeze", "view", "reshape", "flatten", "ravel")):
+        return False
+    layers = [one for one in subject.network.components if one.name == "torch.nn.Linear"]
+    return bool(layers) and layers[-1].args.get("out_features") == 1
+
+
+def _converted(subject: Subject, given: list[_Given]) -> tuple[Edit, ...]:
+    """The edits that make tensors: of a variable once, before the loop that reads it, or where a loop binds it."""
+    edits: list[Edit] = []
+    ahead: dict[ast.stmt, list[str]] = {}
+    done: set[str] = set()
+    for one in given:
+        before, after = _around(subject, one)
+        key = f"{ast.unparse(one.node)}{id(function_around(subject.source, one.node))}"
+        place = _place(subject, one.node)
+        if isinstance(place, ast.stmt):
+            if key not in done:
+                ahead.setdefault(place, []).append(f"{ast.unparse(one.node)} = {before}{ast.unparse(one.node)}{after}")
+            done.add(key)
+        elif key not in done:
+            edits.append(Wrap(subject.source.site(place), before, after))
+            if place is not one.node:
+                done.add(key)
+    edits += [InsertBefore(subject.source.site(place), "\n".join(lines)) for place, lines in ahead.items()]
+    return tuple(edits)
+
+
+def _around(subject: Subject, one: _Given) -> tuple[str, str]:
+    dtype = spell(subject, f"torch.{one.dtype}").code
+    return f"{spell(subject, 'torch.tensor').code}(", f", dtype={dtype}){one.after}"
+
+
+def _place(subject: Subject, node: ast.expr) -> ast.expr | ast.stmt:
+    """Where to make the tensor: the loop to do it before, the value that a loop binds, or the expression itself."""
+    source = subject.source
+    if not isinstance(node, ast.Name):
+        return node
+    loops = [one for one in source.nodes(ast.For) if _inside(source, one, node)]
+    loops.sort(key=lambda one: one.lineno)
+    for loop in loops:
+        if not any(one.id == node.id and isinstance(one.ctx, ast.Store) for one in within(loop, ast.Name)):
+            return node if _stays_array(source, loop, node) else loop
+    value = _bound_in(loops[-1], node.id) if loops else None
+    return node if value is None or _stays_array(source, loops[-1], node) else value
+
+
+def _inside(source: Source, loop: ast.For, node: ast.expr) -> bool:
+    """Whether a loop goes round an expression in the same function."""
+    return (
+        source.site(loop).encloses(source.site(node))
+        and function_around(source, loop) is function_around(source, node)
+        and not source.site(loop.iter).encloses(source.site(node))
+    )
+
+
+def _stays_array(source: Source, since: ast.stmt, node: ast.Name) -> bool:
+    """Whether a variable is read as an array from a statement on: by other libraries, or next to arrays."""
+    function = function_around(source, node)
+    for read in within(function or source.tree, ast.Name):
+        if read.id != node.id or read.lineno < since.lineno or function_around(source, read) is not function:
+            continue
+        above: ast.AST | None = source.parent(read)
+        while isinstance(above, ast.expr):
+            name = source.qualified(above.func) or "" if isinstance(above, ast.Call) else ""
+            arrays = isinstance(above, ast.Compare) and any(a.attr == "numpy" for a in within(above, ast.Attribute))
+            if name.startswith(ELSEWHERE) or arrays:
+                return True
+            above = source.parent(above)
+    return False
+
+
+def _bound_in(loop: ast.For, name: str) -> ast.expr | None:
+    """The one value that a loop gives a variable in a plain assignment."""
+    stored = [one for one in within(loop, ast.Name) if one.id == name and isinstance(one.ctx, ast.Store)]
+    values: list[ast.expr] = []
+    for statement in within(loop, ast.Assign):
+        target, value = statement.targets[0], statement.value
+        if isinstance(target, ast.Name) and target.id == name:
+            values.append(value)
+        elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            pairs = zip(target.elts, value.elts, strict=True)
+            values += [given for place, given in pairs if isinstance(place, ast.Name) and place.id == name]
+    return values[0] if len(stored) == len(values) == 1 else None
+
+
+def _is_array(subject: Subject, node: ast.expr) -> bool:
+    """Whether an expression is an array of numpy, as the run held it or as it is made."""
+    description = held(subject, node)
+    if isinstance(description, dict) and "kind" in description:
+        return bool(description["kind"] == "numpy.ndarray")
+    match node:
+        case ast.Name():
+            values = subject.source.bindings(node, node) or subject.source.bindings(node)
+            return bool(values) and all(value is not node and _is_array(subject, value) for value in values)
+        case ast.Subscript(value=value):
+            return _is_array(subject, value)
+        case ast.Call(func=ast.Attribute(attr="astype" | "reshape", value=value)):
+            return (subject.source.qualified(node.func) or "").startswith("numpy.") or _is_array(subject, value)
+        case ast.Call():
+            return (subject.source.qualified(node.func) or "").startswith("numpy.")
+    return False
+
+
+def _rank(subject: Subject, node: ast.expr) -> int | None:
+    """The number of axes of an array, through what is taken of its rows; `None` where it is not known."""
+    shape = described_shape(held(subject, node))
+    if shape is not None:
+        return len(shape)
+    if isinstance(node, ast.Name):
+        values = subject.source.bindings(node, node) or subject.source.bindings(node)
+        return _rank(subject, values[0]) if len(values) == 1 and values[0] is not node else None
+    if isinstance(node, ast.Subscript) and len(indices(node)) == 1:
+        rows = isinstance(node.slice, ast.Slice) or _is_array(subject, node.slice)
+        return _rank(subject, node.value) if rows else None
+    return None
 
 
 def _is_data(subject: Subject, node: ast.expr) -> bool:

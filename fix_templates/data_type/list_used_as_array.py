@@ -14,9 +14,11 @@ from dnnfix.api import (
     InsertBefore,
     Mend,
     Reject,
+    Source,
     Subject,
     Wrap,
     spell,
+    within,
     words,
 )
 
@@ -203,7 +205,7 @@ def _used(subject: Subject, crash: Crash, node: ast.AST) -> Iterator[tuple[ast.e
     elif isinstance(node, ast.Attribute):
         of = held(node.value)
         if of is not None and of.kind == "list" and of.of == "torch.Tensor":
-            if node.attr in OF_TENSORS | OF_ARRAYS:
+            if node.attr in OF_TENSORS | OF_ARRAYS and not _is_batch(source, node.value):
                 yield node.value, "torch.stack"
         elif _is_list(of) and node.attr in OF_ARRAYS:
             yield node.value, "numpy.array"
@@ -216,6 +218,16 @@ def _used(subject: Subject, crash: Crash, node: ast.AST) -> Iterator[tuple[ast.e
                 if _is_list(own):
                     yield side, "numpy.array"
                     return
+
+
+def _is_batch(source: Source, expr: ast.expr) -> bool:
+    """Whether a loop gives the list, as a loader does each batch: its tensors are apart because they differ."""
+    name, loop = expr.id if isinstance(expr, ast.Name) else "", source.enclosing(expr, ast.For)
+    while loop is not None:
+        if any(one.id == name for one in within(loop.target, ast.Name)):
+            return True
+        loop = source.enclosing(loop, ast.For)
+    return False
 
 
 def _is_list(held: Held | None) -> bool:

@@ -1,0 +1,152 @@
+"""`next` is asked of a loader, which only its iterator answers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import LOOPS, Crash, CrashTemplate, Example, Mend, Reject, Replace, Subject, Wrap
+
+
+class LoaderAskedForNext(CrashTemplate):
+    """A `DataLoader` can be iterated over, and is no iterator itself: `next` wants `iter` of it.
+
+    Reported outside of loops, where one batch is asked for. In a loop every turn would begin anew and get the first
+    batch of a new pass: there the iterator has to be made ahead, and how the passes end is the program's matter.
+
+    Fix safety: unsafe. The line could not run before.
+
+    References: https://docs.python.org/3/library/functions.html#next, torch.utils.data.DataLoader.
+    """
+
+    code = "DNF627"
+    name = "loader-asked-for-next"
+    kinds = frozenset({"TypeError", "AttributeError"})
+    triggers = ("DataLoader",)
+    confidence = 0.95
+
+    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+        source, node = subject.source, subject.node(crash.site)
+        if "'DataLoader' object is not an iterator" in crash.message and isinstance(node, ast.Call):
+            loader = node.args[0] if len(node.args) == 1 and not node.keywords else None
+            if loader is None or source.qualified(node.func) != "builtins.next":
+                return
+            edit: Replace | Wrap = Wrap(source.site(loader), "iter(", ")")
+        elif isinstance(node, ast.Attribute) and node.attr in ("next", "__next__"):
+            call, loader = source.parent(node), node.value
+            if "'DataLoader' object has no attribute" not in crash.message or not isinstance(call, ast.Call):
+                return
+            edit = Replace(source.site(call), f"next(iter({subject.text(source.site(loader))}))")
+        else:
+            return
+        if source.enclosing(node, *LOOPS) is None:
+            what = f"{ast.unparse(loader)} is no iterator, and next is asked of it"
+            yield Mend(source.site(node), what, (("Take the first batch of a pass", (edit,), 0.95),))
+
+    examples = (
+        Example(
+            "a first batch to look at",
+            """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.rand(8, 2), torch.zeros(8)), batch_size=4)
+inputs, labels = next(loader)
+print(inputs.shape, labels.shape)
+""",
+            """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.rand(8, 2), torch.zeros(8)), batch_size=4)
+inputs, labels = next(iter(loader))
+print(inputs.shape, labels.shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "asked by the method",
+            """\
+import torch
+import torch.utils.data as data
+
+
+def sample(batches):
+    return batches.__next__()
+
+
+print(sample(data.DataLoader(torch.rand(8, 2), batch_size=4)).shape)
+""",
+            """\
+import torch
+import torch.utils.data as data
+
+
+def sample(batches):
+    return next(iter(batches))
+
+
+print(sample(data.DataLoader(torch.rand(8, 2), batch_size=4)).shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "a loader kept by an object",
+            """\
+import torch
+from torch.utils.data import DataLoader
+
+
+class Trainer:
+    def __init__(self, rows):
+        self.loader = DataLoader(rows, batch_size=2)
+
+    def peek(self):
+        return torch.relu(next(self.loader))
+
+
+print(Trainer(torch.rand(4, 3)).peek())
+""",
+            """\
+import torch
+from torch.utils.data import DataLoader
+
+
+class Trainer:
+    def __init__(self, rows):
+        self.loader = DataLoader(rows, batch_size=2)
+
+    def peek(self):
+        return torch.relu(next(iter(self.loader)))
+
+
+print(Trainer(torch.rand(4, 3)).peek())
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "the iterator of a loader",
+            """\
+import torch
+from torch.utils.data import DataLoader
+
+batches = iter(DataLoader(torch.rand(8, 2), batch_size=4))
+print(next(batches).shape)
+""",
+            runs=True,
+        ),
+        Reject(
+            "every turn of a loop asks for a batch",
+            """\
+import torch
+from torch.utils.data import DataLoader
+
+loader = DataLoader(torch.rand(8, 2), batch_size=4)
+for step in range(2):
+    print(next(loader).shape)
+""",
+            runs=True,
+        ),
+    )
