@@ -220,12 +220,12 @@ net.compile(optimizer="sgd", loss="mse")
 net.fit(np.random.rand(6, 5, 2), np.random.rand(6, 1), verbose=0)
 """,
             after="""\
-import keras
 import numpy as np
 import torch
 import torch.nn.functional as F
 from keras import Input, Model
 from keras.layers import Dense
+import keras
 
 
 def encoder(size):
