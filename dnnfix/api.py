@@ -84,6 +84,7 @@ from dnnfix.detect.held_values import (
     held_list,
     indices,
     part_shape,
+    row_lengths,
     shape_of,
     size_of,
 )

@@ -97,6 +97,17 @@ def held_list(subject: Subject, expr: ast.expr) -> tuple[int, tuple[Json, ...]] 
     return (length, tuple(items)) if isinstance(length, int) and isinstance(items, list) else None
 
 
+def row_lengths(subject: Subject, expr: ast.expr) -> tuple[int, int, bool] | None:
+    """The shortest and the longest of the rows of numbers that a list or an array of objects held; if all are whole."""
+    description = held(subject, expr)
+    if not isinstance(description, dict):
+        return None
+    shortest, longest = description.get("shortest"), description.get("longest")
+    if not isinstance(shortest, int) or not isinstance(longest, int):
+        return None
+    return shortest, longest, bool(description.get("whole"))
+
+
 def size_of(subject: Subject, expr: ast.expr) -> int | None:
     """The whole number that an expression stands for: written, held by a name, a size of an array, or arithmetic."""
     match expr:

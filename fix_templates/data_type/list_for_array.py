@@ -35,6 +35,7 @@ from dnnfix.api import (
     indices,
     layer_facts,
     outward,
+    row_lengths,
     sibling_inputs,
     sibling_targets,
     spell,
@@ -634,6 +635,9 @@ def _into_keras(subject: Subject) -> list[tuple[ast.expr, Value]]:
     found = []
     for value in call.inputs:
         node = subject.node(value.site)
+        rows = row_lengths(subject, node) if isinstance(node, ast.expr) else None
+        if rows is not None and rows[0] != rows[1]:
+            continue  # rows of different lengths make no array of numbers
         if value.dtype in REFUSED and isinstance(node, ast.expr):
             found.append((node, value))
     return found

@@ -5,27 +5,49 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import Crash, CrashTemplate, Edit, Example, FixPattern, Mend, Reject, Replace, Site, Subject
+from dnnfix.api import (
+    Crash,
+    CrashTemplate,
+    Edit,
+    Example,
+    FixPattern,
+    Mend,
+    Reject,
+    Replace,
+    Site,
+    Source,
+    Subject,
+    is_symbolic,
+)
+
+MERGING = ("concatenate", "add", "subtract", "multiply", "average", "maximum", "minimum", "dot")
+"""Ways to merge branches that Keras has as functions, and as layers with a capital letter."""
 
 JOINING = frozenset(
     [f"numpy.{name}" for name in ("concatenate", "vstack", "hstack", "dstack", "stack", "column_stack")]
     + [f"torch.{name}" for name in ("cat", "concat", "concatenate", "stack", "vstack", "hstack")]
     + [f"keras.ops.{name}" for name in ("concatenate", "stack", "vstack", "hstack")]
     + [f"tensorflow.{name}" for name in ("concat", "stack")]
+    + [f"keras.layers.{name}" for name in MERGING]
 )
 """Functions whose first parameter is the list of what they put together."""
 
+MERGE_LAYERS = frozenset(f"keras.layers.{name.capitalize()}" for name in MERGING)
+"""Layers that are called on the list of what they put together."""
+
 ARRAYS = frozenset({"numpy.ndarray", "torch.Tensor", "torch.nn.parameter.Parameter"})
+SYMBOLIC = "KerasTensor"
 
 
 class PartsGivenOneByOne(CrashTemplate):
     """Arrays that are put together are given one by one, where one list of them is taken.
 
-    The second array is taken for the axis. The run shows which of the arguments are arrays; they become one list.
+    The second array is taken for the axis. The run shows which of the arguments are arrays; they become one list. The
+    layers of Keras that merge branches, as `Concatenate()` and `Add()`, are called on a list as well.
 
     Fix safety: unsafe. The call could not run before.
 
-    References: numpy.concatenate, torch.cat.
+    References: numpy.concatenate, torch.cat, keras.layers.Concatenate.
     """
 
     code = "DNF622"
@@ -37,12 +59,11 @@ class PartsGivenOneByOne(CrashTemplate):
     def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
         node = subject.node(crash.site)
         source = subject.source
-        if not isinstance(node, ast.Call) or source.qualified(node.func) not in JOINING:
+        if not isinstance(node, ast.Call) or not _joins(source, node):
             return
         parts = []
         for given in node.args:
-            held = crash.held_at(source.site(given))
-            if held is None or held.kind not in ARRAYS:
+            if not _is_array(subject, crash, given):
                 break
             parts.append(given)
         open_ended = any(keyword.arg is None for keyword in node.keywords)
@@ -118,6 +139,60 @@ print(torch.stack([a, b, c], dim=1).shape)
 """,
             runs=True,
         ),
+        Example(
+            "branches of a network given to a layer that merges them",
+            before="""\
+import keras
+import numpy as np
+from keras.layers import Add, Dense
+
+a, b = keras.Input((3,)), keras.Input((2,))
+both = Add()(Dense(4)(a), Dense(4)(b))
+model = keras.Model([a, b], Dense(1)(both))
+model.compile("sgd", "mse")
+model.fit([np.ones((4, 3)), np.ones((4, 2))], np.ones((4, 1)), verbose=0)
+""",
+            after="""\
+import keras
+import numpy as np
+from keras.layers import Add, Dense
+
+a, b = keras.Input((3,)), keras.Input((2,))
+both = Add()([Dense(4)(a), Dense(4)(b)])
+model = keras.Model([a, b], Dense(1)(both))
+model.compile("sgd", "mse")
+model.fit([np.ones((4, 3)), np.ones((4, 2))], np.ones((4, 1)), verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "branches of a network given to a function of Keras",
+            before="""\
+import numpy as np
+from keras import Input, Model
+from keras.layers import Dense, concatenate
+
+left, right = Input((3,)), Input((3,))
+shared = Dense(2)
+u, v = shared(left), shared(right)
+net = Model([left, right], Dense(1)(concatenate(u, v, axis=-1)))
+net.compile(optimizer="sgd", loss="mse")
+net.fit([np.ones((4, 3)), np.zeros((4, 3))], np.ones((4, 1)), verbose=0)
+""",
+            after="""\
+import numpy as np
+from keras import Input, Model
+from keras.layers import Dense, concatenate
+
+left, right = Input((3,)), Input((3,))
+shared = Dense(2)
+u, v = shared(left), shared(right)
+net = Model([left, right], Dense(1)(concatenate([u, v], axis=-1)))
+net.compile(optimizer="sgd", loss="mse")
+net.fit([np.ones((4, 3)), np.zeros((4, 3))], np.ones((4, 1)), verbose=0)
+""",
+            runs=True,
+        ),
     )
     rejects = (
         Reject(
@@ -141,6 +216,21 @@ print(np.concatenate([np.ones((2, 3)), np.ones((2, 4))]), torch.ones(1))
             runs=True,
         ),
     )
+
+
+def _joins(source: Source, call: ast.Call) -> bool:
+    """Whether a call is of a function, or of a layer of Keras, that puts a list of arrays together."""
+    if source.qualified(call.func) in JOINING:
+        return True
+    layer = call.func if isinstance(call.func, ast.Call) else source.constructor(call.func)
+    return layer is not None and source.qualified(layer.func) in MERGE_LAYERS
+
+
+def _is_array(subject: Subject, crash: Crash, given: ast.expr) -> bool:
+    held = crash.held_at(subject.source.site(given))
+    if held is not None:
+        return held.kind in ARRAYS or held.kind.endswith(f".{SYMBOLIC}")
+    return isinstance(given, ast.Call) and is_symbolic(subject.source, given)
 
 
 def _named(subject: Subject, keyword: ast.keyword) -> str:

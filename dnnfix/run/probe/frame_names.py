@@ -16,6 +16,7 @@ MOST_FRAMES = 4
 """Frames of user code that are described, the innermost ones and the program's own."""
 _MOST_NAMES = 64
 _MOST_ITEMS = 8
+_MOST_ROWS = 20000
 
 
 @guarded
@@ -56,7 +57,8 @@ def _described(value: Any) -> Any:
     try:
         sizes = [getattr(size, "value", size) for size in value.shape]
         shape = [None if size is None else int(size) for size in sizes]
-        return {"shape": shape, "dtype": str(getattr(value.dtype, "name", value.dtype)), "kind": _kind(value)}
+        told = {"shape": shape, "dtype": str(getattr(value.dtype, "name", value.dtype)), "kind": _kind(value)}
+        return dict(told, **_rows(list(value))) if told["dtype"] == "object" and len(shape) == 1 else told
     except Exception:  # no array, a shape of unknown rank, or something that only looks like an array
         return None
 
@@ -69,4 +71,19 @@ def _listed(value: Any) -> Any:
     if not value:
         return {"length": 0, "items": []}
     items = [_described(item) if type(item) not in (list, tuple) else None for item in value[:_MOST_ITEMS]]
-    return {"length": len(value), "items": items}
+    return dict({"length": len(value), "items": items}, **_rows(value))
+
+
+def _rows(values: Any) -> Dict[str, Any]:
+    """Of values that are rows of numbers: the lengths of the shortest and the longest, and if all numbers are whole."""
+    if not 0 < len(values) <= _MOST_ROWS or not all(_is_row(value) for value in values):
+        return {}
+    kinds = {getattr(getattr(number, "dtype", None), "kind", type(number).__name__) for row in values for number in row}
+    if not kinds <= {"int", "float", "bool", "i", "u", "f", "b"}:
+        return {}
+    lengths = [len(row) for row in values]
+    return {"shortest": min(lengths), "longest": max(lengths), "whole": not kinds & {"float", "f"}}
+
+
+def _is_row(value: Any) -> bool:
+    return type(value) in (list, tuple) or type(value).__name__ == "ndarray" and value.ndim == 1

@@ -1,0 +1,460 @@
+"""A function of numpy, torch, TensorFlow or Python is applied to a symbolic tensor of Keras."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from dnnfix.api import (
+    Crash,
+    CrashTemplate,
+    Decline,
+    Edit,
+    Example,
+    Mend,
+    Reject,
+    RenameArgument,
+    Repairs,
+    Replace,
+    Source,
+    Spelling,
+    Subject,
+    is_symbolic,
+    parameters,
+    spell,
+    words,
+)
+
+PLACEHOLDER = "KerasTensor"
+"""What every message of a library that refuses a symbolic tensor calls it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Operation:
+    """A function of `keras.ops`: its name, how many places mean the same, and the keywords that it has a name for.
+
+    `at` is the place of an axis that has to be given; without it the batch would be reduced or joined along.
+    """
+
+    name: str
+    places: int = 1
+    keywords: dict[str, str] = field(default_factory=dict)
+    at: int | None = None
+
+
+_FIRST = {name: "x" for name in ("x", "a", "input", "input_tensor", "tensor", "features", "logits")}
+_AXIS = {"axis": "axis", "dim": "axis", "keepdims": "keepdims", "keepdim": "keepdims", **_FIRST}
+_ORDER = {"axes": "axes", "perm": "axes", "dims": "axes", **_FIRST}
+_JOIN = {"axis": "axis", "dim": "axis"}
+
+_ALIKE = words("sqrt exp log abs sin cos tan sinh cosh tanh square sign floor ceil log1p expm1")
+_ACTIVATIONS = words("relu relu6 sigmoid tanh softplus silu selu elu")
+_SMOOTH = words("softmax log_softmax")
+_REDUCTIONS = words("mean sum prod")
+_OF_TWO = words("maximum minimum multiply add subtract divide matmul")
+_NUMPY_MODULES = ("numpy", "torch", "tensorflow", "tensorflow.math")
+
+
+def _table() -> dict[str, _Operation]:
+    """The functions that `keras.ops` has with the same meaning, under their canonical names."""
+    found: dict[str, _Operation] = {}
+
+    def put(modules: Iterable[str], names: Iterable[str], like: _Operation, prefix: str = "") -> None:
+        for module in modules:
+            for name in names:
+                found[f"{module}.{prefix}{name}"] = _Operation(like.name or name, like.places, like.keywords, like.at)
+
+    put((*_NUMPY_MODULES, "math"), _ALIKE, _Operation("", 1, _FIRST))
+    put(("torch", "torch.nn.functional", "tensorflow.nn"), _ACTIVATIONS, _Operation("", 1, _FIRST))
+    put(("tensorflow", "tensorflow.math"), ("sigmoid", "softplus"), _Operation("", 1, _FIRST))
+    put(("torch", "torch.nn.functional", "tensorflow.nn"), _SMOOTH, _Operation("", 2, _AXIS))
+    put(("numpy",), (*_REDUCTIONS, "max", "min", "amax", "amin", "std", "var"), _Operation("", 2, _AXIS, 1))
+    put(("torch",), (*_REDUCTIONS, "amax", "amin", "logsumexp"), _Operation("", 3, _AXIS, 1))
+    put(
+        ("tensorflow", "tensorflow.math"),
+        (*_REDUCTIONS, "max", "min", "logsumexp"),
+        _Operation("", 3, _AXIS, 1),
+        "reduce_",
+    )
+    put(("numpy", "torch", "tensorflow", "tensorflow.math"), ("argmax", "argmin"), _Operation("", 2, _AXIS, 1))
+    put(_NUMPY_MODULES, _OF_TWO, _Operation("", 2))
+    put(("torch", "tensorflow", "tensorflow.math"), ("pow",), _Operation("power", 2))
+    put(("numpy",), ("power", "where", "repeat", "tile"), _Operation("", 3))
+    put(("torch",), ("where",), _Operation("", 3))
+    put(("tensorflow",), ("where", "tile"), _Operation("", 3))
+    put(("numpy", "torch", "tensorflow"), ("einsum",), _Operation("", 5))
+    put(("numpy", "tensorflow"), ("stack",), _Operation("", 2, _JOIN, 1))
+    put(("numpy", "torch", "tensorflow"), ("concatenate", "cat", "concat"), _Operation("concatenate", 2, _JOIN, 1))
+    put(("torch",), ("stack",), _Operation("", 2, _JOIN, 1))
+    put(("numpy", "tensorflow"), ("expand_dims", "squeeze"), _Operation("", 2, _AXIS, 1))
+    put(("torch",), ("unsqueeze",), _Operation("expand_dims", 2, _AXIS, 1))
+    put(("torch",), ("squeeze",), _Operation("", 2, _AXIS, 1))
+    put(("numpy", "tensorflow"), ("transpose",), _Operation("", 2, _ORDER, 1))
+    put(("torch",), ("permute",), _Operation("transpose", 2, _ORDER, 1))
+    put(("numpy", "torch", "tensorflow"), ("reshape",), _Operation("", 2, {"shape": "newshape", **_FIRST}))
+    put(("numpy", "torch"), ("clip",), _Operation("", 3))
+    put(("torch",), ("clamp",), _Operation("clip", 3, {"min": "x_min", "max": "x_max"}))
+    put(("tensorflow",), ("clip_by_value",), _Operation("clip", 3))
+    put(("tensorflow",), ("cast",), _Operation("", 2, {"dtype": "dtype", "x": "x"}))
+    put(("tensorflow",), ("shape",), _Operation("", 1))
+    put(("tensorflow",), ("one_hot",), _Operation("", 2, {"depth": "num_classes"}))
+    put(("tensorflow.nn", "tensorflow.math"), ("l2_normalize",), _Operation("normalize", 2, _AXIS, 1))
+    put(("tensorflow.image",), ("resize",), _Operation("image.resize", 2, {"size": "size"}))
+    for short in ("mul", "sub", "div"):
+        full = next(name for name in _OF_TWO if name.startswith(short))
+        found[f"torch.{short}"] = _Operation(full, 2)
+    return found
+
+
+OPERATIONS = _table()
+
+_METHODS = {
+    **{name: _Operation(name, 1) for name in (*_ALIKE, "relu", "sigmoid")},
+    **{name: _Operation(name, 1, _AXIS, 0) for name in (*_REDUCTIONS, "argmax", "argmin")},
+    **{name: _Operation(name, 0, {"axis": "axis", "keepdims": "keepdims"}, 0) for name in ("max", "min")},
+    "unsqueeze": _Operation("expand_dims", 1, _AXIS, 0),
+    "astype": _Operation("cast", 1, {"dtype": "dtype"}),
+    "pow": _Operation("power", 1),
+    "matmul": _Operation("matmul", 1),
+}
+"""Methods of arrays and tensors that `keras.ops` has as functions of the same meaning."""
+
+_SIZES = {"reshape": "reshape", "view": "reshape", "permute": "transpose"}
+"""Methods that take sizes or axes one by one, where `keras.ops` takes a tuple."""
+
+
+class LibraryFunctionOfSymbolicTensor(CrashTemplate):
+    """A function of numpy, torch, TensorFlow or Python is applied to a symbolic tensor of Keras.
+
+    The tensor that `keras.Input` or the call of a layer gives while a model is put together stands for a place in the
+    network and holds no numbers. Other libraries have nothing to compute with there; `keras.ops` has functions that add
+    a step to the network instead. The function of the same meaning takes the place of the foreign one, with the names of
+    its arguments translated, at every call that is given a symbolic tensor. A function that has no counterpart with the
+    same defaults is left alone, and so is a reduction without an axis, which would also run over the batch.
+
+    Fix safety: unsafe. The line could not run before.
+
+    References: keras.ops; keras.KerasTensor.
+    """
+
+    code = "DNF638"
+    name = "library-function-of-symbolic-tensor"
+    kinds = frozenset({"ValueError", "TypeError", "AttributeError", "NotImplementedError"})
+    confidence = 0.95
+    declined = "`keras.ops` has no function that is known to mean the same"
+
+    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+        if PLACEHOLDER not in crash.message:
+            return
+        source = subject.source
+        node = subject.node(crash.site)
+        if isinstance(node, ast.Attribute):
+            node = source.parent(node)  # type: ignore[assignment]  # a method that symbolic tensors do not have
+        if not isinstance(node, ast.Call):
+            return
+        by_method = _rewritten_method(subject, crash, node)
+        if by_method is not None:
+            edits: tuple[Edit, ...] = by_method
+        elif source.qualified(node.func) in OPERATIONS and not _own(source, node):
+            edits = _rewritten(subject, node)
+        else:
+            return
+        what = f"{ast.unparse(node.func)} has no numbers to compute with: a symbolic tensor of Keras is a place in a network"
+        repairs = (("Use the function of `keras.ops`", edits, 0.9),) if edits else ()
+        yield Mend(source.site(node), what, repairs)
+
+    def repairs(self, subject: Subject, fault: Mend) -> Repairs:
+        if not fault.repairs:
+            yield Decline(self.declined)
+        yield from fault.repairs
+
+    examples = (
+        Example(
+            "a root of numpy between two layers",
+            before="""\
+import keras
+import numpy as np
+from keras import layers
+
+given = keras.Input((4,))
+h = layers.Dense(3, activation="relu")(given)
+h = np.sqrt(h + 1e-3)
+model = keras.Model(given, layers.Dense(1)(h))
+model.compile("sgd", "mse")
+model.fit(np.random.rand(8, 4), np.random.rand(8, 1), verbose=0)
+""",
+            after="""\
+import keras
+import numpy as np
+from keras import layers
+
+given = keras.Input((4,))
+h = layers.Dense(3, activation="relu")(given)
+h = keras.ops.sqrt(h + 1e-3)
+model = keras.Model(given, layers.Dense(1)(h))
+model.compile("sgd", "mse")
+model.fit(np.random.rand(8, 4), np.random.rand(8, 1), verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "functions of torch in a functional model",
+            before="""\
+import numpy as np
+import torch
+import torch.nn.functional as F
+from keras import Input, Model
+from keras.layers import Dense
+
+
+def encoder(size):
+    words = Input(shape=(5, size))
+    hidden = F.relu(Dense(6)(words))
+    pooled = torch.mean(hidden, dim=1, keepdim=False)
+    return Model(words, Dense(1)(pooled))
+
+
+net = encoder(2)
+net.compile(optimizer="sgd", loss="mse")
+net.fit(np.random.rand(6, 5, 2), np.random.rand(6, 1), verbose=0)
+""",
+            after="""\
+import numpy as np
+import torch
+import torch.nn.functional as F
+from keras import Input, Model
+from keras.layers import Dense
+import keras
+
+
+def encoder(size):
+    words = Input(shape=(5, size))
+    hidden = keras.ops.relu(Dense(6)(words))
+    pooled = keras.ops.mean(hidden, axis=1, keepdims=False)
+    return Model(words, Dense(1)(pooled))
+
+
+net = encoder(2)
+net.compile(optimizer="sgd", loss="mse")
+net.fit(np.random.rand(6, 5, 2), np.random.rand(6, 1), verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "a method that arrays have",
+            before="""\
+import keras
+import numpy as np
+
+steps = keras.Input((4, 3))
+summed = keras.layers.Dense(2)(steps).mean(axis=1)
+model = keras.Model(steps, summed)
+print(model.predict(np.ones((5, 4, 3)), verbose=0).shape)
+""",
+            after="""\
+import keras
+import numpy as np
+
+steps = keras.Input((4, 3))
+summed = keras.ops.mean(keras.layers.Dense(2)(steps), axis=1)
+model = keras.Model(steps, summed)
+print(model.predict(np.ones((5, 4, 3)), verbose=0).shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "branches that numpy joins",
+            before="""\
+import numpy as np
+from keras import Input, Model, layers, ops
+
+first, second = Input((3,)), Input((2,))
+both = np.concatenate([layers.Dense(2)(first), layers.Dense(2)(second)], axis=1)
+model = Model([first, second], layers.Dense(1)(ops.tanh(both)))
+model.compile(loss="mse", optimizer="sgd")
+model.fit([np.ones((6, 3)), np.ones((6, 2))], np.ones((6, 1)), verbose=0)
+""",
+            after="""\
+import numpy as np
+from keras import Input, Model, layers, ops
+
+first, second = Input((3,)), Input((2,))
+both = ops.concatenate([layers.Dense(2)(first), layers.Dense(2)(second)], axis=1)
+model = Model([first, second], layers.Dense(1)(ops.tanh(both)))
+model.compile(loss="mse", optimizer="sgd")
+model.fit([np.ones((6, 3)), np.ones((6, 2))], np.ones((6, 1)), verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "sizes given one by one",
+            before="""\
+import keras
+import numpy as np
+
+image = keras.Input((2, 6))
+h = keras.layers.Dense(4)(image)
+flat = h.view(-1, 8)
+model = keras.Model(image, keras.layers.Dense(1)(flat))
+print(model.predict(np.ones((3, 2, 6)), verbose=0).shape)
+""",
+            after="""\
+import keras
+import numpy as np
+
+image = keras.Input((2, 6))
+h = keras.layers.Dense(4)(image)
+flat = keras.ops.reshape(h, (-1, 8))
+model = keras.Model(image, keras.layers.Dense(1)(flat))
+print(model.predict(np.ones((3, 2, 6)), verbose=0).shape)
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "functions of numpy on data, and of Keras on its tensors",
+            """\
+import keras
+import numpy as np
+
+x = np.sqrt(np.random.rand(8, 4))
+given = keras.Input((4,))
+model = keras.Model(given, keras.ops.sqrt(keras.layers.Dense(1, activation="relu")(given)))
+print(np.mean(model.predict(x, verbose=0), axis=0))
+""",
+            runs=True,
+        ),
+        Reject(
+            "a symbolic tensor asked whether it is greater",
+            """\
+import keras
+
+given = keras.Input((4,))
+h = keras.layers.Dense(3)(given)
+if h.sum > 0:
+    h = -h
+""",
+            runs=True,
+        ),
+        Reject(
+            "a loop over a symbolic tensor",
+            """\
+import keras
+
+given = keras.Input((4, 3))
+parts = [keras.layers.Dense(1)(step) for step in keras.layers.Dense(2)(given)]
+""",
+            runs=True,
+        ),
+    )
+
+
+def _own(source: Source, call: ast.Call) -> bool:
+    """Whether what is called is defined by the program itself."""
+    return source.definition(call.func) is not None
+
+
+def _ops(subject: Subject) -> Spelling:
+    """How the program reaches `keras.ops`: by what it imports of Keras, else through TensorFlow."""
+    for module in subject.source.tree.body:
+        if isinstance(module, ast.Import):
+            for item in module.names:
+                if item.name == "tensorflow" and not _binds_keras(subject):
+                    return Spelling(f"{item.asname or item.name}.keras.ops")
+    return spell(subject, "keras.ops")
+
+
+def _binds_keras(subject: Subject) -> bool:
+    return spell(subject, "keras.ops").imports == ()
+
+
+def _rewritten(subject: Subject, crashed: ast.Call) -> tuple[Edit, ...]:
+    """The edits for the call that crashed and for each other one that is given a symbolic tensor."""
+    source = subject.source
+    spelling = _ops(subject)
+    first = _edits(subject, crashed, spelling.code)
+    if first is None:
+        return ()
+    found = list(first)
+    given_places = _given_places(subject, crashed)
+    for call in source.all_calls:
+        known = call is not crashed and source.qualified(call.func) in OPERATIONS and not _own(source, call)
+        if known and any(is_symbolic(source, given, dict(given_places)) for given in call.args):
+            found += _edits(subject, call, spelling.code) or ()
+    return (*found, *spelling.imports)
+
+
+def _given_places(subject: Subject, crashed: ast.Call) -> dict[tuple[object, str], bool]:
+    """The parameters of the function that crashed which held symbolic tensors, as `is_symbolic` takes what is known."""
+    function = subject.source.enclosing(crashed, ast.FunctionDef)
+    frames = subject.crash.frames if subject.crash is not None else ()
+    if function is None or not frames:
+        return {}
+    told = {name: one for name, one in frames[-1].names.items() if isinstance(one, dict)}
+    return {
+        (function, name): True
+        for name in parameters(function)
+        if str(told.get(name, {}).get("kind")).endswith(f".{PLACEHOLDER}")
+    }
+
+
+def _edits(subject: Subject, call: ast.Call, ops: str) -> tuple[Edit, ...] | None:
+    """The edits that turn one call into that of `keras.ops`; `None` where an argument has no counterpart."""
+    source = subject.source
+    operation = OPERATIONS[source.qualified(call.func) or ""]
+    renamed = _translated(call, operation)
+    if renamed is None:
+        return None
+    site = source.site(call)
+    edits: list[Edit] = [Replace(source.site(call.func), f"{ops}.{operation.name}")]
+    edits += [RenameArgument(site, old, new) for old, new in renamed if old != new]
+    return tuple(edits)
+
+
+def _translated(call: ast.Call, operation: _Operation) -> list[tuple[str, str]] | None:
+    """The keywords of a call with their names in `keras.ops`; `None` where the call cannot be carried over."""
+    starred = any(isinstance(given, ast.Starred) for given in call.args)
+    if starred or len(call.args) > operation.places:
+        return None
+    found = []
+    for keyword in call.keywords:
+        if keyword.arg is None or keyword.arg not in operation.keywords:
+            return None
+        found.append((keyword.arg, operation.keywords[keyword.arg]))
+    if operation.at is None:
+        return found
+    axes = [keyword.value for keyword in call.keywords if operation.keywords[keyword.arg or ""] in ("axis", "axes")]
+    axes += call.args[operation.at : operation.at + 1]
+    if not axes or isinstance(axes[0], ast.Constant) and axes[0].value in (None, 0):
+        return None
+    return found
+
+
+def _rewritten_method(subject: Subject, crash: Crash, call: ast.Call) -> tuple[Edit, ...] | None:
+    """The edits for a method that a symbolic tensor lacks, or has with other arguments; `None` where it is no such call."""
+    function = call.func
+    asked = isinstance(function, ast.Attribute) and (
+        f"'{PLACEHOLDER}' object has no attribute '{function.attr}'" in crash.message
+        or f"{PLACEHOLDER}.{function.attr}()" in crash.message
+    )
+    if not asked or not isinstance(function, ast.Attribute):
+        return None
+    source, spelling = subject.source, _ops(subject)
+    if subject.source.qualified(function) in OPERATIONS:
+        return None  # a function that asked the tensor for a method of its own
+    owner = subject.text(source.site(function.value))
+    given = [subject.text(source.site(one)) for one in call.args]
+    if function.attr in _SIZES and not call.keywords and not any(isinstance(one, ast.Starred) for one in call.args):
+        sizes = f"({', '.join(given)})" if len(given) > 1 else given[0] if given else ""
+        text = f"{spelling.code}.{_SIZES[function.attr]}({owner}, {sizes})"
+        plain = bool(sizes) and not (len(given) == 1 and isinstance(call.args[0], (ast.Constant, ast.UnaryOp)))
+        return (Replace(source.site(call), text), *spelling.imports) if plain else ()
+    operation = _METHODS.get(function.attr)
+    renamed = _translated(call, operation) if operation is not None else None
+    if operation is None or renamed is None:
+        return ()
+    names = [f"{new}={subject.text(source.site(k.value))}" for (_, new), k in zip(renamed, call.keywords, strict=True)]
+    text = f"{spelling.code}.{operation.name}({', '.join([owner, *given, *names])})"
+    return (Replace(source.site(call), text), *spelling.imports)
