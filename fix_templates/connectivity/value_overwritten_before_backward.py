@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dnnfix.api import (
     Call,
@@ -24,9 +24,11 @@ from dnnfix.api import (
     Source,
     Subject,
     Symptom,
+    Wrap,
     argument_value,
     next_use,
     raised_at,
+    within,
     words,
 )
 
@@ -75,13 +77,14 @@ MOST = 3
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A value overwritten at a place of the program, and what to write so that it is kept."""
+    """A value overwritten at a place of the program, and what to write so that it is kept; `more` is needed at times."""
 
     site: Site
     code: str
     title: str
     edits: tuple[Edit, ...]
-    likely: int
+    more: tuple[Edit, ...] = ()
+    likely: int = 0
 
 
 class ValueOverwrittenBeforeBackward(FaultTemplate[tuple[_Change, ...]]):
@@ -121,6 +124,8 @@ class ValueOverwrittenBeforeBackward(FaultTemplate[tuple[_Change, ...]]):
     def repairs(self, subject: Subject, changes: tuple[_Change, ...]) -> Repairs:
         for rank, change in enumerate(changes[:MOST]):
             yield change.title, change.edits, 0.9 - 0.02 * rank
+            if change.more:
+                yield f"{change.title}, and copy it first", (*change.more, *change.edits), 0.8 - 0.02 * rank
         likely = [change for change in changes if change.likely]
         if 1 < len(likely):
             yield "Keep each value that the backward pass needs", _joined(likely), 0.7
@@ -309,6 +314,36 @@ for _ in range(2):
 """,
             runs=True,
         ),
+        Example(
+            "steps in a tensor that is filled one after another",
+            before="""\
+import torch
+
+cell = torch.nn.Linear(3, 3)
+opt = torch.optim.SGD(cell.parameters(), lr=0.01)
+for _ in range(2):
+    states = torch.ones(4, 3, 3)
+    for t in range(2):
+        states[:, t + 1] = torch.tanh(cell(states[:, t]))
+    opt.zero_grad()
+    states.mean().backward()
+    opt.step()
+""",
+            after="""\
+import torch
+
+cell = torch.nn.Linear(3, 3)
+opt = torch.optim.SGD(cell.parameters(), lr=0.01)
+for _ in range(2):
+    states = torch.ones(4, 3, 3)
+    for t in range(2):
+        states[:, t + 1] = torch.tanh(cell(states[:, t].clone()))
+    opt.zero_grad()
+    states.mean().backward()
+    opt.step()
+""",
+            runs=True,
+        ),
     )
     rejects = (
         Reject(
@@ -365,9 +400,8 @@ def _changes(subject: Subject) -> tuple[_Change, ...]:
         told = _instead(subject, call)
         if told is None:
             continue
-        site, code, title, edits = told
-        likely = max(_likely(subject, call), found[edits].likely if edits in found else 0)
-        found[edits] = _Change(site, code, title, edits, likely)
+        likely = max(_likely(subject, call), found[told.edits].likely if told.edits in found else 0)
+        found[told.edits] = replace(told, likely=likely)
     return tuple(sorted(found.values(), key=lambda change: -change.likely))
 
 
@@ -408,7 +442,7 @@ def _likely(subject: Subject, call: Call) -> int:
     return 1 + (sizes == changed.shape) + (said[2].lower() == made_by)
 
 
-def _instead(subject: Subject, call: Call) -> tuple[Site, str, str, tuple[Edit, ...]] | None:
+def _instead(subject: Subject, call: Call) -> _Change | None:
     """The place of a change, its text, a title, and edits that let it make a tensor of its own."""
     if call.made_at is not None:
         return _layer(subject, call)
@@ -434,7 +468,7 @@ def _instead(subject: Subject, call: Call) -> tuple[Site, str, str, tuple[Edit, 
     return _method(subject, statement, node)
 
 
-def _layer(subject: Subject, call: Call) -> tuple[Site, str, str, tuple[Edit, ...]] | None:
+def _layer(subject: Subject, call: Call) -> _Change | None:
     source, made = subject.source, subject.constructor_node(call)
     called = subject.node(call.site)
     if made is None or (called is not None and isinstance(source.parent(called), ast.Expr)):
@@ -445,10 +479,10 @@ def _layer(subject: Subject, call: Call) -> tuple[Site, str, str, tuple[Edit, ..
         return None
     site = source.site(made)
     code = ast.unparse(made)
-    return site, code, f"Let `{code}` give a tensor of its own", (RemoveArgument(site, "inplace", place),)
+    return _Change(site, code, f"Let `{code}` give a tensor of its own", (RemoveArgument(site, "inplace", place),))
 
 
-def _function(subject: Subject, call: Call, node: ast.Call) -> tuple[Site, str, str, tuple[Edit, ...]] | None:
+def _function(subject: Subject, call: Call, node: ast.Call) -> _Change | None:
     """A function that was given `inplace=True`; one whose result is thrown away is left alone."""
     source, place = subject.source, PLACES.get(_short(call.name).lower().replace("_", ""))
     place = None if place is None else place + 1
@@ -456,10 +490,10 @@ def _function(subject: Subject, call: Call, node: ast.Call) -> tuple[Site, str, 
     if not isinstance(given, ast.Constant) or isinstance(source.parent(node), ast.Expr):
         return None
     site, code = source.site(node), ast.unparse(node)
-    return site, code, f"Let `{code}` give a tensor of its own", (RemoveArgument(site, "inplace", place),)
+    return _Change(site, code, f"Let `{code}` give a tensor of its own", (RemoveArgument(site, "inplace", place),))
 
 
-def _augmented(subject: Subject, statement: ast.AugAssign) -> tuple[Site, str, str, tuple[Edit, ...]] | None:
+def _augmented(subject: Subject, statement: ast.AugAssign) -> _Change | None:
     source, target = subject.source, statement.target
     sign = SIGNS.get(type(statement.op))
     site, value = source.site(statement), statement.value
@@ -471,7 +505,7 @@ def _augmented(subject: Subject, statement: ast.AugAssign) -> tuple[Site, str, s
     if not isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)):
         text = f"({text})"
     edit = Replace(site, f"{name} = {name} {sign} {text}")
-    return site, ast.unparse(statement), f"Make `{name}` anew instead of changing it in place", (edit,)
+    return _Change(site, ast.unparse(statement), f"Make `{name}` anew instead of changing it in place", (edit,))
 
 
 def _sets_item(subject: Subject, site: Site) -> bool:
@@ -482,20 +516,42 @@ def _sets_item(subject: Subject, site: Site) -> bool:
     )
 
 
-def _copied(
-    subject: Subject, statement: ast.stmt, target: ast.Subscript
-) -> tuple[Site, str, str, tuple[Edit, ...]] | None:
+def _copied(subject: Subject, statement: ast.stmt, target: ast.Subscript) -> _Change | None:
     source, base = subject.source, target.value
     while isinstance(base, ast.Subscript):
         base = base.value
     if not _own(source, statement, base):
         return None
     name, site = ast.unparse(base), source.site(statement)
-    edit = InsertBefore(site, f"{name} = {name}.clone()")
-    return site, ast.unparse(statement), f"Change a copy of `{name}`", (edit,)
+    code, copied = ast.unparse(statement), (InsertBefore(site, f"{name} = {name}.clone()"),)
+    reads = _parts_read(source, statement, name)
+    if any(read.lineno >= statement.lineno for read in reads):
+        # What the new value is computed from is read off the tensor that is changed right after: that needs copies.
+        wraps = tuple(Wrap(source.site(read), "", ".clone()") for read in reads)
+        return _Change(site, code, f"Compute with copies of the parts of `{name}`", wraps, more=copied)
+    return _Change(site, code, f"Change a copy of `{name}`", copied)
 
 
-def _method(subject: Subject, statement: ast.stmt, node: ast.Call) -> tuple[Site, str, str, tuple[Edit, ...]] | None:
+def _parts_read(source: Source, statement: ast.stmt, name: str) -> list[ast.Subscript]:
+    """The parts of a tensor that a statement that sets one reads, and the loop around it before that."""
+    loop = source.enclosing(statement, ast.For, ast.While)
+    found = [
+        node
+        for node in within(loop or statement, ast.Subscript)
+        if isinstance(node.ctx, ast.Load)
+        and ast.unparse(node.value) == name
+        and node.lineno <= (statement.end_lineno or 0)
+    ]
+    return [
+        node for node in found if not isinstance(above := source.parent(node), ast.Subscript) and not _is_copied(above)
+    ]
+
+
+def _is_copied(above: ast.AST | None) -> bool:
+    return isinstance(above, ast.Attribute) and above.attr in ("clone", "detach", "shape")
+
+
+def _method(subject: Subject, statement: ast.stmt, node: ast.Call) -> _Change | None:
     """`x.mul_(2)` becomes `x = x.mul(2)`, and where the result is used, loses its underscore."""
     source = subject.source
     told = _without_underscores(subject, node)
@@ -507,7 +563,7 @@ def _method(subject: Subject, statement: ast.stmt, node: ast.Call) -> tuple[Site
         if not _own(source, statement, root):
             return None
         text = f"{ast.unparse(root)} = {text}"
-    return site, code, f"Let `{code}` give a tensor of its own", (Replace(site, text),)
+    return _Change(site, code, f"Let `{code}` give a tensor of its own", (Replace(site, text),))
 
 
 def _without_underscores(subject: Subject, node: ast.Call) -> tuple[str, ast.expr] | None:

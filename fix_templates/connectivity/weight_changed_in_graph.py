@@ -273,12 +273,14 @@ def _no_part_of_network(source: Source, statement: ast.stmt) -> bool:
         return True
     where: ast.AST = function or source.tree
     passes = attribute_calls(where, "backward", "grad")
-    if any(call.lineno < statement.lineno for call in passes):
+    changed = _changed(statement)
+    if any(call.lineno < statement.lineno for call in passes) or _reads_gradient(
+        where, ast.unparse(changed or statement)
+    ):
         return True
     # Before all training: a first value, outside of loops but those over parameters and layers.
     loops = loops_around(source, statement)
     over = all(isinstance(loop, ast.For) and attribute_calls(loop.iter, *_LISTS) for loop in loops)
-    changed = _changed(statement)
     given = {arg.arg for arg in within(function.args, ast.arg)} if function is not None else set()
     return over and not (isinstance(changed, ast.Name) and changed.id in given)
 
@@ -303,8 +305,8 @@ def _is_decorated(source: Source, statement: ast.stmt) -> bool:
     return function is not None and bool(function.decorator_list)
 
 
-def _reads_gradient(statement: ast.stmt, changed: str) -> bool:
-    return any(ast.unparse(node) == f"{changed}.grad" for node in within(statement, ast.Attribute))
+def _reads_gradient(where: ast.AST, changed: str) -> bool:
+    return any(ast.unparse(node) == f"{changed}.grad" for node in within(where, ast.Attribute))
 
 
 def _group(source: Source, statement: ast.stmt) -> list[ast.stmt]:
