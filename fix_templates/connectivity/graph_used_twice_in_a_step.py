@@ -242,7 +242,7 @@ def _assigned_between(source: Source, last: LoopOperation, before: tuple[LoopOpe
     sent = operated_on(last)
     if not isinstance(sent, (ast.Name, ast.Attribute)):
         return True
-    stored = [*source.nodes(ast.Name), *source.nodes(ast.Attribute)]
+    stored: list[ast.Name | ast.Attribute] = [*source.nodes(ast.Name), *source.nodes(ast.Attribute)]
     return any(
         first.statement.lineno < node.lineno < last.statement.lineno
         and isinstance(node.ctx, ast.Store)
@@ -257,7 +257,8 @@ def _together(source: Source, passes: tuple[LoopOperation, ...]) -> tuple[Edit, 
     if not all(isinstance(operated_on(each), (ast.Name, ast.Attribute)) for each in passes):
         return None
     first, last = passes[0].statement, passes[-1]
-    for node in [*source.nodes(ast.Name), *source.nodes(ast.Attribute)]:
+    stored: list[ast.Name | ast.Attribute] = [*source.nodes(ast.Name), *source.nodes(ast.Attribute)]
+    for node in stored:
         between = first.lineno <= node.lineno <= last.statement.lineno
         if between and isinstance(node.ctx, ast.Store) and ast.unparse(node) in names[:-1]:
             return None

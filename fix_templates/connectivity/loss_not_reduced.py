@@ -374,7 +374,8 @@ def _mean(source: Source, value: ast.expr) -> Edit:
 def _read_by_sample(source: Source, fault: _Loss) -> bool:
     """Whether the loss is read elsewhere in a way that wants all of its values."""
     name, own = ast.unparse(fault.sent), function_around(source, fault.backward)
-    for node in [*source.nodes(ast.Name), *source.nodes(ast.Attribute)]:
+    places: list[ast.Name | ast.Attribute] = [*source.nodes(ast.Name), *source.nodes(ast.Attribute)]
+    for node in places:
         if not isinstance(node.ctx, ast.Load) or node is fault.sent or ast.unparse(node) != name:
             continue
         if function_around(source, node) is not own or node.lineno < (fault.value or node).lineno:

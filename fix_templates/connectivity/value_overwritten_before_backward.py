@@ -26,6 +26,7 @@ from dnnfix.api import (
     Symptom,
     Wrap,
     argument_value,
+    function_around,
     next_use,
     raised_at,
     within,
@@ -600,6 +601,6 @@ def _own(source: Source, statement: ast.stmt, target: ast.expr) -> bool:
         if target.id in {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}:
             return False
         loop = source.enclosing(loop, ast.For)
-    function = source.enclosing(statement, ast.FunctionDef, ast.AsyncFunctionDef)
+    function = function_around(source, statement)
     given = {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)} if function is not None else set()
     return target.id not in given or next_use(source, statement, target)[0] is not None

@@ -302,11 +302,27 @@ def _owner_of_step(source: Source, statement: ast.stmt) -> str | None:
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
         return None
-    made = source.constructor(call.func.value)
+    stepped, handed = _handed(source, call.func.value)
+    made = source.constructor(stepped)
     given = made.args[0] if made is not None and made.args else None
     if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr == "parameters":
-        return ast.unparse(given.func.value)
+        owner = ast.unparse(given.func.value)
+        return handed.get(owner, owner)
     return None
+
+
+def _handed(source: Source, expr: ast.expr) -> tuple[ast.expr, dict[str, str]]:
+    """What the only call of a function gives for one of its parameters, and its parameters by what each was given."""
+    function = function_around(source, expr)
+    if not isinstance(expr, ast.Name) or function is None:
+        return expr, {}
+    names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
+    calls = [call for call in source.all_calls if source.definition(call.func) is function]
+    if expr.id not in names or len(calls) != 1:
+        return expr, {}
+    given = dict(zip(names, calls[0].args, strict=False))
+    given |= {keyword.arg: keyword.value for keyword in calls[0].keywords if keyword.arg is not None}
+    return given.get(expr.id, expr), {ast.unparse(value): name for name, value in given.items()}
 
 
 def _stored(statement: ast.AST) -> set[str]:
@@ -339,11 +355,11 @@ def _moved(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
         if _calls(each, fault.owner) or _read(each.value) & names:
             moved.append(each)
             names |= _stored(each)
-    for each in fault.before:
-        later = moved and each.lineno > moved[0].lineno
-        if each in moved:
+    for other in fault.before:
+        later = moved and other.lineno > moved[0].lineno
+        if other in moved:
             continue
-        shared = _read(each) & names or (later and _stored(each) & (names | set().union(*map(_read, moved))))
+        shared = _read(other) & names or (later and _stored(other) & (names | set().union(*map(_read, moved))))
         if shared:
             return None
     if any(not isinstance(target, (ast.Name, ast.Tuple)) for each in moved for target in each.targets):
@@ -358,17 +374,15 @@ def _moved(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
 def _detached(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
     """Edits that detach what both losses read, where no other network stands behind it."""
     estimates = [each for each in fault.made if _calls(each, fault.owner)]
-    if len(estimates) != 1 or not isinstance(estimates[0].value, ast.Call):
+    if len(estimates) != 1 or not isinstance(estimates[0].targets[0], ast.Name):
         return None
     estimate, name = estimates[0], estimates[0].targets[0]
-    if not isinstance(name, ast.Name) or ast.unparse(estimates[0].value.func) != fault.owner:
-        return None
-    given = _behind(tuple(each for each in fault.before if each.lineno < estimate.lineno), "")
+    given: tuple[ast.Assign, ...] = ()
     for argument in _read(estimate.value) - {fault.owner}:
         given += _behind(tuple(each for each in fault.before if each.lineno < estimate.lineno), argument)
     if any(_is_network(source, call) for each in given for call in within(each.value, ast.Call)):
         return None
-    if any(call is not estimate.value and _is_network(source, call) for call in within(estimate.value, ast.Call)):
+    if sum(_is_network(source, call) for call in within(estimate.value, ast.Call)) != 1:
         return None
     sent = [
         call
@@ -394,8 +408,7 @@ def _is_detached(above: ast.AST | None) -> bool:
 
 def _is_network(source: Source, call: ast.Call) -> bool:
     """Whether a call runs something that the program made, and no function of a library."""
-    return (
-        source.constructor(call.func) is not None
-        or function_around(source, call) is None
-        and (isinstance(call.func, ast.Name) and source.qualified(call.func) is None)
-    )
+    if source.constructor(call.func) is not None:
+        return True
+    unknown = isinstance(call.func, ast.Name) or ast.unparse(call.func).startswith("self.")
+    return unknown and source.qualified(call.func) is None
