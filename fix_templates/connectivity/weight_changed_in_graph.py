@@ -34,6 +34,9 @@ MESSAGE = r"a (view of a )?leaf Variable that requires grad (is being|has been) 
 FORWARD = frozenset({"forward", "__call__", "training_step"})
 """Methods in which a change belongs to what the network computes."""
 
+SETUP = ("init", "reset", "setup", "build", "load")
+"""Parts of the names of functions in which weights get their first values."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Update:
@@ -271,18 +274,16 @@ def _no_part_of_network(source: Source, statement: ast.stmt) -> bool:
         return False
     if any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in ast.walk(statement)):
         return True
-    where: ast.AST = function or source.tree
-    passes = attribute_calls(where, "backward", "grad")
-    changed = _changed(statement)
-    if any(call.lineno < statement.lineno for call in passes) or _reads_gradient(
-        where, ast.unparse(changed or statement)
-    ):
+    loops, changed = loops_around(source, statement), _changed(statement)
+    where: ast.AST = loops[-1] if loops else function or source.tree
+    if any(call.lineno < statement.lineno for call in attribute_calls(where, "backward", "grad")):
         return True
-    # Before all training: a first value, outside of loops but those over parameters and layers.
-    loops = loops_around(source, statement)
-    over = all(isinstance(loop, ast.For) and attribute_calls(loop.iter, *_LISTS) for loop in loops)
-    given = {arg.arg for arg in within(function.args, ast.arg)} if function is not None else set()
-    return over and not (isinstance(changed, ast.Name) and changed.id in given)
+    if function is not None and changed is not None and _reads_gradient(function, ast.unparse(changed)):
+        return True
+    # Else it has to be a first value: where things are set up, in no loops but those over parameters and layers.
+    if function is not None and not any(word in function.name.lower() for word in SETUP):
+        return False
+    return all(isinstance(loop, ast.For) and bool(attribute_calls(loop.iter, *_LISTS)) for loop in loops)
 
 
 _LISTS = ("parameters", "named_parameters", "modules", "named_modules", "children", "named_children")
