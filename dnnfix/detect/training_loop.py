@@ -76,6 +76,21 @@ def loops_around(source: Source, node: ast.AST) -> list[Loop]:
     return found
 
 
+def passes_before_step(source: Source, backward: ast.Call) -> list[LoopOperation]:
+    """The backward passes, up to this one, of one block of statements, with no update or clearing between them."""
+    statement = source.statement_of(backward)
+    block = block_of(source, statement)
+    found: list[LoopOperation] = []
+    for each in block[: block.index(statement) + 1]:
+        named = {call.func.attr for call in within(each, ast.Call) if isinstance(call.func, ast.Attribute)}
+        own = [operation for operation in operations(source) if operation.statement is each]
+        if own and own[0].name == "backward":
+            found += own
+        elif named & {"step", "zero_grad", "backward"}:
+            found = []
+    return found
+
+
 def function_around(source: Source, node: ast.AST) -> Function | None:
     """The function that a node stands in; `None` at the top of a module."""
     above = source.parent(node)

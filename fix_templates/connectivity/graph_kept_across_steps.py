@@ -22,6 +22,7 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Wrap,
+    passes_before_step,
     raised_at,
     torch_modules,
     within,
@@ -61,7 +62,9 @@ class GraphKeptAcrossSteps(FaultTemplate[_Kept]):
 
     def faults(self, subject: Subject) -> Faults[_Kept]:
         node = raised_at(subject, "RuntimeError", "backward through the graph a second time")
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "backward":
+            return
+        if len(passes_before_step(subject.source, node)) < 2:  # else the two passes are of one step
             yield subject.source.site(node), _Kept(node, subject.source.statement_of(node))
 
     def report(self, site: Site, found: _Kept) -> Finding:

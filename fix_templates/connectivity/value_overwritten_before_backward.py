@@ -1,0 +1,606 @@
+"""A value that the backward pass needs is overwritten in place."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, replace
+
+from dnnfix.api import (
+    Call,
+    Edit,
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    InsertBefore,
+    Reject,
+    RemoveArgument,
+    Repairs,
+    Replace,
+    Site,
+    Source,
+    Subject,
+    Symptom,
+    Wrap,
+    argument_value,
+    function_around,
+    next_use,
+    raised_at,
+    within,
+    words,
+)
+
+MESSAGE = "needed for gradient computation has been modified by an inplace operation"
+
+PLACES = {
+    "relu": 0,
+    "relu6": 0,
+    "selu": 0,
+    "silu": 0,
+    "mish": 0,
+    "hardswish": 0,
+    "hardsigmoid": 0,
+    "leakyrelu": 1,
+    "elu": 1,
+    "celu": 1,
+    "dropout": 1,
+    "dropout1d": 1,
+    "dropout2d": 1,
+    "dropout3d": 1,
+    "alphadropout": 1,
+    "hardtanh": 2,
+    "threshold": 2,
+    "rrelu": 2,
+}
+"""The place of `inplace` in the constructors of layers, by their names in lower case."""
+
+TWINS = words(
+    "add sub mul div pow clamp clamp_min clamp_max relu sigmoid tanh exp log sqrt rsqrt neg abs square reciprocal "
+    "masked_fill index_fill index_add index_copy scatter scatter_add addmm addcmul addcdiv lerp leaky_relu elu "
+    "floor round sin cos softmax multiply subtract divide true_divide"
+)
+"""Operations that are there twice: with an underscore at the end they change their tensor, without it they make one."""
+
+KEEP_RESULT = words("sigmoid tanh exp sqrt rsqrt softmax logsoftmax relu leakyrelu elu selu reciprocal tan normalize")
+"""Operations whose backward pass reads their own result."""
+
+READ_NOTHING = words("add sub add_ sub_ sum mean cat stack neg clone detach float size dim item numel contiguous")
+"""Operations whose backward pass reads none of their inputs."""
+
+SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.MatMult: "@"}
+
+MOST = 3
+"""Changes that are tried one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A value overwritten at a place of the program, and what to write so that it is kept; `more` is needed at times."""
+
+    site: Site
+    code: str
+    title: str
+    edits: tuple[Edit, ...]
+    more: tuple[Edit, ...] = ()
+    likely: int = 0
+
+
+class ValueOverwrittenBeforeBackward(FaultTemplate[tuple[_Change, ...]]):
+    """A tensor that the backward pass reads is changed in place after it was computed: `out += x`, `ReLU(inplace=True)`.
+
+    Sigmoid, tanh and others compute their gradient from their own result, products and layers from their inputs. Where
+    one of these is overwritten in the forward pass, autograd sees that the value is no longer the one it was and raises
+    in `backward`. The operation has to give a tensor of its own, or to change a copy.
+
+    Which values were overwritten is read from the run. What the message says of the lost value, its maker and its shape,
+    puts the likely place first; the run of the patched program decides.
+
+    Fix safety: unsafe. The values stay what they were; another name for the same tensor no longer changes with it.
+
+    References: "In-place operations with autograd" in "Autograd mechanics" of the torch manual.
+    """
+
+    code = "DNF443"
+    name = "value-overwritten-before-backward"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.NEURAL_CONNECTION
+    message = "`{what}` overwrites a value that the backward pass needs"
+    triggers = ("backward", "grad")
+    needs_run = True
+    declined = "which value is overwritten cannot be told"
+
+    def faults(self, subject: Subject) -> Faults[tuple[_Change, ...]]:
+        if raised_at(subject, "RuntimeError", MESSAGE) is None:
+            return
+        changes = _changes(subject)
+        if changes:
+            yield changes[0].site, changes
+
+    def report(self, site: Site, changes: tuple[_Change, ...]) -> Finding:
+        return self.finding(site, symptom=Symptom.CRASH, confidence=0.85, cause="crash", what=changes[0].code)
+
+    def repairs(self, subject: Subject, changes: tuple[_Change, ...]) -> Repairs:
+        for rank, change in enumerate(changes[:MOST]):
+            yield change.title, change.edits, 0.9 - 0.02 * rank
+            if change.more:
+                yield f"{change.title}, and copy it first", (*change.more, *change.edits), 0.8 - 0.02 * rank
+        likely = [change for change in changes if change.likely]
+        if 1 < len(likely):
+            yield "Keep each value that the backward pass needs", _joined(likely), 0.7
+        if 1 < len(changes) != len(likely):
+            yield "Overwrite no value in place", _joined(changes), 0.6
+
+    examples = (
+        Example(
+            "a sum into the output of a sigmoid",
+            before="""\
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+
+    def forward(self, x):
+        out = torch.sigmoid(self.lin(x))
+        out += x  # residual
+        return out
+
+net = Block()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(2):
+    optimizer.zero_grad()
+    net(torch.randn(8, 4)).pow(2).mean().backward()
+    optimizer.step()
+""",
+            after="""\
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+
+    def forward(self, x):
+        out = torch.sigmoid(self.lin(x))
+        out = out + x  # residual
+        return out
+
+net = Block()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(2):
+    optimizer.zero_grad()
+    net(torch.randn(8, 4)).pow(2).mean().backward()
+    optimizer.step()
+""",
+            runs=True,
+        ),
+        Example(
+            "a layer that works in place",
+            before="""\
+import torch
+import torch.nn as nn
+
+model = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.ReLU(inplace=True), nn.Linear(5, 2))
+opt = torch.optim.Adam(model.parameters())
+for x in torch.randn(2, 6, 3):
+    opt.zero_grad()
+    loss = nn.functional.cross_entropy(model(x), torch.randint(0, 2, (6,)))
+    loss.backward()
+    opt.step()
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+model = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.ReLU(), nn.Linear(5, 2))
+opt = torch.optim.Adam(model.parameters())
+for x in torch.randn(2, 6, 3):
+    opt.zero_grad()
+    loss = nn.functional.cross_entropy(model(x), torch.randint(0, 2, (6,)))
+    loss.backward()
+    opt.step()
+""",
+            runs=True,
+        ),
+        Example(
+            "a column that is set",
+            before="""\
+import torch
+
+lin, out = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD([*lin.parameters(), *out.parameters()], lr=0.1)
+for _ in range(2):
+    hidden = torch.tanh(lin(torch.randn(6, 3)))
+    hidden[:, 0] = 1.0
+    loss = out(hidden).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+            after="""\
+import torch
+
+lin, out = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD([*lin.parameters(), *out.parameters()], lr=0.1)
+for _ in range(2):
+    hidden = torch.tanh(lin(torch.randn(6, 3)))
+    hidden = hidden.clone()
+    hidden[:, 0] = 1.0
+    loss = out(hidden).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+            runs=True,
+        ),
+        Example(
+            "methods with an underscore, one after another",
+            before="""\
+import torch
+
+class Scaled(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        weight = torch.exp(self.lin(x))
+        weight.mul_(0.5).add_(x)
+        return weight
+
+net = Scaled()
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+for _ in range(2):
+    opt.zero_grad()
+    net(torch.randn(4, 3)).mean().backward()
+    opt.step()
+""",
+            after="""\
+import torch
+
+class Scaled(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        weight = torch.exp(self.lin(x))
+        weight = weight.mul(0.5).add(x)
+        return weight
+
+net = Scaled()
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+for _ in range(2):
+    opt.zero_grad()
+    net(torch.randn(4, 3)).mean().backward()
+    opt.step()
+""",
+            runs=True,
+        ),
+        Example(
+            "a function that works in place",
+            before="""\
+import torch
+import torch.nn.functional as F
+
+lin = torch.nn.Linear(3, 3)
+opt = torch.optim.SGD(lin.parameters(), lr=0.01)
+for _ in range(2):
+    score = lin(torch.randn(4, 3))
+    squared = score * score
+    kept = F.relu(score, inplace=True)
+    opt.zero_grad()
+    (squared + kept).mean().backward()
+    opt.step()
+""",
+            after="""\
+import torch
+import torch.nn.functional as F
+
+lin = torch.nn.Linear(3, 3)
+opt = torch.optim.SGD(lin.parameters(), lr=0.01)
+for _ in range(2):
+    score = lin(torch.randn(4, 3))
+    squared = score * score
+    kept = F.relu(score)
+    opt.zero_grad()
+    (squared + kept).mean().backward()
+    opt.step()
+""",
+            runs=True,
+        ),
+        Example(
+            "steps in a tensor that is filled one after another",
+            before="""\
+import torch
+
+cell = torch.nn.Linear(3, 3)
+opt = torch.optim.SGD(cell.parameters(), lr=0.01)
+for _ in range(2):
+    states = torch.ones(4, 3, 3)
+    for t in range(2):
+        states[:, t + 1] = torch.tanh(cell(states[:, t]))
+    opt.zero_grad()
+    states.mean().backward()
+    opt.step()
+""",
+            after="""\
+import torch
+
+cell = torch.nn.Linear(3, 3)
+opt = torch.optim.SGD(cell.parameters(), lr=0.01)
+for _ in range(2):
+    states = torch.ones(4, 3, 3)
+    for t in range(2):
+        states[:, t + 1] = torch.tanh(cell(states[:, t].clone()))
+    opt.zero_grad()
+    states.mean().backward()
+    opt.step()
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "changes in place that autograd allows",
+            """\
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+total = 0.0
+for _ in range(2):
+    x = torch.randn(8, 4)
+    out = net[0](x)
+    out += x
+    loss = net[1](out).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    total += loss.item()
+""",
+            runs=True,
+        ),
+        Reject(
+            "the weights are changed between two backward passes",
+            """\
+import torch
+from torch import nn
+
+G, D = nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+opt_d = torch.optim.SGD(D.parameters(), lr=0.1)
+fake = G(torch.randn(4, 2))
+d_loss = D(fake.detach()).mean()
+g_loss = -D(fake).mean()
+d_loss.backward()
+opt_d.step()
+g_loss.backward()
+""",
+            runs=True,
+        ),
+    )
+
+
+def _joined(changes: tuple[_Change, ...] | list[_Change]) -> tuple[Edit, ...]:
+    return tuple(dict.fromkeys(edit for change in changes for edit in change.edits))
+
+
+def _changes(subject: Subject) -> tuple[_Change, ...]:
+    """What the forward pass overwrote and what may be written instead, the likeliest first; one for each place."""
+    found: dict[tuple[Edit, ...], _Change] = {}
+    for call in subject.network.calls:
+        if not _overwrites(call):
+            continue
+        told = _instead(subject, call)
+        if told is None:
+            continue
+        likely = max(_likely(subject, call), found[told.edits].likely if told.edits in found else 0)
+        found[told.edits] = replace(told, likely=likely)
+    return tuple(sorted(found.values(), key=lambda change: -change.likely))
+
+
+def _overwrites(call: Call) -> bool:
+    """Whether a call changed a tensor on the way to the loss, and no weight."""
+    if not call.inputs or not call.outputs or call.outputs[0].requires_grad is not True:
+        return False
+    if call.inputs[0].requires_grad and call.inputs[0].producer is None:
+        return False
+    short = _short(call.name)
+    return short == "setitem" or call.args.get("inplace") is True or short.endswith("_")
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _likely(subject: Subject, call: Call) -> int:
+    """How well a change fits: 0 where nobody needs the old value, more where the message speaks of it."""
+    calls = {each.id: each for each in subject.network.calls}
+    changed = call.inputs[0]
+    maker = calls.get(changed.producer) if changed.producer is not None else None
+    made_by = _short(maker.name).lower().strip("_") if maker is not None else ""
+    read = any(
+        each.id < call.id and _short(each.name) not in READ_NOTHING and not _short(each.name).endswith("_")
+        for each in calls.values()
+        if any(value.producer == changed.producer is not None for value in each.inputs)
+    )
+    if not read and made_by.replace("_", "") not in KEEP_RESULT:
+        return 0
+    crash = subject.crash
+    said = re.search(
+        r"\[(?:[\w.]+ )?\[?([\d, ]*)\]+, which is output \d+ of (\w+?)(?:Backward\d*)?,", crash.message if crash else ""
+    )
+    if said is None or maker is None:
+        return 1
+    sizes = tuple(int(size) for size in said[1].split(",") if size.strip())
+    return 1 + (sizes == changed.shape) + (said[2].lower() == made_by)
+
+
+def _instead(subject: Subject, call: Call) -> _Change | None:
+    """The place of a change, its text, a title, and edits that let it make a tensor of its own."""
+    if call.made_at is not None:
+        return _layer(subject, call)
+    node = subject.node(call.site)
+    if node is None:
+        return None
+    source, statement = subject.source, subject.source.statement_of(node)
+    if isinstance(statement, ast.AugAssign) and (node is statement or node is statement.target):
+        return _augmented(subject, statement)
+    if isinstance(statement, ast.Assign) and isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+        return _copied(subject, statement, node)
+    node = node.value if isinstance(node, ast.Expr) else node
+    if not isinstance(node, ast.Call):
+        return None
+    if call.args.get("inplace") is True:
+        return _function(subject, call, node)
+    # A chain of methods is written anew as a whole, from its last one.
+    above = source.parent(node)
+    while isinstance(above, ast.Attribute) and isinstance(outer := source.parent(above), ast.Call):
+        if not above.attr.endswith("_"):
+            break
+        node, above = outer, source.parent(outer)
+    return _method(subject, statement, node)
+
+
+def _layer(subject: Subject, call: Call) -> _Change | None:
+    source, made = subject.source, subject.constructor_node(call)
+    called = subject.node(call.site)
+    if made is None or (called is not None and isinstance(source.parent(called), ast.Expr)):
+        return None
+    place = PLACES.get(_short(call.name).lower())
+    given = argument_value(made, "inplace", place)
+    if not isinstance(given, ast.Constant) or given.value is not True:
+        return None
+    site = source.site(made)
+    code = ast.unparse(made)
+    return _Change(site, code, f"Let `{code}` give a tensor of its own", (RemoveArgument(site, "inplace", place),))
+
+
+def _function(subject: Subject, call: Call, node: ast.Call) -> _Change | None:
+    """A function that was given `inplace=True`; one whose result is thrown away is left alone."""
+    source, place = subject.source, PLACES.get(_short(call.name).lower().replace("_", ""))
+    place = None if place is None else place + 1
+    given = argument_value(node, "inplace", place)
+    if not isinstance(given, ast.Constant) or isinstance(source.parent(node), ast.Expr):
+        return None
+    site, code = source.site(node), ast.unparse(node)
+    return _Change(site, code, f"Let `{code}` give a tensor of its own", (RemoveArgument(site, "inplace", place),))
+
+
+def _augmented(subject: Subject, statement: ast.AugAssign) -> _Change | None:
+    source, target = subject.source, statement.target
+    sign = SIGNS.get(type(statement.op))
+    site, value = source.site(statement), statement.value
+    if isinstance(target, ast.Subscript) and _sets_item(subject, site):
+        return _copied(subject, statement, target)
+    if sign is None or not _own(source, statement, target):
+        return None
+    name, text = subject.text(source.site(target)), subject.text(source.site(value))
+    if not isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)):
+        text = f"({text})"
+    edit = Replace(site, f"{name} = {name} {sign} {text}")
+    return _Change(site, ast.unparse(statement), f"Make `{name}` anew instead of changing it in place", (edit,))
+
+
+def _sets_item(subject: Subject, site: Site) -> bool:
+    """Whether a statement put a value into a tensor: one that changes an element of a list does not."""
+    return any(
+        _short(call.name) == "setitem" and call.site is not None and site.encloses(call.site)
+        for call in subject.network.calls
+    )
+
+
+def _copied(subject: Subject, statement: ast.stmt, target: ast.Subscript) -> _Change | None:
+    source, base = subject.source, target.value
+    while isinstance(base, ast.Subscript):
+        base = base.value
+    if not _own(source, statement, base):
+        return None
+    name, site = ast.unparse(base), source.site(statement)
+    code, copied = ast.unparse(statement), (InsertBefore(site, f"{name} = {name}.clone()"),)
+    reads = _parts_read(source, statement, name)
+    if any(read.lineno >= statement.lineno for read in reads):
+        # What the new value is computed from is read off the tensor that is changed right after: that needs copies.
+        wraps = tuple(Wrap(source.site(read), "", ".clone()") for read in reads)
+        return _Change(site, code, f"Compute with copies of the parts of `{name}`", wraps, more=copied)
+    return _Change(site, code, f"Change a copy of `{name}`", copied)
+
+
+def _parts_read(source: Source, statement: ast.stmt, name: str) -> list[ast.Subscript]:
+    """The parts of a tensor that a statement that sets one reads, and the loop around it before that."""
+    loop = source.enclosing(statement, ast.For, ast.While)
+    found = [
+        node
+        for node in within(loop or statement, ast.Subscript)
+        if isinstance(node.ctx, ast.Load)
+        and ast.unparse(node.value) == name
+        and node.lineno <= (statement.end_lineno or 0)
+    ]
+    return [
+        node for node in found if not isinstance(above := source.parent(node), ast.Subscript) and not _is_copied(above)
+    ]
+
+
+def _is_copied(above: ast.AST | None) -> bool:
+    return isinstance(above, ast.Attribute) and above.attr in ("clone", "detach", "shape")
+
+
+def _method(subject: Subject, statement: ast.stmt, node: ast.Call) -> _Change | None:
+    """`x.mul_(2)` becomes `x = x.mul(2)`, and where the result is used, loses its underscore."""
+    source = subject.source
+    told = _without_underscores(subject, node)
+    if told is None:
+        return None
+    text, root = told
+    site, code = source.site(node), ast.unparse(node)
+    if isinstance(statement, ast.Expr) and statement.value is node:
+        if not _own(source, statement, root):
+            return None
+        text = f"{ast.unparse(root)} = {text}"
+    return _Change(site, code, f"Let `{code}` give a tensor of its own", (Replace(site, text),))
+
+
+def _without_underscores(subject: Subject, node: ast.Call) -> tuple[str, ast.expr] | None:
+    """A call, or a chain of calls, without the underscores that let it work in place, and what it works on."""
+    function, source = node.func, subject.source
+    if not isinstance(function, ast.Attribute) or not function.attr.endswith("_") or function.attr[:-1] not in TWINS:
+        return None
+    whole, called = subject.text(source.site(node)), subject.text(source.site(function))
+    inner = function.value
+    if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr.endswith("_"):
+        told = _without_underscores(subject, inner)
+        if told is None:
+            return None
+        start = len(subject.text(source.site(inner)))
+        return f"{told[0]}{called[start:-1]}{whole[len(called) :]}", told[1]
+    root = inner
+    if (source.qualified(function) or "").startswith("torch."):
+        if not node.args:
+            return None
+        root = node.args[0]
+    return f"{called[:-1]}{whole[len(called) :]}", root
+
+
+def _own(source: Source, statement: ast.stmt, target: ast.expr) -> bool:
+    """Whether a name may be given another tensor: nobody else relies on the change of the one that it holds."""
+    if isinstance(target, ast.Subscript):
+        return isinstance(target.value, (ast.Name, ast.Attribute))
+    if isinstance(target, ast.Attribute):
+        return isinstance(target.value, ast.Name) and target.attr not in ("data", "grad")
+    if not isinstance(target, ast.Name):
+        return False
+    loop = source.enclosing(statement, ast.For)
+    while loop is not None:
+        if target.id in {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}:
+            return False
+        loop = source.enclosing(loop, ast.For)
+    function = function_around(source, statement)
+    given = {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)} if function is not None else set()
+    return target.id not in given or next_use(source, statement, target)[0] is not None

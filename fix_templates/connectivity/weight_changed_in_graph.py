@@ -1,0 +1,340 @@
+"""A weight is updated by hand while autograd is watching."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Edit,
+    Enclose,
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    Site,
+    Source,
+    Subject,
+    Symptom,
+    attribute_calls,
+    block_of,
+    function_around,
+    loops_around,
+    raised_at,
+    spell,
+    within,
+)
+
+MESSAGE = r"a (view of a )?leaf Variable that requires grad (is being|has been) used in an in-place operation"
+
+FORWARD = frozenset({"forward", "__call__", "training_step"})
+"""Methods in which a change belongs to what the network computes."""
+
+SETUP = ("init", "reset", "setup", "build", "load")
+"""Parts of the names of functions in which weights get their first values."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """A statement that changes a weight in place, and what it changes."""
+
+    statement: ast.stmt
+    changed: str
+
+
+class WeightChangedInGraph(FaultTemplate[_Update]):
+    """A weight that requires a gradient is changed in place by hand, as in `w -= lr * w.grad`, outside of `no_grad`.
+
+    Autograd would have to record the change as part of the network, which it refuses for the weights themselves. An
+    update, or a first value for a weight, is no part of the network: it belongs under `torch.no_grad()`.
+
+    Reported where the run ended so, at an update that follows a backward pass, or where weights get their first values.
+    Updates of other weights beside it go under the same header. A change within a network's `forward` is left alone:
+    there a new tensor may be meant.
+
+    Fix safety: unsafe. The weights are changed from now on, as it is written; no gradient flows through the change.
+
+    References: torch.no_grad; "Locally disabling gradient computation" in "Autograd mechanics" of the torch manual.
+    """
+
+    code = "DNF444"
+    name = "weight-changed-in-graph"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.OPTIMIZER
+    message = "`{changed}` requires a gradient and is changed in place outside of `torch.no_grad()`"
+    triggers = ("torch",)
+    needs_run = True
+    declined = "the update shares its line with other statements"
+
+    def faults(self, subject: Subject) -> Faults[_Update]:
+        node = raised_at(subject, "RuntimeError", MESSAGE)
+        if node is None:
+            return
+        statement = subject.source.statement_of(node)
+        changed = _changed(statement)
+        if changed is not None and _no_part_of_network(subject.source, statement):
+            yield subject.source.site(statement), _Update(statement, ast.unparse(changed))
+
+    def report(self, site: Site, fault: _Update) -> Finding:
+        return self.finding(site, symptom=Symptom.CRASH, confidence=0.95, cause="crash", changed=fault.changed)
+
+    def repairs(self, subject: Subject, fault: _Update) -> Repairs:
+        source, header = subject.source, spell(subject, "torch.no_grad")
+        groups = [_group(source, fault.statement)]
+        for statement in _updates(source):
+            if not any(each.lineno <= statement.lineno <= (each.end_lineno or 0) for group in groups for each in group):
+                groups.append(_group(source, statement))
+        edits: list[Edit] = [
+            Enclose(source.site(group[0]), source.site(group[-1]), f"with {header.code}():") for group in groups
+        ]
+        yield "Change the weights outside of the graph", (*edits, *header.imports), 0.9
+
+    examples = (
+        Example(
+            "two weights of a regression",
+            before="""\
+import torch
+
+w = torch.randn(5, 1, requires_grad=True)
+b = torch.zeros(1, requires_grad=True)
+x = torch.randn(20, 5)
+for _ in range(3):
+    loss = (x @ w + b).pow(2).mean()
+    loss.backward()
+    w -= 0.1 * w.grad
+    b -= 0.1 * b.grad
+    w.grad.zero_()
+    b.grad.zero_()
+print(loss.item())
+""",
+            after="""\
+import torch
+
+w = torch.randn(5, 1, requires_grad=True)
+b = torch.zeros(1, requires_grad=True)
+x = torch.randn(20, 5)
+for _ in range(3):
+    loss = (x @ w + b).pow(2).mean()
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.1 * w.grad
+        b -= 0.1 * b.grad
+        w.grad.zero_()
+        b.grad.zero_()
+print(loss.item())
+""",
+            runs=True,
+        ),
+        Example(
+            "all parameters of a network",
+            before="""\
+import torch
+from torch import nn
+
+net = nn.Linear(3, 1)
+for x in torch.randn(3, 8, 3):
+    net.zero_grad()
+    net(x).pow(2).mean().backward()
+    for p in net.parameters():  # gradient descent
+        p.sub_(0.1 * p.grad)
+""",
+            after="""\
+import torch
+from torch import nn
+
+net = nn.Linear(3, 1)
+for x in torch.randn(3, 8, 3):
+    net.zero_grad()
+    net(x).pow(2).mean().backward()
+    with torch.no_grad():
+        for p in net.parameters():  # gradient descent
+            p.sub_(0.1 * p.grad)
+""",
+            runs=True,
+        ),
+        Example(
+            "a row of a weight is given its first value",
+            before="""\
+import torch
+import torch.nn as nn
+
+class Words(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(6, 3)
+        self.table.weight[0] = torch.zeros(3)
+
+    def forward(self, index):
+        return self.table(index)
+
+net = Words()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(2):
+    opt.zero_grad()
+    net(torch.tensor([1, 2])).sum().backward()
+    opt.step()
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+class Words(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(6, 3)
+        with torch.no_grad():
+            self.table.weight[0] = torch.zeros(3)
+
+    def forward(self, index):
+        return self.table(index)
+
+net = Words()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(2):
+    opt.zero_grad()
+    net(torch.tensor([1, 2])).sum().backward()
+    opt.step()
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "an update under no_grad",
+            """\
+import torch
+
+w = torch.randn(5, 1, requires_grad=True)
+for x in torch.randn(3, 4, 5):
+    (x @ w).pow(2).mean().backward()
+    with torch.no_grad():
+        w -= 0.1 * w.grad
+        w.grad.zero_()
+""",
+            runs=True,
+        ),
+        Reject(
+            "a change within the network, which wants a new tensor",
+            """\
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = torch.nn.Linear(3, 1)
+
+    def forward(self, x):
+        x += 1.0
+        return self.lin(x)
+
+given = torch.randn(4, 3, requires_grad=True)
+Net()(given).sum().backward()
+""",
+            runs=True,
+        ),
+        Reject(
+            "a value that is no weight",
+            """\
+import torch
+
+x = torch.randn(4, 3)
+x += 1.0
+lin = torch.nn.Linear(3, 1)
+lin(x).sum().backward()
+""",
+            runs=True,
+        ),
+    )
+
+
+def _changed(statement: ast.stmt) -> ast.expr | None:
+    """The name or attribute that a statement changes in place, whole or in a part."""
+    target: ast.expr | None = None
+    if isinstance(statement, ast.AugAssign):
+        target = statement.target
+    elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+        target = statement.targets[0]
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        function = statement.value.func
+        if isinstance(function, ast.Attribute) and function.attr.endswith("_") and not function.attr.startswith("_"):
+            target = function.value
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target if isinstance(target, (ast.Name, ast.Attribute)) else None
+
+
+def _no_part_of_network(source: Source, statement: ast.stmt) -> bool:
+    """Whether a change is an update, which a backward pass comes before, or gives a weight its first value."""
+    function = function_around(source, statement)
+    if function is not None and function.name in FORWARD:
+        return False
+    if any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in ast.walk(statement)):
+        return True
+    loops, changed = loops_around(source, statement), _changed(statement)
+    where: ast.AST = loops[-1] if loops else function or source.tree
+    if any(call.lineno < statement.lineno for call in attribute_calls(where, "backward", "grad")):
+        return True
+    if function is not None and changed is not None and _reads_gradient(function, ast.unparse(changed)):
+        return True
+    # Else it has to be a first value: where things are set up, in no loops but those over parameters and layers.
+    if function is not None and not any(word in function.name.lower() for word in SETUP):
+        return False
+    return all(isinstance(loop, ast.For) and bool(attribute_calls(loop.iter, *_LISTS)) for loop in loops)
+
+
+_LISTS = ("parameters", "named_parameters", "modules", "named_modules", "children", "named_children")
+
+
+def _updates(source: Source) -> list[ast.stmt]:
+    """The statements of the form `w -= … w.grad` that stand under no `with`."""
+    found: list[ast.stmt] = []
+    for statement in [*source.nodes(ast.AugAssign), *source.nodes(ast.Expr)]:
+        changed = _changed(statement)
+        if changed is None or not _reads_gradient(statement, ast.unparse(changed)):
+            continue
+        if source.enclosing(statement, ast.With) is None and not _is_decorated(source, statement):
+            found.append(statement)
+    return found
+
+
+def _is_decorated(source: Source, statement: ast.stmt) -> bool:
+    function = function_around(source, statement)
+    return function is not None and bool(function.decorator_list)
+
+
+def _reads_gradient(where: ast.AST, changed: str) -> bool:
+    return any(ast.unparse(node) == f"{changed}.grad" for node in within(where, ast.Attribute))
+
+
+def _group(source: Source, statement: ast.stmt) -> list[ast.stmt]:
+    """A statement with the updates beside it; a loop that does nothing else stands for what is in it."""
+    block = block_of(source, statement)
+    place = block.index(statement)
+    first = last = place
+    while first > 0 and _is_update(block[first - 1]):
+        first -= 1
+    while last + 1 < len(block) and (_is_update(block[last + 1]) or _clears(block[last + 1])):
+        last += 1
+    group = block[first : last + 1]
+    above = source.parent(statement)
+    if isinstance(above, ast.For) and not above.orelse and above.body == group:
+        return [above]
+    return group
+
+
+def _is_update(statement: ast.stmt) -> bool:
+    changed = _changed(statement)
+    return changed is not None and _reads_gradient(statement, ast.unparse(changed))
+
+
+def _clears(statement: ast.stmt) -> bool:
+    """Whether a statement clears a gradient: `w.grad.zero_()` or `w.grad = None`."""
+    if isinstance(statement, ast.Assign):
+        target = statement.targets[0]
+        return isinstance(target, ast.Attribute) and target.attr == "grad"
+    changed = _changed(statement)
+    return isinstance(changed, ast.Attribute) and changed.attr == "grad"
