@@ -24,7 +24,8 @@ def judge(evidence: Evidence) -> Verdict:
         return Verdict(NAME, RUNG, Status.FAIL, f"the patched program crashes{where}: {after.crash.kind}", measured)
     if after.outcome is RunOutcome.EXITED and before.outcome is not RunOutcome.EXITED:
         return Verdict(NAME, RUNG, Status.FAIL, f"the patched program exits with an error: {after.detail}")
-    if len(after.steps) < len(before.steps) and not (before.hurried and after.hurried):
+    fewer = len(after.steps) < len(before.steps) and not _are_validated_instead(evidence)
+    if fewer and not (before.hurried and after.hurried):
         measured = {"before": len(before.steps), "after": len(after.steps)}
         if after.hurried:
             reason = "the time of the run was over before the patched program came as far as the original"
@@ -35,6 +36,15 @@ def judge(evidence: Evidence) -> Verdict:
         return Verdict(NAME, RUNG, Status.INCONCLUSIVE, reason, {"before": before.outcome.value})
     reason = f"{before.crash.kind} is gone" if before.crash is not None else "still runs"
     return Verdict(NAME, RUNG, Status.PASS, reason, {"outcome": after.outcome.value, "steps": len(after.steps)})
+
+
+def _are_validated_instead(evidence: Evidence) -> bool:
+    """Whether the patch leaves a part of the data to a validation that the original lacked and crashed for want of."""
+    before, after = evidence.before, evidence.after
+    asks = "validation_split" in evidence.source_after.words - evidence.source_before.words
+    wants = before.crash is not None and before.crash.kind == "KeyError"
+    # the shortest epoch that a fifth makes shorter has two batches
+    return asks and wants and 2 * len(after.steps) >= len(before.steps)
 
 
 def _came_further(before: Trace, after: Trace) -> bool:
