@@ -61,10 +61,10 @@ class PartsOfOtherLengths(CrashTemplate):
             found = _by_slices(subject, inputs, targets) or _by_names(subject, node, inputs, targets, sizes)
             if found is not None:
                 old, new = found
-                what = f"{subject.text(subject.source.site(old))} takes other samples than what it is handed over with"
-                yield Mend(
-                    subject.source.site(old), what, ((f"Take {new}", (Replace(subject.source.site(old), new),), 0.9),)
-                )
+                site = subject.source.site(old)
+                part = subject.source.enclosing(old, ast.Subscript) or old
+                what = f"{ast.unparse(part)} has other samples than what it is handed over with"
+                yield Mend(site, what, ((f"Take {new}", (Replace(site, new),), 0.9),))
                 return
 
     examples = (
@@ -230,7 +230,7 @@ def _by_slices(subject: Subject, inputs: ast.expr, targets: ast.expr) -> tuple[a
     whole = (_count(subject, first.value), _count(subject, second.value))
     bounds = list(zip(_bounds(first), _bounds(second), strict=True))
     unlike = [(a, b) for a, b in bounds if _code(a) != _code(b)]
-    if whole[0] is None or whole[0] != whole[1] or len(unlike) != 1:
+    if whole[0] != whole[1] or len(unlike) != 1:  # what is not known of either does not count
         return None
     one, other = unlike[0]
     if one is None or other is None:
