@@ -19,7 +19,6 @@ from dnnfix.api import (
     is_compile,
     keyword_value,
     spell,
-    within,
 )
 
 SAID = ("Invalid dtype", "could not convert string", "Unrecognized data type", "tuple index out of range")
@@ -62,7 +61,8 @@ class LabelsAsText(CrashTemplate):
         root = _root(subject.source, labels)
         if form is None or root is None or not _one_root(subject.source, root):
             return
-        yield _mend(subject, labels, root, form)
+        if _uses(subject.source, root):
+            yield _mend(subject, labels, root, form)
 
     examples = (
         Example(
@@ -115,6 +115,34 @@ y_train, y_test = labels[:8], labels[8:]
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
 net.compile(loss="binary_crossentropy", optimizer="adam")
 net.fit(x_train, y_train, validation_data=(x_test, y_test), verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "split by sklearn, with its encoder at hand",
+            """\
+import keras
+import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import LabelEncoder
+
+x, kinds = np.random.rand(12, 4), np.array(["a", "b", "c"] * 4)
+x_train, x_test, kinds_train, kinds_test = train_test_split(x, kinds, random_state=0)
+net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+net.compile("adam", "sparse_categorical_crossentropy")
+net.fit(x_train, kinds_train, validation_data=(x_test, kinds_test), verbose=0)
+""",
+            """\
+import keras
+import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import LabelEncoder
+
+x, kinds = np.random.rand(12, 4), np.array(["a", "b", "c"] * 4)
+x_train, x_test, kinds_train, kinds_test = train_test_split(x, LabelEncoder().fit_transform(kinds), random_state=0)
+net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+net.compile("adam", "sparse_categorical_crossentropy")
+net.fit(x_train, kinds_train, validation_data=(x_test, kinds_test), verbose=0)
 """,
             runs=True,
         ),
@@ -312,7 +340,7 @@ def _uses(source: Source, root: ast.expr) -> list[ast.expr]:
 
 def _labels_of(source: Source, call: ast.Call) -> list[ast.expr]:
     if source.qualified(call.func) == SPLITTER:
-        return list(within(call, ast.expr))
+        return list(call.args)
     labels = argument_value(call, "y", 1)
     teaches = isinstance(call.func, ast.Attribute) and call.func.attr in TEACHING
     return [labels] if labels is not None and teaches else []
