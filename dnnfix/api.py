@@ -107,7 +107,7 @@ from dnnfix.detect.keras_sessions import SESSIONS
 from dnnfix.detect.learning_phase import phase_of
 from dnnfix.detect.loaders import Loading, dataset_class, failed_loading
 from dnnfix.detect.metrics import compiled_losses, is_compile
-from dnnfix.detect.misspellings import alike, longer, one_letter_off, parts, same_letters
+from dnnfix.detect.misspellings import alike, longer, nearest, one_letter_off, parts, same_letters
 from dnnfix.detect.operands import Operand, Operation, enclosed, failed_operation, made_by, recorded_shape
 from dnnfix.detect.origins import origins
 from dnnfix.detect.pictures import pictures_are_plain, plain_picture

@@ -49,12 +49,19 @@ def _profile(tree: ast.AST) -> Counter[str]:
             counts[kind] += isinstance(node, types)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             name = FAMILIES.get(node.func.attr, node.func.attr)
-            counts["training"] += name in TRAINING_CALLS
+            counts["training"] += _summands(node.func.value) if name == "backward" else name in TRAINING_CALLS
             counts["a filter or exit"] += name in QUIETING
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is False:
             for target in node.targets:
                 counts["a frozen parameter"] += isinstance(target, ast.Attribute) and target.attr in FREEZING
     return counts
+
+
+def _summands(loss: ast.expr) -> int:
+    """How many losses a backward pass goes back through: `(a + b).backward()` does what two passes did."""
+    if isinstance(loss, ast.BinOp) and isinstance(loss.op, ast.Add):
+        return _summands(loss.left) + _summands(loss.right)
+    return 1
 
 
 FREEZING = frozenset({"requires_grad", "trainable"})

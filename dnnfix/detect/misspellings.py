@@ -74,3 +74,49 @@ def _bare(name: str) -> str:
 def _only(names: Iterable[str]) -> str | None:
     found = set(names)
     return found.pop() if len(found) == 1 else None
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The one known word that a wrong one is a slip of the keys from, whatever its capitals, spaces and strokes.
+
+    The longer a word, the more letters may be wrong; the first one and the digits never are. Where the letters alone
+    make two spellings of one word (`MeanSquaredError`, `mean_squared_error`), the one written in the same way is told.
+    """
+    spellings: dict[str, list[str]] = {}
+    for one in known:
+        spellings.setdefault(_letters(one), []).append(one)
+    wrong = _letters(name)
+    if len(wrong) < SHORT:
+        return None
+    if wrong not in spellings:
+        ranked = sorted((_slips(wrong, other), other) for other in spellings if _digits(other) == _digits(wrong))
+        if not ranked or ranked[0][0] > _slips_allowed(wrong) or ranked[0][1][0] != wrong[0]:
+            return None
+        if len(ranked) > 1 and ranked[1][0] - ranked[0][0] < min(ranked[0][0], 2):
+            return None
+        wrong = ranked[0][1]
+    in_capitals = name[0].isupper() and not re.search(r"[\s_-]", name.strip())
+    alike_written = [one for one in spellings[wrong] if one[0].isupper() == in_capitals]
+    return min(alike_written or spellings[wrong], key=lambda one: (len(one), one))
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\s_-]", "", name).lower()
+
+
+def _slips_allowed(wrong: str) -> int:
+    return 1 if len(wrong) < 8 else 2 if len(wrong) < 15 else 3
+
+
+def _slips(wrong: str, right: str) -> int:
+    """How many letters are missing, in excess or changed, or stand in the place of their neighbour."""
+    before: list[int] = []
+    row = list(range(len(right) + 1))
+    for i, letter in enumerate(wrong, 1):
+        row, before, last = [i], row, before
+        for j, other in enumerate(right, 1):
+            least = min(row[j - 1] + 1, before[j] + 1, before[j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == right[j - 2] and wrong[i - 2] == other:
+                least = min(least, last[j - 2] + 1)
+            row.append(least)
+    return row[-1]

@@ -45,7 +45,7 @@ class GraphUsedTwiceInAStep(FaultTemplate[_Passes]):
     """One step calls `backward` on one loss twice, or one after another on losses that share a part of the network.
 
     The first pass gives the graph away. Several losses of one step are added up and sent back together, which gives the
-    same gradients; a call that is there twice has to go once.
+    same gradients. Of one loss that is sent back twice nobody but its author knows what was meant.
 
     Reported where the run ended so, and nothing is updated or cleared between the passes.
 
@@ -83,9 +83,7 @@ class GraphUsedTwiceInAStep(FaultTemplate[_Passes]):
             return
         last, before = fault.passes[-1], fault.passes[:-1]
         if any(operation.on == last.on for operation in before):
-            if not _assigned_between(source, last, before):
-                yield "Send the loss back once", (Delete(source.site(last.statement)),), 0.9
-            return
+            return  # one loss sent back twice: whether one pass is too many, or another loss was meant, cannot be told
         every = fault.passes
         if not any(operation.call.args or operation.call.keywords for operation in every):
             yield "Send the losses back together", _together(source, every), 0.9
@@ -96,28 +94,35 @@ class GraphUsedTwiceInAStep(FaultTemplate[_Passes]):
 
     examples = (
         Example(
-            "the line is there twice",
+            "three losses of one prediction",
             before="""\
 import torch
 
-net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
 opt = torch.optim.SGD(net.parameters(), lr=0.1)
 for x in torch.randn(2, 6, 3):
-    loss = net(x).pow(2).mean()
+    out = net(x)
+    size = out.pow(2).mean()
+    mean = out.mean().abs()
+    spread = out.std()
     opt.zero_grad()
-    loss.backward()
-    loss.backward()
+    size.backward()
+    mean.backward()
+    spread.backward()
     opt.step()
 """,
             after="""\
 import torch
 
-net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
 opt = torch.optim.SGD(net.parameters(), lr=0.1)
 for x in torch.randn(2, 6, 3):
-    loss = net(x).pow(2).mean()
+    out = net(x)
+    size = out.pow(2).mean()
+    mean = out.mean().abs()
+    spread = out.std()
     opt.zero_grad()
-    loss.backward()
+    (size + mean + spread).backward()
     opt.step()
 """,
             runs=True,
@@ -234,21 +239,6 @@ def _over_losses(source: Source, call: ast.Call) -> ast.For | None:
     sent = call.func.value if isinstance(call.func, ast.Attribute) else None
     same = isinstance(sent, ast.Name) and isinstance(loop.target, ast.Name) and sent.id == loop.target.id
     return loop if named and same else None
-
-
-def _assigned_between(source: Source, last: LoopOperation, before: tuple[LoopOperation, ...]) -> bool:
-    """Whether a loss gets another value between the first pass over it and the last."""
-    first = next(operation for operation in before if operation.on == last.on)
-    sent = operated_on(last)
-    if not isinstance(sent, (ast.Name, ast.Attribute)):
-        return True
-    stored: list[ast.Name | ast.Attribute] = [*source.nodes(ast.Name), *source.nodes(ast.Attribute)]
-    return any(
-        first.statement.lineno < node.lineno < last.statement.lineno
-        and isinstance(node.ctx, ast.Store)
-        and ast.unparse(node) == last.on
-        for node in stored
-    )
 
 
 def _together(source: Source, passes: tuple[LoopOperation, ...]) -> tuple[Edit, ...] | None:

@@ -290,6 +290,9 @@ def test_labels_matter(symptom: Symptom, real: float, shuffled: float, status: S
     [
         ("f(x)\n", "try:\n    f(x)\nexcept ValueError:\n    pass\n", Status.FAIL),
         ("loss.backward()\n", "loss\n", Status.FAIL),
+        ("a.backward()\nb.backward()\n", "(a + b).backward()\n", Status.PASS),
+        ("a.backward()\nb.backward()\n", "a.backward()\n", Status.FAIL),
+        ("(a + b).backward()\n", "a.backward()\n", Status.FAIL),
         ("model.fit_generator(g)\n", "model.fit(g)\n", Status.PASS),
         ("w = 1\n", "w.requires_grad = False\n", Status.FAIL),
         ("w = 1\n", "warnings.filterwarnings('ignore')\n", Status.FAIL),

@@ -1,0 +1,340 @@
+"""A loss, an optimizer, a metric or another setting is named to Keras by a text that it does not know."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Crash,
+    CrashTemplate,
+    Edit,
+    Example,
+    FixPattern,
+    Mend,
+    Reject,
+    Source,
+    Subject,
+    is_compile,
+    keyword_value,
+    nearest,
+    reword,
+    within,
+    words,
+)
+
+LOSSES = words(
+    """BCE BinaryCrossentropy BinaryFocalCrossentropy CTC CategoricalCrossentropy CategoricalFocalCrossentropy
+    CategoricalHinge Circle CosineSimilarity Dice Hinge Huber KLD KLDivergence LogCosh MAE MAPE MSE MSLE
+    MeanAbsoluteError MeanAbsolutePercentageError MeanSquaredError MeanSquaredLogarithmicError Poisson
+    SparseCategoricalCrossentropy SquaredHinge Tversky bce binary_crossentropy binary_focal_crossentropy
+    categorical_crossentropy categorical_focal_crossentropy categorical_hinge circle cosine_similarity crossentropy ctc
+    dice hinge huber kl_divergence kld log_cosh mae mape mean_absolute_error mean_absolute_percentage_error
+    mean_squared_error mean_squared_logarithmic_error mse msle poisson sparse_categorical_crossentropy squared_hinge
+    tversky"""
+)
+
+METRICS = words(
+    """AUC BinaryAccuracy BinaryCrossentropy BinaryIoU CategoricalAccuracy CategoricalCrossentropy CategoricalHinge
+    CosineSimilarity F1Score FBetaScore FalseNegatives FalsePositives Hinge KLDivergence MAE MAPE MSE MSLE
+    MeanAbsoluteError MeanAbsolutePercentageError MeanSquaredError MeanSquaredLogarithmicError Poisson Precision
+    R2Score Recall RootMeanSquaredError SparseCategoricalAccuracy SparseCategoricalCrossentropy
+    SparseTopKCategoricalAccuracy SquaredHinge TopKCategoricalAccuracy TrueNegatives TruePositives acc accuracy auc
+    binary_accuracy binary_crossentropy categorical_accuracy categorical_crossentropy categorical_hinge
+    cosine_similarity f1_score false_negatives false_positives hinge kl_divergence mae mape mean_absolute_error
+    mean_absolute_percentage_error mean_squared_error mean_squared_logarithmic_error mse msle poisson precision
+    r2_score recall root_mean_squared_error sparse_categorical_accuracy sparse_categorical_crossentropy
+    sparse_top_k_categorical_accuracy squared_hinge top_k_categorical_accuracy true_negatives true_positives"""
+)
+
+KNOWN = {
+    "loss": LOSSES,
+    "metric": METRICS,
+    "optimizer": words("adadelta adafactor adagrad adam adamax adamw ftrl lion muon nadam rmsprop sgd"),
+    "activation function": words(
+        """celu elu exponential gelu glu hard_shrink hard_sigmoid hard_silu hard_swish hard_tanh leaky_relu linear
+        log_sigmoid log_softmax mish relu relu6 selu sigmoid silu soft_shrink softmax softplus softsign sparsemax
+        squareplus swish tanh tanh_shrink threshold"""
+    ),
+    "initializer": words(
+        """GlorotNormal GlorotUniform HeNormal HeUniform Identity LecunNormal LecunUniform Ones Orthogonal RandomNormal
+        RandomUniform TruncatedNormal VarianceScaling Zeros glorot_normal glorot_uniform he_normal he_uniform identity
+        lecun_normal lecun_uniform normal ones orthogonal random_normal random_uniform truncated_normal uniform
+        variance_scaling zeros"""
+    ),
+    "regularizer": words("L1 L2 L1L2 l1 l2 l1l2"),
+    "constraint": words("MaxNorm MinMaxNorm NonNeg UnitNorm max_norm min_max_norm non_neg unit_norm"),
+}
+"""The names that Keras takes as text, by what its message calls them."""
+
+OF_OTHERS = words(
+    """adabelief adabound adahessian adamod adamp adan asgd crelu lamb lars log_loss madgrad mbe mpe mre nag nll prelu
+    qhadam radam rmse rprop rrelu sgdp sgdw smape softmin wmape yogi"""
+)
+"""Names of losses, optimizers and activations that other libraries have: they are no slip of a name that is like them."""
+
+IDENTIFIER = re.compile(r"Could not interpret ([\w ]+?) identifier: (.+)", re.DOTALL)
+
+ONE_OF = re.compile(r"one of:? [\[({](?P<known>[^\])}]*)[\])}]")
+
+RECEIVED = re.compile(r"Received:? (?:\w+=)?(['\"]?)(?P<text>\w[\w -]*)\1(?:[.\s]|$)")
+
+MONITOR = re.compile(r"callback received monitor=(.+?), but Keras isn't able")
+
+
+class MisspeltKerasName(CrashTemplate):
+    """A loss, an optimizer, a metric or another setting is named to Keras by a text that it does not know.
+
+    Keras finds what it is told by a text under exactly this text: `categorial_crossentropy`, `Binary Crossentropy` and
+    `rleu` are names of nothing. The message says of which kind the name should have been, and where one name of that
+    kind is near, and no other, it is written in its place, wherever the program says it. A metric that a callback
+    monitors is one of those that `compile` lists.
+
+    Fix safety: unsafe. The program could not run before.
+
+    References: keras.losses.get, keras.optimizers.get, keras.metrics.get, keras.activations.get.
+    """
+
+    code = "DNF631"
+    name = "misspelt-keras-name"
+    fix_pattern = FixPattern.API_CONTRACT
+    kinds = frozenset({"ValueError"})
+    confidence = 0.9
+
+    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+        read = _read(subject.source, crash.message)
+        if read is None:
+            return
+        wrong, right = read
+        nodes = [node for node in subject.source.nodes(ast.Constant) if _says(subject.source, node, wrong)]
+        if not nodes:
+            return
+        edits: tuple[Edit, ...] = tuple(
+            reword(subject, node, f"{'val_' if _is_validated(node, wrong) else ''}{right}") for node in nodes
+        )
+        site = subject.source.site(nodes[0])
+        yield Mend(site, f"Keras knows no {wrong!r}; it knows {right!r}", ((f"Name it {right!r}", edits, 0.9),))
+
+    examples = (
+        Example(
+            "a loss without one of its letters",
+            """\
+import keras
+import numpy as np
+
+x, y = np.random.rand(12, 4), np.eye(3)[np.arange(12) % 3]
+net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+net.compile(optimizer="sgd", loss="categorial_crossentropy")
+net.fit(x, y, verbose=0)
+""",
+            """\
+import keras
+import numpy as np
+
+x, y = np.random.rand(12, 4), np.eye(3)[np.arange(12) % 3]
+net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+net.compile(optimizer="sgd", loss="categorical_crossentropy")
+net.fit(x, y, verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "an activation that two layers have",
+            """\
+import numpy as np
+from keras import Sequential, layers
+
+hidden = 'rleu'
+net = Sequential()
+net.add(layers.Input((4,)))
+net.add(layers.Dense(5, activation=hidden))
+net.add(layers.Dense(3, activation='rleu'))
+net.add(layers.Dense(1))
+print(net.predict(np.ones((2, 4)), verbose=0).shape)
+""",
+            """\
+import numpy as np
+from keras import Sequential, layers
+
+hidden = 'relu'
+net = Sequential()
+net.add(layers.Input((4,)))
+net.add(layers.Dense(5, activation=hidden))
+net.add(layers.Dense(3, activation='relu'))
+net.add(layers.Dense(1))
+print(net.predict(np.ones((2, 4)), verbose=0).shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "a metric, and the history under its name",
+            """\
+import keras
+import numpy as np
+
+x, y = np.random.rand(12, 4), np.arange(12) % 2
+net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
+net.compile("adam", "Binary Crossentropy", metrics=["accuracy"])
+past = net.fit(x, y, validation_split=0.25, verbose=0)
+print(past.history["val_accuracy"])
+""",
+            """\
+import keras
+import numpy as np
+
+x, y = np.random.rand(12, 4), np.arange(12) % 2
+net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
+net.compile("adam", "binary_crossentropy", metrics=["accuracy"])
+past = net.fit(x, y, validation_split=0.25, verbose=0)
+print(past.history["val_accuracy"])
+""",
+            runs=True,
+        ),
+        Example(
+            "a metric in the plot as well",
+            """\
+import keras
+import numpy as np
+
+
+def train(x, y):
+    net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
+    net.compile(keras.optimizers.Adam(), loss="mse", metrics=["acuracy"])
+    return net.fit(x, y, validation_split=0.25, verbose=0).history
+
+
+past = train(np.random.rand(12, 4), np.arange(12) % 2)
+print(past["acuracy"], past["val_acuracy"])
+""",
+            """\
+import keras
+import numpy as np
+
+
+def train(x, y):
+    net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
+    net.compile(keras.optimizers.Adam(), loss="mse", metrics=["accuracy"])
+    return net.fit(x, y, validation_split=0.25, verbose=0).history
+
+
+past = train(np.random.rand(12, 4), np.arange(12) % 2)
+print(past["accuracy"], past["val_accuracy"])
+""",
+            runs=True,
+        ),
+        Example(
+            "a padding",
+            """\
+import keras
+import numpy as np
+
+net = keras.Sequential([keras.Input((6, 6, 1)), keras.layers.Conv2D(2, 3, padding="Sane")])
+print(net.predict(np.ones((2, 6, 6, 1)), verbose=0).shape)
+""",
+            """\
+import keras
+import numpy as np
+
+net = keras.Sequential([keras.Input((6, 6, 1)), keras.layers.Conv2D(2, 3, padding="same")])
+print(net.predict(np.ones((2, 6, 6, 1)), verbose=0).shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "what a callback monitors",
+            """\
+import keras
+import numpy as np
+
+x, y = np.random.rand(12, 4), np.arange(12) % 2
+net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
+net.compile("adam", "binary_crossentropy", metrics=["accuracy"])
+stop = keras.callbacks.EarlyStopping(monitor="val_accurracy", patience=2)
+net.fit(x, y, validation_split=0.25, callbacks=[stop], verbose=0)
+""",
+            """\
+import keras
+import numpy as np
+
+x, y = np.random.rand(12, 4), np.arange(12) % 2
+net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
+net.compile("adam", "binary_crossentropy", metrics=["accuracy"])
+stop = keras.callbacks.EarlyStopping(monitor="val_accuracy", patience=2)
+net.fit(x, y, validation_split=0.25, callbacks=[stop], verbose=0)
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "an optimizer of another library",
+            """\
+import keras
+
+net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+net.compile("radam", "mse")
+""",
+            runs=True,
+        ),
+        Reject(
+            "a name that two known ones are as near to",
+            """\
+import keras
+
+net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="xelu")])
+""",
+            runs=True,
+        ),
+        Reject(
+            "names that Keras knows",
+            """\
+import keras
+import numpy as np
+
+net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="relu", kernel_initializer="he_normal")])
+net.compile("sgd", "mean_squared_error", metrics=["mae"])
+net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
+""",
+            runs=True,
+        ),
+    )
+
+
+def _read(source: Source, message: str) -> tuple[str, str] | None:
+    """The name that a message complains of, and the one that it stands for."""
+    said = IDENTIFIER.search(message)
+    if said is not None:
+        wrong, known = said[2].rstrip("\n"), KNOWN.get(said[1], frozenset())
+    elif (said := MONITOR.search(message)) is not None:
+        wrong, known = said[1], _logged(source)
+    else:
+        listed, said = ONE_OF.search(message), RECEIVED.search(message)
+        if listed is None or said is None:
+            return None
+        wrong, known = said["text"], frozenset(re.findall(r"['\"]([^'\"]+)['\"]", listed["known"]))
+    right = nearest(wrong, known) if wrong.strip().lower() not in OF_OTHERS else None
+    return (wrong, right) if right is not None and right != wrong else None
+
+
+def _logged(source: Source) -> frozenset[str]:
+    """The names under which a program's `fit` logs its loss and the metrics that `compile` lists as text."""
+    names = {"loss"}
+    for call in source.all_calls:
+        metrics = keyword_value(call, "metrics") if is_compile(call) else None
+        if metrics is not None:
+            names |= {one.value for one in within(metrics, ast.Constant) if isinstance(one.value, str)}
+    return frozenset(names | {f"val_{name}" for name in names})
+
+
+def _says(source: Source, node: ast.Constant, wrong: str) -> bool:
+    """Whether a text is the name, or the same one in other letters where Keras took them for small ones."""
+    if not isinstance(node.value, str) or isinstance(source.parent(node), (ast.Expr, ast.JoinedStr)):
+        return False
+    if node.value == wrong or _is_validated(node, wrong):
+        return True
+    return wrong.islower() and node.value.lower() == wrong and isinstance(source.parent(node), ast.keyword)
+
+
+def _is_validated(node: ast.Constant, wrong: str) -> bool:
+    return isinstance(node.value, str) and node.value == f"val_{wrong}"

@@ -1,0 +1,218 @@
+"""`fit` is to split a part for validation off data that come in batches of a generator or a dataset."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Crash,
+    CrashTemplate,
+    Example,
+    Family,
+    FixPattern,
+    Mend,
+    Reject,
+    RemoveArgument,
+    Subject,
+    argument_value,
+    keyword_value,
+)
+
+SPLIT = 6
+"""The place of `validation_split` in a call of `fit`."""
+
+
+class SplitOfNoArrays(CrashTemplate):
+    """`fit` is to split a part for validation off data that come in batches of a generator or a dataset.
+
+    `validation_split` cuts the end off arrays. A generator, a `PyDataset`, a `DataLoader` or a `tf.data.Dataset` gives
+    its batches one by one and has no end to be cut off before the training, so Keras refuses: a validation then takes
+    data of its own. The argument is taken out, and the training runs on all the batches.
+
+    Nothing is proposed where the program gives its targets apart from the inputs, since then arrays were meant.
+
+    Fix safety: unsafe. The program could not run before, and the training has no validation.
+
+    References: keras.Model.fit (`validation_split`, `validation_data`).
+    """
+
+    code = "DNF723"
+    name = "split-of-no-arrays"
+    family = Family.TRAINING
+    fix_pattern = FixPattern.API_CONTRACT
+    kinds = frozenset({"ValueError"})
+    confidence = 0.9
+
+    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+        node = subject.node(crash.site)
+        message = crash.message
+        if "validation_split" not in message or "only supported for" not in message or not isinstance(node, ast.Call):
+            return
+        split = argument_value(node, "validation_split", SPLIT)
+        if split is None or argument_value(node, "y", 1) is not None or any(_listed(one) for one in node.args[:1]):
+            return
+        position = SPLIT if keyword_value(node, "validation_split") is None else None
+        if position is not None and len(node.args) > SPLIT + 1:
+            return  # what follows it would move to its place
+        data = ast.unparse(argument_value(node, "x", 0) or node)
+        edit = RemoveArgument(subject.source.site(node), "validation_split", position)
+        what = f"{data} gives batches, and no part of them can be split off for validation"
+        yield Mend(subject.source.site(split), what, (("Train on all the batches", (edit,), 0.85),))
+
+    examples = (
+        Example(
+            "a generator",
+            """\
+import keras
+import numpy as np
+
+
+def batches():
+    while True:
+        x = np.random.rand(4, 3)
+        yield x, x.sum(1)
+
+
+net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+net.compile("sgd", "mse")
+net.fit(batches(), steps_per_epoch=3, validation_split=0.2, verbose=0)
+""",
+            """\
+import keras
+import numpy as np
+
+
+def batches():
+    while True:
+        x = np.random.rand(4, 3)
+        yield x, x.sum(1)
+
+
+net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+net.compile("sgd", "mse")
+net.fit(batches(), steps_per_epoch=3, verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "a dataset of one's own",
+            """\
+import keras
+import numpy as np
+
+
+class Sums(keras.utils.PyDataset):
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, index):
+        x = np.full((4, 3), index / 3)
+        return x, x.sum(1)
+
+
+data = Sums()
+net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+net.compile(optimizer="sgd", loss="mse")
+past = net.fit(
+    x=data,
+    epochs=2,
+    validation_split=0.1,
+    verbose=0,
+)
+""",
+            """\
+import keras
+import numpy as np
+
+
+class Sums(keras.utils.PyDataset):
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, index):
+        x = np.full((4, 3), index / 3)
+        return x, x.sum(1)
+
+
+data = Sums()
+net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+net.compile(optimizer="sgd", loss="mse")
+past = net.fit(
+    x=data,
+    epochs=2,
+    verbose=0,
+)
+""",
+            runs=True,
+        ),
+        Example(
+            "a loader of torch in a function",
+            """\
+import keras
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def train(net, loader, share):
+    net.compile("adam", "mse")
+    return net.fit(loader, validation_split=share, verbose=0)
+
+
+x = torch.rand(12, 3)
+train(
+    keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)]),
+    DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=4),
+    0.25,
+)
+""",
+            """\
+import keras
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def train(net, loader, share):
+    net.compile("adam", "mse")
+    return net.fit(loader, verbose=0)
+
+
+x = torch.rand(12, 3)
+train(
+    keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)]),
+    DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=4),
+    0.25,
+)
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "arrays are split",
+            """\
+import keras
+import numpy as np
+
+net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+net.compile("sgd", "mse")
+net.fit(np.ones((8, 3)), np.ones(8), validation_split=0.25, verbose=0)
+""",
+            runs=True,
+        ),
+        Reject(
+            "lists where arrays are meant",
+            """\
+import keras
+
+net = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+net.compile("sgd", "mse")
+net.fit([[1.0], [2.0], [3.0], [4.0]], [1.0, 2.0, 3.0, 4.0], validation_split=0.25, verbose=0)
+""",
+            runs=True,
+        ),
+    )
+
+
+def _listed(data: ast.expr) -> bool:
+    return isinstance(data, (ast.List, ast.Tuple, ast.Dict, ast.Starred))
