@@ -28,6 +28,7 @@ from dnnfix.api import (
 
 _KEYS = re.compile(r"(Missing|Unexpected) key\(s\) in state_dict: ((?:\"[^\"]*\"(?:, )?)+)")
 _NOT_A_DICTIONARY = re.compile(r"Expected state_dict to be dict-like, got <class '([\w.]+)'>")
+_COUNTS = "num_batches_tracked"
 _WEIGHTS = frozenset({"model", "state_dict", "model_state_dict", "model_state", "net", "network", "weights"})
 """Names under which checkpoints of torch usually have the weights."""
 _WRAPPERS = {
@@ -305,6 +306,8 @@ def _other_names(subject: Subject, found: _Loading) -> tuple[str, _Repair | None
 
 def _prefix(longer: frozenset[str], shorter: frozenset[str]) -> str | None:
     """What stands before every one of the longer names, the rest being the shorter names one by one."""
+    # Of normalizations that count their batches, torch lists the count among the unexpected names only.
+    longer, shorter = (frozenset(name for name in names if not name.endswith(_COUNTS)) for names in (longer, shorter))
     whole = min(longer, default="")
     for name in sorted(shorter):
         prefix = whole[: -len(name)]
