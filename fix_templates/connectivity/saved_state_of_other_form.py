@@ -1,0 +1,399 @@
+"""A network is given a saved state in another form than the one that it takes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Crash,
+    CrashTemplate,
+    Edit,
+    Example,
+    Family,
+    FixPattern,
+    Mend,
+    Reject,
+    Replace,
+    Source,
+    Subject,
+    Wrap,
+    block_of,
+    function_around,
+    spell,
+    torch_modules,
+)
+
+_KEYS = re.compile(r"(Missing|Unexpected) key\(s\) in state_dict: ((?:\"[^\"]*\"(?:, )?)+)")
+_NOT_A_DICTIONARY = re.compile(r"Expected state_dict to be dict-like, got <class '([\w.]+)'>")
+_COUNTS = "num_batches_tracked"
+_WEIGHTS = frozenset({"model", "state_dict", "model_state_dict", "model_state", "net", "network", "weights"})
+"""Names under which checkpoints of torch usually have the weights."""
+_WRAPPERS = {
+    "module": ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.DistributedDataParallel"),
+    "_orig_mod": ("torch.compile",),
+}
+"""The attributes under which a wrapper has the network itself, and what wraps it so."""
+
+_Repair = tuple[str, tuple[Edit, ...], float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Loading:
+    """A call of `load_state_dict`, what it is given, and the names that the message lists."""
+
+    call: ast.Call
+    network: ast.expr
+    given: ast.expr
+    missing: frozenset[str] = frozenset()
+    unexpected: frozenset[str] = frozenset()
+
+
+class SavedStateOfOtherForm(CrashTemplate):
+    """`load_state_dict` is given the weights under other names, in a larger dictionary, or no dictionary at all.
+
+    A network that was saved within `DataParallel` has `module.` before the name of each weight: the network within it is
+    saved, or, where the file is all there is, the names are cut. A checkpoint with the state of the optimizer beside that
+    of the network has the weights under one of its names. A whole network has to be asked for its state, and the path of
+    a file has to be read first.
+
+    The names in the message have to fit one by one: weights that are really missing are no matter of form.
+
+    Fix safety: unsafe. The weights are loaded, which they were not.
+
+    References: torch.nn.Module.load_state_dict; "Saving and Loading Models" of the torch tutorials.
+    """
+
+    code = "DNF450"
+    name = "saved-state-of-other-form"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.API_CONTRACT
+    kinds = frozenset({"RuntimeError", "TypeError"})
+    confidence = 0.9
+
+    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+        found = _loading(subject, crash)
+        if found is None:
+            return
+        other = _NOT_A_DICTIONARY.search(crash.message)
+        if other is not None:
+            what, repair = _no_dictionary(subject, found, other.group(1))
+        elif "Error(s) in loading state_dict" in crash.message and found.missing and found.unexpected:
+            what, repair = _other_names(subject, found)
+        else:
+            return
+        if repair is not None:
+            yield Mend(subject.source.site(found.call), what, (repair,))
+
+    examples = (
+        Example(
+            "a network saved within DataParallel",
+            """\
+import torch
+from torch import nn
+
+net = nn.DataParallel(nn.Linear(3, 2))
+torch.save(net.state_dict(), "net.pt")
+again = nn.Linear(3, 2)
+again.load_state_dict(torch.load("net.pt"))
+""",
+            """\
+import torch
+from torch import nn
+
+net = nn.DataParallel(nn.Linear(3, 2))
+torch.save(net.module.state_dict(), "net.pt")
+again = nn.Linear(3, 2)
+again.load_state_dict(torch.load("net.pt"))
+""",
+            runs=True,
+        ),
+        Example(
+            "weights whose saving is not seen",
+            """\
+import torch
+from torch import nn
+
+weights = {"module.weight": torch.ones(2, 3), "module.bias": torch.zeros(2)}
+torch.save(weights, "given.pt")
+model = nn.Linear(3, 2)
+model.load_state_dict(torch.load("given.pt", map_location="cpu"))
+""",
+            """\
+import torch
+from torch import nn
+
+weights = {"module.weight": torch.ones(2, 3), "module.bias": torch.zeros(2)}
+torch.save(weights, "given.pt")
+model = nn.Linear(3, 2)
+state = torch.load("given.pt", map_location="cpu")
+model.load_state_dict({key.removeprefix("module."): value for key, value in state.items()})
+""",
+            runs=True,
+        ),
+        Example(
+            "a whole checkpoint",
+            """\
+import torch
+
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.Adam(net.parameters())
+torch.save({"epoch": 1, "weights": net.state_dict(), "optimizer": optimizer.state_dict()}, "last.pt")
+
+checkpoint = torch.load("last.pt")
+net.load_state_dict(checkpoint)
+""",
+            """\
+import torch
+
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.Adam(net.parameters())
+torch.save({"epoch": 1, "weights": net.state_dict(), "optimizer": optimizer.state_dict()}, "last.pt")
+
+checkpoint = torch.load("last.pt")
+net.load_state_dict(checkpoint["weights"])
+""",
+            runs=True,
+        ),
+        Example(
+            "a whole network",
+            """\
+import torch
+from torch import nn
+
+teacher = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+student = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+student.load_state_dict(teacher)
+""",
+            """\
+import torch
+from torch import nn
+
+teacher = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+student = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+student.load_state_dict(teacher.state_dict())
+""",
+            runs=True,
+        ),
+        Example(
+            "the path of a file",
+            """\
+import torch
+
+path = "weights.pt"
+net = torch.nn.Linear(3, 1)
+torch.save(net.state_dict(), path)
+net.load_state_dict(path)
+""",
+            """\
+import torch
+
+path = "weights.pt"
+net = torch.nn.Linear(3, 1)
+torch.save(net.state_dict(), path)
+net.load_state_dict(torch.load(path))
+""",
+            runs=True,
+        ),
+        Example(
+            "plain weights for a wrapped network",
+            """\
+import torch
+from torch import nn
+
+state = nn.Linear(3, 2).state_dict()
+net = nn.DataParallel(nn.Linear(3, 2))
+net.load_state_dict(state)
+""",
+            """\
+import torch
+from torch import nn
+
+state = nn.Linear(3, 2).state_dict()
+net = nn.DataParallel(nn.Linear(3, 2))
+net.module.load_state_dict(state)
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "weights of another network",
+            """\
+import torch
+from torch import nn
+
+state = nn.Sequential(nn.Linear(3, 2)).state_dict()
+nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 2)).load_state_dict(state)
+""",
+            runs=True,
+        ),
+        Reject(
+            "a checkpoint with the weights of two networks",
+            """\
+import torch
+from torch import nn
+
+left, right = nn.Linear(3, 2), nn.Linear(3, 2)
+torch.save({"left": left.state_dict(), "right": right.state_dict()}, "both.pt")
+middle = nn.Linear(3, 2)
+middle.load_state_dict(torch.load("both.pt"))
+""",
+            runs=True,
+        ),
+        Reject(
+            "the network within the wrapper is saved",
+            """\
+import torch
+from torch import nn
+
+net = nn.DataParallel(nn.Linear(3, 2))
+nn.Linear(3, 2).load_state_dict(net.module.state_dict())
+""",
+            runs=True,
+        ),
+    )
+
+
+def _loading(subject: Subject, crash: Crash) -> _Loading | None:
+    """The call of `load_state_dict` that failed, with what it was given."""
+    node = subject.node(crash.site)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    if node.func.attr != "load_state_dict" or not node.args or isinstance(node.args[0], ast.Starred):
+        return None
+    named = {kind: frozenset(re.findall(r'"([^"]*)"', keys)) for kind, keys in _KEYS.findall(crash.message)}
+    none: frozenset[str] = frozenset()
+    return _Loading(node, node.func.value, node.args[0], named.get("Missing", none), named.get("Unexpected", none))
+
+
+def _no_dictionary(subject: Subject, found: _Loading, kind: str) -> tuple[str, _Repair | None]:
+    """Read the file whose path was given, or ask the network that was given for its state."""
+    source = subject.source
+    place, code = source.site(found.given), ast.unparse(found.given)
+    if kind in ("str", "pathlib.PosixPath", "pathlib.WindowsPath"):
+        load = spell(subject, "torch.load")
+        read = Wrap(place, f"{load.code}(", ")")
+        return f"`{code}` is the path of the weights, which are not read", ("Read the file", (read, *load.imports), 0.9)
+    own = {f"__main__.{owner.name}" for owner in torch_modules(source)}
+    if kind.startswith(("torch.nn.", "torchvision.models.")) or kind in own:
+        edit = Wrap(place, "", ".state_dict()")
+        return f"`{code}` is a whole network, not its weights", ("Ask the network for its weights", (edit,), 0.9)
+    return "", None
+
+
+def _other_names(subject: Subject, found: _Loading) -> tuple[str, _Repair | None]:
+    """Take the weights from where they are, or under the names that the network has for them."""
+    prefix = _prefix(found.unexpected, found.missing)
+    if prefix is not None:
+        what = f"every weight that `{ast.unparse(found.network)}` is given has `{prefix}` before its name"
+        return what, _unwrapped(subject, found, prefix.rstrip(".")) or _cut(subject, found, prefix)
+    prefix = _prefix(found.missing, found.unexpected)
+    if prefix is not None and prefix.rstrip(".") in _WRAPPERS:
+        inner = prefix.rstrip(".")
+        edit = Wrap(subject.source.site(found.network), "", f".{inner}")
+        what = f"`{ast.unparse(found.network)}` wraps the network that the weights are of"
+        return what, ("Load them into the network within", (edit,), 0.9)
+    key = _weights_key(subject.source, found)
+    if key is None or not isinstance(found.given, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+        return "", None
+    edit = Wrap(subject.source.site(found.given), "", f'["{key}"]')
+    what = f"`{ast.unparse(found.given)}` is a whole checkpoint, which has the weights under `{key}`"
+    return what, ("Take the weights out of the checkpoint", (edit,), 0.9)
+
+
+def _prefix(longer: frozenset[str], shorter: frozenset[str]) -> str | None:
+    """What stands before every one of the longer names, the rest being the shorter names one by one."""
+    # Of normalizations that count their batches, torch lists the count among the unexpected names only.
+    longer, shorter = (frozenset(name for name in names if not name.endswith(_COUNTS)) for names in (longer, shorter))
+    whole = min(longer, default="")
+    for name in sorted(shorter):
+        prefix = whole[: -len(name)]
+        if whole.endswith(f".{name}") and longer == {f"{prefix}{one}" for one in shorter}:
+            return prefix
+    return None
+
+
+def _unwrapped(subject: Subject, found: _Loading, inner: str) -> _Repair | None:
+    """Save the network within the wrapper, where the program asks a network that surely is wrapped for its weights."""
+    source = subject.source
+    asked = []
+    for call in source.all_calls:
+        function = call.func
+        if not isinstance(function, ast.Attribute) or function.attr != "state_dict" or call.args:
+            continue
+        if _wrapped(source, function.value, inner):
+            asked.append(function.value)
+    if not asked:
+        return None
+    edits = tuple(Wrap(source.site(network), "", f".{inner}") for network in asked)
+    return "Save the weights of the network within", edits, 0.9
+
+
+def _wrapped(source: Source, network: ast.expr, inner: str) -> bool:
+    """Whether the last value of a name, given at the top or in the same function, is a wrapper."""
+    if not isinstance(network, (ast.Name, ast.Attribute)):
+        return False
+    values = source.bindings(network)
+    calls = [value for value in values if isinstance(value, ast.Call)]
+    wrapping = [call for call in calls if source.qualified(call.func) in _WRAPPERS.get(inner, ())]
+    if not values or len(wrapping) != 1 or wrapping[0] is not values[-1]:
+        return False
+    statement = source.statement_of(wrapping[0])
+    function = function_around(source, statement)
+    home = function.body if function is not None else source.tree.body
+    return block_of(source, statement) is home  # not under a condition, such as the number of devices
+
+
+def _cut(subject: Subject, found: _Loading, prefix: str) -> _Repair | None:
+    """Cut the prefix from the names before the weights are loaded."""
+    source = subject.source
+    statement = source.statement_of(found.call)
+    given, place = subject.text(source.site(found.given)), source.site(found.given)
+    if not isinstance(found.given, (ast.Name, ast.Attribute)):
+        name = next((one for one in ("state", "saved", "saved_state") if one not in source.words), None)
+        if name is None or not isinstance(statement, ast.Expr) or statement.value is not found.call:
+            return None
+        start = subject.text(source.site(found.call.func))
+        if len(found.call.args) + len(found.call.keywords) != 1:
+            return None
+        code = f"{start}({_without(prefix, name)})"
+        return "Cut the names", (Replace(source.site(statement), f"{name} = {given}\n{code}"),), 0.9
+    return "Cut the names", (Replace(place, _without(prefix, given)),), 0.9
+
+
+def _without(prefix: str, given: str) -> str:
+    return f'{{key.removeprefix("{prefix}"): value for key, value in {given}.items()}}'
+
+
+def _weights_key(source: Source, found: _Loading) -> str | None:
+    """The name under which a checkpoint has the weights of the network: as it was saved, else as it is usual."""
+    network = ast.unparse(found.network)
+    for saved in source.nodes(ast.Dict):
+        keys = [key.value if isinstance(key, ast.Constant) else None for key in saved.keys]
+        if set(keys) != found.unexpected:
+            continue
+        states = {
+            str(key): ast.unparse(value.func.value)
+            for key, value in zip(keys, saved.values, strict=True)
+            if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
+            if value.func.attr == "state_dict" and not _steps(source, value.func.value)
+        }
+        same = [key for key, of in states.items() if of == network]
+        if len(same) == 1 or len(states) == 1:
+            return same[0] if same else next(iter(states))
+        return None
+    usual = [key for key in found.unexpected if key in _WEIGHTS]
+    return usual[0] if len(usual) == 1 else None
+
+
+def _steps(source: Source, of: ast.expr) -> bool:
+    """Whether what is asked for its state is an optimizer, a schedule or a scaler of the gradients."""
+    made = source.constructor(of)
+    name = source.qualified(made.func) if made is not None else None
+    if name is not None:
+        return name.startswith(("torch.optim.", "torch.cuda.amp.", "torch.amp."))
+    last = ast.unparse(of).rpartition(".")[2].lower()
+    return last.startswith(("opt", "sched", "scaler", "lr_"))

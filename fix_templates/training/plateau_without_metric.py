@@ -1,0 +1,258 @@
+"""`ReduceLROnPlateau` is stepped without the figure that it watches."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Crash,
+    CrashTemplate,
+    Example,
+    Family,
+    FixPattern,
+    Mend,
+    Reject,
+    Replace,
+    Subject,
+    argument_value,
+    function_around,
+    loops_around,
+    within,
+)
+
+_HELD_OUT = ("val", "valid", "validation", "test", "dev", "eval")
+
+
+class PlateauWithoutMetric(CrashTemplate):
+    """`scheduler.step()` of a `ReduceLROnPlateau`, which lowers the rate where a figure gets no better, without the figure.
+
+    Other schedules only count. This one is given the loss of the validation in every epoch, or that of the training
+    where there is no validation. Proposed where the program computes just one such figure before the step: one loss, or
+    one loss of held-out data. A schedule that waits for the maximum is left alone.
+
+    Fix safety: unsafe. The rate follows the loss that is given.
+
+    References: torch.optim.lr_scheduler.ReduceLROnPlateau.
+    """
+
+    code = "DNF720"
+    name = "plateau-without-metric"
+    family = Family.TRAINING
+    fix_pattern = FixPattern.OPTIMIZER
+    kinds = frozenset({"TypeError"})
+    confidence = 0.9
+
+    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+        node = subject.node(crash.site)
+        source = subject.source
+        missing = "step() missing 1 required positional argument: 'metrics'" in crash.message
+        if not missing or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            return
+        made = source.constructor(node.func.value)
+        mode = argument_value(made, "mode", 1) if made is not None else None
+        if made is None or mode is not None and ast.unparse(mode) != "'min'":
+            return
+        figure = _figure(subject, crash, node)
+        if figure is not None and not node.args and not node.keywords:
+            function = subject.text(source.site(node.func))
+            what = f"`{ast.unparse(node)}` is not told the figure that the schedule watches"
+            edit = Replace(source.site(node), f"{function}({figure})")
+            yield Mend(source.site(node), what, ((f"Hand over `{figure}`", (edit,), 0.9),))
+
+    examples = (
+        Example(
+            "one loss",
+            """\
+import torch
+
+net = torch.nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, patience=2)
+for epoch in range(3):
+    loss = net(torch.ones(4, 3)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    scheduler.step()
+""",
+            """\
+import torch
+
+net = torch.nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, patience=2)
+for epoch in range(3):
+    loss = net(torch.ones(4, 3)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    scheduler.step(loss)
+""",
+            runs=True,
+        ),
+        Example(
+            "the loss of the validation",
+            """\
+import torch
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.Adam(model.parameters())
+plateau = ReduceLROnPlateau(optimizer, mode="min")
+for epoch in range(2):
+    train_loss = model(torch.ones(4, 3)).pow(2).mean()
+    optimizer.zero_grad()
+    train_loss.backward()
+    optimizer.step()
+    with torch.no_grad():
+        val_loss = model(torch.zeros(4, 3)).pow(2).mean().item()
+    plateau.step()
+""",
+            """\
+import torch
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.Adam(model.parameters())
+plateau = ReduceLROnPlateau(optimizer, mode="min")
+for epoch in range(2):
+    train_loss = model(torch.ones(4, 3)).pow(2).mean()
+    optimizer.zero_grad()
+    train_loss.backward()
+    optimizer.step()
+    with torch.no_grad():
+        val_loss = model(torch.zeros(4, 3)).pow(2).mean().item()
+    plateau.step(val_loss)
+""",
+            runs=True,
+        ),
+        Example(
+            "the loss of an epoch",
+            """\
+import torch
+
+
+def fit(net, batches):
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    sched = torch.optim.lr_scheduler.ReduceLROnPlateau(opt)
+    for epoch in range(2):
+        running_loss = 0.0
+        for batch in batches:
+            loss = net(batch).pow(2).mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            running_loss += loss.item()
+        sched.step()
+
+
+fit(torch.nn.Linear(3, 1), torch.ones(2, 4, 3))
+""",
+            """\
+import torch
+
+
+def fit(net, batches):
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    sched = torch.optim.lr_scheduler.ReduceLROnPlateau(opt)
+    for epoch in range(2):
+        running_loss = 0.0
+        for batch in batches:
+            loss = net(batch).pow(2).mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            running_loss += loss.item()
+        sched.step(running_loss)
+
+
+fit(torch.nn.Linear(3, 1), torch.ones(2, 4, 3))
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "the figure is given",
+            """\
+import torch
+
+net = torch.nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, patience=2)
+for epoch in range(2):
+    loss = net(torch.ones(4, 3)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    scheduler.step(loss)
+""",
+            runs=True,
+        ),
+        Reject(
+            "two losses that may be meant",
+            """\
+import torch
+
+net = torch.nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(opt)
+for epoch in range(2):
+    class_loss = net(torch.ones(4, 3)).pow(2).mean()
+    box_loss = net(torch.zeros(4, 3)).pow(2).mean()
+    opt.zero_grad()
+    (class_loss + box_loss).backward()
+    opt.step()
+    scheduler.step()
+""",
+            runs=True,
+        ),
+        Reject(
+            "an accuracy is wanted",
+            """\
+import torch
+
+net = torch.nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, mode="max")
+for epoch in range(2):
+    loss = net(torch.ones(4, 3)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    scheduler.step()
+""",
+            runs=True,
+        ),
+    )
+
+
+def _figure(subject: Subject, crash: Crash, step: ast.Call) -> str | None:
+    """The one loss that is computed in the turn of the loop before the step: of held-out data, else of the training."""
+    source = subject.source
+    loops = loops_around(source, step)
+    around: ast.AST | None = loops[0] if loops else function_around(source, step)
+    if around is None:
+        return None
+    depths: dict[str, int] = {}
+    for name in within(around, ast.Name):
+        if not isinstance(name.ctx, ast.Store) or name.lineno >= step.lineno or "loss" not in name.id.lower():
+            continue
+        if _is_number(crash, name.id):
+            depth = len(loops_around(source, name))
+            depths[name.id] = min(depth, depths.get(name.id, depth))
+    held_out = [name for name in depths if set(name.lower().split("_")) & set(_HELD_OUT)]
+    if held_out:
+        return held_out[0] if len(held_out) == 1 else None
+    # A loss in an inner loop is that of the last batch; one that is made outside of it is that of the epoch.
+    outer = [name for name, depth in depths.items() if depth <= len(loops)]
+    return outer[0] if len(outer) == 1 else None
+
+
+def _is_number(crash: Crash, name: str) -> bool:
+    """Whether the name held a number, or a tensor of one, at the crash."""
+    value = crash.frames[-1].names.get(name) if crash.frames else None
+    if isinstance(value, dict):
+        return value.get("shape") == []
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
