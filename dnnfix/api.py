@@ -152,7 +152,7 @@ from dnnfix.detect.training_loop import (
     operated_on,
     operations,
     operations_named,
-    passes_before_step,
+    passes_of_step,
 )
 from dnnfix.detect.tutorials import reads_for_torch
 from dnnfix.detect.undefined import bound_by, undefined_names

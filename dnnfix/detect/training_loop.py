@@ -76,17 +76,18 @@ def loops_around(source: Source, node: ast.AST) -> list[Loop]:
     return found
 
 
-def passes_before_step(source: Source, backward: ast.Call) -> list[LoopOperation]:
-    """The backward passes, up to this one, of one block of statements, with no update or clearing between them."""
+def passes_of_step(source: Source, backward: ast.Call) -> list[LoopOperation]:
+    """This backward pass with those around it in its block of statements that no update or clearing parts from it."""
     statement = source.statement_of(backward)
-    block = block_of(source, statement)
     found: list[LoopOperation] = []
-    for each in block[: block.index(statement) + 1]:
+    for each in block_of(source, statement):
         named = {call.func.attr for call in within(each, ast.Call) if isinstance(call.func, ast.Attribute)}
         own = [operation for operation in operations(source) if operation.statement is each]
         if own and own[0].name == "backward":
             found += own
         elif named & {"step", "zero_grad", "backward"}:
+            if any(operation.statement is statement for operation in found):
+                break
             found = []
     return found
 

@@ -22,7 +22,7 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Wrap,
-    passes_before_step,
+    passes_of_step,
     raised_at,
     torch_modules,
     within,
@@ -64,7 +64,8 @@ class GraphKeptAcrossSteps(FaultTemplate[_Kept]):
         node = raised_at(subject, "RuntimeError", "backward through the graph a second time")
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "backward":
             return
-        if len(passes_before_step(subject.source, node)) < 2:  # else the two passes are of one step
+        passes = passes_of_step(subject.source, node)
+        if not passes or passes[0].call is node:  # else the two passes are of one step
             yield subject.source.site(node), _Kept(node, subject.source.statement_of(node))
 
     def report(self, site: Site, found: _Kept) -> Finding:

@@ -24,7 +24,7 @@ from dnnfix.api import (
     Subject,
     Symptom,
     operated_on,
-    passes_before_step,
+    passes_of_step,
     raised_at,
     within,
 )
@@ -67,9 +67,9 @@ class GraphUsedTwiceInAStep(FaultTemplate[_Passes]):
         node = raised_at(subject, "RuntimeError", MESSAGE)
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "backward":
             return
-        passes = tuple(passes_before_step(subject.source, node))
+        passes = tuple(passes_of_step(subject.source, node))
         loop = _over_losses(subject.source, node)
-        if len(passes) > 1 or loop is not None:
+        if passes and passes[0].call is not node or loop is not None:
             yield subject.source.site(node), _Passes(node, passes, loop)
 
     def report(self, site: Site, fault: _Passes) -> Finding:

@@ -143,7 +143,7 @@ def _conversions(subject: Subject, part: Part) -> Iterator[Around]:
     elif kind == "bytes":
         yield Around(after=".decode()")
     elif kind in ("float", "float64", "float32"):
-        yield Around("int(", ")")
+        yield from (Around("int(", ")"), Around("str(", ")"))
     elif kind in ("int", "int64", "int32"):
         yield from (Around("str(", ")"), Around("[", "]"), Around("float(", ")"))
     elif kind in ("function", "method", "builtin_function_or_method"):
