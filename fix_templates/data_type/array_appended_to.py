@@ -18,16 +18,22 @@ from dnnfix.api import (
     Subject,
     bound_by,
     spell,
+    words,
 )
 
 ONE_AXIS = 1
+
+MADE_WITH_PLACES = words("zeros ones empty full zeros_like ones_like empty_like full_like")
+SEVERAL = words("numpy.ndarray torch.Tensor torch.nn.parameter.Parameter list tuple")
 
 
 class ArrayAppendedTo(CrashTemplate):
     """`losses = np.array([])` and `losses.append(loss)`: an array has a fixed length and no `append`.
 
     `np.append` makes an array that is longer by the value, and the name is given that array. Told for arrays of one axis,
-    for which it does what `append` of a list does, where the name is a variable of the same function or an attribute.
+    where the name is a variable of the same function or an attribute. An array that was made with places for the values
+    (`np.zeros(epochs)`) is left: they would stay before the values. So is an array that is appended, as `np.append` would
+    take its axes away.
 
     Fix safety: unsafe. The program could not run before.
 
@@ -53,6 +59,8 @@ class ArrayAppendedTo(CrashTemplate):
         array = call.func.value
         held = crash.held_at(source.site(array))
         if held is None or held.size != ONE_AXIS or len(call.args) != 1 or not _may_be_bound(source, array):
+            return
+        if _has_places(source, array) or not _is_one_value(crash, source, call.args[0]):
             return
         name, value = subject.text(source.site(array)), subject.text(source.site(call.args[0]))
         spelling = spell(subject, "numpy.append")
@@ -160,6 +168,32 @@ print(meter.values.sum())
     )
     rejects = (
         Reject(
+            "places for the values",
+            """\
+import numpy as np
+import torch
+
+losses = np.zeros(3)
+for step in range(3):
+    losses.append(torch.ones(1).item())
+print(losses.mean())
+""",
+            runs=True,
+        ),
+        Reject(
+            "outputs of batches",
+            """\
+import numpy as np
+import torch
+
+outputs = np.array([])
+for batch in torch.ones(4, 5, 2):
+    outputs.append(torch.nn.Linear(2, 3)(batch).detach().numpy())
+print(len(outputs))
+""",
+            runs=True,
+        ),
+        Reject(
             "a list",
             """\
 import numpy as np
@@ -199,3 +233,22 @@ def _may_be_bound(source: Source, array: ast.expr) -> bool:
         isinstance(node, ast.Name) and node.id == array.id and isinstance(node.ctx, ast.Store)
         for node in ast.walk(function)
     )
+
+
+def _has_places(source: Source, array: ast.expr) -> bool:
+    """Whether the array was made with places that hold no values of the program yet."""
+    made = [one for one in source.bindings(array) if isinstance(one, ast.Call)]
+    return any(
+        (source.qualified(call.func) or "").rpartition(".")[2] in MADE_WITH_PLACES
+        and not (call.args and ast.unparse(call.args[0]) in ("0", "(0,)", "[0]"))
+        for call in made
+    )
+
+
+def _is_one_value(crash: Crash, source: Source, value: ast.expr) -> bool:
+    """Whether what is appended is no array with axes, as far as the run and its last method tell."""
+    held = crash.held_at(source.site(value))
+    if held is not None:
+        return held.kind not in SEVERAL or held.size in (0, None) and held.kind not in ("list", "tuple")
+    method = value.func.attr if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) else ""
+    return method not in ("numpy", "tolist", "detach", "cpu", "flatten", "ravel", "reshape")
