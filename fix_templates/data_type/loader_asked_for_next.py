@@ -5,14 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import LOOPS, Crash, CrashTemplate, Example, Mend, Reject, Replace, Subject, Wrap
+from dnnfix.api import LOOPS, Crash, CrashTemplate, Example, Mend, Reject, Replace, Source, Subject, Wrap
+
+AGAIN = (*LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class LoaderAskedForNext(CrashTemplate):
     """A `DataLoader` can be iterated over, and is no iterator itself: `next` wants `iter` of it.
 
     Reported outside of loops, where one batch is asked for. In a loop every turn would begin anew and get the first
-    batch of a new pass: there the iterator has to be made ahead, and how the passes end is the program's matter.
+    batch of a new pass: there the iterator has to be made ahead, and how the passes end is the program's matter. So it is where the loader is asked
+    at several places, or in a function that is called in a loop or at several places.
 
     Fix safety: unsafe. The line could not run before.
 
@@ -39,7 +42,7 @@ class LoaderAskedForNext(CrashTemplate):
             edit = Replace(source.site(call), f"next(iter({subject.text(source.site(loader))}))")
         else:
             return
-        if source.enclosing(node, *LOOPS) is None:
+        if _asked_once(source, node, ast.unparse(loader)):
             what = f"{ast.unparse(loader)} is no iterator, and next is asked of it"
             yield Mend(source.site(node), what, (("Take the first batch of a pass", (edit,), 0.95),))
 
@@ -127,6 +130,37 @@ print(Trainer(torch.rand(4, 3)).peek())
     )
     rejects = (
         Reject(
+            "a function that asks is called in a loop",
+            """\
+import torch
+from torch.utils.data import DataLoader
+
+loader = DataLoader(torch.rand(8, 2), batch_size=4)
+
+
+def step():
+    return next(loader).mean()
+
+
+for _ in range(2):
+    print(step())
+""",
+            runs=True,
+        ),
+        Reject(
+            "a second batch is asked for",
+            """\
+import torch
+from torch.utils.data import DataLoader
+
+loader = DataLoader(torch.rand(8, 2), batch_size=4)
+first = next(loader)
+second = next(loader)
+print(first.shape, second.shape)
+""",
+            runs=True,
+        ),
+        Reject(
             "the iterator of a loader",
             """\
 import torch
@@ -149,4 +183,30 @@ for step in range(2):
 """,
             runs=True,
         ),
+    )
+
+
+def _asked_once(source: Source, node: ast.AST, loader: str) -> bool:
+    """Whether the program asks a loader for one batch only: a second one would be the first again."""
+    asking = [call for call in source.all_calls if _asks(call, loader)]
+    function = source.enclosing(node, ast.FunctionDef)
+    if len(asking) > 1 or source.enclosing(node, *AGAIN) is not None:
+        return False
+    if function is None:
+        return True
+    calls = [
+        call
+        for call in source.all_calls
+        if (call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")) == function.name
+    ]
+    return len(calls) <= 1 and all(source.enclosing(call, *AGAIN) is None for call in calls)
+
+
+def _asks(call: ast.Call, loader: str) -> bool:
+    if isinstance(call.func, ast.Name):
+        return call.func.id == "next" and bool(call.args) and ast.unparse(call.args[0]) == loader
+    return (
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr in ("next", "__next__")
+        and ast.unparse(call.func.value) == loader
     )
