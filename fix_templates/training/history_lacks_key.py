@@ -40,6 +40,13 @@ MEANINGS = (
 
 ERRORS = words("mae mse mape mean_absolute_error mean_squared_error mean_absolute_percentage_error")
 
+MEASURES = words(
+    """auc auroc roc_auc precision recall f1 f1_score iou mean_iou mae mse msle mape rmse r2 r2_score cosine_similarity poisson
+    kld hinge mean_absolute_error mean_squared_error mean_absolute_percentage_error mean_squared_logarithmic_error
+    root_mean_squared_error median_absolute_error top_k_categorical_accuracy sparse_top_k_categorical_accuracy"""
+)
+"""Metrics of their own: none of them is a slip of another one that is like it (`auc`, `acc`)."""
+
 WATCHERS = ("ReduceLROnPlateau", "LearningRateScheduler")
 """Callbacks that log the rate, in Keras 3 under its whole name."""
 
@@ -214,6 +221,32 @@ print(past.history["sparse_categorical_accuracy"], past.history["val_sparse_cate
     )
     rejects = (
         Reject(
+            "another metric that is written alike",
+            """\
+import keras
+import numpy as np
+
+net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
+net.compile("adam", "binary_crossentropy", metrics=["acc"])
+past = net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
+print(past.history["auc"])
+""",
+            runs=True,
+        ),
+        Reject(
+            "accuracy of logits, which is not told by one half",
+            """\
+import keras
+import numpy as np
+
+net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+net.compile("adam", keras.losses.BinaryCrossentropy(from_logits=True))
+past = net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
+print(past.history["accuracy"])
+""",
+            runs=True,
+        ),
+        Reject(
             "a dictionary of the program",
             """\
 import keras
@@ -343,7 +376,7 @@ def _other_name(source: Source, base: str, known: frozenset[str]) -> str | None:
     if base == "lr" and any((source.qualified(c.func) or "").endswith(WATCHERS) for c in source.all_calls):
         return "learning_rate"
     same = [name for meaning in MEANINGS if base in meaning for name in known if name in meaning]
-    return same[0] if len(same) == 1 else nearest(base, known)
+    return same[0] if len(same) == 1 else None if base in MEASURES else nearest(base, known)
 
 
 def _reworded(subject: Subject, base: str, other: str) -> tuple[Edit, ...]:
@@ -363,7 +396,8 @@ def _suits(subject: Subject, compiled: ast.Call, metric: str) -> bool:
     if isinstance(loss, ast.Name):
         written = " ".join(ast.unparse(one).lower() for one in subject.source.bindings(loss))
     if metric in ("accuracy", "acc"):
-        return "crossentropy" in written
+        # of logits, Keras would still ask which are above one half
+        return "crossentropy" in written and not ("binary" in written and "from_logits" in written)
     return metric in ERRORS and bool(written) and "entropy" not in written
 
 
@@ -409,6 +443,14 @@ def _bound(source: Source, function: ast.FunctionDef | None, fit: ast.Call) -> s
         and node.lineno < fit.lineno
         and source.enclosing(node, ast.FunctionDef) is function
     }
+    names -= {
+        node.id
+        for node in ast.walk(scope)
+        if isinstance(node, ast.Name)
+        and isinstance(node.ctx, ast.Store)
+        and node.lineno > fit.lineno
+        and source.enclosing(node, ast.FunctionDef) is function
+    }  # what is changed after the training, as by a scaling, is not ready for a validation
     return names | ({arg.arg for arg in function.args.args} if function is not None else set())
 
 
