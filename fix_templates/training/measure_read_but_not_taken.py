@@ -31,9 +31,15 @@ UNREADABLE = re.compile(
 GIVING = words("evaluate train_on_batch test_on_batch")
 """Methods of a model that give its loss, with its metrics where it has some."""
 
-CLASSES = re.compile(r"crossentropy|hinge", re.IGNORECASE)
-NAMED = (("acc", "accuracy"), ("mae", "mae"), ("mse", "mse"))
-"""What the name of a value contains, and the metric that it stands for."""
+CLASSES = re.compile(r"crossentropy", re.IGNORECASE)
+LOGITS = re.compile(r"binary.*from_logits", re.IGNORECASE | re.DOTALL)
+"""A loss of logits for two classes; Keras would count those above one half, and not those above zero."""
+
+NAMED = ((r"acc", "accuracy"), (r"(?<![a-z])mae(?![a-z])", "mae"), (r"(?<![a-z])mse(?![a-z])", "mse"))
+"""What the name of a value contains, and the metric that it stands for; `rmse` is no `mse`."""
+
+OTHERS = re.compile(r"\b(?:auc|auroc|roc|precision|recall|f1|iou|dice|mae|mse|rmse|r2|top)\b", re.IGNORECASE)
+"""Other measures, as a program writes them beside a value."""
 
 
 class MeasureReadButNotTaken(CrashTemplate):
@@ -166,6 +172,48 @@ print(mae)
     )
     rejects = (
         Reject(
+            "another measure than the name's end says",
+            """\
+import keras
+import numpy as np
+
+x, y = np.random.randn(8, 4), np.random.randn(8, 1)
+model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
+model.compile(optimizer="sgd", loss="mse")
+loss, rmse = model.evaluate(x, y, verbose=0)
+print(rmse)
+""",
+            runs=True,
+        ),
+        Reject(
+            "a place that the program calls another measure",
+            """\
+import keras
+import numpy as np
+
+x, y = np.random.randn(8, 4), np.arange(8) % 2
+model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
+model.compile("sgd", "binary_crossentropy")
+scores = model.evaluate(x, y, verbose=0)
+print("AUC:", scores[1])
+""",
+            runs=True,
+        ),
+        Reject(
+            "logits, of which accuracy is not told by one half",
+            """\
+import keras
+import numpy as np
+
+x, y = np.random.randn(8, 4), np.arange(8) % 2
+model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
+model.compile("sgd", keras.losses.BinaryCrossentropy(from_logits=True))
+loss, acc = model.evaluate(x, y, verbose=0)
+print(acc)
+""",
+            runs=True,
+        ),
+        Reject(
             "the metric is compiled",
             """\
 import keras
@@ -249,12 +297,15 @@ def _metric(source: Source, node: ast.AST, compiled: ast.Call) -> str | None:
             return None
         second = [one for one in source.nodes(ast.Subscript) if ast.unparse(one.value) == ast.unparse(scores.value)]
     places = {ast.unparse(one.slice) for one in second}
+    told = [source.statement_of(one) for one in second if ast.unparse(one.slice) == "1"]
+    if any(OTHERS.search(ast.unparse(one).replace("_", " ")) for one in told):
+        return None
     return "accuracy" if classes and "1" in places and places <= {"0", "1"} else None
 
 
 def _named(name: str, classes: bool) -> str | None:
     """The metric that a name stands for; an accuracy is one of classes only."""
-    metric = next((metric for part, metric in NAMED if part in name.lower()), None)
+    metric = next((metric for part, metric in NAMED if re.search(part, name.lower())), None)
     return metric if metric is not None and (metric == "accuracy") <= classes else None
 
 
@@ -264,4 +315,5 @@ def _evaluates(value: ast.expr) -> bool:
 
 def _of_classes(compiled: ast.Call) -> bool:
     loss = keyword_value(compiled, "loss") or (compiled.args[1] if len(compiled.args) > 1 else None)
-    return loss is not None and CLASSES.search(ast.unparse(loss)) is not None
+    written = ast.unparse(loss) if loss is not None else ""
+    return CLASSES.search(written) is not None and LOGITS.search(written) is None
