@@ -17,6 +17,7 @@ from dnnfix.api import (
     argument_value,
     described_shape,
     first_argument,
+    within,
 )
 
 METHODS = frozenset({"fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch"})
@@ -34,7 +35,8 @@ class InputLeftOut(CrashTemplate):
 
     A model that was made of two inputs takes a list with an array for each, in the order of its inputs. The run tells
     the shapes of the inputs and of the arrays that the program has: where each input has exactly one array of as many
-    samples and of its shape, and the one that is given is among them, the list of them is handed over.
+    samples and of its shape, and the one that is given is among them, the list of them is handed over. What the program
+    gives as targets or weights of samples is no input.
 
     Fix safety: unsafe. The program could not run before.
 
@@ -58,8 +60,7 @@ class InputLeftOut(CrashTemplate):
         names = [one.id for one in _elements(given) if isinstance(one, ast.Name)]
         if len(names) != int(said[2]):
             return
-        targets = argument_value(node, "y", 1)
-        chosen = _chosen(crash.frames[-1].names, wanted, names, targets.id if isinstance(targets, ast.Name) else "")
+        chosen = _chosen(crash.frames[-1].names, wanted, names, _answers(subject))
         if chosen is None:
             return
         listed = f"[{', '.join(chosen)}]"
@@ -165,6 +166,22 @@ print(net.predict([tokens, pictures], verbose=0).shape)
     )
     rejects = (
         Reject(
+            "the targets of the training fit the other input",
+            """\
+import keras
+import numpy as np
+
+left, right = keras.Input((5,)), keras.Input((1,))
+net = keras.Model([left, right], keras.layers.Dense(1)(keras.layers.concatenate([left, right])))
+net.compile("adam", "mse")
+data, y = np.random.rand(12, 6), np.random.rand(12)
+first = data[:, :5]
+net.fit([first, data[:, 5:]], y, verbose=0)
+print(net.predict(first, verbose=0).shape)
+""",
+            runs=True,
+        ),
+        Reject(
             "two inputs of one shape",
             """\
 import keras
@@ -206,14 +223,14 @@ def _input_shapes(crash: Crash) -> list[tuple[int | None, ...]]:
 
 
 def _chosen(
-    names: Mapping[str, object], wanted: Sequence[tuple[int | None, ...]], given: Sequence[str], targets: str
+    names: Mapping[str, object], wanted: Sequence[tuple[int | None, ...]], given: Sequence[str], targets: set[str]
 ) -> list[str] | None:
     """The names of the arrays for the inputs, where there is exactly one for each and those given are among them."""
     arrays = {}
     for name, description in names.items():
         kind = description.get("kind") if isinstance(description, dict) else None
         shape = described_shape(description) if isinstance(description, dict) else None
-        if shape and isinstance(kind, str) and kind.startswith(ARRAYS) and name.isidentifier() and name != targets:
+        if shape and isinstance(kind, str) and kind.startswith(ARRAYS) and name.isidentifier() and name not in targets:
             arrays[name] = shape
     counts = {arrays[name][0] for name in given if name in arrays}
     if len(counts) != 1:
@@ -232,3 +249,19 @@ def _fits(seen: tuple[int | None, ...], wanted: tuple[int | None, ...]) -> bool:
     if len(seen) == 1 and len(wanted) == 2:
         return wanted[1] == 1
     return len(seen) == len(wanted) and all(w in (None, s) for s, w in zip(seen[1:], wanted[1:], strict=True))
+
+
+def _answers(subject: Subject) -> set[str]:
+    """The names within what the program's models are given as targets or weights, and of what they predict."""
+    given: list[ast.AST] = []
+    for call in subject.source.all_calls:
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in METHODS:
+            continue
+        statement = subject.source.parent(call)
+        if call.func.attr.startswith("predict"):
+            given += statement.targets if isinstance(statement, ast.Assign) else ()
+            continue
+        told = (argument_value(call, "y", 1), *(k.value for k in call.keywords if k.arg == "sample_weight"))
+        # what is computed of several arrays may be computed of the inputs
+        given += [one for one in told if one is not None and not any(within(one, ast.BinOp))]
+    return {part.id for one in given for part in ast.walk(one) if isinstance(part, ast.Name)}
