@@ -48,7 +48,8 @@ class NothingKeptAsValue(CrashTemplate):
 
     Methods that change their object give nothing: `append` and `sort` of lists, `shuffle`, `drop` and its like with
     `inplace=True`, `compile` of a Keras model. Where the name that gets the result is that of the object itself, the call
-    stands alone. Where it is another name, the call is exchanged for the one that makes a changed copy, if there is one.
+    stands alone. Where it is another name, the call is exchanged for the one that makes a changed copy, if there is one;
+    not where the object is used afterwards and would now have other rows, or another order of them, than the copy.
 
     Reported where the program stopped over a `None`, and one assignment in it keeps the result of such a call.
 
@@ -176,6 +177,19 @@ model.fit(np.ones((8, 4)), np.ones((8, 1)), epochs=1, verbose=0)
         ),
     )
     rejects = (
+        Reject(
+            "rows that are put in order together with what is used beside them",
+            """\
+import pandas as pd
+import torch
+
+frame = pd.DataFrame({"t": [2, 1], "a": [3.0, 4.0], "y": [0.0, 1.0]})
+ordered = frame.sort_values("t", inplace=True)
+x, y = torch.tensor(ordered[["a"]].values), torch.tensor(frame["y"].values)
+print(x.shape, y.shape)
+""",
+            runs=True,
+        ),
         Reject(
             "an own method of that name, and a None from elsewhere",
             """\
@@ -309,4 +323,28 @@ def _edits(subject: Subject, lost: Lost) -> tuple[tuple[Edit, ...], str]:
         return (alone,), "Keep the object, not the result of the call"
     if any(isinstance(edit, Replace) and not edit.code for edit in lost.copied):
         return (), ""
+    if not _drops_columns(lost.call) and _read_later(source, lost):
+        return (), ""
     return lost.copied, "Make a changed copy"
+
+
+def _drops_columns(call: ast.Call) -> bool:
+    """Whether a call leaves the rows as they are: a `drop` of columns, a filling, other names."""
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    axis = keyword_value(call, "axis")
+    columns = keyword_value(call, "columns") is not None
+    columns = columns or isinstance(axis, ast.Constant) and axis.value in (1, "columns")
+    return method in ("fillna", "rename") or method == "drop" and columns
+
+
+def _read_later(source: Source, lost: Lost) -> bool:
+    """Whether the object that would be left as it is is read after the call, or in another turn of its loop."""
+    begun = {ast.unparse(lost.changed)}
+    function = source.enclosing(lost.statement, ast.FunctionDef)
+    end = lost.statement.end_lineno or lost.statement.lineno
+    return any(
+        node.lineno > end and ast.unparse(node) in begun
+        for kind in (ast.Name, ast.Attribute)
+        for node in source.nodes(kind)
+        if isinstance(node.ctx, ast.Load) and source.enclosing(node, ast.FunctionDef) is function
+    )
