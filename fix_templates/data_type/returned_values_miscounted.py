@@ -42,6 +42,8 @@ class ReturnedValuesMiscounted(CrashTemplate):
         if not isinstance(target, ast.Tuple) or not all(isinstance(name, ast.Name) for name in target.elts):
             return
         returned = _returned(source, statement.value)
+        if any(name.id == IGNORED and isinstance(name.ctx, ast.Load) for name in source.nodes(ast.Name)):
+            return  # the program reads `_` itself
         placed = _placed([ast.unparse(name) for name in target.elts], returned)
         if placed is not None:
             function = subject.text(source.site(statement.value.func))
@@ -160,6 +162,23 @@ for _ in range(2):
         ),
     )
     rejects = (
+        Reject(
+            "the name for what is left out is read",
+            """\
+import torch
+
+
+def parts(x):
+    low, high, middle = x.min(), x.max(), x.mean()
+    return low, high, middle
+
+
+for _ in range(2):
+    low, high = parts(torch.ones(6))
+    print(_, low, high)
+""",
+            runs=True,
+        ),
         Reject(
             "names that are not those of the values",
             """\
