@@ -34,6 +34,9 @@ CLASSES = words("binary multiclass")
 SCORES = "continuous-multioutput"
 ROWS = "multilabel-indicator"
 
+BINARY = re.compile(r"(?<!\w)(?:BCE\w*|binary_cross_?entropy\w*|BinaryCrossentropy|MultiLabel\w+)\b")
+"""Losses that take each class by itself."""
+
 PLAIN = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 """Expressions after which a method can be written without brackets."""
 
@@ -46,7 +49,9 @@ class ScoresGivenAsClasses(CrashTemplate):
     is trained with logits at zero. All measures that the same name is given to are changed together.
 
     Where neither a sigmoid nor a loss of logits tells the threshold, or there are several classes and one score, nothing
-    is proposed. Rows with several ones are told apart by the loss: categorical cross-entropy or a softmax.
+    is proposed. Rows with several ones are told apart by the loss: categorical cross-entropy or a softmax, and no binary
+    cross-entropy. Where rows were made of classes whose numbers are their own (`pandas.get_dummies`), the place in a row is
+    no class.
 
     Fix safety: unsafe. The measure could not be taken before.
 
@@ -73,6 +78,8 @@ class ScoresGivenAsClasses(CrashTemplate):
         elif said[1] not in CLASSES:
             return
         if said[2] == SCORES:
+            if not changes and re.search(r"\bget_dummies\b|\bLabelBinarizer\b|\bOneHotEncoder\b", subject.source.text):
+                return
             changes.append((predicted, "class"))
         elif said[2] == "continuous" and said[1] == "binary":
             threshold = _threshold(subject)
@@ -211,6 +218,8 @@ def _measures(source: Source, call: ast.Call) -> bool:
 def _one_class_per_row(subject: Subject) -> bool:
     """Whether the program shows that each sample belongs to one class only."""
     softmax = {"softmax", "Softmax", "log_softmax", "LogSoftmax", "CrossEntropyLoss", "CategoricalCrossentropy"}
+    if BINARY.search(subject.source.text):
+        return False
     return bool(subject.source.words & softmax) or "categorical_crossentropy" in subject.source.text
 
 
@@ -223,6 +232,8 @@ def _threshold(subject: Subject) -> str | None:
     )
     if bool(probabilities) == bool(logits):
         return None
+    if probabilities and source.words & {"tanh", "Tanh", "sign"} and not BINARY.search(source.text):
+        return None  # the sigmoid may be that of a layer within
     return "0.5" if probabilities else "0"
 
 
