@@ -19,6 +19,9 @@ from dnnfix.api import (
     keyword_value,
 )
 
+WATCHERS = ("EarlyStopping", "ModelCheckpoint", "ReduceLROnPlateau")
+"""Callbacks that watch the loss of the validation where they are not told what to watch."""
+
 SPLIT = 6
 """The place of `validation_split` in a call of `fit`."""
 
@@ -30,7 +33,8 @@ class SplitOfNoArrays(CrashTemplate):
     its batches one by one and has no end to be cut off before the training, so Keras refuses: a validation then takes
     data of its own. The argument is taken out, and the training runs on all the batches.
 
-    Nothing is proposed where the program gives its targets apart from the inputs, since then arrays were meant.
+    Nothing is proposed where the program gives its targets apart from the inputs, since then arrays were meant, and where
+    something in it goes by the validation: a callback, or a key of the history.
 
     Fix safety: unsafe. The program could not run before, and the training has no validation.
 
@@ -51,6 +55,8 @@ class SplitOfNoArrays(CrashTemplate):
             return
         split = argument_value(node, "validation_split", SPLIT)
         if split is None or argument_value(node, "y", 1) is not None or any(_listed(one) for one in node.args[:1]):
+            return
+        if _goes_by_validation(subject):
             return
         position = SPLIT if keyword_value(node, "validation_split") is None else None
         if position is not None and len(node.args) > SPLIT + 1:
@@ -189,6 +195,26 @@ train(
     )
     rejects = (
         Reject(
+            "the training is to end by its validation",
+            """\
+import keras
+import numpy as np
+
+
+def batches():
+    while True:
+        x = np.random.rand(4, 3)
+        yield x, x.sum(1)
+
+
+net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+net.compile("sgd", "mse")
+stop = keras.callbacks.EarlyStopping(patience=2)
+net.fit(batches(), steps_per_epoch=3, validation_split=0.2, callbacks=[stop], verbose=0)
+""",
+            runs=True,
+        ),
+        Reject(
             "arrays are split",
             """\
 import keras
@@ -216,3 +242,13 @@ net.fit([[1.0], [2.0], [3.0], [4.0]], [1.0, 2.0, 3.0, 4.0], validation_split=0.2
 
 def _listed(data: ast.expr) -> bool:
     return isinstance(data, (ast.List, ast.Tuple, ast.Dict, ast.Starred))
+
+
+def _goes_by_validation(subject: Subject) -> bool:
+    """Whether a callback of the program watches the validation, or the program names one of its numbers."""
+    source = subject.source
+    for call in source.all_calls:
+        name = (source.qualified(call.func) or "").rpartition(".")[2]
+        if name in WATCHERS and keyword_value(call, "monitor") is None:
+            return True
+    return any(isinstance(one.value, str) and one.value.startswith("val_") for one in source.nodes(ast.Constant))
