@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import datetime
 import re
+import sys
 
 from dnnfix.api import (
     AddImport,
@@ -330,9 +331,12 @@ def _within_module(subject: Subject, fault: Refusal, node: ast.AST | None) -> Re
         if source.qualified(module) != fault.owner:
             return
         whole = f"{subject.text(source.site(module))}.{fault.owner}"
-        uses = (one for one in source.nodes(ast.Attribute) if ast.unparse(one.value) == ast.unparse(module))
+        uses = (one for one in source.nodes(ast.Attribute) if source.qualified(one.value) == fault.owner)
         edits = (
-            Replace(source.site(use.value), whole) for use in uses if hasattr(OF_THEIR_NAME[fault.owner], use.attr)
+            Replace(source.site(use.value), whole)
+            for use in uses
+            # `datetime.date` and `datetime.time` are classes of the module, and methods of the class
+            if hasattr(OF_THEIR_NAME[fault.owner], use.attr) and not hasattr(sys.modules[fault.owner], use.attr)
         )
         yield f"Ask the class `{whole}`", tuple(edits), 0.85
     elif source.written(node) == f"{fault.owner}.{fault.name}" and isinstance(source.parent(node), ast.Attribute):
