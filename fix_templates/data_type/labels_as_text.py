@@ -19,6 +19,7 @@ from dnnfix.api import (
     is_compile,
     keyword_value,
     spell,
+    within,
 )
 
 SAID = ("Invalid dtype", "could not convert string", "Unrecognized data type", "tuple index out of range")
@@ -38,7 +39,8 @@ class LabelsAsText(CrashTemplate):
     every part has the same numbers. A program that has sklearn's `LabelEncoder` uses it.
 
     Nothing is proposed for labels of a test that do not come from the same array, since they may lack a class, and for
-    losses of a regression.
+    losses of a regression, and where the program has an order of its own for the names (`names[net.predict(x).argmax()]`),
+    which is not that of the alphabet.
 
     Fix safety: unsafe. The program could not run before.
 
@@ -61,7 +63,7 @@ class LabelsAsText(CrashTemplate):
         root = _root(subject.source, labels)
         if form is None or root is None or not _one_root(subject.source, root):
             return
-        if _uses(subject.source, root):
+        if _uses(subject.source, root) and not _has_own_order(subject.source):
             yield _mend(subject, labels, root, form)
 
     examples = (
@@ -178,6 +180,21 @@ train(np.random.rand(12, 4), np.array(["a", "b", "c"] * 4))
         ),
     )
     rejects = (
+        Reject(
+            "an order of the names that predictions are read by",
+            """\
+import keras
+import numpy as np
+
+names = ["dog", "cat", "cow"]
+x, y = np.random.rand(12, 4), np.array(names)[np.arange(12) % 3]
+net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+net.compile("adam", "sparse_categorical_crossentropy")
+net.fit(x, y, verbose=0)
+print(names[net.predict(x[:1], verbose=0).argmax()])
+""",
+            runs=True,
+        ),
         Reject(
             "class numbers",
             """\
@@ -344,3 +361,15 @@ def _labels_of(source: Source, call: ast.Call) -> list[ast.expr]:
     labels = argument_value(call, "y", 1)
     teaches = isinstance(call.func, ast.Attribute) and call.func.attr in TEACHING
     return [labels] if labels is not None and teaches else []
+
+
+def _has_own_order(source: Source) -> bool:
+    """Whether elements are asked by their number of names that are listed in another order than that of the alphabet."""
+    for node in source.nodes(ast.Subscript):
+        bound = source.bindings(node.value) if isinstance(node.value, (ast.Name, ast.Attribute)) else ()
+        for listed in (part for one in bound for part in within(one, ast.List, ast.Tuple)):
+            told = [one.value for one in listed.elts if isinstance(one, ast.Constant)]
+            names = [one for one in told if isinstance(one, str)]
+            if len(names) > 1 and len(names) == len(listed.elts) == len(set(names)) and names != sorted(names):
+                return True
+    return False
