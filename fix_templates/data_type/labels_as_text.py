@@ -366,6 +366,8 @@ def _labels_of(source: Source, call: ast.Call) -> list[ast.expr]:
 def _has_own_order(source: Source) -> bool:
     """Whether elements are asked by their number of names that are listed in another order than that of the alphabet."""
     for node in source.nodes(ast.Subscript):
+        if isinstance(node.slice, ast.Slice):
+            continue
         bound = source.bindings(node.value) if isinstance(node.value, (ast.Name, ast.Attribute)) else ()
         for listed in (part for one in bound for part in within(one, ast.List, ast.Tuple)):
             told = [one.value for one in listed.elts if isinstance(one, ast.Constant)]
