@@ -273,6 +273,24 @@ for x in torch.randn(2, 5, 2):
             runs=True,
         ),
         Reject(
+            "a network that gives its own targets",
+            """\
+import torch
+
+net = torch.nn.Linear(3, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for now, then in torch.randn(2, 2, 5, 3):
+    with torch.no_grad():
+        value = net(now)
+        wanted = 1 + 0.9 * net(then)
+    loss = (value - wanted).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+            runs=True,
+        ),
+        Reject(
             "frozen weights",
             """\
 import torch
@@ -366,6 +384,8 @@ def _taken_out(source: Source, block: ast.With) -> tuple[Edit, ...] | None:
             return None
         return (Replace(site, source.segment(source.site(first))),)
     kept = _untrained(source, block)
+    if _runs_apart(source, block.body[kept:]):
+        return None  # one of the passes may give targets, which have to stay without gradients
     texts = [*within(block, ast.Constant), *within(block, ast.JoinedStr)]
     if any(node.lineno != node.end_lineno for node in texts):
         return None
@@ -385,6 +405,22 @@ def _taken_out(source: Source, block: ast.With) -> tuple[Edit, ...] | None:
     moved = [line[:own] + line[depth:] if line.strip() and line[:depth].isspace() else line for line in inner]
     begin = start + 1 if kept else site.line
     return (ReplaceLines(Site(begin, 1, site.end_line, site.end_column), "\n".join(moved)),)
+
+
+def _runs_apart(source: Source, statements: list[ast.stmt]) -> bool:
+    """Whether networks are run in several statements, and not each on what the one before it gave."""
+    given: set[str] = set()
+    ran = False
+    for statement in statements:
+        runs = any(source.constructor(call.func) is not None for call in within(statement, ast.Call))
+        names = within(statement, ast.Name)
+        reads = {name.id for name in names if isinstance(name.ctx, ast.Load)}
+        if runs and ran and not reads & given:
+            return True
+        ran = ran or runs
+        if runs or reads & given:
+            given |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    return False
 
 
 def _untrained(source: Source, block: ast.With) -> int:
