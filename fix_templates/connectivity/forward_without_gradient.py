@@ -76,6 +76,10 @@ class ForwardWithoutGradient(FaultTemplate[_Off]):
         if not isinstance(node, ast.Call) or not any(each.trainable for each in subject.network.parameters):
             return
         for off in _around_forward(subject, node):
+            with_block = off.node if isinstance(off.node, ast.With) else None
+            moved = with_block.body[_untrained(subject.source, with_block) :] if with_block is not None else []
+            if _runs_apart(subject.source, moved):
+                continue  # one of the passes may give targets, which have to stay without gradients
             yield subject.source.site(off.node), off
 
     def report(self, site: Site, fault: _Off) -> Finding:
@@ -384,8 +388,6 @@ def _taken_out(source: Source, block: ast.With) -> tuple[Edit, ...] | None:
             return None
         return (Replace(site, source.segment(source.site(first))),)
     kept = _untrained(source, block)
-    if _runs_apart(source, block.body[kept:]):
-        return None  # one of the passes may give targets, which have to stay without gradients
     texts = [*within(block, ast.Constant), *within(block, ast.JoinedStr)]
     if any(node.lineno != node.end_lineno for node in texts):
         return None
