@@ -290,9 +290,9 @@ def _no_layer(subject: Subject, given: ast.expr, message: str) -> Iterator[Mend]
         title = "Make a layer of the class"
     elif isinstance(given, ast.Call) and isinstance(given.func, ast.Call) and "KerasTensor" in message:
         what, title = "the output of a layer is added instead of the layer", "Add the layer itself"
-        made = source.constructor(given.args[0]) if len(given.args) == 1 else None
-        own = made is not None and (source.qualified(made.func) or "") == "keras.Input"
-        if not own or not isinstance(given.args[0], ast.Name):
+        fed = given.args[0] if len(given.args) == 1 else None
+        before = source.bindings(fed) if isinstance(fed, ast.Name) else ()
+        if not before or any(isinstance(one, ast.Call) and isinstance(one.func, ast.Call) for one in before):
             return  # what other layers give would be lost with them
         edits = (Replace(site, subject.text(source.site(given.func))),)
     elif isinstance(given, ast.Constant) and given.value in ACTIVATIONS:
