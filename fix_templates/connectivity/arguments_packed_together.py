@@ -291,6 +291,27 @@ Masked()(torch.randn(4, 3))
             runs=True,
         ),
         Reject(
+            "the first of three sizes is left out",
+            """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, given, hidden, classes):
+        super().__init__()
+        self.one, self.two = nn.Linear(given, hidden), nn.Linear(hidden, classes)
+
+    def forward(self, x):
+        return self.two(self.one(x))
+
+
+given, hidden, classes = 4, 4, 2
+Net(hidden, classes)(torch.randn(3, given))
+""",
+            runs=True,
+        ),
+        Reject(
             "a batch with its labels",
             """\
 import torch
@@ -398,6 +419,13 @@ def _at_hand(
     by_place = [parameter.arg for parameter in called.args.args][1:]
     if any(isinstance(one, (ast.Tuple, ast.List)) for one in call.args) or not missing:
         return None
+    shifted = [
+        one.id
+        for place, one in enumerate(call.args)
+        if isinstance(one, ast.Name) and one.id in by_place and by_place.index(one.id) != place
+    ]
+    if shifted:
+        return None  # an argument before is missing, so that what is given stands at wrong places
     function = function_around(source, call)
     frame = crash.frames[-1]
     bound = bound_in(function) if function is not None else frozenset(frame.names)

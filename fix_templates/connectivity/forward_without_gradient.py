@@ -76,6 +76,10 @@ class ForwardWithoutGradient(FaultTemplate[_Off]):
         if not isinstance(node, ast.Call) or not any(each.trainable for each in subject.network.parameters):
             return
         for off in _around_forward(subject, node):
+            with_block = off.node if isinstance(off.node, ast.With) else None
+            moved = with_block.body[_untrained(subject.source, with_block) :] if with_block is not None else []
+            if _runs_apart(subject.source, moved):
+                continue  # one of the passes may give targets, which have to stay without gradients
             yield subject.source.site(off.node), off
 
     def report(self, site: Site, fault: _Off) -> Finding:
@@ -273,6 +277,24 @@ for x in torch.randn(2, 5, 2):
             runs=True,
         ),
         Reject(
+            "a network that gives its own targets",
+            """\
+import torch
+
+net = torch.nn.Linear(3, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for now, then in torch.randn(2, 2, 5, 3):
+    with torch.no_grad():
+        value = net(now)
+        wanted = 1 + 0.9 * net(then)
+    loss = (value - wanted).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+            runs=True,
+        ),
+        Reject(
             "frozen weights",
             """\
 import torch
@@ -385,6 +407,22 @@ def _taken_out(source: Source, block: ast.With) -> tuple[Edit, ...] | None:
     moved = [line[:own] + line[depth:] if line.strip() and line[:depth].isspace() else line for line in inner]
     begin = start + 1 if kept else site.line
     return (ReplaceLines(Site(begin, 1, site.end_line, site.end_column), "\n".join(moved)),)
+
+
+def _runs_apart(source: Source, statements: list[ast.stmt]) -> bool:
+    """Whether networks are run in several statements, and not each on what the one before it gave."""
+    given: set[str] = set()
+    ran = False
+    for statement in statements:
+        runs = any(source.constructor(call.func) is not None for call in within(statement, ast.Call))
+        names = within(statement, ast.Name)
+        reads = {name.id for name in names if isinstance(name.ctx, ast.Load)}
+        if runs and ran and not reads & given:
+            return True
+        ran = ran or runs
+        if runs or reads & given:
+            given |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    return False
 
 
 def _untrained(source: Source, block: ast.With) -> int:

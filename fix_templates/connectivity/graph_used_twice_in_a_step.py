@@ -23,6 +23,9 @@ from dnnfix.api import (
     Source,
     Subject,
     Symptom,
+    attribute_calls,
+    function_around,
+    loops_around,
     operated_on,
     passes_of_step,
     raised_at,
@@ -47,7 +50,8 @@ class GraphUsedTwiceInAStep(FaultTemplate[_Passes]):
     The first pass gives the graph away. Several losses of one step are added up and sent back together, which gives the
     same gradients. Of one loss that is sent back twice nobody but its author knows what was meant.
 
-    Reported where the run ended so, and nothing is updated or cleared between the passes.
+    Reported where the run ended so, and nothing is updated or cleared between the passes. Silent where several
+    optimizers are stepped: each loss may be meant for the weights of one of them.
 
     Fix safety: unsafe. For several losses the gradients are the sum, as they would add up in `grad`.
 
@@ -69,6 +73,8 @@ class GraphUsedTwiceInAStep(FaultTemplate[_Passes]):
             return
         passes = tuple(passes_of_step(subject.source, node))
         loop = _over_losses(subject.source, node)
+        if _steps_several(subject.source, node):
+            return  # as of a generator and its judge: what one loss has for one network, the other need not have
         if passes and passes[0].call is not node or loop is not None:
             yield subject.source.site(node), _Passes(node, passes, loop)
 
@@ -211,6 +217,27 @@ for x in torch.randn(2, 6, 3):
             runs=True,
         ),
         Reject(
+            "a generator and its judge, whose losses are no sum",
+            """\
+import torch
+from torch import nn
+
+G, D = nn.Sequential(nn.Linear(2, 3), nn.Tanh()), nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+opt_g, opt_d = torch.optim.SGD(G.parameters(), lr=0.1), torch.optim.SGD(D.parameters(), lr=0.1)
+for real in torch.randn(2, 4, 3):
+    fake = G(torch.randn(4, 2))
+    d_loss = D(fake).mean() - D(real).mean()
+    g_loss = -D(fake).mean()
+    opt_d.zero_grad()
+    opt_g.zero_grad()
+    d_loss.backward()
+    g_loss.backward()
+    opt_d.step()
+    opt_g.step()
+""",
+            runs=True,
+        ),
+        Reject(
             "a state that is carried from one step to the next",
             """\
 import torch
@@ -227,6 +254,20 @@ for x in torch.randn(3, 4, 2):
             runs=True,
         ),
     )
+
+
+def _steps_several(source: Source, call: ast.Call) -> bool:
+    """Whether more than one optimizer is stepped in the loop or the function around a backward pass."""
+    loops = loops_around(source, call)
+    around: ast.AST = (loops[-1] if loops else function_around(source, call)) or source.tree
+    steps = [one.func for one in attribute_calls(around, "step") if isinstance(one.func, ast.Attribute)]
+    stepped = {ast.unparse(one.value) for one in steps if not _is_schedule(source, one.value)}
+    return len(stepped) > 1
+
+
+def _is_schedule(source: Source, stepped: ast.expr) -> bool:
+    made = source.constructor(stepped)
+    return made is not None and (source.qualified(made.func) or "").startswith("torch.optim.lr_scheduler.")
 
 
 def _over_losses(source: Source, call: ast.Call) -> ast.For | None:

@@ -296,13 +296,16 @@ def _loss(subject: Subject, node: ast.Call, sent: ast.expr) -> _Loss | None:
         values = source.bindings(sent, node)
         values = values or source.bindings(sent)
         value = values[-1] if len(values) == 1 else _last_assigned(source, node, sent)
-    made = _made_by_loss(subject, value) if value is not None else None
-    crash = subject.crash
+    made, crash = _made_by_loss(subject, value) if value is not None else None, subject.crash
     if made is None and crash is not None and crash.call is not None:
         behind = upstream(subject.network, crash.call).values()
         made = next((call for call in behind if loss_facts(call) is not None and _by_sample(call)), None)
     if made is None and (value is None or not _is_difference(source, value)):
         return None
+    if crash is not None and crash.call is not None:
+        behind = upstream(subject.network, crash.call).values()
+        if any(loss_facts(call) is not None and call.args.get("reduction") == "sum" for call in behind):
+            return None  # beside a loss that was summed up, a mean would weigh less than it is meant to
     return _Loss(sent, node, None if value is sent else value, made)
 
 

@@ -222,6 +222,19 @@ print(model.predict(np.ones((2, 3)), verbose=0))
             runs=True,
         ),
         Reject(
+            "the output of two layers, of which one would be lost",
+            """\
+import keras
+from keras import layers
+
+given = keras.Input((3,))
+model = keras.Sequential()
+model.add(given)
+model.add(layers.Dropout(0.2)(layers.Dense(4)(given)))
+""",
+            runs=True,
+        ),
+        Reject(
             "something unknown",
             """\
 import keras
@@ -277,6 +290,10 @@ def _no_layer(subject: Subject, given: ast.expr, message: str) -> Iterator[Mend]
         title = "Make a layer of the class"
     elif isinstance(given, ast.Call) and isinstance(given.func, ast.Call) and "KerasTensor" in message:
         what, title = "the output of a layer is added instead of the layer", "Add the layer itself"
+        fed = given.args[0] if len(given.args) == 1 else None
+        before = source.bindings(fed) if isinstance(fed, ast.Name) else ()
+        if not before or any(isinstance(one, ast.Call) and isinstance(one.func, ast.Call) for one in before):
+            return  # what other layers give would be lost with them
         edits = (Replace(site, subject.text(source.site(given.func))),)
     elif isinstance(given, ast.Constant) and given.value in ACTIVATIONS:
         what, title = f'"{given.value}" is the name of an activation and no layer', "Add the layer of the activation"

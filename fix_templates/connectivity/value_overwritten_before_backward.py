@@ -67,6 +67,9 @@ TWINS = words(
 KEEP_RESULT = words("sigmoid tanh exp sqrt rsqrt softmax logsoftmax relu leakyrelu elu selu reciprocal tan normalize")
 """Operations whose backward pass reads their own result."""
 
+VIEWS = words("view reshape flatten squeeze unsqueeze transpose permute t select narrow diagonal expand")
+"""Methods that give another form of the same values, through which these are changed."""
+
 READ_NOTHING = words("add sub add_ sub_ sum mean cat stack neg clone detach float size dim item numel contiguous")
 """Operations whose backward pass reads none of their inputs."""
 
@@ -369,6 +372,24 @@ for _ in range(2):
             runs=True,
         ),
         Reject(
+            "a column that is changed through a name of its own",
+            """\
+import torch
+
+lin, out = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD([*lin.parameters(), *out.parameters()], lr=0.1)
+for _ in range(2):
+    hidden = torch.tanh(lin(torch.randn(6, 3)))
+    first = hidden[:, 0]
+    first *= 2.0
+    loss = out(hidden).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+            runs=True,
+        ),
+        Reject(
             "the weights are changed between two backward passes",
             """\
 import torch
@@ -592,6 +613,8 @@ def _own(source: Source, statement: ast.stmt, target: ast.expr) -> bool:
     """Whether a name may be given another tensor: nobody else relies on the change of the one that it holds."""
     if isinstance(target, ast.Subscript):
         return isinstance(target.value, (ast.Name, ast.Attribute))
+    if isinstance(target, ast.Name) and _is_view(source, statement, target):
+        return False
     if isinstance(target, ast.Attribute):
         return isinstance(target.value, ast.Name) and target.attr not in ("data", "grad")
     if not isinstance(target, ast.Name):
@@ -604,3 +627,34 @@ def _own(source: Source, statement: ast.stmt, target: ast.expr) -> bool:
     function = function_around(source, statement)
     given = {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)} if function is not None else set()
     return target.id not in given or next_use(source, statement, target)[0] is not None
+
+
+def _is_view(source: Source, statement: ast.stmt, target: ast.Name) -> bool:
+    """Whether a name stands for a part or another form of a tensor that is read behind its change."""
+    function = function_around(source, statement)
+    given = [
+        each.value
+        for each in within(function or source.tree, ast.Assign)
+        if each.lineno < statement.lineno
+        and function_around(source, each) is function
+        and any(isinstance(one, ast.Name) and one.id == target.id for one in each.targets)
+    ]
+    for value in given[-1:]:
+        base, seen = value, False
+        while True:
+            if isinstance(base, ast.Subscript):
+                base, seen = base.value, True
+            elif isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute) and base.func.attr in VIEWS:
+                base, seen = base.func.value, True
+            elif isinstance(base, ast.Attribute) and base.attr in ("T", "mT"):
+                base, seen = base.value, True
+            else:
+                break
+        if not seen or not isinstance(base, ast.Name) or base.id == target.id:
+            continue
+        if any(
+            name.id == base.id and isinstance(name.ctx, ast.Load) and name.lineno > (statement.end_lineno or 0)
+            for name in within(function or source.tree, ast.Name)
+        ):
+            return True
+    return False

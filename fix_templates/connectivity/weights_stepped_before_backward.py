@@ -374,6 +374,9 @@ def _moved(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
 def _detached(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
     """Edits that detach what both losses read, where no other network stands behind it."""
     estimates = [each for each in fault.made if _calls(each, fault.owner)]
+    block = block_of(source, fault.step)
+    if ast.unparse(fault.step) in [ast.unparse(each) for each in block[block.index(fault.step) + 1 :]]:
+        return None  # it is stepped again with what the late loss tells it
     if len(estimates) != 1 or not isinstance(estimates[0].targets[0], ast.Name):
         return None
     estimate, name = estimates[0], estimates[0].targets[0]
@@ -410,5 +413,9 @@ def _is_network(source: Source, call: ast.Call) -> bool:
     """Whether a call runs something that the program made, and no function of a library."""
     if source.constructor(call.func) is not None:
         return True
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    made = source.constructor(owner) if owner is not None else None
+    if made is not None and isinstance(source.definition(made.func), ast.ClassDef):
+        return True  # a method of something that the program made, as `decode` of a network
     unknown = isinstance(call.func, ast.Name) or ast.unparse(call.func).startswith("self.")
     return unknown and source.qualified(call.func) is None

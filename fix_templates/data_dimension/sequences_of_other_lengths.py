@@ -361,10 +361,9 @@ def _left_out(subject: Subject) -> Iterator[int]:
     for call in subject.source.calls("torch.nn.CrossEntropyLoss", "torch.nn.NLLLoss", *_FUNCTIONS):
         given = keyword_value(call, "ignore_index")
         value = number(given) if given is not None else -100
-        if isinstance(value, int) and value:
+        if isinstance(value, int):
             yield value
-        if value is not None:
-            break
+            return  # with any other number the loss would count the padding
     yield 0
 
 

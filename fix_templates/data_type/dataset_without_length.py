@@ -239,4 +239,5 @@ def _collection(getter: ast.FunctionDef | ast.AsyncFunctionDef) -> str | None:
         if isinstance(whole, ast.Attribute) and isinstance(whole.value, ast.Name) and whole.value.id == me:
             found.append(ast.unparse(whole))
     reads = [one for one in within(getter, ast.Name) if one.id == index]
-    return found[0] if found and plain == len(reads) else None
+    kept = any(isinstance(one.ctx, ast.Store) for one in within(getter, ast.Subscript))  # as in a cache
+    return found[0] if found and plain == len(reads) and not kept else None

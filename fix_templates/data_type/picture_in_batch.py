@@ -22,6 +22,7 @@ from dnnfix.api import (
     Symptom,
     Wrap,
     argument_value,
+    attribute_calls,
     failed_loading,
     keyword_value,
     method,
@@ -263,6 +264,53 @@ for picture, mask in DataLoader(Masked(), batch_size=2):
             runs=True,
         ),
         Reject(
+            "a transform that a mask goes through as well",
+            """\
+from PIL import Image
+from torch.utils.data import DataLoader, Dataset
+from torchvision import transforms
+
+
+class Masked(Dataset):
+    def __init__(self, transform):
+        self.transform = transform
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, i):
+        picture, mask = Image.new("RGB", (4, 4)), Image.new("L", (4, 4))
+        return self.transform(picture), self.transform(mask)
+
+
+for picture, mask in DataLoader(Masked(transform=transforms.Compose([transforms.Resize(2)])), batch_size=2):
+    print(mask.long())
+""",
+            runs=True,
+        ),
+        Reject(
+            "a mask that belongs to a tensor",
+            """\
+import torch
+from PIL import Image
+from torch.utils.data import DataLoader, Dataset
+
+
+class Masked(Dataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, i):
+        mask = Image.new("L", (4, 4))
+        return torch.ones(3, 4, 4), mask.resize((4, 4))
+
+
+for picture, mask in DataLoader(Masked(), batch_size=2):
+    print(mask.long())
+""",
+            runs=True,
+        ),
+        Reject(
             "pictures that are tensors already",
             """\
 import numpy as np
@@ -300,6 +348,9 @@ def _by_transform(subject: Subject, loader: ast.Call) -> _Pictures | None:
         composed = steps is not None and (source.qualified(steps.func) or "").endswith("transforms.Compose")
         if steps is None or not composed or not steps.args or not isinstance(steps.args[0], ast.List):
             return None
+        owner = source.definition(made.func)
+        if isinstance(owner, ast.ClassDef) and len(attribute_calls(owner, "transform")) > 1:
+            return None  # a mask, whose numbers are not to be scaled, may go through it too
         listed = steps.args[0]
         inside = {one.attr for one in within(listed, ast.Attribute)} | {one.id for one in within(listed, ast.Name)}
         if inside & TO_TENSORS or any("Normalize" in one for one in inside):
@@ -318,6 +369,8 @@ def _takes_transform(subject: Subject, made: ast.Call) -> bool:
     owner = subject.source.definition(made.func)
     setup = method(owner, "__init__") if isinstance(owner, ast.ClassDef) else None
     if setup is None:
+        return False
+    if isinstance(owner, ast.ClassDef) and len(attribute_calls(owner, "transform")) > 1:
         return False
     names = [one.arg for one in (*setup.args.args, *setup.args.kwonlyargs)]
     return "transform" in names and len(made.args) < names.index("transform")
@@ -341,8 +394,8 @@ def _by_getter(subject: Subject, owner: ast.ClassDef) -> _Pictures | None:
     sure = [part for part in parts if _is_picture(subject, part)]
     unsure = [part for part in parts if isinstance(part, (ast.Name, ast.Subscript)) and not _is_number(subject, part)]
     pictures = sure or unsure[:1]
-    if len(pictures) != 1:
-        return None
+    if len(pictures) != 1 or pictures[0] is not parts[0]:
+        return None  # behind something else it may be a mask
     return _Pictures(pictures[0], _ways(subject, pictures[0]))
 
 

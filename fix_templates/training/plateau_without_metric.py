@@ -19,7 +19,13 @@ from dnnfix.api import (
     function_around,
     loops_around,
     within,
+    words,
 )
+
+_NO_LOSS = words(
+    "weight weights scale factor coef coeff ratio lambda alpha beta threshold best min max prev previous last"
+)
+"""Words in the names of figures that go with a loss and are none of an epoch."""
 
 _HELD_OUT = ("val", "valid", "validation", "test", "dev", "eval")
 
@@ -209,6 +215,47 @@ for epoch in range(2):
             runs=True,
         ),
         Reject(
+            "the weight of a loss, and the loss of the last batch",
+            """\
+import torch
+
+net = torch.nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(opt)
+for epoch in range(2):
+    loss_weight = min(1.0, epoch / 5)
+    for x in torch.ones(2, 4, 3):
+        loss = net(x).pow(2).mean() + loss_weight * net(x).abs().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    scheduler.step()
+""",
+            runs=True,
+        ),
+        Reject(
+            "the loss of the last batch of the validation",
+            """\
+import torch
+
+net = torch.nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(opt)
+for epoch in range(2):
+    opt.zero_grad()
+    net(torch.ones(4, 3)).pow(2).mean().backward()
+    opt.step()
+    total = 0.0
+    with torch.no_grad():
+        for x in torch.ones(2, 4, 3):
+            val_loss = net(x).pow(2).mean()
+            total += val_loss.item()
+    print(total / 2)
+    scheduler.step()
+""",
+            runs=True,
+        ),
+        Reject(
             "an accuracy is wanted",
             """\
 import torch
@@ -239,12 +286,13 @@ def _figure(subject: Subject, crash: Crash, step: ast.Call) -> str | None:
     for name in within(around, ast.Name):
         if not isinstance(name.ctx, ast.Store) or name.lineno >= step.lineno or "loss" not in name.id.lower():
             continue
-        if _is_number(crash, name.id):
+        if _is_number(crash, name.id) and _NO_LOSS.isdisjoint(name.id.lower().split("_")):
             depth = len(loops_around(source, name))
             depths[name.id] = min(depth, depths.get(name.id, depth))
     held_out = [name for name in depths if set(name.lower().split("_")) & set(_HELD_OUT)]
     if held_out:
-        return held_out[0] if len(held_out) == 1 else None
+        whole = len(held_out) == 1 and depths[held_out[0]] <= len(loops)
+        return held_out[0] if whole else None  # that of the last batch is none of the epoch
     # A loss in an inner loop is that of the last batch; one that is made outside of it is that of the epoch.
     outer = [name for name, depth in depths.items() if depth <= len(loops)]
     return outer[0] if len(outer) == 1 else None
