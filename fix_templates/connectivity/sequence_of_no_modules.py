@@ -289,6 +289,8 @@ def _as_layers(subject: Subject, crash: Crash, call: ast.Call, sequential: bool)
             if named is None:
                 return None
             edits += [Replace(source.site(one), f"{named[0]}()"), *named[1]]
+        elif module == "torch.nn" and "Softmax" in last:
+            return None  # its axis has to be said
         elif module == "torch.nn" and last[:1].isupper() and (told is None or told.kind == "type"):
             edits.append(Wrap(source.site(one), "", "()"))
     return tuple(edits) or None

@@ -70,7 +70,7 @@ KNOWN = {
 
 OF_OTHERS = words(
     """median_absolute_error mean_absolute_scaled_error adabelief adabound adahessian adamod adamp adan asgd crelu lamb lars log_loss madgrad mbe mpe mre nag nll prelu
-    qhadam radam rmse rprop rrelu sgdp sgdw smape softmin wmape yogi"""
+    qhadam radam rmse rprop rrelu sgdm sgdp sgdw smape softmin wmape yogi"""
 )
 """Names of losses, optimizers and activations that other libraries have: they are no slip of a name that is like them."""
 
