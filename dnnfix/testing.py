@@ -36,6 +36,9 @@ from dnnfix.template import Example, FixTemplate, Reject
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 CODE = re.compile(r"DNF[1-9]\d\d|[A-Z]{2,}\d{3,}")
 
+LARGE = ("PIL", "tensorflow", "torchvision")
+"""Packages whose examples are run where they are installed."""
+
 
 class TemplateProblem(AssertionError):
     """A template that does not keep what its examples or metadata promise."""
@@ -59,10 +62,10 @@ class Bench:
         return self._runners[framework].run(Job("example.py", text.encode(), budget=Budget(steps=12, seconds=60.0)))
 
     def can_run(self, text: str) -> bool:
-        """Whether this interpreter has TensorFlow and Pillow, where the program asks for them: not every one does."""
+        """Whether this interpreter has the large packages that the program imports: not every one does."""
         if self._interpreter != Path(sys.executable):
             return True
-        lacking = tuple(name for name in ("tensorflow", "PIL") if importlib.util.find_spec(name) is None)
+        lacking = [name for name in LARGE if importlib.util.find_spec(name) is None]
         tree = ast.parse(text)
         names = [name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names]
         names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]

@@ -338,13 +338,13 @@ def _drops_columns(call: ast.Call) -> bool:
 
 
 def _read_later(source: Source, lost: Lost) -> bool:
-    """Whether the object that would be left as it is is read after the call, or in another turn of its loop."""
-    begun = {ast.unparse(lost.changed)}
+    """Whether the object that would be left as it is is read after the call."""
+    changed = ast.unparse(lost.changed)
     function = source.enclosing(lost.statement, ast.FunctionDef)
     end = lost.statement.end_lineno or lost.statement.lineno
+    nodes: list[ast.Name | ast.Attribute] = [*source.nodes(ast.Name), *source.nodes(ast.Attribute)]
     return any(
-        node.lineno > end and ast.unparse(node) in begun
-        for kind in (ast.Name, ast.Attribute)
-        for node in source.nodes(kind)
+        node.lineno > end and ast.unparse(node) == changed
+        for node in nodes
         if isinstance(node.ctx, ast.Load) and source.enclosing(node, ast.FunctionDef) is function
     )
