@@ -369,7 +369,9 @@ def _has_own_order(source: Source) -> bool:
         if isinstance(node.slice, ast.Slice):
             continue
         bound = source.bindings(node.value) if isinstance(node.value, (ast.Name, ast.Attribute)) else ()
-        lists = [part for one in bound for part in (*within(one, ast.List), *within(one, ast.Tuple))]
+        lists: list[ast.List | ast.Tuple] = []
+        for one in bound:
+            lists += [*within(one, ast.List), *within(one, ast.Tuple)]
         for listed in lists:
             told = [one.value for one in listed.elts if isinstance(one, ast.Constant)]
             names = [one for one in told if isinstance(one, str)]
