@@ -105,7 +105,7 @@ from dnnfix.detect.keras_backend import backend_calls, compared_orderings
 from dnnfix.detect.keras_era import is_multi_backend, keeps_to_keras_2
 from dnnfix.detect.keras_sessions import SESSIONS
 from dnnfix.detect.learning_phase import phase_of
-from dnnfix.detect.loaders import Loading, dataset_class, failed_loading
+from dnnfix.detect.loaders import LOADER, Loading, dataset_class, failed_loading
 from dnnfix.detect.metrics import compiled_losses, is_compile
 from dnnfix.detect.misspellings import alike, longer, nearest, one_letter_off, parts, same_letters
 from dnnfix.detect.operands import Operand, Operation, enclosed, failed_operation, made_by, recorded_shape

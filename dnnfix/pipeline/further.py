@@ -46,8 +46,7 @@ def _worthwhile(first: Try) -> bool:
     """Whether training was cut by the number of its steps, on data that are the program's own."""
     trace = first.trace
     ended = trace.outcome is RunOutcome.FINISHED or after_cut(trace)
-    invented = any(step.invented for step in first.reproduction.steps)
-    return ended and bool(trace.cut) and bool(trace.steps) and not trace.hurried and not invented
+    return ended and bool(trace.cut) and bool(trace.steps) and not trace.hurried and not first.reproduction.invents
 
 
 def _shows_more(first: Trace, whole: Trace) -> bool:

@@ -40,7 +40,7 @@ def suggest_file(
         reproduction = made_runnable(source, trace, laboratory, settings, progress)
         if reproduction.steps:
             trace = laboratory.observe(source, settings.seed)
-        if any(step.invented for step in reproduction.steps):  # the crash may be that of what was made up
+        if reproduction.invents:  # the crash may be that of what was made up
             templates = {code: template for code, template in templates.items() if not template.guess}
         found = repair(source, trace, laboratory, templates, settings, progress)
         made = again(Try(reproduction, trace, found, settings), source, stood, laboratory, templates, progress)
@@ -49,7 +49,7 @@ def suggest_file(
         steps = laboratory.observed_steps
         patches = tuple(certified(p, outcome, tier, made.settings, reproduction, steps) for p in outcome.patches)
         crash = tuple(unexplained(trace, outcome))
-        doubted = crash if any(step.invented for step in reproduction.steps) else ()
+        doubted = crash if reproduction.invents else ()
         heard = tuple(r for r in crash if not doubted and wanted(r.finding, source, settings))
         silenced = tuple(
             f"{result.finding.message}, which the settings or a comment silence"

@@ -73,3 +73,8 @@ class Reproduction:
     steps: tuple[EditStep, ...] = ()
     scaffold: Scaffold = field(default_factory=Scaffold)
     missing: tuple[str, ...] = ()
+
+    @property
+    def invents(self) -> bool:
+        """Whether anything was made up, so that what the program does may come of that."""
+        return any(step.invented for step in self.steps)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
+    LOADER,
     Crash,
     CrashTemplate,
     Edit,
@@ -28,8 +29,6 @@ OF_TENSORS = words(
     sum flatten requires_grad_ type numpy detach"""
 )
 """What tensors have and lists have not."""
-
-LOADER = "torch.utils.data.DataLoader"
 
 
 class BatchTakenForTensor(CrashTemplate):

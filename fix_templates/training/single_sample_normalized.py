@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
+    LOADER,
     LOOPS,
     Crash,
     CrashTemplate,
@@ -32,7 +33,6 @@ from dnnfix.api import (
 )
 
 _ONE = re.compile(r"Expected more than 1 value per channel when training, got input size (?:torch\.Size\()?\[1[,\]]")
-_LOADER = "torch.utils.data.DataLoader"
 _WRAPPERS = frozenset({"enumerate", "tqdm", "iter", "list"})
 _Frame = tuple[Site, str]
 
@@ -375,7 +375,7 @@ def _made(subject: Subject, over: ast.expr, callers: list[_Frame]) -> ast.Call |
         over = over.args[0]
     made = source.constructor(over)
     if made is not None:
-        return made if source.qualified(made.func) == _LOADER else None
+        return made if source.qualified(made.func) == LOADER else None
     function = function_around(source, over)
     call = subject.node(callers[-1][0]) if callers else None
     if not isinstance(over, ast.Name) or function is None or not isinstance(call, ast.Call):

@@ -7,7 +7,7 @@ variables held at that moment says the same in shapes, whoever made them.
 from __future__ import annotations
 
 from types import FrameType, ModuleType, TracebackType
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Set
 
 from . import sites
 from .guard import guarded
@@ -58,7 +58,7 @@ def _described(value: Any) -> Any:
         sizes = [getattr(size, "value", size) for size in value.shape]
         shape = [None if size is None else int(size) for size in sizes]
         told = {"shape": shape, "dtype": str(getattr(value.dtype, "name", value.dtype)), "kind": _kind(value)}
-        return dict(told, **_rows(list(value))) if told["dtype"] == "object" and len(shape) == 1 else told
+        return dict(told, **_rows(value)) if told["dtype"] == "object" and len(shape) == 1 else told
     except Exception:  # no array, a shape of unknown rank, or something that only looks like an array
         return None
 
@@ -78,11 +78,21 @@ def _rows(values: Any) -> Dict[str, Any]:
     """Of values that are rows of numbers: the lengths of the shortest and the longest, and if all numbers are whole."""
     if not 0 < len(values) <= _MOST_ROWS or not all(_is_row(value) for value in values):
         return {}
-    kinds = {getattr(getattr(number, "dtype", None), "kind", type(number).__name__) for row in values for number in row}
-    if not kinds <= {"int", "float", "bool", "i", "u", "f", "b"}:
-        return {}
+    kinds: Set[str] = set()
+    for row in values:
+        kinds |= _kinds_in(row)
+        if not kinds <= {"int", "float", "bool", "i", "u", "f", "b"}:
+            return {}
     lengths = [len(row) for row in values]
     return {"shortest": min(lengths), "longest": max(lengths), "whole": not kinds & {"float", "f"}}
+
+
+def _kinds_in(row: Any) -> Set[str]:
+    """The kinds of the numbers in a row; an array of numbers tells it once, without a look at each."""
+    dtype = getattr(row, "dtype", None)
+    if dtype is not None and dtype.kind != "O":
+        return {dtype.kind}
+    return {getattr(getattr(number, "dtype", None), "kind", type(number).__name__) for number in row}
 
 
 def _is_row(value: Any) -> bool:
