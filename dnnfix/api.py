@@ -50,7 +50,7 @@ from dnnfix.detect.dtypes import (
     integer_targets,
     odd_floats,
 )
-from dnnfix.detect.failing import Part, failing_parts
+from dnnfix.detect.failing import Part, failing_parts, sizes_disagree
 from dnnfix.detect.figures import better, name_of, words_of
 from dnnfix.detect.first_releases import boolean_axes, is_older, reordered
 from dnnfix.detect.flattening import VIEWS, Size, features, image_sizes, stated_rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,6 +14,10 @@ from dnnfix.subject import Subject
 
 CALLERS = 2
 """Calls of the program's own functions, outwards from the crash, whose arguments count as parts of it."""
+
+TENSORS = frozenset({"torch.Tensor", "torch.nn.parameter.Parameter"})
+
+_OF_SIZES = re.compile(r"\b(?:shapes?|sizes?|dimensions?|channels|cardinality|broadcast|aligned)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,13 @@ class Part:
     @property
     def is_torch(self) -> bool:
         """Whether it is a tensor of torch."""
-        return self.kind.startswith("torch")
+        return self.kind in TENSORS
+
+
+def sizes_disagree(subject: Subject) -> bool:
+    """Whether the program crashed over the sizes of arrays, which the kind of their numbers has no part in."""
+    crash = subject.crash
+    return crash is not None and crash.kind.rpartition(".")[2] != "TypeError" and bool(_OF_SIZES.search(crash.message))
 
 
 def _failing(subject: Subject) -> tuple[ast.expr, ...]:

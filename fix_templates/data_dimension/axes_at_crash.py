@@ -36,6 +36,9 @@ class AxesAtCrash(GuessTemplate):
     message = "the program crashes here, and other axes of an array would let it go on: {crash}"
 
     def parts(self, subject: Subject) -> Iterator[Part]:
+        crash = subject.crash
+        if crash is None or crash.kind == "AttributeError":  # an array has the same methods, whatever its axes
+            return iter(())
         return (part for part in failing_parts(subject) if part.is_array)
 
     def changes(self, subject: Subject, part: Part) -> Iterator[Around]:
@@ -102,6 +105,16 @@ print(np.bincount(np.arange(20), weights=found.reshape(-1)).sum())
 import numpy as np
 
 print(int("seven"))
+""",
+            runs=True,
+        ),
+        Reject(
+            "an array without the method that is called",
+            """\
+import numpy as np
+
+samples = np.random.rand(20, 5)
+print(samples.append(np.ones(5)))
 """,
             runs=True,
         ),

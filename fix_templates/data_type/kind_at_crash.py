@@ -13,6 +13,7 @@ from dnnfix.api import (
     Part,
     Reject,
     Subject,
+    sizes_disagree,
     spell,
 )
 
@@ -38,7 +39,7 @@ class KindAtCrash(GuessTemplate):
     message = "the program crashes here, and a value of another kind would let it go on: {crash}"
 
     def changes(self, subject: Subject, part: Part) -> Iterator[Around]:
-        return _conversions(subject, part)
+        return iter(()) if part.is_array and sizes_disagree(subject) else _conversions(subject, part)
 
     examples = (
         Example(
@@ -97,6 +98,16 @@ print(np.zeros(int(half)).sum())
 import torch
 
 raise RuntimeError("nothing to train on")
+""",
+            runs=True,
+        ),
+        Reject(
+            "arrays of other sizes",
+            """\
+import numpy as np
+
+scores = np.zeros((20, 5))
+print((scores - np.ones((20, 3))).sum())
 """,
             runs=True,
         ),
