@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from dnnfix.records import Delete, Edit, Site, Unwrap
+from dnnfix.records import Delete, Edit, Replace, Site, Unwrap
+from dnnfix.source.program import Source
 from dnnfix.subject import Subject
+from dnnfix.synthesize.spelling import spell
 
 METHODS = frozenset({"detach", "item", "numpy", "tolist", "requires_grad_"})
 """Methods that are applied to what they cut off; functions take it as their first argument."""
@@ -32,7 +34,7 @@ def taken_out(subject: Subject, sites: Sequence[Site | None]) -> tuple[Edit, ...
             kept = _inner(nodes[source.site(kept)])
         if kept is None:
             return None
-        edits.append(_unwrapped(subject, nodes[site], site, kept))
+        edits += _unwrapped(subject, nodes[site], site, kept)
     return tuple(edits)
 
 
@@ -61,13 +63,22 @@ def _inner(node: ast.AST) -> ast.expr | None:
     return node.args[0] if node.args and not isinstance(node.args[0], ast.Starred) else None
 
 
-def _unwrapped(subject: Subject, node: ast.AST, site: Site, kept: ast.expr) -> Edit:
+def _unwrapped(subject: Subject, node: ast.AST, site: Site, kept: ast.expr) -> tuple[Edit, ...]:
     source = subject.source
+    if isinstance(node, ast.Call) and source.qualified(node.func) == "torch.tensor" and _is_row(source, kept):
+        stack = spell(subject, "torch.stack")
+        return (Replace(site, f"{stack.code}({subject.text(source.site(kept))})"), *stack.imports)
     statement = source.statement_of(node)
     if isinstance(statement, ast.Expr) and statement.value is node:
-        return Delete(source.site(statement))
+        return (Delete(source.site(statement)),)
     if isinstance(statement, ast.Assign) and statement.value is node and len(statement.targets) == 1:
         target = statement.targets[0]
         if isinstance(kept, (ast.Name, ast.Attribute)) and ast.unparse(target) == ast.unparse(kept):
-            return Delete(source.site(statement))
-    return Unwrap(site, source.site(kept))
+            return (Delete(source.site(statement)),)
+    return (Unwrap(site, source.site(kept)),)
+
+
+def _is_row(source: Source, kept: ast.expr) -> bool:
+    """Whether it surely is a list or tuple: its tensors are joined in one, as `torch.tensor` did."""
+    values = source.bindings(kept, kept) if isinstance(kept, ast.Name) else [kept]
+    return bool(values) and all(isinstance(value, ast.List | ast.Tuple | ast.ListComp) for value in values)

@@ -24,8 +24,8 @@ from dnnfix.api import (
     words,
 )
 
-CUTS = words("torch.Tensor.data torch.Tensor.detach torch.Tensor.item torch.Tensor.numpy torch.Tensor.tolist")
-"""Calls whose result no gradient flows back through."""
+CUTS = words("torch.Tensor.data torch.Tensor.detach torch.Tensor.item torch.Tensor.numpy torch.Tensor.tolist torch.tensor")
+"""Calls whose result no gradient flows back through; `torch.tensor` of a tensor is a detached copy of it."""
 
 WRAPS = words("torch.tensor torch.as_tensor torch.from_numpy torch.autograd.Variable torch.FloatTensor torch.Tensor")
 """Calls that make a tensor that begins a graph of its own."""
@@ -215,6 +215,58 @@ for _ in range(2):
 """,
         ),
         Example(
+            "a copy of the code, and losses joined by their numbers",
+            runs=True,
+            before="""\
+import torch
+from torch import nn
+
+class Pair(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 8)
+        self.heads = nn.ModuleList([nn.Linear(8, 1), nn.Linear(8, 1)])
+
+    def forward(self, x):
+        code = torch.tensor(torch.relu(self.body(x)))
+        return [head(code) for head in self.heads]
+
+model = Pair()
+optimizer = torch.optim.Adam(model.parameters())
+x, y = torch.randn(16, 4), torch.randn(2, 16, 1)
+for _ in range(3):
+    losses = [nn.functional.mse_loss(out, goal) for out, goal in zip(model(x), y)]
+    loss = torch.tensor(losses, requires_grad=True).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+            after="""\
+import torch
+from torch import nn
+
+class Pair(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 8)
+        self.heads = nn.ModuleList([nn.Linear(8, 1), nn.Linear(8, 1)])
+
+    def forward(self, x):
+        code = torch.relu(self.body(x))
+        return [head(code) for head in self.heads]
+
+model = Pair()
+optimizer = torch.optim.Adam(model.parameters())
+x, y = torch.randn(16, 4), torch.randn(2, 16, 1)
+for _ in range(3):
+    losses = [nn.functional.mse_loss(out, goal) for out, goal in zip(model(x), y)]
+    loss = torch.stack(losses).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+        ),
+        Example(
             "a number that has no backward",
             runs=True,
             before="""\
@@ -246,6 +298,25 @@ for _ in range(2):
         ),
     )
     rejects = (
+        Reject(
+            "a copy of what is aimed at",
+            """\
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+optimizer = torch.optim.Adam(net.parameters())
+for _ in range(3):
+    state, after, reward = torch.randn(16, 4), torch.randn(16, 4), torch.randn(16)
+    goal = torch.tensor(net(after).max(1)[0]) * 0.9 + reward
+    loss = nn.functional.mse_loss(net(state).max(1)[0], goal)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(torch.tensor([loss.item()]))
+""",
+            runs=True,
+        ),
         Reject(
             "generated samples are detached for the discriminator",
             """\
