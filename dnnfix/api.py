@@ -142,6 +142,7 @@ from dnnfix.detect.targets import (
 from dnnfix.detect.training_loop import (
     LOOPS,
     OTHER_WAYS,
+    SAMPLING,
     LoopOperation,
     attribute_calls,
     block_of,

@@ -38,6 +38,25 @@ OTHER_WAYS = frozenset(
 )
 """Words of programs that come to their gradients, or clear them, in another way, or keep them on purpose."""
 
+SAMPLING = frozenset(
+    [
+        "sample",
+        "samples",
+        "n_samples",
+        "mc_samples",
+        "num_samples",
+        "monte",
+        "carlo",
+        "uncertainty",
+        "ddpm",
+        "fake",
+        "noise",
+        "generator",
+        "reward",
+    ]
+)
+"""Words of programs that may want the chance of dropout after training as well: to draw samples, or for their spread."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoopOperation:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
+    SAMPLING,
     Edit,
     Example,
     Family,
@@ -37,9 +38,6 @@ DIFFERENT = tuple(
 """Layers that compute another thing in evaluation than in training."""
 
 MEASURED = words("argmax max eq topk accuracy_score item mean")
-SAMPLED = words(
-    "sample samples n_samples mc_samples num_samples monte carlo uncertainty ddpm fake noise generator reward"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ class EvaluationInTrainingMode(FaultTemplate[Measured]):
 
     def faults(self, subject: Subject) -> Faults[Measured]:
         source = subject.source
-        if "torch" not in source.frameworks or source.beside or not SAMPLED.isdisjoint(source.words):
+        if "torch" not in source.frameworks or source.beside or not SAMPLING.isdisjoint(source.words):
             return
         if not {"eval", "train", "training", "functional_call"}.isdisjoint(_methods(source)):
             return
