@@ -21,6 +21,7 @@ from dnnfix.api import (
     Symptom,
     attribute_calls,
     function_around,
+    mentions,
     torch_modules,
 )
 
@@ -198,6 +199,21 @@ net.train()
 """,
         ),
         Reject(
+            "the method asks for the mode itself",
+            """\
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Block(nn.Module):
+    def forward(self, x):
+        if self.training and self.rate > 0:
+            x = F.dropout(x, p=self.rate)
+        return x
+
+Block().eval()
+""",
+        ),
+        Reject(
             "outside of a module, and dropout for the spread of predictions",
             """\
 import torch
@@ -219,11 +235,11 @@ uncertainty = torch.stack([model(x) for _ in range(20)]).std(0)
 
 
 def _in_module(source: Source, call: ast.Call) -> bool:
-    """Whether the call stands in a method of a module, whose `self.training` tells its mode."""
+    """Whether the call stands in a method of a module that could ask for its mode, `self.training`, and does not."""
     method = function_around(source, call)
     if method is None or [argument.arg for argument in method.args.args[:1]] != ["self"]:
         return False
-    return source.parent(method) in torch_modules(source)
+    return source.parent(method) in torch_modules(source) and not mentions(method, "self.training")
 
 
 def _told(call: ast.Call) -> bool:
