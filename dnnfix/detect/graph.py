@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dnnfix.detect.loaders import LOADER
 from dnnfix.network.facts import component_kind, is_loss
 from dnnfix.records import Call, Network, Site
 from dnnfix.source.known import words
@@ -22,8 +23,6 @@ TENSOR_MAKERS = words("""torch.tensor torch.as_tensor torch.from_numpy torch.zer
     torch.FloatTensor torch.LongTensor torch.DoubleTensor torch.IntTensor torch.ByteTensor torch.Tensor
     torch.autograd.Variable torch.matmul torch.mm torch.bmm""")
 """Functions of torch whose result is a tensor whatever they are given."""
-
-LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
 
 
 def torch_modules(source: Source) -> tuple[ast.ClassDef, ...]:
@@ -71,7 +70,7 @@ def _from_loader(source: Source, iterated: ast.expr) -> bool:
     if isinstance(iterated, ast.Call) and source.qualified(iterated.func) in ("builtins.enumerate", "tqdm.tqdm"):
         return bool(iterated.args) and _from_loader(source, iterated.args[0])
     made = source.constructor(iterated)
-    return made is not None and source.qualified(made.func) in LOADERS
+    return made is not None and source.qualified(made.func) == LOADER
 
 
 def _names(target: ast.expr) -> set[str]:

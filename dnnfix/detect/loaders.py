@@ -11,6 +11,7 @@ from dnnfix.source.tree import within
 from dnnfix.subject import Subject
 
 LOADER = "torch.utils.data.DataLoader"
+"""The canonical name; other paths to the class are resolved to it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import math
 
+from dnnfix.detect.loaders import LOADER
 from dnnfix.reproduce.syntax import last_name
 from dnnfix.source.given import argument_value, keyword_value
 from dnnfix.source.program import Source
@@ -39,7 +40,7 @@ def few_of_a_batch(source: Source, shape: tuple[int, ...], haste: bool = False) 
 
     It is 0 too where the program counts on full batches. In `haste` a whole batch was too much already.
     """
-    loaders = list(source.calls("torch.utils.data.DataLoader"))
+    loaders = list(source.calls(LOADER))
     sizes = [size for call in loaders if (size := argument_value(call, "batch_size", 1)) is not None]
     if "drop_last" in source.words or any(_shapes_more(source, size) for size in sizes):
         return 0

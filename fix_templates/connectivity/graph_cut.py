@@ -24,7 +24,9 @@ from dnnfix.api import (
     words,
 )
 
-CUTS = words("torch.Tensor.data torch.Tensor.detach torch.Tensor.item torch.Tensor.numpy torch.Tensor.tolist torch.tensor")
+CUTS = words(
+    "torch.Tensor.data torch.Tensor.detach torch.Tensor.item torch.Tensor.numpy torch.Tensor.tolist torch.tensor"
+)
 """Calls whose result no gradient flows back through; `torch.tensor` of a tensor is a detached copy of it."""
 
 WRAPS = words("torch.tensor torch.as_tensor torch.from_numpy torch.autograd.Variable torch.FloatTensor torch.Tensor")

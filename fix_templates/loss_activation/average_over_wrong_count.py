@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
+    LOADER,
     Example,
     Family,
     Faults,
@@ -304,7 +305,7 @@ def _loader(subject: Subject, loop: ast.For) -> ast.expr | None:
 
 
 def _has_batches(subject: Subject, call: ast.Call) -> bool:
-    if subject.source.qualified(call.func) != "torch.utils.data.DataLoader":
+    if subject.source.qualified(call.func) != LOADER:
         return False
     size = argument_value(call, "batch_size", 1)
     return size is not None and not (isinstance(size, ast.Constant) and size.value in (1, None))

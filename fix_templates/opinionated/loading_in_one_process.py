@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dnnfix.api import (
+    LOADER,
     Candidate,
     Decline,
     Example,
@@ -17,8 +18,6 @@ from dnnfix.api import (
     Subject,
     Symptom,
 )
-
-LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 
 WORKERS = 6
 """The place of `num_workers` among the arguments of a loader, from 1."""
@@ -47,7 +46,7 @@ class LoadingInOneProcess(FixTemplate):
     def detect(self, subject: Subject) -> Iterator[Finding]:
         """One finding for each loader that is not told."""
         source = subject.source
-        for call in source.calls(*LOADERS):
+        for call in source.calls(LOADER):
             told = any(k.arg in (None, "num_workers") for k in call.keywords)
             if not told and len(call.args) < WORKERS:
                 yield self.finding(source.site(call), symptom=Symptom.NONE_OBSERVED, confidence=0.5)

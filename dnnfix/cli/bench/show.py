@@ -70,17 +70,14 @@ def _instance(instance: Instance) -> str:
 
 def _case(case: Case, state: str) -> str:
     symptom = case.symptom
-    said = [symptom.exception, symptom.message and f"/{symptom.message}/", symptom.printed and f"/{symptom.printed}/"]
-    bounds = [f"below {symptom.below:g}" if symptom.below is not None else ""]
-    bounds += [
-        f"above {symptom.above:g}" if symptom.above is not None else "",
-        {True: "present", False: "absent", None: ""}[symptom.present],
-    ]
+    said = [symptom.exception, symptom.message and f"/{symptom.message}/"]
+    if symptom.printed:
+        said += [symptom.bound] if symptom.present is not None else [f"/{symptom.printed}/", symptom.bound]
     facts = {
         "case": state,
         "framework": case.framework,
         "family": case.family,
-        "symptom": " ".join(filter(None, [symptom.kind, *said, *bounds])),
+        "symptom": " ".join(filter(None, [symptom.kind, *said])),
         "fidelity": f"{case.fidelity}: {case.read}",
         "seeds": ", ".join(str(seed) for seed in case.seeds),
         "notes": case.notes.strip(),
