@@ -23,12 +23,15 @@ from dnnfix.api import (
     layer_facts,
     method,
     torch_modules,
+    words,
 )
 
 MODELS = ("keras.Model", "keras.models.Model")
 INPUTS = ("keras.Input", "keras.layers.Input", "keras.layers.InputLayer")
 WRAPPERS = ("keras.layers.Bidirectional", "keras.layers.TimeDistributed", "keras.layers.RNN", "keras.layers.Wrapper")
 BARE_KINDS = frozenset({"shape", "dropout"})
+MERGES = words("Concatenate Add Multiply Average Maximum Minimum Subtract")
+"""Layers of Keras that take a list of tensors when they are called."""
 
 
 class LayerNotCalled(FixTemplate):
@@ -126,6 +129,29 @@ def build():
     h = Flatten()(inp)
     out = Dense(3, activation="softmax")(h)
     return tf.keras.Model(inputs=inp, outputs=out)
+""",
+        ),
+        Example(
+            "tensors that are to be joined",
+            before="""\
+from keras.layers import Concatenate, Dense, Input
+from keras.models import Model
+
+one, other = Input((4,)), Input((6,))
+left = Dense(8)(one)
+right = Dense(8)(other)
+joined = Concatenate([left, right], axis=1)
+model = Model([one, other], Dense(1)(joined))
+""",
+            after="""\
+from keras.layers import Concatenate, Dense, Input
+from keras.models import Model
+
+one, other = Input((4,)), Input((6,))
+left = Dense(8)(one)
+right = Dense(8)(other)
+joined = Concatenate(axis=1)([left, right])
+model = Model([one, other], Dense(1)(joined))
 """,
         ),
         Example(
@@ -240,6 +266,9 @@ def _takes_tensor(subject: Subject, call: ast.Call) -> bool:
     name = subject.source.qualified(call.func) or ""
     if len(call.args) != 1 or component_kind(name) != "layer":
         return False
+    given = call.args[0]
+    if name.removeprefix("keras.layers.") in MERGES and isinstance(given, ast.List | ast.Tuple):
+        return bool(given.elts) and all(_is_tensor(subject, each, call) for each in given.elts)
     facts = layer_facts(name)
     if name not in ACTIVATION_FORMS and (facts is None or facts.kind not in BARE_KINDS):
         return False
