@@ -214,7 +214,7 @@ from dnnfix.source.arithmetic import number
 from dnnfix.source.given import argument_value, keyword_value
 from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
-from dnnfix.source.tree import within
+from dnnfix.source.tree import first_line, within
 from dnnfix.subject import Subject
 from dnnfix.synthesize.chains import carry_out, told
 from dnnfix.synthesize.crash_template import CrashTemplate, Mend

@@ -1,0 +1,331 @@
+"""A network is called and has no `forward`: it is misspelt, or stands at the wrong depth."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Crash,
+    CrashTemplate,
+    Example,
+    Family,
+    FixPattern,
+    Mend,
+    Reject,
+    ReplaceLines,
+    Site,
+    Source,
+    Subject,
+    alike,
+    first_line,
+    keras_modules,
+    method,
+    one_letter_off,
+    torch_modules,
+)
+
+_UNCALLED = re.compile(
+    r'Module \[(?P<torch>\w+)\] is missing the required "forward"|(?:Layer|Model) (?P<keras>\w+) does not have a `call'
+)
+_HABITS = {"forward": ("call", "__forward__"), "call": ("forward", "__call")}
+"""Names from the other library, and those that only look like Python's own."""
+
+
+class ForwardMissing(CrashTemplate):
+    """A module of torch has no `forward`, or a layer of Keras no `call`: what should be it is called otherwise or is hidden.
+
+    Python takes `def foward(self, x)` for one more method, and a `def forward` that is indented once too often for a
+    function that `__init__` makes and drops; one that is not indented belongs to nobody. The base class then answers the
+    call, and can only say that there is nothing to call.
+
+    Fix safety: unsafe. The network could not be called before.
+
+    References: torch.nn.Module.forward ("Should be overridden by all subclasses"); keras.layers.Layer.call.
+    """
+
+    code = "DNF453"
+    name = "forward-missing"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.NEURAL_CONNECTION
+    kinds = frozenset({"NotImplementedError"})
+    triggers = ("Module", "Layer", "Model")
+
+    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+        said = _UNCALLED.search(crash.message)
+        if said is None:
+            return
+        source, wanted = subject.source, "forward" if said["torch"] else "call"
+        modules = torch_modules(source) if said["torch"] else keras_modules(source)
+        owners = [each for each in modules if each.name == (said["torch"] or said["keras"])]
+        if len(owners) == 1 and method(owners[0], wanted) is None:
+            yield from _hidden(source, owners[0], wanted)
+            yield from _misspelt(source, owners[0], wanted)
+
+    examples = (
+        Example(
+            "a letter is missing",
+            before="""\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def foward(self, x):  # scores
+        return self.fc(x)
+
+print(Net()(torch.randn(3, 4)).shape)
+""",
+            after="""\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):  # scores
+        return self.fc(x)
+
+print(Net()(torch.randn(3, 4)).shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "methods within __init__",
+            before="""\
+import torch
+import torch.nn as nn
+
+class Classifier(nn.Module):
+    def __init__(self, classes):
+        super(Classifier, self).__init__()
+        self.body = nn.Linear(4, 8)
+        self.head = nn.Linear(8, classes)
+
+        def features(self, x):
+            return torch.relu(self.body(x))
+
+        # scores of the classes
+        def forward(self, x):
+            return self.head(self.features(x))
+
+model = Classifier(3)
+print(model(torch.randn(3, 4)).shape)
+""",
+            after="""\
+import torch
+import torch.nn as nn
+
+class Classifier(nn.Module):
+    def __init__(self, classes):
+        super(Classifier, self).__init__()
+        self.body = nn.Linear(4, 8)
+        self.head = nn.Linear(8, classes)
+
+    def features(self, x):
+        return torch.relu(self.body(x))
+
+    # scores of the classes
+    def forward(self, x):
+        return self.head(self.features(x))
+
+model = Classifier(3)
+print(model(torch.randn(3, 4)).shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "behind the class",
+            before="""\
+import torch
+from torch.nn import Linear, Module
+
+class Regression(Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = Linear(3, 1)
+
+def forward(self, x):
+    out = self.linear(x)
+
+    return out
+
+print(Regression()(torch.ones(2, 3)).shape)
+""",
+            after="""\
+import torch
+from torch.nn import Linear, Module
+
+class Regression(Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = Linear(3, 1)
+
+    def forward(self, x):
+        out = self.linear(x)
+
+        return out
+
+print(Regression()(torch.ones(2, 3)).shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "the name from Keras",
+            before="""\
+import torch
+
+class Scale(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.by = torch.nn.Parameter(torch.ones(1))
+
+    def call(self, inputs):
+        return inputs * self.by
+
+print(Scale()(torch.randn(3)).shape)
+""",
+            after="""\
+import torch
+
+class Scale(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.by = torch.nn.Parameter(torch.ones(1))
+
+    def forward(self, inputs):
+        return inputs * self.by
+
+print(Scale()(torch.randn(3)).shape)
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "nothing that could be it",
+            """\
+import torch
+from torch import nn
+
+class Pair(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.other = nn.Linear(4, 2), nn.Linear(4, 2)
+
+    def first(self, x):
+        return self.one(x)
+
+    def second(self, x):
+        return self.other(x)
+
+print(Pair()(torch.randn(3, 4)).shape)
+""",
+            runs=True,
+        ),
+        Reject(
+            "the program itself says that something is not implemented",
+            """\
+import torch
+from torch import nn
+
+class Base(nn.Module):
+    def forward(self, x):
+        return self.scores(x)
+
+    def scores(self, x):
+        raise NotImplementedError("scores")
+
+print(Base()(torch.randn(3, 4)))
+""",
+            runs=True,
+        ),
+        Reject(
+            "a method that is called by its own name",
+            """\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forwards(self, x):
+        return self.fc(x)
+
+net = Net()
+print(net.forwards(torch.randn(3, 4)))
+print(net(torch.randn(3, 4)))
+""",
+            runs=True,
+        ),
+    )
+
+
+def _hidden(source: Source, owner: ast.ClassDef, wanted: str) -> Iterator[Mend]:
+    """The method where it is one of the functions that end `__init__`, or stands at the depth of the class behind it."""
+    init = method(owner, "__init__")
+    last = _functions_at_end(init.body) if init is not None else []
+    if init is not None and any(each.name == wanted for each in last) and len(last) < len(init.body):
+        inside = set().union(*({n.id for n in ast.walk(s) if isinstance(n, ast.Name)} for s in init.body[: -len(last)]))
+        if not inside & {each.name for each in last}:
+            before = init.body[-len(last) - 1].end_lineno or init.lineno
+            yield _moved(source, last[0], last[-1], before + 1, init.col_offset, wanted, "in `__init__`")
+    block = getattr(source.parent(owner), "body", [])
+    after = block[block.index(owner) + 1 :] if owner in block else []
+    outside = next((each for each in after[:1] if isinstance(each, ast.FunctionDef)), None)
+    if outside is not None and outside.name == wanted and _is_method(outside):
+        column = owner.body[0].col_offset
+        yield _moved(source, outside, outside, first_line(outside), column, wanted, "outside of the class")
+
+
+def _functions_at_end(body: list[ast.stmt]) -> list[ast.FunctionDef]:
+    found: list[ast.FunctionDef] = []
+    for each in reversed(body):
+        if not isinstance(each, ast.FunctionDef) or not _is_method(each):
+            break
+        found.insert(0, each)
+    return found
+
+
+def _is_method(function: ast.FunctionDef) -> bool:
+    return [argument.arg for argument in function.args.args[:1]] == ["self"] and len(function.args.args) > 1
+
+
+def _moved(
+    source: Source, first: ast.FunctionDef, last: ast.FunctionDef, begin: int, column: int, wanted: str, where: str
+) -> Mend:
+    """The lines of methods, with the comments before them, at the depth of their class."""
+    end = last.end_lineno or last.lineno
+    lines = source.text.split("\n")[begin - 1 : end]
+    text = textwrap.indent(textwrap.dedent("\n".join(lines)), " " * column)
+    place = Site(begin, 1, end, len(lines[-1]) + 1)
+    repair = f"Make `{wanted}` a method of the class", (ReplaceLines(place, text),), 0.95
+    return Mend(source.site(first), f"`{wanted}` stands {where}, and is no method", (repair,))
+
+
+def _misspelt(source: Source, owner: ast.ClassDef, wanted: str) -> Iterator[Mend]:
+    """The one method whose name is close to the one that is called, and which nothing calls by its own name."""
+    methods = [each for each in owner.body if isinstance(each, ast.FunctionDef) and _is_method(each)]
+    close = [each for each in methods if _close(each.name, wanted)]
+    if len(close) != 1 or any(node.attr == close[0].name for node in source.nodes(ast.Attribute)):
+        return
+    name, line = close[0].name, close[0].lineno
+    text = source.text.split("\n")[line - 1]
+    place = Site(line, 1, line, len(text) + 1)
+    edit = ReplaceLines(place, text.replace(f"def {name}", f"def {wanted}", 1))
+    yield Mend(source.site(close[0]), f"`{name}` is meant for `{wanted}`", ((f"Call it `{wanted}`", (edit,), 0.95),))
+
+
+def _close(name: str, wanted: str) -> bool:
+    if name.lower().strip("_") == wanted or name in _HABITS[wanted]:
+        return True
+    return wanted in (one_letter_off(name, [wanted]), alike(name, [wanted]))
