@@ -1,0 +1,182 @@
+"""A loader is given a pair of arrays for a dataset: it has two samples, all inputs and all labels."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Crash,
+    CrashTemplate,
+    Example,
+    Family,
+    FixPattern,
+    Mend,
+    Reject,
+    Replace,
+    Subject,
+    argument_value,
+    failed_loading,
+    spell,
+)
+
+_UNEQUAL = re.compile(r"stack expects each tensor to be equal size, but got \[(\d+)[^\]]*\] at entry 0 and \[(\d+)")
+
+
+class ArraysGivenAsDataset(CrashTemplate):
+    """`DataLoader((x, y))` takes the pair for a dataset of two samples, and tries to stack all inputs on all labels.
+
+    A dataset has one item for each sample, with its input and its label. `TensorDataset(x, y)` makes that of tensors, and
+    `list(zip(x, y))` of arrays. Reported where the loader crashed on a tuple or list of arrays with as many rows each.
+
+    Fix safety: unsafe. The line could not run before.
+
+    References: torch.utils.data.TensorDataset ("Each sample will be retrieved by indexing tensors along the first
+    dimension").
+    """
+
+    code = "DNF147"
+    name = "arrays-given-as-dataset"
+    family = Family.DATA_DIMENSION
+    fix_pattern = FixPattern.DATA_WRANGLING
+    kinds = frozenset({"RuntimeError"})
+    triggers = ("DataLoader",)
+
+    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+        said, loading = _UNEQUAL.search(crash.message), failed_loading(subject)
+        if said is None or said[1] != said[2] or loading is None:
+            return
+        source = subject.source
+        for loader in loading.loaders:
+            given = argument_value(loader, "dataset", 0)
+            values = source.bindings(given, given) if isinstance(given, ast.Name) else (given,)
+            pair = values[0] if len(values) == 1 else None
+            if given is None or not isinstance(pair, ast.Tuple | ast.List) or len(pair.elts) < 2:
+                continue
+            arrays = ", ".join(subject.text(source.site(each)) for each in pair.elts)
+            dataset, place = spell(subject, "torch.utils.data.TensorDataset"), source.site(given)
+            repairs = (
+                ("Make a TensorDataset of them", (Replace(place, f"{dataset.code}({arrays})"), *dataset.imports), 0.9),
+                ("Pair the rows", (Replace(place, f"list(zip({arrays}))"),), 0.7),
+            )
+            yield Mend(place, f"the arrays `{arrays}` are taken for samples, one each", repairs)
+
+    examples = (
+        Example(
+            "two tensors",
+            before="""\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+x, y = torch.randn(40, 3), torch.randint(0, 2, (40,))
+loader = DataLoader((x, y), batch_size=8, shuffle=True)
+for inputs, labels in loader:
+    print(inputs.shape, labels.shape)
+""",
+            after="""\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+x, y = torch.randn(40, 3), torch.randint(0, 2, (40,))
+loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+for inputs, labels in loader:
+    print(inputs.shape, labels.shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "arrays, by way of a name",
+            before="""\
+import numpy as np
+import torch
+
+rows, targets = np.random.rand(30, 5), np.random.rand(30)
+data = [rows, targets]
+batches = torch.utils.data.DataLoader(dataset=data, batch_size=10)
+for row, target in batches:
+    print(row.shape)
+""",
+            after="""\
+import numpy as np
+import torch
+
+rows, targets = np.random.rand(30, 5), np.random.rand(30)
+data = [rows, targets]
+batches = torch.utils.data.DataLoader(dataset=list(zip(rows, targets)), batch_size=10)
+for row, target in batches:
+    print(row.shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "in a training loop that counts",
+            before="""\
+import torch
+import torch.utils.data as data
+
+images = torch.zeros(20, 1, 8, 8)
+classes = torch.zeros(20, dtype=torch.long)
+train_dl = data.DataLoader((images, classes), 4)
+for epoch in range(2):
+    for i, (image, label) in enumerate(train_dl):
+        print(epoch, i, image.mean().item())
+""",
+            after="""\
+import torch
+import torch.utils.data as data
+
+images = torch.zeros(20, 1, 8, 8)
+classes = torch.zeros(20, dtype=torch.long)
+train_dl = data.DataLoader(data.TensorDataset(images, classes), 4)
+for epoch in range(2):
+    for i, (image, label) in enumerate(train_dl):
+        print(epoch, i, image.mean().item())
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "samples of other lengths",
+            """\
+import torch
+from torch.utils.data import DataLoader
+
+short, long = torch.randn(3, 4), torch.randn(5, 4)
+for batch in DataLoader([short, long], batch_size=2):
+    print(batch.shape)
+""",
+            runs=True,
+        ),
+        Reject(
+            "a dataset of the program",
+            """\
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        return torch.zeros(3) if i % 2 else torch.zeros(3, 1)
+
+for batch in DataLoader(Rows(), batch_size=2):
+    print(batch.shape)
+""",
+            runs=True,
+        ),
+        Reject(
+            "pairs of samples",
+            """\
+import torch
+from torch.utils.data import DataLoader
+
+pairs = [(torch.zeros(3), 0), (torch.ones(3), 1)]
+for inputs, labels in DataLoader(pairs, batch_size=2):
+    print(inputs.shape, labels)
+""",
+            runs=True,
+        ),
+    )
