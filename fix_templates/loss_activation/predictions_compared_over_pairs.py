@@ -1,0 +1,333 @@
+"""Predictions of shape `(n, 1)` are compared with labels of shape `(n,)`, each with every one of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Call,
+    Example,
+    Family,
+    Faults,
+    FaultTemplate,
+    Finding,
+    FixPattern,
+    Reject,
+    Repairs,
+    Site,
+    Subject,
+    Symptom,
+    Value,
+    argument_value,
+    is_loss,
+    known,
+    upstream,
+    way_back,
+    words,
+    wrapped,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """A comparison of `count` predictions with as many labels: the expressions of both."""
+
+    predictions: ast.expr
+    labels: ast.expr
+    count: int
+
+
+class PredictionsComparedOverPairs(FaultTemplate[Pairs]):
+    """The hits are counted in `pred == y`, where `pred` is of shape `(n, 1)` and `y` of shape `(n,)`.
+
+    Both are stretched to a table of `n` times `n`, in which each prediction meets every label. Its sum counts pairs, so
+    that the accuracy may come out above 1; its mean tells how often the classes occur rather than how many predictions
+    are right. Reported where a run showed that the column is the output of a network, that the labels are not, and that
+    the table is only summed up. A table of pairs on purpose has its axis put in by hand, or is used as a table.
+
+    Fix safety: unsafe. What is reported changes, and what is decided by it; training is the same.
+
+    References: the broadcasting rules of torch; torch.eq ("broadcastable with the first argument").
+    """
+
+    code = "DNF333"
+    name = "predictions-compared-over-pairs"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.ACCURACY_METRIC
+    message = "predictions of shape ({count}, 1) are compared with labels of shape ({count},): all pairs are counted"
+    needs_run = True
+
+    declined = "predictions and labels are not written at the comparison"
+
+    def faults(self, subject: Subject) -> Faults[Pairs]:
+        if subject.trace is None:
+            return
+        places: dict[Site, list[Call]] = {}
+        for call in subject.network.calls:
+            if call.name in _COMPARISONS and call.site is not None and len(call.inputs) == 2:
+                places.setdefault(call.site, []).append(call)
+        for site, calls in places.items():
+            sides, stretched = _sides(subject.node(site), calls[0].name), _column(calls)
+            if sides is None or stretched is None or not _is_only_summed(subject, calls):
+                continue
+            column, count = stretched
+            if all(_is_accuracy(subject, call, column) for call in calls):
+                yield site, Pairs(sides[column], sides[1 - column], count)
+
+    def report(self, site: Site, pairs: Pairs) -> Finding:
+        return self.finding(
+            site,
+            symptom=Symptom.SILENT_BROADCAST,
+            confidence=0.95,
+            evidence={"predictions": [pairs.count, 1], "labels": [pairs.count]},
+            count=pairs.count,
+        )
+
+    def repairs(self, subject: Subject, pairs: Pairs) -> Repairs:
+        squeezed = wrapped(subject, pairs.predictions, "", ".squeeze(1)")
+        yield "Compare each prediction with its own label", (squeezed,), 0.9
+        column = wrapped(subject, pairs.labels, "", ".unsqueeze(1)")
+        yield "Give the labels the axis of the predictions", (column,), 0.6
+
+    examples = (
+        Example(
+            "hits counted while training",
+            before="""\
+import torch
+from torch import nn
+
+x, y = torch.randn(16, 3), torch.arange(16.0) % 2
+net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+optimizer = torch.optim.Adam(net.parameters())
+for epoch in range(3):
+    optimizer.zero_grad()
+    scores = net(x)
+    loss = nn.functional.binary_cross_entropy_with_logits(scores, y.unsqueeze(1))
+    loss.backward()
+    optimizer.step()
+    pred = (torch.sigmoid(scores) > 0.5).float()
+    correct = (pred == y).sum().item()  # of all samples
+    print(epoch, correct / len(y))
+""",
+            after="""\
+import torch
+from torch import nn
+
+x, y = torch.randn(16, 3), torch.arange(16.0) % 2
+net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+optimizer = torch.optim.Adam(net.parameters())
+for epoch in range(3):
+    optimizer.zero_grad()
+    scores = net(x)
+    loss = nn.functional.binary_cross_entropy_with_logits(scores, y.unsqueeze(1))
+    loss.backward()
+    optimizer.step()
+    pred = (torch.sigmoid(scores) > 0.5).float()
+    correct = (pred.squeeze(1) == y).sum().item()  # of all samples
+    print(epoch, correct / len(y))
+""",
+            runs=True,
+        ),
+        Example(
+            "the chosen classes of an evaluation in batches",
+            before="""\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+model = torch.nn.Linear(5, 3)
+loader = DataLoader(TensorDataset(torch.randn(20, 5), torch.randint(0, 3, (20,))), batch_size=8)
+model.eval()
+hits = 0
+with torch.no_grad():
+    for images, labels in loader:
+        hits += model(images).argmax(dim=1, keepdim=True).eq(labels).sum().item()
+print(hits / 20)
+""",
+            after="""\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+model = torch.nn.Linear(5, 3)
+loader = DataLoader(TensorDataset(torch.randn(20, 5), torch.randint(0, 3, (20,))), batch_size=8)
+model.eval()
+hits = 0
+with torch.no_grad():
+    for images, labels in loader:
+        hits += model(images).argmax(dim=1, keepdim=True).squeeze(1).eq(labels).sum().item()
+print(hits / 20)
+""",
+            runs=True,
+        ),
+        Example(
+            "the share of errors of a network written out, the labels first",
+            before="""\
+import torch
+
+weights = torch.randn(2, 1, requires_grad=True)
+points = torch.randn(12, 2)
+classes = (points[:, 0] > 0).long()
+guessed = points @ weights > 0
+wrong = (classes != guessed).float()
+print("error", torch.mean(wrong))
+""",
+            after="""\
+import torch
+
+weights = torch.randn(2, 1, requires_grad=True)
+points = torch.randn(12, 2)
+classes = (points[:, 0] > 0).long()
+guessed = points @ weights > 0
+wrong = (classes != guessed.squeeze(1)).float()
+print("error", torch.mean(wrong))
+""",
+            runs=True,
+        ),
+        Example(
+            "a function of torch",
+            before="""\
+import torch
+
+def binary_accuracy(outputs, targets):
+    return torch.eq(outputs.round(), targets).float().mean()
+
+classifier = torch.nn.Sequential(torch.nn.Linear(6, 1), torch.nn.Sigmoid())
+print(binary_accuracy(classifier(torch.rand(10, 6)), torch.arange(10) % 2))
+""",
+            after="""\
+import torch
+
+def binary_accuracy(outputs, targets):
+    return torch.eq(outputs.round().squeeze(1), targets).float().mean()
+
+classifier = torch.nn.Sequential(torch.nn.Linear(6, 1), torch.nn.Sigmoid())
+print(binary_accuracy(classifier(torch.rand(10, 6)), torch.arange(10) % 2))
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "shapes that meet",
+            """\
+import torch
+
+net = torch.nn.Linear(4, 1)
+x, y = torch.rand(9, 4), torch.arange(9) % 2
+flat = ((net(x) > 0).squeeze(1) == y).sum()
+columns = ((net(x) > 0) == y.unsqueeze(1)).float().mean()
+chosen = torch.nn.Linear(4, 3)(x).argmax(1, keepdim=True)
+print(flat, columns, chosen.eq(y.view_as(chosen)).sum())
+""",
+            runs=True,
+        ),
+        Reject(
+            "pairs on purpose: those of one label, those that a network takes for one",
+            """\
+import torch
+
+labels = torch.arange(8) % 3
+positive = (labels.unsqueeze(1) == labels).sum()
+chosen = torch.nn.Linear(4, 3)(torch.rand(8, 4)).argmax(1)
+agreeing = (chosen[:, None] == labels).float().mean()
+same = (chosen.view(-1, 1) == chosen).sum()
+print(positive, agreeing, same)
+""",
+            runs=True,
+        ),
+        Reject(
+            "as many samples as classes: the chosen ones as rows of zeros and a one",
+            """\
+import torch
+
+scores = torch.nn.Linear(4, 5)(torch.rand(5, 4))
+chosen = scores.argmax(dim=1, keepdim=True)
+rows = (chosen == torch.arange(5)).float()
+print((scores * rows).sum(), rows.sum(0))
+""",
+            runs=True,
+        ),
+        Reject(
+            "one sample, and the pairs of a table that are taken out again",
+            """\
+import torch
+
+net = torch.nn.Linear(3, 1)
+print(((net(torch.rand(1, 3)) > 0) == torch.ones(1)).sum())
+table = (net(torch.rand(6, 3)) > 0) == torch.ones(6)
+print(table.diagonal().sum())
+""",
+            runs=True,
+        ),
+    )
+
+
+_OWNERS = ("torch.", "torch.Tensor.")
+_COMPARISONS = frozenset(owner + name for owner in _OWNERS for name in ("eq", "ne", "not_equal"))
+_SUMS = frozenset(owner + name for owner in _OWNERS for name in ("sum", "mean", "count_nonzero"))
+_PASSES = words("float double half bfloat16 int long short byte to type cpu cuda detach view reshape flatten ravel")
+
+
+def _sides(node: ast.AST | None, name: str) -> tuple[ast.expr, ast.expr] | None:
+    """The expressions that are compared, in the order in which the call of that name is given them."""
+    if isinstance(node, ast.Compare) and len(node.comparators) == 1:
+        return node.left, node.comparators[0]
+    if not isinstance(node, ast.Call) or any(isinstance(one, ast.Starred) for one in node.args):
+        return None
+    alone = name.startswith("torch.Tensor.") and len(node.args) + len(node.keywords) == 1
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    first = owner if alone else argument_value(node, "input", 0)
+    second = argument_value(node, "other", 0 if alone else 1)
+    return (first, second) if first is not None and second is not None else None
+
+
+def _column(calls: list[Call]) -> tuple[int, int] | None:
+    """Which side is the `(n, 1)` beside a `(n,)` in every call of a place, and the largest `n`, which is above 1."""
+    for side in (0, 1):
+        shapes = [(known(call.inputs[side].shape), known(call.inputs[1 - side].shape)) for call in calls]
+        lengths = [flat[0] for column, flat in shapes if flat is not None and len(flat) == 1 and column == (*flat, 1)]
+        if len(lengths) == len(calls) and max(lengths) > 1:
+            return side, max(lengths)
+    return None
+
+
+def _is_accuracy(subject: Subject, call: Call, column: int) -> bool:
+    """Whether the column is the output of a network as it came, and the other side is not made by a network."""
+    labels = call.inputs[1 - column]
+    maker = subject.network.producer(labels)
+    made = upstream(subject.network, maker).values() if maker is not None else ()
+    given = maker is not None or labels.origin in ("data", "constant")
+    return given and not any(map(_computes, made)) and _is_output(subject, call.inputs[column])
+
+
+def _is_output(subject: Subject, column: Value) -> bool:
+    for call in way_back(subject, column):
+        if _computes(call):
+            return True
+        if not call.inputs or len(call.inputs[0].shape or ()) < 2:  # the axis was put in behind the network
+            return False
+    return False
+
+
+def _computes(call: Call) -> bool:
+    """Whether the call is that of a layer or model, or takes a weight that no layer holds."""
+    if call.component is not None and not is_loss(call):
+        return True
+    return any(one.origin == "parameter" or (one.origin is not None and one.requires_grad) for one in call.inputs)
+
+
+def _is_only_summed(subject: Subject, calls: list[Call]) -> bool:
+    """Whether sums over all of the tables were seen, and nothing else that is made of them."""
+    uses = [use for call in calls for use in _uses(subject, call)]
+    return bool(uses) and all(use.name in _SUMS and use.outputs and use.outputs[0].shape == () for use in uses)
+
+
+def _uses(subject: Subject, call: Call) -> Iterator[Call]:
+    """The calls that take what a call gives, looked for behind casts and reshapes."""
+    for output in call.outputs:
+        for use in subject.network.users(output):
+            if use.name.startswith("torch.Tensor.") and use.name.rpartition(".")[2] in _PASSES:
+                yield from _uses(subject, use)
+            else:
+                yield use
