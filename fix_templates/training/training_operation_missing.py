@@ -24,6 +24,7 @@ from dnnfix.api import (
     Source,
     Subject,
     Symptom,
+    attribute_calls,
     block_of,
     is_optimizer,
     loops_around,
@@ -32,7 +33,8 @@ from dnnfix.api import (
     words,
 )
 
-CALLED = words("zero_grad backward step eval train")
+MODES = words("eval train")
+CALLED = words("zero_grad backward step") | MODES
 KEPT_BY = words("zero_grad param_groups state_dict load_state_dict defaults state")
 """What is done with an optimizer that does not step it."""
 
@@ -64,7 +66,7 @@ class TrainingOperationMissing(FaultTemplate[Missing]):
     name = "training-operation-missing"
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
-    message = "{operation} is missing: without it this loop trains nothing"
+    message = "{operation} is missing: without it {effect}"
     triggers = ("optim",)
     declined = "where the operation belongs cannot be told"
 
@@ -80,7 +82,9 @@ class TrainingOperationMissing(FaultTemplate[Missing]):
             yield source.site(found.place), found
 
     def report(self, site: Site, fault: Missing) -> Finding:
-        return self.finding(site, symptom=Symptom.VIOLATION, confidence=0.9, operation=fault.operation)
+        called = fault.operation.rpartition(".")[2].removesuffix("()")
+        effect = "the model stays in the mode that it is in" if called in MODES else "this loop trains nothing"
+        return self.finding(site, symptom=Symptom.VIOLATION, confidence=0.9, operation=fault.operation, effect=effect)
 
     def repairs(self, subject: Subject, fault: Missing) -> Repairs:
         yield f"Call {fault.operation}", (fault.edit,), 0.9
@@ -161,6 +165,25 @@ def train(model, batches):
         optimizer.step()  # one step
 """,
         ),
+        Example(
+            "the mode is named behind the training",
+            """\
+import torch
+
+optimizer = torch.optim.Adam(net.parameters())
+train(net, optimizer)
+net.eval
+print(net(x_test).argmax(1))
+""",
+            """\
+import torch
+
+optimizer = torch.optim.Adam(net.parameters())
+train(net, optimizer)
+net.eval()
+print(net(x_test).argmax(1))
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -225,11 +248,17 @@ def _not_called(source: Source) -> Iterator[Missing]:
     """Statements that name an operation of a training and do not call it."""
     for statement in source.nodes(ast.Expr):
         named = statement.value
-        if not isinstance(named, ast.Attribute) or named.attr not in CALLED or not loops_around(source, statement):
+        if not isinstance(named, ast.Attribute) or named.attr not in CALLED:
             continue
-        if isinstance(named.value, (ast.Name, ast.Attribute)):
+        on_model = named.attr in MODES and _is_model(source, ast.unparse(named.value))
+        if isinstance(named.value, (ast.Name, ast.Attribute)) and (on_model or loops_around(source, statement)):
             text = f"{ast.unparse(named)}()"
             yield Missing(statement, text, Replace(source.site(named), text))
+
+
+def _is_model(source: Source, text: str) -> bool:
+    """Whether an optimizer is given the weights of what is written so."""
+    return any(ast.unparse(call.func) == f"{text}.parameters" for call in attribute_calls(source.tree, "parameters"))
 
 
 def _no_step(source: Source) -> Iterator[Missing]:
