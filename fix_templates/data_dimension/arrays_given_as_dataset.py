@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dnnfix.api import (
     Crash,
     CrashTemplate,
+    Edit,
     Example,
     Family,
     FixPattern,
@@ -56,10 +57,9 @@ class ArraysGivenAsDataset(CrashTemplate):
                 continue
             arrays = ", ".join(subject.text(source.site(each)) for each in pair.elts)
             dataset, place = spell(subject, "torch.utils.data.TensorDataset"), source.site(given)
-            repairs = (
-                ("Make a TensorDataset of them", (Replace(place, f"{dataset.code}({arrays})"), *dataset.imports), 0.9),
-                ("Pair the rows", (Replace(place, f"list(zip({arrays}))"),), 0.7),
-            )
+            made: tuple[Edit, ...] = (Replace(place, f"{dataset.code}({arrays})"), *dataset.imports)
+            paired = (Replace(place, f"list(zip({arrays}))"),)
+            repairs = (("Make a TensorDataset of them", made, 0.9), ("Pair the rows", paired, 0.7))
             yield Mend(place, f"the arrays `{arrays}` are taken for samples, one each", repairs)
 
     examples = (
