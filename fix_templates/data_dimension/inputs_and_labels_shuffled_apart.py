@@ -24,6 +24,9 @@ from dnnfix.api import (
     Subject,
     Symptom,
     block_of,
+    order_drawn,
+    order_name,
+    put_in_order,
     within,
     words,
 )
@@ -89,7 +92,7 @@ class InputsAndLabelsShuffledApart(FaultTemplate[Apart]):
                 ),
             )
         else:
-            order = next(name for name in ("order", "shuffled_order", "new_order") if name not in subject.source.words)
+            order = order_name(subject.source)
             edits = (
                 Replace(site(fault.first), _drawn(fault, order)),
                 Replace(site(fault.second), _ordered(fault, order)),
@@ -202,15 +205,15 @@ def _drawn(fault: Apart, order: str) -> str:
         sample = fault.written.removesuffix("shuffle") + "sample"
         return f"{order} = {sample}(range(len({fault.one})), len({fault.one}))"
     base = fault.written.rpartition(".")[0]
-    return f"{order} = {base}.permutation(len({fault.one}))"
+    return order_drawn(order, f"{base}.permutation", fault.one)
 
 
 def _ordered(fault: Apart, order: str) -> str:
     if fault.function == "random.shuffle":
         parts = ", ".join(f"[{name}[i] for i in {order}]" for name in (fault.one, fault.other))
         return f"{fault.one}[:], {fault.other}[:] = {parts}"
-    whole = "[:]" if fault.function == "numpy.random.shuffle" else ""
-    return f"{fault.one}{whole}, {fault.other}{whole} = {fault.one}[{order}], {fault.other}[{order}]"
+    into = "[:]" if fault.function == "numpy.random.shuffle" else ""
+    return put_in_order(order, {fault.one: "", fault.other: ""}, into)
 
 
 def _apart(source: Source) -> Iterator[Apart]:
