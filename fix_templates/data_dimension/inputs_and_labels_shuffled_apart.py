@@ -26,7 +26,6 @@ from dnnfix.api import (
     block_of,
     order_drawn,
     order_name,
-    put_in_order,
     within,
     words,
 )
@@ -212,8 +211,8 @@ def _ordered(fault: Apart, order: str) -> str:
     if fault.function == "random.shuffle":
         parts = ", ".join(f"[{name}[i] for i in {order}]" for name in (fault.one, fault.other))
         return f"{fault.one}[:], {fault.other}[:] = {parts}"
-    into = "[:]" if fault.function == "numpy.random.shuffle" else ""
-    return put_in_order(order, {fault.one: "", fault.other: ""}, into)
+    whole = "[:]" if fault.function == "numpy.random.shuffle" else ""
+    return f"{fault.one}{whole}, {fault.other}{whole} = {fault.one}[{order}], {fault.other}[{order}]"
 
 
 def _apart(source: Source) -> Iterator[Apart]:

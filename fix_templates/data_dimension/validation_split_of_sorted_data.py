@@ -24,14 +24,13 @@ from dnnfix.api import (
     Symptom,
     Task,
     Value,
+    Wrap,
     argument_value,
-    bound_in,
-    function_around,
+    attribute_calls,
     loops_around,
     loss_facts,
     order_drawn,
     order_name,
-    put_in_order,
     spell,
     whole,
     words,
@@ -74,7 +73,7 @@ class ValidationSplitOfSortedData(FaultTemplate[Split]):
     last, with many samples of each class. Programs that want the order are left alone: with `shuffle=False`, with
     layers that keep their state from batch to batch, or with samples that follow each other in time.
 
-    Fix safety: unsafe. The samples stand in a random order from there on, inputs and labels in the same one.
+    Fix safety: unsafe. Other samples are held out and trained.
 
     References: keras.Model.fit (`validation_split`: "the validation data is selected from the last samples in the x and
     y data provided, before shuffling").
@@ -89,7 +88,7 @@ class ValidationSplitOfSortedData(FaultTemplate[Split]):
         "other classes are validated than are trained"
     )
     needs_run = True
-    declined = "inputs and labels are not each an array under a name of its own that is bound where `fit` is called"
+    declined = "inputs and labels are not each an array under a name of its own"
 
     def faults(self, subject: Subject) -> Faults[Split]:
         if subject.trace is None or not IN_TIME.isdisjoint(subject.words):
@@ -116,27 +115,23 @@ class ValidationSplitOfSortedData(FaultTemplate[Split]):
 
     def repairs(self, subject: Subject, fault: Split) -> Repairs:
         source, call = subject.source, fault.call
-        if loops_around(source, call):
-            yield Decline("`fit` is called again and again, and a new order would mix what was held out before")
+        if loops_around(source, call) or len(attribute_calls(source.tree, "fit")) > 1:
+            yield Decline("`fit` is called more than once, and a new order would mix what was held out before")
             return
         if argument_value(call, "sample_weight", SAMPLE_WEIGHT) is not None:
             yield Decline("the weights of the samples would have to be put in the same order")
             return
-        given = {role: argument_value(call, role, place) for place, role in enumerate(("x", "y"))}
-        parts = {
-            node.id: INDEXED[kind]
-            for role, node in given.items()
-            if isinstance(node, ast.Name)
-            and (kind := fault.types.get(role, "").rpartition(".")[2]) in INDEXED
-            and _is_bound(subject, call, node.id)
-        }
-        if len(parts) < len(given):
-            return
+        given = [argument_value(call, role, place) for place, role in enumerate(("x", "y"))]
+        taken = [INDEXED.get(fault.types.get(role, "").rpartition(".")[2]) for role in ("x", "y")]
         permutation, order = spell(subject, "numpy.random.permutation"), order_name(source)
-        inputs, labels = parts
-        code = f"{order_drawn(order, permutation.code, inputs)}\n{put_in_order(order, parts)}"
-        edits: tuple[Edit, ...] = (InsertBefore(source.site(call), code), *permutation.imports)
-        yield f"Put `{inputs}` and `{labels}` in one random order before a part is held out", edits, 0.9
+        edits: list[Edit] = []
+        for node, rows in zip(given, taken, strict=True):
+            if not isinstance(node, ast.Name) or rows is None:
+                return
+            edits.append(Wrap(source.site(node), "", f"{rows}[{order}]"))
+        drawn = order_drawn(order, permutation.code, ast.unparse(given[0])) if given[0] is not None else ""
+        edits += [InsertBefore(source.site(call), drawn), *permutation.imports]
+        yield "Give `fit` the samples in a random order", tuple(edits), 0.9
 
     examples = (
         Example(
@@ -160,8 +155,7 @@ y = np.repeat(np.arange(3), 20)
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
 model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
 order = np.random.permutation(len(x))
-x, y = x[order], y[order]
-model.fit(x, y, epochs=2, validation_split=0.2, verbose=0)
+model.fit(x[order], y[order], epochs=2, validation_split=0.2, verbose=0)
 """,
             runs=True,
         ),
@@ -191,8 +185,7 @@ def train(images, labels):
     net = Sequential([Input((6,)), layers.Dense(4, activation="softmax")])
     net.compile("sgd", "categorical_crossentropy")
     order = random.permutation(len(images))
-    images, labels = images[order], labels[order]
-    return net.fit(images, labels, validation_split=0.25, verbose=0)
+    return net.fit(images[order], labels[order], validation_split=0.25, verbose=0)
 
 
 train(random.rand(32, 6), to_categorical(array(sorted(list(range(4)) * 8))))
@@ -222,8 +215,7 @@ targets = np.array([1] * len(good) + [0] * len(bad))
 net = keras.Sequential([keras.layers.Dense(1, activation="sigmoid")])
 net.compile(optimizer="sgd", loss="binary_crossentropy")
 order = np.random.permutation(len(features))
-features, targets = features[order], targets[order]
-net.fit(x=features, y=targets, batch_size=8, validation_split=0.3, verbose=0)
+net.fit(x=features[order], y=targets[order], batch_size=8, validation_split=0.3, verbose=0)
 """,
             runs=True,
         ),
@@ -323,10 +315,3 @@ def _are_classes(subject: Subject, labels: Value) -> bool:
     """Whether a loss over classes took them."""
     facts = [loss_facts(call) for call in subject.network.users(labels)]
     return any(each is not None and each.task in (Task.CLASSES, Task.LABELS) for each in facts)
-
-
-def _is_bound(subject: Subject, call: ast.Call, name: str) -> bool:
-    """Whether a statement before the call can give the name another value: it is the function's own, not one outside."""
-    function = function_around(subject.source, call)
-    hidden = subject.source.enclosing(call, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
-    return hidden is None and (function is None or name in bound_in(function))
