@@ -239,6 +239,7 @@ from dnnfix.synthesize.losses import (
     without_activation,
     wrap_input,
 )
+from dnnfix.synthesize.one_order import order_drawn, order_name
 from dnnfix.synthesize.recipes import (
     added_by_statement,
     argument,

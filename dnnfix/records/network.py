@@ -17,7 +17,8 @@ class Value:
     `producer` is the id of the `Call` that made it. `origin` tells what it is where no recorded call made it: `data`
     (entered from outside), `parameter`, `constant`, `symbolic` (a Keras input). `site` is then the expression that
     first brought it up. Statistics (`low` to `row_sums_to_one`) are taken for model inputs, model outputs and the
-    inputs of losses only.
+    inputs of losses only. `ordered` is whether labels given to Keras's `fit` only rise or only fall from sample to
+    sample, and are not all the same.
     """
 
     id: int | None = None
@@ -36,6 +37,7 @@ class Value:
     distinct: int | None = None
     finite: bool | None = None
     row_sums_to_one: bool | None = None
+    ordered: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

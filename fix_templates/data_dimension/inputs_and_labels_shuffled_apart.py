@@ -24,6 +24,8 @@ from dnnfix.api import (
     Subject,
     Symptom,
     block_of,
+    order_drawn,
+    order_name,
     within,
     words,
 )
@@ -89,7 +91,7 @@ class InputsAndLabelsShuffledApart(FaultTemplate[Apart]):
                 ),
             )
         else:
-            order = next(name for name in ("order", "shuffled_order", "new_order") if name not in subject.source.words)
+            order = order_name(subject.source)
             edits = (
                 Replace(site(fault.first), _drawn(fault, order)),
                 Replace(site(fault.second), _ordered(fault, order)),
@@ -202,7 +204,7 @@ def _drawn(fault: Apart, order: str) -> str:
         sample = fault.written.removesuffix("shuffle") + "sample"
         return f"{order} = {sample}(range(len({fault.one})), len({fault.one}))"
     base = fault.written.rpartition(".")[0]
-    return f"{order} = {base}.permutation(len({fault.one}))"
+    return order_drawn(order, f"{base}.permutation", fault.one)
 
 
 def _ordered(fault: Apart, order: str) -> str:

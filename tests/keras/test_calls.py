@@ -140,6 +140,33 @@ def test_data_sets_tables_and_dictionaries_enter_with_the_site_of_the_argument(o
     assert losses[0]["inputs"][1]["origin"] == "data" and losses[0]["inputs"][1]["shape"] == [4, 1]
 
 
+def test_fit_tells_whether_its_labels_stand_in_order(observe: Observe) -> None:
+    run = observe(
+        """
+        import keras, numpy as np, pandas as pd
+        def net(units=1):
+            model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(units)])
+            model.compile("sgd", "mse")
+            return model
+        classes, x = np.repeat(np.arange(3), 30), np.zeros((90, 2))
+        late = np.repeat([False, True], 50000)
+        net().fit(x, classes)
+        net().fit(x, np.append(classes[1:], 0))
+        net(3).fit(x, np.eye(3)[classes][::-1])
+        net().fit(x, pd.Series(classes[::-1], index=classes))
+        net().fit(x, np.ones(90))
+        net().fit(np.zeros((100000, 2)), late, batch_size=50000)
+        net().fit(np.zeros((100001, 2)), np.append(late, False), batch_size=50000)
+        """,
+        steps=8,
+    )
+    assert run.outcome == "finished"
+    fits = run.calls("keras.Model.fit")
+    assert [fit["inputs"][1]["ordered"] for fit in fits] == [True, False, True, True, False, True, False]
+    assert [fit["inputs"][0].get("ordered") for fit in fits] == [None] * 7
+    assert [fit["args"]["types"]["y"].rpartition(".")[2] for fit in fits[2:4]] == ["ndarray", "Series"]
+
+
 def test_a_model_of_the_library_stands_for_its_layers(observe: Observe) -> None:
     run = observe(
         """

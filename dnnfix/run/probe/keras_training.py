@@ -19,7 +19,7 @@ from .keras_calls import Recorder
 from .keras_components import Components
 from .keras_names import class_name, plain
 from .keras_sources import Written, user_frame, written_at
-from .keras_values import facts, is_data, named_parts, statistics
+from .keras_values import facts, is_data, named_parts, ordered, statistics
 
 METHODS = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
 _OLD_METHODS = ("fit_generator", "evaluate_generator", "predict_generator")
@@ -150,6 +150,9 @@ class Training:
             if item is not None:
                 position = order.index(source) if source in order else None
                 plan.data[role] = self._values(plan, item, plan.written.argument(source, position), not repeated)
+        if plan.name == "fit" and not repeated:
+            for value, (_, part) in zip(plan.data.get("y", []), named_parts(plan.given.get("y"))):
+                value["ordered"] = ordered(part)
         if plan.data.get("x") and not plan.data.get("y") and not is_arrays(plan.given.get("x")):
             # A data set brings its targets along: they come from where the inputs come from.
             plan.data["y"] = [self._value(plan.data["x"][0]["site"])]
@@ -193,6 +196,7 @@ class Training:
         call["args"]["inputs"] = ["x"] * len(plan.data.get("x", [])) + ["y"] * (
             len(values) - len(plan.data.get("x", []))
         )
+        call["args"]["types"] = {role: class_name(type(plan.given[role])) for role in ("x", "y") if role in plan.given}
         if plan.given.get("callbacks"):
             given = plan.given["callbacks"]
             listed = given if isinstance(given, (list, tuple)) else [given]

@@ -15,6 +15,7 @@ from .entries import LARGEST_FOR_DISTINCT, LARGEST_FOR_STATISTICS, ROW_SUM_TOLER
 from .keras_names import dtype_name
 
 _LARGEST_LIST = 1 << 16
+_ELEMENTS_AT_ONCE = 1 << 16
 _FILLED = (83, 89)
 """What Keras puts in place of an unknown size when it runs a layer on make-believe tensors."""
 
@@ -208,6 +209,28 @@ def _rows_sum_to_one(numpy: Any, array: Any) -> bool:
     if array.ndim < 2:
         return False
     return bool((numpy.abs(array.sum(axis=-1, dtype="float64") - 1) <= ROW_SUM_TOLERANCE).all())
+
+
+def ordered(item: Any) -> Optional[bool]:
+    """Whether labels (numbers, or rows that are highest at their class) only rise or only fall along the first axis.
+
+    Labels that are all the same are in no order. `None` for what has no axis of samples with one label each.
+    """
+    array = as_array(item)
+    if array is None or array.size == 0 or array.ndim not in (1, 2) or array.dtype.kind not in "biuf":
+        return None
+    width = array.size // len(array)
+    rows = max(1, _ELEMENTS_AT_ONCE // width)
+    rises = falls = False
+    # Every row counts, since one label out of place tells that nothing was sorted; mixed ones tell it in the first part.
+    for start in range(0, len(array), rows):
+        part = array[start : start + rows + 1]
+        labels = part.reshape(-1) if width == 1 else part.argmax(axis=1)
+        rises = rises or bool((labels[1:] > labels[:-1]).any())
+        falls = falls or bool((labels[1:] < labels[:-1]).any())
+        if rises and falls:
+            return False
+    return rises or falls
 
 
 def numel(item: Any) -> Optional[int]:
