@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from dnnfix.records import Delete, Edit, Replace, Site, Unwrap
+from dnnfix.records import Delete, Edit, RemoveArgument, Replace, Site, Unwrap
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.spelling import spell
@@ -67,7 +67,8 @@ def _unwrapped(subject: Subject, node: ast.AST, site: Site, kept: ast.expr) -> t
     source = subject.source
     if isinstance(node, ast.Call) and source.qualified(node.func) == "torch.tensor" and _is_row(source, kept):
         stack = spell(subject, "torch.stack")
-        return (Replace(site, f"{stack.code}({subject.text(source.site(kept))})"), *stack.imports)
+        settings = [RemoveArgument(site, keyword.arg) for keyword in node.keywords if keyword.arg is not None]
+        return (Replace(source.site(node.func), stack.code), *settings, *stack.imports)
     statement = source.statement_of(node)
     if isinstance(statement, ast.Expr) and statement.value is node:
         return (Delete(source.site(statement)),)

@@ -76,7 +76,7 @@ class GraphCut(FixTemplate):
         cut, way = found
         crashed = subject.crash is not None
         fed = any(parameter.gradient is not None for parameter in subject.network.parameters)
-        if cut.site is not None:
+        if cut.site is not None and not (fed and _on_purpose(subject, cut, way)):
             yield self.finding(
                 cut.site,
                 symptom=Symptom.CRASH if crashed else Symptom.VIOLATION if fed else Symptom.NO_GRADIENT,
@@ -301,21 +301,43 @@ for _ in range(2):
     )
     rejects = (
         Reject(
-            "a copy of what is aimed at",
+            "a copy of what is aimed at, by a network whose weights the optimizer holds too",
             """\
 import torch
 from torch import nn
 
-net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
-optimizer = torch.optim.Adam(net.parameters())
+class Agent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.online, self.target = nn.Linear(4, 2), nn.Linear(4, 2)
+
+agent = Agent()
+optimizer = torch.optim.Adam(agent.parameters())
 for _ in range(3):
     state, after, reward = torch.randn(16, 4), torch.randn(16, 4), torch.randn(16)
-    goal = torch.tensor(net(after).max(1)[0]) * 0.9 + reward
-    loss = nn.functional.mse_loss(net(state).max(1)[0], goal)
+    goal = torch.tensor(agent.target(after).max(1)[0]) * 0.9 + reward
+    loss = nn.functional.mse_loss(agent.online(state).max(1)[0], goal)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
     print(torch.tensor([loss.item()]))
+""",
+            runs=True,
+        ),
+        Reject(
+            "a body that is left as it is",
+            """\
+import torch
+from torch import nn
+
+body, head = nn.Linear(4, 8), nn.Linear(8, 3)
+optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+for _ in range(2):
+    scores = head(torch.relu(body(torch.randn(8, 4))).detach())
+    loss = nn.functional.cross_entropy(scores, torch.randint(0, 3, (8,)))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
 """,
             runs=True,
         ),
@@ -422,6 +444,17 @@ def _way(subject: Subject, end: Call, starved: frozenset[int]) -> list[Call]:
         if call.component in starved or any(value.producer in touched for value in call.inputs):
             touched.add(call.id)
     return [call for call in known if call.id in touched]
+
+
+def _on_purpose(subject: Subject, cut: Call, way: list[Call]) -> bool:
+    """Whether a program that trains other weights may want the cut: what is aimed at, a teacher, a frozen part.
+
+    Without `detach()`, whose only use is to cut, a way that goes on through weights that are trained was meant whole.
+    """
+    if cut.name == "torch.Tensor.detach" and not any(flags_on_losses(subject)):
+        return True
+    trained = {p.component for p in subject.network.parameters if p.gradient is not None and p.component is not None}
+    return not any(call.id > cut.id and call.component in trained for call in way)
 
 
 def _cuts(call: Call) -> bool:

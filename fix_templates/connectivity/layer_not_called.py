@@ -72,6 +72,9 @@ class LayerNotCalled(FixTemplate):
             return
         name = subject.text(subject.source.site(made.func))
         if _takes_tensor(subject, made):
+            if "#" in subject.text(finding.site):
+                yield Decline("the comments among the arguments would be lost")
+                return
             tensor = subject.text(subject.source.site(made.args[0]))
             settings = ", ".join(f"{k.arg}={ast.unparse(k.value)}" for k in made.keywords)
             needs_axis = not settings and name.rpartition(".")[2] in ("Softmax", "LogSoftmax")
@@ -266,6 +269,9 @@ def _takes_tensor(subject: Subject, call: ast.Call) -> bool:
     name = subject.source.qualified(call.func) or ""
     if len(call.args) != 1 or component_kind(name) != "layer":
         return False
+    parent = subject.source.parent(call)
+    if isinstance(parent, ast.Starred) or (isinstance(parent, ast.Call) and parent.func is call):
+        return False
     given = call.args[0]
     if name.removeprefix("keras.layers.") in MERGES and isinstance(given, ast.List | ast.Tuple):
         return bool(given.elts) and all(_is_tensor(subject, each, call) for each in given.elts)
@@ -273,9 +279,6 @@ def _takes_tensor(subject: Subject, call: ast.Call) -> bool:
     if name not in ACTIVATION_FORMS and (facts is None or facts.kind not in BARE_KINDS):
         return False
     if name in ("keras.layers.Activation", "keras.layers.Reshape", "keras.layers.Permute", "keras.layers.RepeatVector"):
-        return False
-    parent = subject.source.parent(call)
-    if isinstance(parent, ast.Starred) or (isinstance(parent, ast.Call) and parent.func is call):
         return False
     return _is_tensor(subject, call.args[0], call)
 

@@ -39,6 +39,8 @@ class AxesAtCrash(GuessTemplate):
         crash = subject.crash
         if crash is None or crash.kind == "AttributeError":  # an array has the same methods, whatever its axes
             return iter(())
+        if crash.kind == "IndexError" and "out of bounds" in crash.message:  # other axes would only be longer
+            return iter(())
         return (part for part in failing_parts(subject) if part.is_array)
 
     def changes(self, subject: Subject, part: Part) -> Iterator[Around]:
@@ -105,6 +107,17 @@ print(np.bincount(np.arange(20), weights=found.reshape(-1)).sum())
 import numpy as np
 
 print(int("seven"))
+""",
+            runs=True,
+        ),
+        Reject(
+            "a row too many",
+            """\
+import numpy as np
+
+samples = np.random.rand(5, 8)
+for i in range(6):
+    print(samples[i].sum())
 """,
             runs=True,
         ),

@@ -248,8 +248,8 @@ def _not_called(source: Source) -> Iterator[Missing]:
     """Statements that name an operation of a training and do not call it."""
     for statement in source.nodes(ast.Expr):
         named = statement.value
-        if not isinstance(named, ast.Attribute) or named.attr not in CALLED:
-            continue
+        if not isinstance(named, ast.Attribute) or named.attr not in CALLED or source.enclosing(statement, ast.Try):
+            continue  # in a `try` it may ask whether the attribute is there
         on_model = named.attr in MODES and _is_model(source, ast.unparse(named.value))
         if isinstance(named.value, (ast.Name, ast.Attribute)) and (on_model or loops_around(source, statement)):
             text = f"{ast.unparse(named)}()"
