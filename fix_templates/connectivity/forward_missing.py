@@ -25,6 +25,7 @@ from dnnfix.api import (
     method,
     one_letter_off,
     torch_modules,
+    within,
 )
 
 _UNCALLED = re.compile(
@@ -278,13 +279,16 @@ def _hidden(source: Source, owner: ast.ClassDef, wanted: str) -> Iterator[Mend]:
         inside = set().union(*({n.id for n in ast.walk(s) if isinstance(n, ast.Name)} for s in init.body[: -len(last)]))
         if not inside & {each.name for each in last}:
             before = init.body[-len(last) - 1].end_lineno or init.lineno
-            yield _moved(source, last[0], last[-1], before + 1, init.col_offset, wanted, "in `__init__`")
+            yield from _moved(source, last, before + 1, _indentation(source, init.lineno), wanted, "in `__init__`")
     block = getattr(source.parent(owner), "body", [])
     after = block[block.index(owner) + 1 :] if owner in block else []
     outside = next((each for each in after[:1] if isinstance(each, ast.FunctionDef)), None)
     if outside is not None and outside.name == wanted and _is_method(outside):
-        column = owner.body[0].col_offset
-        yield _moved(source, outside, outside, first_line(outside), column, wanted, "outside of the class")
+        begin, lines = first_line(outside), source.text.split("\n")
+        while lines[begin - 2].startswith("#"):
+            begin -= 1
+        depth = _indentation(source, owner.body[0].lineno)
+        yield from _moved(source, [outside], begin, depth, wanted, "outside of the class")
 
 
 def _functions_at_end(body: list[ast.stmt]) -> list[ast.FunctionDef]:
@@ -300,16 +304,27 @@ def _is_method(function: ast.FunctionDef) -> bool:
     return [argument.arg for argument in function.args.args[:1]] == ["self"] and len(function.args.args) > 1
 
 
+def _indentation(source: Source, number: int) -> str:
+    line = source.text.split("\n")[number - 1]
+    return line[: len(line) - len(line.lstrip())]
+
+
 def _moved(
-    source: Source, first: ast.FunctionDef, last: ast.FunctionDef, begin: int, column: int, wanted: str, where: str
-) -> Mend:
+    source: Source, methods: list[ast.FunctionDef], begin: int, depth: str, wanted: str, where: str
+) -> Iterator[Mend]:
     """The lines of methods, with the comments before them, at the depth of their class."""
-    end = last.end_lineno or last.lineno
+    texts = [node for each in methods for node in within(each, ast.Constant, ast.JoinedStr)]
+    if any(node.lineno != node.end_lineno and not isinstance(source.parent(node), ast.Expr) for node in texts):
+        return  # a text that goes over lines would get other lines
+    end = methods[-1].end_lineno or begin
     lines = source.text.split("\n")[begin - 1 : end]
-    text = textwrap.indent(textwrap.dedent("\n".join(lines)), " " * column)
-    place = Site(begin, 1, end, len(lines[-1]) + 1)
-    repair = f"Make `{wanted}` a method of the class", (ReplaceLines(place, text),), 0.95
-    return Mend(source.site(first), f"`{wanted}` stands {where}, and is no method", (repair,))
+    text = textwrap.indent(textwrap.dedent("\n".join(lines)), depth)
+    repair = (
+        f"Make `{wanted}` a method of the class",
+        (ReplaceLines(Site(begin, 1, end, len(lines[-1]) + 1), text),),
+        0.95,
+    )
+    yield Mend(source.site(methods[0]), f"`{wanted}` stands {where}, and is no method", (repair,))
 
 
 def _misspelt(source: Source, owner: ast.ClassDef, wanted: str) -> Iterator[Mend]:
@@ -321,7 +336,7 @@ def _misspelt(source: Source, owner: ast.ClassDef, wanted: str) -> Iterator[Mend
     name, line = close[0].name, close[0].lineno
     text = source.text.split("\n")[line - 1]
     place = Site(line, 1, line, len(text) + 1)
-    edit = ReplaceLines(place, text.replace(f"def {name}", f"def {wanted}", 1))
+    edit = ReplaceLines(place, re.sub(rf"\bdef(\s+){name}\b", rf"def\g<1>{wanted}", text, count=1))
     yield Mend(source.site(close[0]), f"`{name}` is meant for `{wanted}`", ((f"Call it `{wanted}`", (edit,), 0.95),))
 
 

@@ -22,7 +22,7 @@ from dnnfix.api import (
     spell,
 )
 
-_UNEQUAL = re.compile(r"stack expects each tensor to be equal size, but got \[(\d+)[^\]]*\] at entry 0 and \[(\d+)")
+_UNEQUAL = re.compile(r"stack expects each tensor to be equal size, but got \[(\d+).*?\] at entry 0 and \[(\d+)")
 
 
 class ArraysGivenAsDataset(CrashTemplate):
@@ -55,12 +55,15 @@ class ArraysGivenAsDataset(CrashTemplate):
             pair = values[0] if len(values) == 1 else None
             if given is None or not isinstance(pair, ast.Tuple | ast.List) or len(pair.elts) < 2:
                 continue
-            arrays = ", ".join(subject.text(source.site(each)) for each in pair.elts)
+            if loading.loop is None or not _unpacks(loading.loop.target, len(pair.elts)):
+                continue
+            literal = ", ".join(subject.text(source.site(each)) for each in pair.elts)
+            arrays = literal if given is pair else f"*{subject.text(source.site(given))}"
             dataset, place = spell(subject, "torch.utils.data.TensorDataset"), source.site(given)
             made: tuple[Edit, ...] = (Replace(place, f"{dataset.code}({arrays})"), *dataset.imports)
             paired = (Replace(place, f"list(zip({arrays}))"),)
             repairs = (("Make a TensorDataset of them", made, 0.9), ("Pair the rows", paired, 0.7))
-            yield Mend(place, f"the arrays `{arrays}` are taken for samples, one each", repairs)
+            yield Mend(place, f"the arrays `{literal}` are taken for samples, one each", repairs)
 
     examples = (
         Example(
@@ -103,7 +106,7 @@ import torch
 
 rows, targets = np.random.rand(30, 5), np.random.rand(30)
 data = [rows, targets]
-batches = torch.utils.data.DataLoader(dataset=list(zip(rows, targets)), batch_size=10)
+batches = torch.utils.data.DataLoader(dataset=list(zip(*data)), batch_size=10)
 for row, target in batches:
     print(row.shape)
 """,
@@ -146,6 +149,10 @@ from torch.utils.data import DataLoader
 short, long = torch.randn(3, 4), torch.randn(5, 4)
 for batch in DataLoader([short, long], batch_size=2):
     print(batch.shape)
+
+large, small = torch.randn(3, 8, 8), torch.randn(3, 6, 6)
+for image in DataLoader([large, small], batch_size=2):
+    print(image.shape)
 """,
             runs=True,
         ),
@@ -180,3 +187,14 @@ for inputs, labels in DataLoader(pairs, batch_size=2):
             runs=True,
         ),
     )
+
+
+def _unpacks(target: ast.expr, count: int) -> bool:
+    """Whether a loop takes its batches apart into so many names: inputs, labels."""
+    return any(isinstance(node, ast.Tuple | ast.List) and len(node.elts) == count for node in _batch(target))
+
+
+def _batch(target: ast.expr) -> list[ast.expr]:
+    """What a loop binds, or what it binds beside a count."""
+    counted = isinstance(target, ast.Tuple) and len(target.elts) == 2 and not isinstance(target.elts[1], ast.Name)
+    return [target.elts[1]] if counted and isinstance(target, ast.Tuple) else [target]

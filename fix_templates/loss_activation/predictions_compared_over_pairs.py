@@ -298,7 +298,18 @@ def _is_accuracy(subject: Subject, call: Call, column: int) -> bool:
     maker = subject.network.producer(labels)
     made = upstream(subject.network, maker).values() if maker is not None else ()
     given = maker is not None or labels.origin in ("data", "constant")
-    return given and not any(map(_computes, made)) and _is_output(subject, call.inputs[column])
+    return (
+        given
+        and not _counts(subject, labels, maker)
+        and not any(map(_computes, made))
+        and _is_output(subject, call.inputs[column])
+    )
+
+
+def _counts(subject: Subject, labels: Value, maker: Call | None) -> bool:
+    """Whether the flat side is every number once, as `arange` gives them: no labels, but classes to be counted."""
+    made = subject.node(maker.site if maker is not None else labels.site)
+    return isinstance(made, ast.Call) and subject.source.qualified(made.func) == "torch.arange"
 
 
 def _is_output(subject: Subject, column: Value) -> bool:

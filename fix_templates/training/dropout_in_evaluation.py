@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from dnnfix.api import (
     SAMPLING,
@@ -21,9 +22,16 @@ from dnnfix.api import (
     Symptom,
     attribute_calls,
     function_around,
-    mentions,
+    method,
     torch_modules,
+    within,
+    words,
 )
+
+SPREAD = words("var std stack simcse augment views")
+"""Words of programs that may call a model again and again for the spread of what it says, or for two views of a sample."""
+_IN_NAMES = re.compile(r"bayes|(?:^|_)mc(?:_|$)|mcdrop|epistemic|stochastic|ensemble", re.IGNORECASE)
+_ASKS = frozenset({"training", "train", "eval"})
 
 DROPOUT = tuple(f"torch.nn.functional.dropout{axes}" for axes in ("", "1d", "2d", "3d"))
 """Functions whose `training` is true where nothing is said; it is the third argument."""
@@ -34,8 +42,8 @@ class DropoutInEvaluation(FaultTemplate[tuple[ast.Call, ...]]):
 
     The layer `nn.Dropout` rests in evaluation; the function has to be told, by `training=self.training`, and takes
     `training` for true otherwise. What the model then says of a sample is another thing each time. Reported in the
-    methods of modules, where the program puts a model in evaluation mode; programs that may want the chance, for samples
-    or for uncertainty, are left alone.
+    `forward` of modules that the program puts in evaluation mode and that nowhere ask for it; programs that may want the
+    chance, for samples or for uncertainty, are left alone.
 
     Fix safety: unsafe. What is measured changes; training is the same.
 
@@ -52,11 +60,17 @@ class DropoutInEvaluation(FaultTemplate[tuple[ast.Call, ...]]):
 
     def faults(self, subject: Subject) -> Faults[tuple[ast.Call, ...]]:
         source = subject.source
-        if not SAMPLING.isdisjoint(source.words) or not _evaluates(source.tree):
+        if not (SAMPLING | SPREAD).isdisjoint(source.words) or any(_IN_NAMES.search(word) for word in source.words):
             return
-        calls = tuple(call for call in source.calls(*DROPOUT) if not _told(call) and _in_module(source, call))
-        if calls:
-            yield source.site(calls[0]), calls
+        for owner in torch_modules(source):
+            forward = method(owner, "forward")
+            if forward is None or not _ASKS.isdisjoint(_names(owner)) or not _evaluated(source, owner):
+                continue
+            calls = tuple(
+                call for call in source.calls(*DROPOUT) if _is_within(source, call, forward) and not _told(call)
+            )
+            if calls:
+                yield source.site(calls[0]), calls
 
     def report(self, site: Site, fault: tuple[ast.Call, ...]) -> Finding:
         function = ast.unparse(fault[0].func)
@@ -145,10 +159,15 @@ class Base(Module):
     pass
 
 class Attention(Base):
-    def attend(self, scores):
+    def forward(self, scores):
         return dropout(scores.softmax(-1), self.rate)
 
-model = Attention()
+class Reader(Base):
+    def __init__(self):
+        super().__init__()
+        self.attention = Attention()
+
+model = Reader()
 model.train(False)
 """,
             """\
@@ -159,10 +178,15 @@ class Base(Module):
     pass
 
 class Attention(Base):
-    def attend(self, scores):
+    def forward(self, scores):
         return dropout(scores.softmax(-1), self.rate, training=self.training)
 
-model = Attention()
+class Reader(Base):
+    def __init__(self):
+        super().__init__()
+        self.attention = Attention()
+
+model = Reader()
 model.train(False)
 """,
         ),
@@ -214,6 +238,44 @@ Block().eval()
 """,
         ),
         Reject(
+            "another model is put in evaluation mode, and two views of each sample",
+            """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Encoder(nn.Module):
+    def forward(self, x):
+        return self.out(F.dropout(x, 0.1))
+
+class Backbone(nn.Module):
+    def forward(self, x):
+        return self.body(x)
+
+backbone, encoder = Backbone(), Encoder()
+backbone.eval()
+loss = contrast(encoder(backbone(x)), encoder(backbone(x)))
+""",
+        ),
+        Reject(
+            "dropout at every time, on purpose",
+            """import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    \"\"\"Bayesian by dropout.\"\"\"
+
+    def forward(self, x):
+        return self.out(F.dropout(x, 0.5))
+
+net = Net()
+net.eval()
+predictions = torch.stack([net(x) for _ in range(30)])
+print(predictions.mean(0), predictions.var(0))
+""",
+        ),
+        Reject(
             "outside of a module, and dropout for the spread of predictions",
             """\
 import torch
@@ -234,12 +296,14 @@ uncertainty = torch.stack([model(x) for _ in range(20)]).std(0)
     )
 
 
-def _in_module(source: Source, call: ast.Call) -> bool:
-    """Whether the call stands in a method of a module that could ask for its mode, `self.training`, and does not."""
-    method = function_around(source, call)
-    if method is None or [argument.arg for argument in method.args.args[:1]] != ["self"]:
-        return False
-    return source.parent(method) in torch_modules(source) and not mentions(method, "self.training")
+def _is_within(source: Source, call: ast.Call, forward: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return function_around(source, call) is forward and [each.arg for each in forward.args.args[:1]] == ["self"]
+
+
+def _names(owner: ast.ClassDef) -> set[str]:
+    """The attributes that a class reads and the methods that it has."""
+    methods = {each.name for each in within(owner, ast.FunctionDef)}
+    return methods | {each.attr for each in within(owner, ast.Attribute)}
 
 
 def _told(call: ast.Call) -> bool:
@@ -248,9 +312,23 @@ def _told(call: ast.Call) -> bool:
     return len(call.args) > 2 or any(isinstance(a, ast.Starred) for a in call.args) or bool(named & {"training", None})
 
 
-def _evaluates(tree: ast.Module) -> bool:
-    """Whether a model is put in evaluation mode."""
-    if any(not call.args for call in attribute_calls(tree, "eval")):
-        return True
-    off = (call.args[:1] for call in attribute_calls(tree, "train"))
-    return any(isinstance(mode, ast.Constant) and mode.value is False for given in off for mode in given)
+def _evaluated(source: Source, owner: ast.ClassDef) -> bool:
+    """Whether an object of the class is put in evaluation mode, or a model that a function of the program is given."""
+    off = [call for call in attribute_calls(source.tree, "eval") if not call.args]
+    for call in attribute_calls(source.tree, "train"):
+        off += [call for mode in call.args[:1] if isinstance(mode, ast.Constant) and mode.value is False]
+    return any(_may_be(source, call.func.value, owner) for call in off if isinstance(call.func, ast.Attribute))
+
+
+def _may_be(source: Source, model: ast.expr, owner: ast.ClassDef) -> bool:
+    made = source.constructor(model)
+    if made is not None:
+        definition = source.definition(made.func)
+        return definition is owner or (isinstance(definition, ast.ClassDef) and _holds(source, definition, owner))
+    function = function_around(source, model)
+    given = {each.arg for each in function.args.args} - {"self"} if function is not None else set()
+    return isinstance(model, ast.Name) and model.id in given
+
+
+def _holds(source: Source, outer: ast.ClassDef, owner: ast.ClassDef) -> bool:
+    return any(source.definition(call.func) is owner for call in within(outer, ast.Call))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -26,9 +27,14 @@ from dnnfix.api import (
     attribute_calls,
     block_of,
     operations_named,
+    within,
 )
 
 CLIPPING = tuple(f"torch.nn.utils.clip_grad_{name}" for name in ("norm", "norm_", "value_"))
+
+
+HARMLESS = frozenset({"zero_grad", "train", "print", "append", "info", "debug", "set_description"})
+"""What may be called for its effect around the loss of a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,7 @@ class GradientsClippedBeforeBackward(FaultTemplate[Early]):
 
     Clipping changes the gradients that are there. Before the backward pass there are none, or zeros, and the optimizer
     then steps with gradients of any size. Reported where the clipping, one backward pass and one step follow one another
-    in a block without any other pass or step.
+    in a block, and nothing before them could have computed gradients.
 
     Fix safety: unsafe. The gradients are clipped from now on, and training takes other steps.
 
@@ -74,7 +80,8 @@ class GradientsClippedBeforeBackward(FaultTemplate[Early]):
 
     def repairs(self, subject: Subject, fault: Early) -> Repairs:
         source = subject.source
-        text = source.segment(source.site(fault.statement))
+        place = source.site(fault.statement)
+        text = textwrap.dedent("\n".join(source.text.split("\n")[place.line - 1 : place.end_line]))
         edits = (Delete(source.site(fault.statement)), InsertAfter(source.site(fault.backward.statement), text))
         yield "Clip the gradients behind the backward pass", edits, 0.95
 
@@ -198,6 +205,32 @@ for x, y in loader:
 """,
         ),
         Reject(
+            "the first pass is in a method, and a helper gathers gradients",
+            """\
+import torch
+from torch.nn.utils import clip_grad_norm_
+
+class Pair:
+    def turn(self, real):
+        self.backward_D(real)
+        clip_grad_norm_(self.D.parameters(), 1.0)
+        self.opt_d.zero_grad()
+        loss_g = self.generate()
+        loss_g.backward()
+        self.opt_g.step()
+
+    def backward_D(self, real):
+        self.loss_d(real).backward()
+
+for batch in loader:
+    optimizer.zero_grad()
+    reward = collect_gradients(policy, batch)
+    clip_grad_norm_(policy.parameters(), 0.5)
+    entropy(policy).backward()
+    optimizer.step()
+""",
+        ),
+        Reject(
             "clipped before and behind",
             """\
 import torch
@@ -220,13 +253,31 @@ def _early(source: Source, call: ast.Call) -> Iterator[Early]:
     if not isinstance(statement, ast.Expr) or statement.value is not call:
         return
     block = block_of(source, statement)
+    place = block.index(statement)
+    if not all(_is_harmless(source, each) for each in block[:place]):
+        return
     named = [(each, c) for each in block for c in attribute_calls(each, "backward", "step")]
     clipped = [c for each in block for c in source.calls(*CLIPPING) if source.statement_of(c) is each]
     if [_name(c) for _, c in named] != ["backward", "step"] or len(clipped) != 1:
         return
     backward = next((o for o in operations_named(source, "backward") if o.statement is named[0][0]), None)
-    if backward is not None and block.index(statement) < block.index(backward.statement):
+    if backward is None or block.index(backward.statement) < place:
+        return
+    between = block[place + 1 : block.index(backward.statement)]
+    bound = {each.id for s in between for each in within(s, ast.Name) if isinstance(each.ctx, ast.Store)}
+    if all(_is_harmless(source, each) for each in between) and not bound & {n.id for n in within(call, ast.Name)}:
         yield Early(statement, call, backward)
+
+
+def _is_harmless(source: Source, statement: ast.stmt) -> bool:
+    """Whether a statement surely computes no gradients and takes no step: what it calls does neither, and is named for neither."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        return ast.unparse(statement.value.func).rpartition(".")[2] in HARMLESS
+    for call in within(statement, ast.Call):
+        body = source.definition(call.func)
+        if body is not None and attribute_calls(body, "backward", "step") or "grad" in ast.unparse(call.func):
+            return False
+    return True
 
 
 def _name(call: ast.Call) -> str:
