@@ -45,7 +45,7 @@ model.add(Activation('relu'))
 model.add(Dense(len(class_id_index)))
 model.add(Activation('softmax'))
 
-model.compile(loss='binary_crossentropy', optimizer=SGD(learning_rate=0.2, momentum=0.9), metrics=['accuracy'])
+model.compile(loss='binary_crossentropy', optimizer=SGD(learning_rate=0.1, momentum=0.9), metrics=['accuracy'])
 model.fit(x_train, y_train, validation_data=(x_val, y_val), batch_size=50, epochs=8, verbose=2)
 
 predicted = model.predict(x_val, verbose=0).argmax(axis=1)
