@@ -74,8 +74,8 @@ class Store:
         return Assessed.from_json(json.loads(row[0])) if row is not None else None
 
     def results(self) -> list[Assessed]:
-        """Everything that is kept, in the order of ids and arms."""
-        rows = self._base.execute("SELECT record FROM results ORDER BY id, arm").fetchall()
+        """Everything that is kept, in the order of ids and arms; what was made again comes behind what was there before."""
+        rows = self._base.execute("SELECT record FROM results ORDER BY id, arm, rowid").fetchall()
         return [Assessed.from_json(json.loads(row[0])) for row in rows]
 
     def clear(self) -> None:

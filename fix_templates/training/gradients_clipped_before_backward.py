@@ -32,7 +32,6 @@ from dnnfix.api import (
 
 CLIPPING = tuple(f"torch.nn.utils.clip_grad_{name}" for name in ("norm", "norm_", "value_"))
 
-
 HARMLESS = frozenset({"zero_grad", "train", "print", "append", "info", "debug", "set_description"})
 """What may be called for its effect around the loss of a turn."""
 

@@ -111,6 +111,13 @@ def test_what_failed_is_made_again(benchmark: Path, tmp_path: Path) -> None:
         assert len(executor.asked) == 3 and not any(result.failed for result in store.results())
 
 
+def test_what_was_made_again_comes_last_whatever_its_hash(tmp_path: Path) -> None:
+    with Store(tmp_path / "r.sqlite") as store:
+        for key, reason in (("b", "of the case as it was"), ("a", "of the case as it is")):
+            store.put(key, Assessed("so-1", Arm.REPAIR, reason=reason))
+        assert [result.reason for result in store.results()] == ["of the case as it was", "of the case as it is"]
+
+
 def test_shards_hold_every_case_once() -> None:
     ids = [f"so-{n}" for n in range(400)]
     parts = [[id for id in ids if Shard(n, 3).holds(id)] for n in (1, 2, 3)]
