@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dnnfix.api import (
@@ -14,7 +15,10 @@ from dnnfix.api import (
     Reject,
     Subject,
     failing_parts,
+    words,
 )
+
+ELEMENTWISE = words("eq ne lt le gt ge add sub mul div pow where maximum minimum")
 
 
 class AxesAtCrash(GuessTemplate):
@@ -44,7 +48,10 @@ class AxesAtCrash(GuessTemplate):
         return (part for part in failing_parts(subject) if part.is_array)
 
     def changes(self, subject: Subject, part: Part) -> Iterator[Around]:
-        return (Around(after=after) for after in (_torch(part) if part.is_torch else _numpy(part)))
+        pairs = _makes_pairs(subject, part)
+        for after in _torch(part) if part.is_torch else _numpy(part):
+            if not (pairs and _adds_axis(part, after)):
+                yield Around(after=after)
 
     examples = (
         Example(
@@ -111,6 +118,16 @@ print(int("seven"))
             runs=True,
         ),
         Reject(
+            "classes chosen over the batch",
+            """\
+import torch
+
+scores, labels = torch.rand(20, 3), torch.randint(0, 3, (20,))
+print((scores.argmax(0) == labels).float().mean())
+""",
+            runs=True,
+        ),
+        Reject(
             "a row too many",
             """\
 import numpy as np
@@ -141,6 +158,30 @@ print(np.dot(np.ones((2, 3)), np.ones((3, 4))).sum())
             runs=True,
         ),
     )
+
+
+def _makes_pairs(subject: Subject, part: Part) -> bool:
+    """Whether one axis more would pair each element with each: beside another array that has no more axes."""
+    match subject.source.parent(part.node):
+        case ast.BinOp(left=left, op=op, right=right) if not isinstance(op, ast.MatMult):
+            both: list[ast.expr] = [left, right]
+        case ast.Compare(left=left, comparators=[right]):
+            both = [left, right]
+        case ast.Attribute(value=left, attr=name) as function if name in ELEMENTWISE:
+            call = subject.source.parent(function)
+            both = [left, *call.args[:1]] if isinstance(call, ast.Call) else [left]
+        case ast.Call(func=ast.Attribute(value=left, attr=name), args=args) if name in ELEMENTWISE:
+            both = list(args[:2]) if len(args) > 1 else [left, *args]
+        case _:
+            return False
+    ranks = {other.node: len(other.shape or ()) for other in failing_parts(subject) if other.is_array}
+    others = [ranks.get(node, 0) for node in both if node is not part.node]
+    return all(rank <= len(part.shape or ()) for rank in others)
+
+
+def _adds_axis(part: Part, after: str) -> bool:
+    rank = len(part.shape or ())
+    return "None" in after or after.startswith(".unsqueeze") or (rank == 1 and after.startswith(".reshape"))
 
 
 def _torch(part: Part) -> Iterator[str]:
