@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
 from dnnfix.source.tree import within
 
@@ -38,22 +39,8 @@ OTHER_WAYS = frozenset(
 )
 """Words of programs that come to their gradients, or clear them, in another way, or keep them on purpose."""
 
-SAMPLING = frozenset(
-    [
-        "sample",
-        "samples",
-        "n_samples",
-        "mc_samples",
-        "num_samples",
-        "monte",
-        "carlo",
-        "uncertainty",
-        "ddpm",
-        "fake",
-        "noise",
-        "generator",
-        "reward",
-    ]
+SAMPLING = words(
+    "sample samples n_samples mc_samples num_samples monte carlo uncertainty ddpm fake noise generator reward"
 )
 """Words of programs that may want the chance of dropout after training as well: to draw samples, or for their spread."""
 

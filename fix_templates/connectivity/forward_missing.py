@@ -284,7 +284,7 @@ def _hidden(source: Source, owner: ast.ClassDef, wanted: str) -> Iterator[Mend]:
     after = block[block.index(owner) + 1 :] if owner in block else []
     outside = next((each for each in after[:1] if isinstance(each, ast.FunctionDef)), None)
     if outside is not None and outside.name == wanted and _is_method(outside):
-        begin, lines = first_line(outside), source.text.split("\n")
+        begin, lines = first_line(outside), source.places.lines
         while lines[begin - 2].startswith("#"):
             begin -= 1
         depth = _indentation(source, owner.body[0].lineno)
@@ -305,7 +305,7 @@ def _is_method(function: ast.FunctionDef) -> bool:
 
 
 def _indentation(source: Source, number: int) -> str:
-    line = source.text.split("\n")[number - 1]
+    line = source.places.lines[number - 1]
     return line[: len(line) - len(line.lstrip())]
 
 
@@ -317,7 +317,7 @@ def _moved(
     if any(node.lineno != node.end_lineno and not isinstance(source.parent(node), ast.Expr) for node in texts):
         return  # a text that goes over lines would get other lines
     end = methods[-1].end_lineno or begin
-    lines = source.text.split("\n")[begin - 1 : end]
+    lines = source.places.lines[begin - 1 : end]
     text = textwrap.indent(textwrap.dedent("\n".join(lines)), depth)
     repair = (
         f"Make `{wanted}` a method of the class",
@@ -334,7 +334,7 @@ def _misspelt(source: Source, owner: ast.ClassDef, wanted: str) -> Iterator[Mend
     if len(close) != 1 or any(node.attr == close[0].name for node in source.nodes(ast.Attribute)):
         return
     name, line = close[0].name, close[0].lineno
-    text = source.text.split("\n")[line - 1]
+    text = source.places.lines[line - 1]
     place = Site(line, 1, line, len(text) + 1)
     edit = ReplaceLines(place, re.sub(rf"\bdef(\s+){name}\b", rf"def\g<1>{wanted}", text, count=1))
     yield Mend(source.site(close[0]), f"`{name}` is meant for `{wanted}`", ((f"Call it `{wanted}`", (edit,), 0.95),))

@@ -94,7 +94,7 @@ class ForwardWithoutGradient(FaultTemplate[_Off]):
             yield "Leave gradients on", (Delete(source.site(node)),), 0.8
         else:
             site = source.site(node)
-            if source.text.split("\n")[site.line - 1].strip() == f"@{source.segment(site)}":
+            if source.places.lines[site.line - 1].strip() == f"@{source.segment(site)}":
                 yield "Let the function compute gradients", (ReplaceLines(site, ""),), 0.85
 
     examples = (
@@ -391,7 +391,7 @@ def _taken_out(source: Source, block: ast.With) -> tuple[Edit, ...] | None:
     texts = [*within(block, ast.Constant), *within(block, ast.JoinedStr)]
     if any(node.lineno != node.end_lineno for node in texts):
         return None
-    lines = source.text.split("\n")
+    lines = source.places.lines
     start = block.body[kept - 1].end_lineno if kept else block.items[0].context_expr.end_lineno
     if start is None:
         return None

@@ -191,10 +191,7 @@ for inputs, labels in DataLoader(pairs, batch_size=2):
 
 def _unpacks(target: ast.expr, count: int) -> bool:
     """Whether a loop takes its batches apart into so many names: inputs, labels."""
-    return any(isinstance(node, ast.Tuple | ast.List) and len(node.elts) == count for node in _batch(target))
-
-
-def _batch(target: ast.expr) -> list[ast.expr]:
-    """What a loop binds, or what it binds beside a count."""
-    counted = isinstance(target, ast.Tuple) and len(target.elts) == 2 and not isinstance(target.elts[1], ast.Name)
-    return [target.elts[1]] if counted and isinstance(target, ast.Tuple) else [target]
+    match target:
+        case ast.Tuple(elts=[_, batch]) if not isinstance(batch, ast.Name):  # beside a count
+            target = batch
+    return isinstance(target, ast.Tuple | ast.List) and len(target.elts) == count

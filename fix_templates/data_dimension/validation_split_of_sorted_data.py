@@ -121,15 +121,17 @@ class ValidationSplitOfSortedData(FaultTemplate[Split]):
         if argument_value(call, "sample_weight", SAMPLE_WEIGHT) is not None:
             yield Decline("the weights of the samples would have to be put in the same order")
             return
-        given = [argument_value(call, role, place) for place, role in enumerate(("x", "y"))]
-        taken = [INDEXED.get(fault.types.get(role, "").rpartition(".")[2]) for role in ("x", "y")]
         permutation, order = spell(subject, "numpy.random.permutation"), order_name(source)
+        names: list[str] = []
         edits: list[Edit] = []
-        for node, rows in zip(given, taken, strict=True):
+        for place, role in enumerate(("x", "y")):
+            node = argument_value(call, role, place)
+            rows = INDEXED.get(fault.types.get(role, "").rpartition(".")[2])
             if not isinstance(node, ast.Name) or rows is None:
                 return
+            names.append(node.id)
             edits.append(Wrap(source.site(node), "", f"{rows}[{order}]"))
-        drawn = order_drawn(order, permutation.code, ast.unparse(given[0])) if given[0] is not None else ""
+        drawn = order_drawn(order, permutation.code, names[0])
         edits += [InsertBefore(source.site(call), drawn), *permutation.imports]
         yield "Give `fit` the samples in a random order", tuple(edits), 0.9
 

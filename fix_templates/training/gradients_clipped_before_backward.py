@@ -80,7 +80,7 @@ class GradientsClippedBeforeBackward(FaultTemplate[Early]):
     def repairs(self, subject: Subject, fault: Early) -> Repairs:
         source = subject.source
         place = source.site(fault.statement)
-        text = textwrap.dedent("\n".join(source.text.split("\n")[place.line - 1 : place.end_line]))
+        text = textwrap.dedent("\n".join(source.places.lines[place.line - 1 : place.end_line]))
         edits = (Delete(source.site(fault.statement)), InsertAfter(source.site(fault.backward.statement), text))
         yield "Clip the gradients behind the backward pass", edits, 0.95
 

@@ -68,7 +68,7 @@ class ReturnInBatchLoop(FaultTemplate[Early]):
     def repairs(self, subject: Subject, fault: Early) -> Repairs:
         site = subject.source.site
         place = site(fault.back)
-        lines = subject.source.text.split("\n")
+        lines = subject.source.places.lines
         head = lines[fault.outermost.lineno - 1]
         indent = head[: len(head) - len(head.lstrip())]
         moved = textwrap.dedent("\n".join(lines[place.line - 1 : place.end_line]))
