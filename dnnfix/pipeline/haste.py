@@ -45,7 +45,7 @@ def again(
         return first
     trace = laboratory.observe(source, settings.seed)
     migrations = {code: template for code, template in templates.items() if template.family is Family.VERSIONING}
-    found = repair(source, trace, laboratory, migrations, settings, progress)
+    found = repair(source, trace, laboratory, migrations, settings, progress, at_crash=False)
     note = (
         "the time of a run was over before the first step: the program was tried again with as little made data as can be, "
         f"{seconds_of_a_run(settings):g} s for each run, and for its migration alone"

@@ -40,9 +40,8 @@ def suggest_file(
         reproduction = made_runnable(source, trace, laboratory, settings, progress)
         if reproduction.steps:
             trace = laboratory.observe(source, settings.seed)
-        if reproduction.invents:  # the crash may be that of what was made up
-            templates = {code: template for code, template in templates.items() if not template.guess}
-        found = repair(source, trace, laboratory, templates, settings, progress)
+        own = not reproduction.invents  # else the crash may be that of what was made up
+        found = repair(source, trace, laboratory, templates, settings, progress, at_crash=own)
         made = again(Try(reproduction, trace, found, settings), source, stood, laboratory, templates, progress)
         made = looked_further(made, source, laboratory, templates, progress)
         trace, outcome, reproduction = made.trace, made.repair, made.reproduction

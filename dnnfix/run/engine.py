@@ -261,6 +261,7 @@ def _payload(order: Order, zygote: Zygote) -> bytes:
             "arguments": list(job.arguments),
             "recorder": dataclasses.asdict(job.recorder) if job.recorder else None,
             "scaffold": dataclasses.asdict(job.scaffold) if job.scaffold else None,
+            "speculation": job.speculation.to_json() if job.speculation else None,
             "folder": order.project.name,
             "folders": order.project.folders,
             "files": order.project.files,

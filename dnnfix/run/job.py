@@ -65,6 +65,46 @@ class Recorder:
 
 
 @dataclass(frozen=True, slots=True)
+class TextEdit:
+    """Text that comes in place of what stands from `start` to before `end` (line and column from 1) of the file `path`."""
+
+    path: str
+    start: tuple[int, int]
+    end: tuple[int, int]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trying:
+    """One edit to try where the program stops: the changes of its text, and the imports that they need."""
+
+    changes: tuple[TextEdit, ...]
+    imports: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Speculation:
+    """What to do with a crash while its frames are alive: with no edits look around, else try them all.
+
+    What it saw is the probe `survey`, what became of the edits, in their order, the probe `speculation`. It takes at most
+    `seconds`.
+    """
+
+    edits: tuple[Trying, ...] = ()
+    seconds: float = 10.0
+
+    def to_json(self) -> dict[str, object]:
+        """As the probe reads it."""
+        return {
+            "seconds": self.seconds,
+            "edits": [
+                {"changes": [[c.path, c.start, c.end, c.text] for c in one.changes], "imports": one.imports}
+                for one in self.edits
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """One run of one program with one seed.
 
@@ -85,3 +125,5 @@ class Job:
     """What the program is run in, where it does not run as it stands."""
     recorder: Recorder | None = None
     beside: tuple[tuple[str, bytes], ...] = ()
+    speculation: Speculation | None = None
+    """What to do where the program crashes."""

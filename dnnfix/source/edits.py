@@ -61,6 +61,16 @@ def edit(source: Source, edits: Iterable[Edit]) -> Edited:
     return _edited(source, tuple(dict.fromkeys(edits)))
 
 
+def text_changes(source: Source, edits: Iterable[Edit]) -> list[TextChange]:
+    """The changes of the analysed text that the edits of one candidate come to, in the order of the text.
+
+    Whether the whole would still be Python is not looked at. Raises `EditError` as `apply_edits` does.
+    """
+    asked = tuple(dict.fromkeys(edits))
+    _refuse_nested([e for e in asked if isinstance(e, (Replace, Wrap, Unwrap, Delete))])
+    return ordered(_changes(source, asked))
+
+
 @once  # a file is migrated as a whole for each of its findings
 def _edited(source: Source, asked: tuple[Edit, ...]) -> Edited:
     for each in asked:

@@ -16,6 +16,8 @@ from typing import Protocol
 from dnnfix.errors import EditError
 from dnnfix.records import (
     CRASH_CAUSE,
+    UNEXPLAINED_CODE,
+    UNEXPLAINED_RULE,
     Candidate,
     Family,
     Finding,
@@ -33,10 +35,10 @@ from dnnfix.records import (
 from dnnfix.source.diff import program_diff
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
+from dnnfix.synthesize.at_crash import Choice, search_at_crash
 from dnnfix.synthesize.candidates import Proposals, Variant, apply, propose
 from dnnfix.synthesize.lines import line_map
 from dnnfix.template import FixTemplate
-from dnnfix.validate.behaviour import behaviour
 from dnnfix.validate.evidence import Evidence
 from dnnfix.validate.ladder import Climb, Laboratory, climb
 from dnnfix.validate.side_effects import side_effects
@@ -44,8 +46,8 @@ from dnnfix.validate.side_effects import side_effects
 MAX_DEPTH = 4
 """Faults in a row that hide one another; each costs a run."""
 
-MAX_GUESSES = 24
-"""Guesses tried for one crash, all of them, as one that was not tried might hold as well."""
+MARGIN = 1.0
+"""How much likelier (in logarithms) a small edit has to be than another that holds and makes the program do something else."""
 
 MAX_CLIMBS = 48
 """Candidates tried for one program: bounds the search where the budget of time does not."""
@@ -98,13 +100,18 @@ def repair(
     templates: Mapping[str, type[FixTemplate]],
     wishes: Wishes,
     progress: Callable[[str], None],
+    at_crash: bool = True,
 ) -> Repair:
-    """Find patches for a program, given the trace of its first run."""
+    """Find patches for a program, given the trace of its first run.
+
+    `at_crash` says whether small edits are searched for at a crash for which no template has a patch.
+    """
     search = _Search(source, trace, laboratory, templates, wishes, progress)
     search.seen.add(source.contents)
     search.original = laboratory.findings(source, trace)
     _explore(search)
-    _guess(search)
+    if at_crash and not search.accepted:
+        _try_small_edits(search)
     _combine(search)
     return _report(search)
 
@@ -140,27 +147,35 @@ def _explore(search: _Search) -> None:
         depth += 1
 
 
-def _guess(search: _Search) -> None:
-    """Where no rule has a patch for a crash, try what its values suggest; what holds counts where all of it does the same."""
-    if search.accepted or search.trace.crash is None or not search.trace.outcome.says_something:
+def _try_small_edits(search: _Search) -> None:
+    """Where no rule has a patch for a crash, search for one; what comes up the ladder counts where nothing rivals it."""
+    if search.trace.crash is None or not search.wishes.may_fix(UNEXPLAINED_CODE, UNEXPLAINED_RULE):
         return
-    subject = Subject(search.origin, search.trace)
-    found = [finding for t in search.templates.values() if t.guess for finding in t().detect(subject)]
-    for variant in _candidates(search, Variant(search.origin), search.trace, found, MAX_GUESSES)[:MAX_GUESSES]:
-        if not search.laboratory.out_of_time():
-            _climb(search, variant)
-    held = [item for item in search.climbs if item[1].accepted]
-    doings = [behaviour(result.evidence.after) for _, result in held]
-    if search.laboratory.out_of_time():
-        _refuse(search, held, "the time was over before all guesses were tried")
-    elif not all(doings[0].same_as(doing) for doing in doings):
-        _refuse(search, held, "other small edits remove the crash too, and the program does something else then")
-    else:
-        search.accepted += held
+    found = search_at_crash(search.origin, search.trace, search.laboratory, search.progress)
+    search.original = (*search.original, *found.findings)
+    held: list[tuple[Variant, Climb]] = []
+    best: Choice | None = None
+    for choice in found.choices:
+        if choice.variant.source.contents in search.seen or search.laboratory.out_of_time():
+            continue
+        search.seen.add(choice.variant.source.contents)
+        search.direct.add(choice.variant.source.contents)
+        result = _climb(search, choice.variant)
+        if not result.accepted:
+            continue
+        held.append((choice.variant, result))
+        best = best or choice
+        if best is not choice:
+            if best.score - choice.score < MARGIN:
+                _refuse(search, held, "other small edits remove the crash too, and the program does something else then")
+                return
+            _refuse(search, held[1:], "another small edit is likelier")
+            break
+    search.accepted += held[:1]
 
 
 def _refuse(search: _Search, held: list[tuple[Variant, Climb]], reason: str) -> None:
-    """Take back guesses that came up the ladder."""
+    """Take back edits that came up the ladder."""
     verdict = Verdict("unambiguous", "harmless", Status.INCONCLUSIVE, reason)
     for variant, result in held:
         evidence = replace(result.evidence, verdicts=(*result.evidence.verdicts, verdict))

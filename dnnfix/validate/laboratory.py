@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dnnfix.records import Finding, Reproduction, RunOutcome, RunRecord, Scaffold, Status, Trace, Verdict
 from dnnfix.reproduce.script import script
-from dnnfix.run.job import WHOLE, Budget, Experiment, Job
+from dnnfix.run.job import WHOLE, Budget, Experiment, Job, Speculation
 from dnnfix.run.runner import Runner
 from dnnfix.run.sandbox import run_command
 from dnnfix.source.program import Source
@@ -35,6 +35,9 @@ FOR_TRAINING = 0.6
 
 SHARE = 0.5
 """Share of the time left that the paired trials of one candidate are planned for."""
+
+SURVEY_SECONDS = 10.0
+"""Seconds that looking around at a crash may take beyond the run's own."""
 
 LEAST_FOR_TESTS = 10.0
 """Seconds that the user's test command gets at least, also where the time of the file is nearly over."""
@@ -78,6 +81,27 @@ class TrialLaboratory:
     def train(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         """A longer run of one seed, for its curve."""
         return self._run(source, seed, self._trained_steps(), experiments)
+
+    def speculate(self, source: Source, seed: int, speculation: Speculation) -> Trace:
+        """A short run that looks around, or tries edits, where the program crashes; see `Speculation`."""
+        job = self._job(source, seed, self.observed_steps, ())
+        seconds = job.budget.seconds + speculation.seconds + SURVEY_SECONDS
+        trace = self.runner.run(replace(job, speculation=speculation, budget=replace(job.budget, seconds=seconds)))
+        self._record(trace, trace.detail)
+        return trace
+
+    def observe_all(self, sources: Sequence[Source], seed: int) -> None:
+        """Observe every program side by side, so that `observe` has the traces at hand."""
+        jobs = {self._job(source, seed, self.observed_steps, ()): source.contents for source in sources}
+        wanted = {job: (contents, seed, self.observed_steps, ()) for job, contents in jobs.items()}
+        missing = [job for job, key in wanted.items() if key not in self._cache]
+        done = dict(self.runner.run_many(missing, parallel=self.workers))
+        for job in missing:
+            self._keep(wanted[job], done[job])
+
+    def time_left(self) -> float:
+        """Seconds of the file's time that are left."""
+        return max(0.0, self.deadline - time.monotonic())
 
     def prepare(self, sources: Sequence[Source], seeds: Sequence[int]) -> None:
         """Train every program on every seed side by side, so that `train` has the traces at hand.

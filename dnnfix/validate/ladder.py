@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from dnnfix.records import Family, Finding, RunOutcome, Status, Trace, Verdict
-from dnnfix.run.job import Experiment
+from dnnfix.run.job import Experiment, Speculation
 from dnnfix.source.program import Source
 from dnnfix.validate.evidence import RUNGS, Evidence, Pair, Validator
 from dnnfix.validate.learning import MAX_PAIRS, MIN_PAIRS, decide, difference, score, threshold
@@ -42,6 +42,18 @@ class Laboratory(Protocol):
 
     def train(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         """A longer run, for curves."""
+        ...
+
+    def speculate(self, source: Source, seed: int, speculation: Speculation) -> Trace:
+        """A short run that looks around, or tries edits, where the program crashes."""
+        ...
+
+    def observe_all(self, sources: Sequence[Source], seed: int) -> None:
+        """Observe every program, so that `observe` need not run them one by one."""
+        ...
+
+    def time_left(self) -> float:
+        """Seconds of the file's budget that are left."""
         ...
 
     def prepare(self, sources: Sequence[Source], seeds: Sequence[int]) -> None:

@@ -65,6 +65,12 @@ def used_up() -> bool:
     return hurried
 
 
+def end_after_a_step() -> None:
+    """From now on, loops that train end after one more step."""
+    global steps, _limit
+    steps, _limit = 0, 1
+
+
 def evaluation_batches() -> int:
     """How many batches a pass over data without optimizer steps may take: one where training was cut by the clock."""
     return 1 if hurried else int(job.get("budget", {}).get("evaluation_batches", 4))

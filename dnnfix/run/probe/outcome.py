@@ -51,7 +51,20 @@ def report(error: BaseException, hooks: List[Any]) -> Ending:
     interface = interfaces.asked_for(error)
     if interface is not None:
         wire.emit("probe", name="interface", value=interface)
+    _look_closer(error)
     return ending
+
+
+def _look_closer(error: BaseException) -> None:
+    """What a search over edits wants to know of a crash, while the frames that it left are alive."""
+    wanted = budget.job.get("speculation")
+    if wanted:
+        from . import speculate, survey
+
+        if wanted.get("edits"):
+            speculate.speculate(error, wanted)
+        else:
+            survey.survey(error)
 
 
 def _written(error: BaseException) -> List[Dict[str, Any]]:

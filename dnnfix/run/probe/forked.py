@@ -1,0 +1,107 @@
+"""Does many small things in forks of this process, so that none of them leaves a trace in it.
+
+A fork takes the tasks of a queue one after the other and tells of each in a line; one that hangs or dies costs its own
+task alone, and the next fork goes on behind it. What they print goes nowhere, and none of them outlives the call.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import time
+from typing import Any, Callable, Dict, List, Sequence
+
+SILENCE = 4.0
+"""Seconds without a word after which a fork counts as hanging: twice what any one task is given."""
+
+SHARE = 48
+"""Tasks that one fork takes: few enough that what one of them left behind spoils few others."""
+
+Answer = Dict[str, Any]
+
+
+def answers(
+    tasks: Sequence[Any], work: Callable[[Any], Answer], parallel: int, seconds: float, share: int = SHARE
+) -> List[Answer]:
+    """What `work` says of each task, in their order; an empty answer for those that could not be done in `seconds`."""
+    done: List[Answer] = [{} for _ in tasks]
+    waiting = list(range(len(tasks)))
+    running: Dict[int, _Fork] = {}
+    until = time.monotonic() + seconds
+    try:
+        while (waiting or running) and time.monotonic() < until:
+            while waiting and len(running) < parallel:
+                taken, waiting = waiting[:share], waiting[share:]
+                fork = _Fork(taken, tasks, work)
+                running[fork.reader] = fork
+            ready, _, _ = select.select(list(running), [], [], 0.2)
+            for reader in list(running):
+                fork = running[reader]
+                over = reader in ready and not fork.hear(done)
+                if over or time.monotonic() - fork.heard > SILENCE:
+                    fork.end()
+                    del running[reader]
+                    waiting = fork.left() + waiting
+    finally:
+        for fork in running.values():
+            fork.end()
+    return done
+
+
+class _Fork:
+    """One fork at work on some of the tasks."""
+
+    def __init__(self, taken: List[int], tasks: Sequence[Any], work: Callable[[Any], Answer]) -> None:
+        self.reader, writer = os.pipe()
+        self.heard = time.monotonic()
+        self._taken = taken
+        self._told = 0
+        self._rest = b""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._process = os.fork()
+        if self._process == 0:
+            try:
+                os.close(self.reader)
+                _work(taken, tasks, work, writer)
+            finally:
+                os._exit(0)
+        os.close(writer)
+
+    def hear(self, done: List[Answer]) -> bool:
+        """Take what has come; false once the fork has said all that it will."""
+        data = os.read(self.reader, 1 << 16)
+        self.heard = time.monotonic()
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            done[self._taken[self._told]] = json.loads(line)
+            self._told += 1
+        return bool(data)
+
+    def left(self) -> List[int]:
+        """The tasks behind the one that the fork did not come to an end with."""
+        return self._taken[self._told + 1 :]
+
+    def end(self) -> None:
+        """End the fork, if it has not ended."""
+        os.close(self.reader)
+        try:
+            os.kill(self._process, signal.SIGKILL)
+        except OSError:
+            pass
+        os.waitpid(self._process, 0)
+
+
+def _work(taken: List[int], tasks: Sequence[Any], work: Callable[[Any], Answer], writer: int) -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nothing, number)
+    for number in taken:
+        try:
+            answer = work(tasks[number])
+        except BaseException as error:
+            answer = {"failed": "%s: %s" % (type(error).__name__, str(error)[:200])}
+        os.write(writer, json.dumps(answer).encode("ascii") + b"\n")

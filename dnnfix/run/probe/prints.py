@@ -1,0 +1,59 @@
+"""Fingerprints of values: two edits after which a statement gives the same need one trial, not two."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from typing import Any, Dict, Optional
+
+DEPTH = 4
+"""Containers within containers that are gone into."""
+
+MOST = 64
+"""Items of a container that are gone into."""
+
+BYTES = 1 << 22
+"""Bytes of an array that are read; of a larger one the first."""
+
+
+def of_names(values: Dict[str, Any]) -> Optional[str]:
+    """One print of several named values; `None` where one of them cannot be told from others of its kind."""
+    parts = []
+    for name in sorted(values):
+        told = of(values[name])
+        if told is None:
+            return None
+        parts.append("%s=%s" % (name, told))
+    return hashlib.sha1("|".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def of(value: Any, depth: int = 0) -> Optional[str]:
+    """A print of a value: of plain values, of arrays and tensors with numbers in them, and of containers of such."""
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
+        return "%s:%r" % (type(value).__name__, value)
+    if isinstance(value, (list, tuple)) and depth < DEPTH and len(value) <= MOST:
+        inside = [of(item, depth + 1) for item in value]
+        return None if None in inside else "%s[%s]" % (type(value).__name__, ",".join(map(str, inside)))
+    if isinstance(value, dict) and depth < DEPTH and len(value) <= MOST:
+        pairs = [(repr(key)[:80], of(item, depth + 1)) for key, item in value.items()]
+        return None if any(told is None for _, told in pairs) else "dict{%s}" % ",".join("%s:%s" % p for p in pairs)
+    return _array(value)
+
+
+def _array(value: Any) -> Optional[str]:
+    torch: Any = sys.modules.get("torch")
+    numpy: Any = sys.modules.get("numpy")
+    if torch is not None and type(value) in (torch.Tensor, torch.nn.Parameter):
+        if value.device.type == "meta" or value.layout != torch.strided:
+            return None
+        # What gradients flow through is not what they do not flow through, whatever the numbers.
+        grown = "grad" if value.requires_grad else ""
+        return "torch%s%s" % (grown, _of_bytes(value.detach().cpu().contiguous().view(-1).numpy(), value.shape))
+    if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
+        return None if value.dtype.hasobject else "numpy" + _of_bytes(numpy.asarray(value), value.shape)
+    return None
+
+
+def _of_bytes(array: Any, shape: Any) -> str:
+    read = array.reshape(-1)[: max(1, BYTES // max(1, array.itemsize))]
+    return "%s%s:%s" % (array.dtype, tuple(shape), hashlib.sha1(read.tobytes()).hexdigest())

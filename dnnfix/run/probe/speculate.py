@@ -1,0 +1,226 @@
+"""Tries edits where the program stopped: its frames are alive, so an edited statement can be run in them at once.
+
+Each edit is tried in a fork. Where it lies in a statement that a frame is at, that statement is run edited in that frame,
+and then what follows it; where it lies elsewhere in a function on the way, the function's code is exchanged and its
+caller's statement is run again; where it lies in what made the objects, the statements that depend on it are run again
+in order. What comes out is no proof: it says which edits are worth a whole run.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import sys
+import time
+import types
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+
+from . import budget, clocked, forked, loops, prints, rerun, sites, standing, wire
+from .guard import guarded
+from .lookup import type_name
+from .standing import RESULT, Change, Standing
+
+SECONDS = 1.5
+"""Seconds that one edit may take: a training step of a small network takes a hundredth."""
+
+PROCESSES = 2
+"""Forks side by side."""
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class Edit(NamedTuple):
+    """One edit as the job has it: changes by file, and the imports that it needs."""
+
+    changes: Dict[str, List[Change]]
+    imports: List[str]
+
+
+@guarded
+def speculate(error: BaseException, wanted: Dict[str, Any]) -> None:
+    """Try the edits of a job where `error` left the program, and write what each came to as the probe `speculation`."""
+    standing.forget()
+    frames = standing.standings(error)
+    edits = [_edit(fields, frames) for fields in wanted.get("edits", ())]
+    told: List[Dict[str, Any]] = [{} for _ in edits]
+    attempt = Attempt(frames)
+    until = time.monotonic() + float(wanted["seconds"])
+    # What exchanges code or makes objects anew would be there for whatever is tried next in the same fork.
+    for light, share in ((True, forked.SHARE), (False, 1)):
+        chosen = [number for number, edit in enumerate(edits) if frames and (attempt.frame_at(edit) is not None) == light]
+        left = until - time.monotonic()
+        for number, said in zip(chosen, forked.answers([edits[n] for n in chosen], attempt, PROCESSES, left, share)):
+            told[number] = said
+    wire.emit("probe", name="speculation", value=told)
+
+
+def _edit(fields: Dict[str, Any], frames: Sequence[Standing]) -> Edit:
+    names = {sites.path_of(one.filename): one.filename for one in frames}
+    changes: Dict[str, List[Change]] = {}
+    for path, start, end, text in fields["changes"]:
+        changes.setdefault(names.get(path, path), []).append(Change(tuple(start), tuple(end), text))
+    return Edit(changes, list(fields.get("imports", ())))
+
+
+class Attempt:
+    """Tries one edit after another; see the module."""
+
+    def __init__(self, frames: List[Standing]) -> None:
+        self._frames = frames
+        self._random = _random_states()
+
+    def __call__(self, edit: Edit) -> Dict[str, Any]:
+        """What came of the edit: `ok`, `error`, a fingerprint `print`, and what came of the statements that follow."""
+        for state in self._random:
+            state()
+        budget.end_after_a_step()
+        number = self.frame_at(edit)
+        if number is not None:
+            return self._statement(number, edit)
+        number = self._frame_in(edit)
+        if number:
+            exchange(self._frames[number], edit.changes)
+            return dict(self._statement(number - 1, Edit({}, edit.imports)), plan="exchange")
+        return rerun.from_definitions(self._frames, edit.changes, edit.imports, _run_all)
+
+    def frame_at(self, edit: Edit) -> Optional[int]:
+        """The innermost frame that is at a statement with all the changes in it."""
+        for number in reversed(range(len(self._frames))):
+            one = self._frames[number]
+            if set(edit.changes) == {one.filename} and _at_statement(one, edit.changes[one.filename]):
+                return number
+        return None
+
+    def _frame_in(self, edit: Edit) -> Optional[int]:
+        """The innermost frame, the module's apart, whose function has all the changes in it."""
+        for number in reversed(range(1, len(self._frames))):
+            one = self._frames[number]
+            owner = one.blocks[0][0]
+            if set(edit.changes) == {one.filename} and isinstance(owner, _FUNCTIONS):
+                start, end = standing.text(one.filename).whole(owner)
+                if all(start <= change.start and change.end <= end for change in edit.changes[one.filename]):
+                    return number
+        return None
+
+    def _statement(self, number: int, edit: Edit) -> Dict[str, Any]:
+        """Run the statement that a frame is at, edited, and then what follows it in its block."""
+        one = self._frames[number]
+        try:
+            statements = standing.piece(one, edit.changes.get(one.filename, []))
+        except (SyntaxError, ValueError) as error:
+            return {"failed": str(error)}
+        space = _space(one)
+        before = dict(space)
+        try:
+            _imports(edit.imports, space)
+            return _run_all(statements, standing.alone(one.rest), space, one.filename)
+        finally:
+            if space is one.frame.f_globals:
+                space.clear()
+                space.update(before)
+
+
+def _at_statement(one: Standing, changes: Sequence[Change]) -> bool:
+    text = standing.text(one.filename)
+    start, end = text.span(one.statement)
+    start, end = (start[0], 1), (end[0] + 1, 1)  # whole lines: a statement may be put before or behind it
+    inside = all(start <= change.start and change.end <= end for change in changes)
+    if not inside or not standing.blocks_of(one.statement):
+        return inside
+    body = min(text.span(block[0])[0] for block in standing.blocks_of(one.statement) if block)
+    return all(change.end <= body for change in changes)
+
+
+def _space(one: Standing) -> Dict[str, Any]:
+    """Where a frame's statements are run: of a function a copy, as comprehensions in it see one space only."""
+    if one.frame.f_locals is one.frame.f_globals:
+        return one.frame.f_globals
+    return {**one.frame.f_globals, **one.frame.f_locals}
+
+
+def _run_all(
+    first: List[ast.stmt], rest: List[ast.stmt], space: Dict[str, Any], filename: str, names: Sequence[str] = ()
+) -> Dict[str, Any]:
+    """Run the first statements, which are what was edited, then the rest as far as they go."""
+    told: Dict[str, Any] = {"ok": False}
+    try:
+        with clocked.limited(SECONDS):
+            _run(first, space, filename)
+            told["ok"] = True
+            given = {name: space[name] for name in {*_bound(first), RESULT} if name in space}
+            told["print"] = prints.of_names(given)
+            told["further"] = 0
+            for statement in rest:
+                _run([statement], space, filename)
+                told["further"] += 1
+    except clocked.OverTime:
+        told["slow"] = True
+    except BaseException as error:
+        told["error"] = [type_name(error), str(error)[:300]]
+    return told
+
+
+def _run(statements: List[ast.stmt], space: Dict[str, Any], filename: str) -> None:
+    looped = ast.For(
+        target=ast.Name(id="__dnnfix_once__", ctx=ast.Store()),
+        iter=ast.Tuple(elts=[ast.Constant(value=0, kind=None)], ctx=ast.Load()),
+        body=statements, orelse=[], type_comment=None,
+    )  # fmt: skip
+    # Of a loop's body, which may leave the loop; no guard is put around this one.
+    module = ast.Module(body=[looped], type_ignores=[])
+    rewritten = loops.rewrite(ast.Module(body=statements, type_ignores=[]), filename)
+    looped.body = rewritten.body
+    exec(compile(ast.fix_missing_locations(module), filename, "exec", dont_inherit=True), space)
+
+
+def _bound(statements: Sequence[ast.stmt]) -> List[str]:
+    return [
+        node.id
+        for statement in statements
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]
+
+
+def _imports(statements: Sequence[str], space: Dict[str, Any]) -> None:
+    for statement in statements:
+        exec(statement, space)
+
+
+def exchange(one: Standing, changes: Dict[str, List[Change]]) -> None:
+    """Give every function that runs the code of a frame the edited code in its place; raises `SyntaxError`, `ValueError`."""
+    old = one.frame.f_code
+    text = standing.text(one.filename)
+    owner = one.blocks[0][0]
+    top = next(node for node in text.tree.body if _holds(node, owner))
+    (line, _), end = text.whole(top)
+    edited = ast.parse(text.between((line, 1), end, changes.get(one.filename, [])))
+    path = rerun.path_to(top, owner)
+    module = loops.rewrite(edited, one.filename)
+    new = rerun.code_at(compile(module, one.filename, "exec", dont_inherit=True), path)
+    if new is None or new.co_freevars != old.co_freevars:
+        raise ValueError("the function cannot be exchanged")
+    for function in gc.get_referrers(old):
+        if isinstance(function, types.FunctionType) and function.__code__ is old:
+            function.__code__ = new
+
+
+def _holds(node: ast.AST, wanted: ast.AST) -> bool:
+    return any(each is wanted for each in ast.walk(node))
+
+
+def _random_states() -> List[Any]:
+    """What puts every source of randomness back to where it was when the program stopped."""
+    import random
+
+    held = random.getstate()
+    found: List[Any] = [lambda: random.setstate(held)]
+    numpy: Any = sys.modules.get("numpy")
+    if numpy is not None:
+        of_numpy = numpy.random.get_state()
+        found.append(lambda: numpy.random.set_state(of_numpy))
+    torch: Any = sys.modules.get("torch")
+    if torch is not None:
+        of_torch = torch.get_rng_state()
+        found.append(lambda: torch.set_rng_state(of_torch))
+    return found

@@ -1,0 +1,182 @@
+"""From a crash to the few edits that are worth the ladder: look around, try thousands in place, run the best, sort by what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dnnfix.errors import EditError
+from dnnfix.records import (
+    CRASH_CAUSE,
+    UNEXPLAINED_CODE,
+    UNEXPLAINED_RULE,
+    Applicability,
+    Candidate,
+    Family,
+    Finding,
+    Site,
+    Symptom,
+    Trace,
+)
+from dnnfix.run.job import Speculation
+from dnnfix.source.program import Source
+from dnnfix.subject import Subject
+from dnnfix.synthesize.candidates import Variant, apply
+from dnnfix.synthesize.scene import scene_of
+from dnnfix.synthesize.small_edits import Tried, guesses, one_of_each, outcomes, tryings
+from dnnfix.validate.behaviour import Behaviour, behaviour
+from dnnfix.validate.ladder import Laboratory
+
+SPECULATING = 0.25
+"""Share of the time left that edits are tried for in one crash."""
+
+MOST_SPECULATING = 12.0
+"""Seconds after which no more are tried, however much time is left."""
+
+RUNS = 12
+"""Survivors that get a whole run, the likeliest."""
+
+CHOICES = 5
+"""Classes of equal behaviour whose likeliest member may be put to the ladder."""
+
+STARTS = 2
+"""Edits under which the program crashed later that the search goes on from."""
+
+DEPTH = 2
+"""Small edits of one patch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One class of edits under which the program does the same: its likeliest member."""
+
+    variant: Variant
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the search at a crash found: what it says of the crash, and choices, the likeliest first."""
+
+    findings: tuple[Finding, ...] = ()
+    choices: tuple[Choice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    variant: Variant
+    trace: Trace
+    score: float
+
+
+def search_at_crash(
+    source: Source, trace: Trace, laboratory: Laboratory, progress: Callable[[str], None]
+) -> Found:
+    """Edits, one or two, after which a program that crashes runs to its end or its budget."""
+    finding = _finding(trace)
+    if finding is None:
+        return Found()
+    starts = [_Start(Variant(source), trace, 0.0)]
+    for _ in range(DEPTH):
+        choices: list[Choice] = []
+        further: list[_Start] = []
+        for start in starts:
+            if laboratory.out_of_time():
+                break
+            here, beyond = _from(start, finding, laboratory, progress)
+            choices += here
+            further += beyond
+        if choices:
+            return Found((finding,), tuple(sorted(choices, key=lambda choice: -choice.score)[:CHOICES]))
+        starts = sorted(further, key=lambda start: -start.score)[:STARTS]
+    return Found((finding,))
+
+
+def _from(
+    start: _Start, finding: Finding, laboratory: Laboratory, progress: Callable[[str], None]
+) -> tuple[list[Choice], list[_Start]]:
+    """The classes of edits that end a crash, and the edits after which another one comes later."""
+    source, seed = start.variant.source, start.trace.seed
+    progress("looking around at the crash")
+    seen = laboratory.speculate(source, seed, Speculation()).probes.get("survey")
+    scene = scene_of(Subject(source, start.trace), seen)
+    if scene is None:
+        return [], []
+    able, written = tryings(source, guesses(scene))
+    if not able:
+        return [], []
+    progress(f"trying {len(able)} small edits at the crash")
+    seconds = min(MOST_SPECULATING, SPECULATING * laboratory.time_left())
+    told = laboratory.speculate(source, seed, Speculation(written, seconds)).probes.get("speculation")
+    tried = one_of_each(outcomes(able, told))
+    tried.sort(key=lambda one: (not one.holds, -one.guess.score))
+    made = [(variant, one) for one in tried[:RUNS] if (variant := _applied(start.variant, finding, one)) is not None]
+    progress(f"running the {len(made)} likeliest of those that hold")
+    laboratory.observe_all([variant.source for variant, _ in made], seed)
+    return _sorted(start, made, laboratory)
+
+
+def _sorted(
+    start: _Start, made: Sequence[tuple[Variant, Tried]], laboratory: Laboratory
+) -> tuple[list[Choice], list[_Start]]:
+    classes: list[tuple[Behaviour, Choice]] = []
+    further: list[_Start] = []
+    for variant, one in made:
+        if laboratory.out_of_time():
+            break
+        after = laboratory.observe(variant.source, start.trace.seed)
+        score = start.score + one.guess.score
+        if after.crash is not None:
+            further.append(_Start(variant, after, score))
+        elif after.outcome.says_something:
+            doing = behaviour(after)
+            if not any(known.same_as(doing) for known, _ in classes):
+                classes.append((doing, Choice(variant, score)))
+    return [choice for _, choice in classes], [s for s in further if _later(start.trace, s.trace)]
+
+
+def _later(before: Trace, after: Trace) -> bool:
+    """Whether a program that still crashes does so behind where it did."""
+    one, other = before.crash, after.crash
+    if one is None or other is None or one.site is None or other.site is None:
+        return False
+    calls = [len(trace.network.calls) if trace.network is not None else 0 for trace in (before, after)]
+    if len(after.steps) != len(before.steps):
+        return len(after.steps) > len(before.steps)
+    outer = [[frame.site.line for frame in crash.frames] for crash in (one, other)]
+    return calls[1] > calls[0] or outer[1] > outer[0]
+
+
+def _applied(variant: Variant, finding: Finding, one: Tried) -> Variant | None:
+    guess = one.guess
+    candidate = Candidate(
+        template=UNEXPLAINED_CODE,
+        title=guess.change.title,
+        fix_pattern=guess.pattern,
+        edits=guess.change.edits,
+        findings=(finding,),
+        applicability=Applicability.UNSAFE,
+        prior=0.3,
+    )
+    try:
+        return apply(variant, candidate)
+    except EditError:
+        return None
+
+
+def _finding(trace: Trace) -> Finding | None:
+    """What is said of a crash that the program itself is at fault for, and no rule names."""
+    crash = trace.crash
+    if crash is None or not trace.outcome.says_something or crash.site is None or crash.site.path:
+        return None
+    said = ": ".join([crash.kind, *crash.message.strip().splitlines()[:1]])
+    return Finding(
+        UNEXPLAINED_CODE,
+        UNEXPLAINED_RULE,
+        Family.OPINIONATED,
+        crash.site if crash.site is not None else Site(1, 1, 1, 1),
+        f"the program crashes: {said[:300]}",
+        Symptom.CRASH,
+        confidence=0.5,
+        cause=CRASH_CAUSE,
+    )

@@ -1,0 +1,40 @@
+"""Operators: schemas of small edits with holes, which the values seen at a crash fill.
+
+One schema is one module of this package. It has `PATTERN`, the fix pattern that its edits instantiate, and
+`changes(scene, place)`, which yields what may be done at one place, the most usual first. No schema decides whether an
+edit is right: that is for the run.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import NamedTuple
+
+from dnnfix.records import FixPattern
+from dnnfix.synthesize.operators.change import Change
+from dnnfix.synthesize.scene import Scene
+from dnnfix.synthesize.slices import Place
+
+__all__ = ["Change", "Operator", "operators"]
+
+
+class Operator(NamedTuple):
+    """One schema: its name, the pattern of its edits, and what it offers at a place."""
+
+    name: str
+    pattern: FixPattern
+    changes: Callable[[Scene, Place], Iterator[Change]]
+
+
+@cache
+def operators() -> tuple[Operator, ...]:
+    """All schemas, by name."""
+    found = []
+    for module in pkgutil.iter_modules(__path__):
+        if module.name != "change":
+            loaded = importlib.import_module(f"{__name__}.{module.name}")
+            found.append(Operator(module.name, loaded.PATTERN, loaded.changes))
+    return tuple(found)

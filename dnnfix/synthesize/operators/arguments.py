@@ -1,0 +1,150 @@
+"""An argument of a call is left out, added, exchanged with another, given by name, or given another value."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.detect.misspellings import parts as words_of
+from dnnfix.records import FixPattern, RemoveArgument, RenameArgument, Replace, SetArgument
+from dnnfix.synthesize.operators.change import Change
+from dnnfix.synthesize.scene import Parameter, Scene
+from dnnfix.synthesize.slices import Place
+
+PATTERN = FixPattern.API_CONTRACT
+
+WORDS = (
+    ("same", "valid"), ("channels_first", "channels_last"), ("mean", "sum", "none"), ("bilinear", "nearest"),
+    ("float32", "float64", "int64", "int32"),
+)  # fmt: skip
+"""Texts that arguments of layers and functions take in each other's place."""
+
+SMALL = (0, 1, 2, -1)
+"""Whole numbers that axes, paddings and strides have."""
+
+
+def changes(scene: Scene, place: Place) -> Iterator[Change]:
+    """Other arguments for the call at a place."""
+    call = place.node
+    if not isinstance(call, ast.Call):
+        return
+    takes = scene.takes(call)
+    yield from _names(scene, call, takes)
+    yield from _orders(scene, call, takes)
+    yield from _left_out(scene, call)
+    yield from _values(scene, call)
+    yield from _added(scene, call, takes)
+
+
+def _names(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterator[Change]:
+    """A keyword that is not taken, under a name that is; places given by name."""
+    site, free = scene.site(call), [p.name for p in takes if p.how in ("both", "name")]
+    given = {keyword.arg for keyword in call.keywords}
+    placed = {p.name for p in [p for p in takes if p.how in ("both", "place")][: len(call.args)]}
+    for keyword in call.keywords:
+        if keyword.arg is None or not free or keyword.arg in free:
+            continue
+        others = [name for name in free if name not in given and name not in placed]
+        others.sort(key=lambda name: -_likeness(keyword.arg or "", name))
+        for name in others[:4]:
+            yield Change((RenameArgument(site, keyword.arg, name),), f"Give {keyword.arg} as {name}", "rename")
+        if keyword.arg in {p.name for p in takes if p.how == "place"} or others:
+            continue
+    starred = any(isinstance(arg, ast.Starred) for arg in call.args)
+    for number, arg in enumerate(call.args if not starred else ()):
+        for name in [name for name in free if name not in given][:6]:
+            if number and number == len(call.args) - 1:
+                edit = RenameArgument(site, "", name, number)
+                yield Change((edit,), f"Give {scene.code(arg)} as {name}", "by name")
+    if len(call.args) > 1 and len(call.args) <= 3 and not starred:
+        orders = [free[n : n + len(call.args)] for n in range(min(4, len(free)))]
+        orders += [order[::-1] for order in orders]
+        for order in orders:
+            if len(order) == len(call.args) and not given & set(order):
+                edits = tuple(RenameArgument(site, "", name, n) for n, name in enumerate(order))
+                yield Change(edits, f"Give the arguments as {', '.join(order)}", "all by name")
+
+
+def _likeness(one: str, other: str) -> float:
+    import difflib
+
+    shared = len(set(words_of(one)) & set(words_of(other)))
+    return difflib.SequenceMatcher(None, one, other).ratio() + shared
+
+
+def _orders(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterator[Change]:
+    for number, (one, other) in enumerate(zip(call.args, call.args[1:], strict=False)):
+        if isinstance(one, ast.Starred) or isinstance(other, ast.Starred):
+            continue
+        edits = (Replace(scene.site(one), scene.code(other)), Replace(scene.site(other), scene.code(one)))
+        yield Change(edits, f"Exchange {scene.code(one)[:40]} and {scene.code(other)[:40]}", "exchange")
+        del number
+
+
+def _left_out(scene: Scene, call: ast.Call) -> Iterator[Change]:
+    site = scene.site(call)
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            yield Change((RemoveArgument(site, keyword.arg),), f"Leave out {keyword.arg}", "drop")
+    for number, arg in enumerate(call.args):
+        if len(call.args) + len(call.keywords) > 1 and not isinstance(arg, ast.Starred):
+            edit = RemoveArgument(site, "", number)
+            yield Change((edit,), f"Leave out {scene.code(arg)[:40]}", "drop")
+
+
+def _values(scene: Scene, call: ast.Call) -> Iterator[Change]:
+    given = [(k.arg, k.value) for k in call.keywords if k.arg] + [("", arg) for arg in call.args]
+    for name, value in given:
+        if not isinstance(value, ast.Constant):
+            continue
+        for other in _others(name, value.value):
+            title = f"Set {name} to {other}" if name else f"Take {other} for {scene.code(value)}"
+            yield Change((Replace(scene.site(value), other),), title, "value")
+
+
+def _others(name: str, value: object) -> Iterator[str]:
+    if isinstance(value, bool):
+        yield str(not value)
+    elif isinstance(value, str):
+        for group in WORDS:
+            if value in group:
+                yield from (repr(other) for other in group if other != value)
+    elif isinstance(value, int):
+        near = (value - 1, value + 1) if value not in SMALL else ()
+        yield from (str(other) for other in (*SMALL, *near) if other != value and (other >= 0 or name in ("dim", "axis", "")))
+    elif isinstance(value, float):
+        return
+
+
+def _added(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterator[Change]:
+    """A parameter with a default gets another value: flags the other one, paddings and strides small numbers."""
+    site = scene.site(call)
+    given = {keyword.arg for keyword in call.keywords}
+    placed = {p.name for p in [p for p in takes if p.how in ("both", "place")][: len(call.args)]}
+    for parameter in takes:
+        if parameter.name in given or parameter.name in placed or parameter.how not in ("both", "name"):
+            continue
+        for value in _instead(parameter):
+            edit = SetArgument(site, parameter.name, value)
+            yield Change((edit,), f"Set {parameter.name} to {value}", f"add {_group(parameter)}")
+        if parameter.default is None and parameter.name in scene.names(call):
+            edit = SetArgument(site, parameter.name, parameter.name)
+            yield Change((edit,), f"Give {parameter.name}", "add name")
+
+
+def _instead(parameter: Parameter) -> Iterator[str]:
+    default = parameter.default
+    if default in ("True", "False"):
+        yield "False" if default == "True" else "True"
+    elif default is not None and default.lstrip("-").isdigit():
+        yield from (str(n) for n in SMALL if n >= 0 and str(n) != default)
+    elif default is not None and default[:1] in "'\"":
+        yield from (repr(other) for group in WORDS if default[1:-1] in group for other in group if other != default[1:-1])
+    elif default == "None" and parameter.name in ("dim", "axis"):
+        yield from ("1", "-1", "0")
+    elif default == "None" and parameter.name == "data_format":
+        yield from ("'channels_first'", "'channels_last'")
+
+
+def _group(parameter: Parameter) -> str:
+    return "flag" if parameter.default in ("True", "False") else "value"

@@ -1,0 +1,146 @@
+"""An array gets an axis more or one less, its axes in another order or joined, or one of them is reduced or indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from dnnfix.records import FixPattern
+from dnnfix.synthesize.operators.change import Change, around
+from dnnfix.synthesize.scene import Scene, Told
+from dnnfix.synthesize.slices import Place
+from dnnfix.synthesize.spelling import spell
+
+PATTERN = FixPattern.DATA_DIMENSION
+
+RANK = 5
+"""Axes up to which arrays are given others."""
+
+
+def changes(scene: Scene, place: Place) -> Iterator[Change]:
+    """Other axes for the array at a place."""
+    told = place.told
+    if told is None or told.shape is None or len(told.shape) > RANK:
+        return
+    if told.is_torch:
+        written = _torch(told)
+    elif told.is_numpy:
+        written = _numpy(told)
+    else:
+        yield from _by_functions(scene, place, told)
+        return
+    for after, form in written:
+        yield around(scene, place.node, "", after, form)
+    if told.is_torch and told.shape and told.shape[0] == 1:
+        yield around(scene, place.node, "", "[0]", "first")
+
+
+def _torch(told: Told) -> Iterator[tuple[str, str]]:
+    shape = told.shape or ()
+    rank = len(shape)
+    for axis in range(rank):
+        if shape[axis] == 1:
+            yield f".squeeze({axis if axis != rank - 1 else -1})", "squeeze"
+    for axis in dict.fromkeys((1, 0, rank)):
+        if axis <= rank:
+            yield f".unsqueeze({axis if axis != rank or rank < 2 else -1})", "unsqueeze"
+    if rank > 2:
+        yield ".flatten(1)", "flatten"
+    if rank == 2:
+        yield ".t()", "transpose"
+    for one, other in combinations(range(rank), 2):
+        if rank > 2:
+            yield f".transpose({one}, {other})", "transpose"
+    if rank == 4:
+        yield ".permute(0, 3, 1, 2)", "channels"
+        yield ".permute(0, 2, 3, 1)", "channels"
+    if rank == 3:
+        yield ".permute(2, 0, 1)", "channels"
+        yield ".permute(1, 2, 0)", "channels"
+    if rank > 1:
+        yield ".flatten()", "flat"
+        yield f".reshape(-1, {shape[-1]})", "rows"
+    if rank == 1:
+        yield ".reshape(-1, 1)", "column"
+    for axis in range(rank):
+        if rank > 1:
+            yield f".argmax({axis})", "argmax"
+            yield f".mean({axis})", "mean"
+            yield f".sum({axis})", "sum"
+    if rank > 2:
+        yield "[:, -1]", "last"
+        yield "[-1]", "last"
+        yield "[:, 0]", "first"
+    if rank > 0:
+        yield "[0]", "first"
+    if rank:
+        yield ".mean()", "mean"
+        yield ".sum()", "sum"
+
+
+def _numpy(told: Told) -> Iterator[tuple[str, str]]:
+    shape = told.shape or ()
+    rank = len(shape)
+    for axis in range(rank):
+        if shape[axis] == 1:
+            yield f".squeeze(axis={axis if axis != rank - 1 else -1})", "squeeze"
+    yield "[None]", "unsqueeze"
+    yield "[..., None]", "unsqueeze"
+    if rank > 1:
+        yield "[:, None]", "unsqueeze"
+    if rank == 1:
+        yield ".reshape(-1, 1)", "column"
+    if rank > 2:
+        yield f".reshape({shape[0]}, -1)", "flatten"
+        yield f".reshape(-1, {shape[-1]})", "rows"
+    if rank == 2:
+        yield ".T", "transpose"
+    if rank == 4:
+        yield ".transpose(0, 3, 1, 2)", "channels"
+        yield ".transpose(0, 2, 3, 1)", "channels"
+    if rank == 3:
+        yield ".transpose(0, 2, 1)", "transpose"
+        yield ".transpose(2, 0, 1)", "channels"
+        yield ".transpose(1, 2, 0)", "channels"
+    if rank > 1:
+        yield ".ravel()", "flat"
+        for axis in range(rank):
+            yield f".argmax(axis={axis})", "argmax"
+            yield f".mean(axis={axis})", "mean"
+    if rank > 2:
+        yield "[:, -1]", "last"
+    if rank > 0:
+        yield "[0]", "first"
+
+
+def _by_functions(scene: Scene, place: Place, told: Told) -> Iterator[Change]:
+    """For arrays of a library whose functions stand apart: TensorFlow's, and Keras's `ops`."""
+    of_tensorflow = "tensorflow" in told.kind
+    module = "tensorflow" if of_tensorflow else "keras.ops"
+    shape = told.shape or ()
+    rank = len(shape)
+
+    def call(name: str, rest: str, form: str) -> Change:
+        spelling = spell(scene.subject, f"{module}.{name}")
+        return around(scene, place.node, f"{spelling.code}(", f", {rest})", form, spelling.imports)
+
+    for axis in range(rank):
+        if shape[axis] == 1:
+            yield call("squeeze", f"axis={axis if axis != rank - 1 else -1}", "squeeze")
+    for axis in dict.fromkeys((rank, 0, 1)):
+        yield call("expand_dims", f"axis={axis if axis != rank else -1}", "unsqueeze")
+    if rank > 2 and not of_tensorflow:
+        spelling = spell(scene.subject, "keras.layers.Flatten")
+        yield around(scene, place.node, f"{spelling.code}()(", ")", "flatten", spelling.imports)
+    if rank > 1:
+        order = [*range(rank - 2), rank - 1, rank - 2]
+        yield call("transpose", f"{order}" if of_tensorflow else f"{tuple(order)}", "transpose")
+        for axis in range(rank):
+            yield call("argmax", f"axis={axis}", "argmax")
+            yield call("reduce_mean" if of_tensorflow else "mean", f"axis={axis}", "mean")
+    if rank > 2 and of_tensorflow and shape[-1] is not None:
+        yield call("reshape", f"[-1, {shape[-1]}]", "rows")
+    if rank > 2:
+        yield around(scene, place.node, "", "[:, -1]", "last")
+    if rank > 0:
+        yield around(scene, place.node, "", "[0]", "first")

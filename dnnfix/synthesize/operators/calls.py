@@ -1,0 +1,69 @@
+"""A call is taken away or made: its argument in its place, its function uncalled, the call that was left out, a method."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.records import FixPattern, Replace
+from dnnfix.synthesize.operators.change import Change, replaced
+from dnnfix.synthesize.scene import Scene
+from dnnfix.synthesize.slices import Place
+
+PATTERN = FixPattern.NEURAL_CONNECTION
+
+METHODS = {
+    "str": ("format", "split", "strip", "lower"),
+    "dict": ("get", "items", "keys", "values", "update"),
+    "list": ("index", "append", "extend"),
+}
+"""Methods of plain kinds that a call without its method most often meant."""
+
+
+def changes(scene: Scene, place: Place) -> Iterator[Change]:
+    """Other forms of the call at a place."""
+    node = place.node
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        yield replaced(scene, node, scene.code(node.value), "no index")
+        yield from _called_for_indexed(scene, node)
+    if not isinstance(node, ast.Call):
+        return
+    first = node.args[0] if node.args and not isinstance(node.args[0], ast.Starred) else None
+    if first is not None:
+        yield replaced(scene, node, scene.code(first), "unwrap")
+    if isinstance(node.func, ast.Attribute):
+        yield replaced(scene, node, scene.code(node.func.value), "no method")
+    yield replaced(scene, node, scene.code(node.func), "uncalled")
+    if first is not None and isinstance(first, ast.Call) and first.args:
+        yield from _curried(scene, node, first)
+    if first is not None:
+        yield from _made_then_called(scene, node)
+    function = scene.told(node.func)
+    for method in METHODS.get(function.last, ()) if function is not None else ():
+        yield replaced(scene, node.func, f"{scene.code(node.func)}.{method}", "method")
+
+
+def _called_for_indexed(scene: Scene, node: ast.Subscript) -> Iterator[Change]:
+    owner = scene.told(node.value)
+    if owner is not None and owner.takes:
+        yield replaced(scene, node, f"{scene.code(node.value)}({scene.code(node.slice)})", "call for index")
+
+
+def _curried(scene: Scene, node: ast.Call, first: ast.Call) -> Iterator[Change]:
+    """`Outer(Inner(…)(x))` as `Outer(Inner(…))(x)`: a layer around a layer, not around what it gives."""
+    if not isinstance(first.func, ast.Call):
+        return
+    given = ", ".join(scene.code(arg) for arg in (*first.args, *first.keywords))
+    rest = "".join(f", {scene.code(arg)}" for arg in node.args[1:])
+    rest += "".join(f", {k.arg}={scene.code(k.value)}" for k in node.keywords if k.arg)
+    code = f"{scene.code(node.func)}({scene.code(first.func)}{rest})({given})"
+    yield Change((Replace(scene.site(node), code),), "Put the layer around the layer, and call both", "curry")
+
+
+def _made_then_called(scene: Scene, node: ast.Call) -> Iterator[Change]:
+    """`Layer(x)` as `Layer()(x)`: made first, then called."""
+    function = scene.code(node.func)
+    if not function.rpartition(".")[2][:1].isupper():
+        return
+    code = f"{function}({', '.join(scene.code(a) for a in (*node.args[1:], *node.keywords))})({scene.code(node.args[0])})"
+    yield Change((Replace(scene.site(node), code),), f"Make {function} first, then call it", "make and call")

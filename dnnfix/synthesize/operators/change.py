@@ -1,0 +1,45 @@
+"""What an operator offers: edits, and how to say what they do."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dnnfix.records import Edit, Replace, Wrap
+from dnnfix.synthesize.scene import Scene
+
+LONGEST = 60
+"""Characters of code in a title."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Edits that an operator offers at a place.
+
+    `form` names the kind of change within the operator (`unsqueeze`, `int(…)`): what a prior is learned for. `title` says in
+    the imperative what is done.
+    """
+
+    edits: tuple[Edit, ...]
+    title: str
+    form: str
+
+
+def replaced(scene: Scene, node: ast.expr, code: str, form: str, imports: Iterable[Edit] = ()) -> Change:
+    """Other code in place of an expression."""
+    return Change((Replace(scene.site(node), code), *imports), f"Take {_short(code)} for {_short(scene.code(node))}", form)
+
+
+def around(scene: Scene, node: ast.expr, before: str, after: str, form: str, imports: Iterable[Edit] = ()) -> Change:
+    """Code around an expression; what is put behind an operation goes around all of it."""
+    loose = isinstance(node, ast.BinOp | ast.UnaryOp | ast.BoolOp | ast.Compare | ast.IfExp | ast.Lambda | ast.Await)
+    if not before and loose:
+        before, after = "(", f"){after}"
+    title = f"Take {before}{_short(scene.code(node))}{after} for {_short(scene.code(node))}"
+    return Change((Wrap(scene.site(node), before, after), *imports), title, form)
+
+
+def _short(code: str) -> str:
+    line = " ".join(code.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"

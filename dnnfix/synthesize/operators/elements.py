@@ -1,0 +1,65 @@
+"""A tuple of targets, an index or a list gets an element more or one less."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.records import DeleteElement, FixPattern, Replace
+from dnnfix.synthesize.operators.change import Change, replaced
+from dnnfix.synthesize.scene import Scene
+from dnnfix.synthesize.slices import Place, Role
+
+PATTERN = FixPattern.DATA_WRANGLING
+
+
+def changes(scene: Scene, place: Place) -> Iterator[Change]:
+    """Fewer or more elements at a place."""
+    node = place.node
+    if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Store):
+        yield from _targets(scene, node)
+    elif isinstance(node, ast.Subscript):
+        yield from _index(scene, node)
+    elif isinstance(node, ast.Tuple | ast.List) and place.role is not Role.CALLER:
+        for number in range(len(node.elts)):
+            if len(node.elts) > 1:
+                edit = DeleteElement(scene.site(node), number)
+                yield Change((edit,), f"Leave out {scene.code(node.elts[number])[:40]}", "drop")
+
+
+def _targets(scene: Scene, node: ast.Tuple) -> Iterator[Change]:
+    for element in node.elts:
+        yield Change((Replace(scene.site(node), scene.code(element)),), f"Take {scene.code(element)} alone", "one target")
+    names = [scene.code(element) for element in node.elts]
+    yield Change((Replace(scene.site(node), ", ".join([*names, "_"])),), "Take one value more, and leave it", "more targets")
+    yield Change((Replace(scene.site(node), ", ".join(["_", *names])),), "Take one value more, and leave it", "more targets")
+
+
+def _index(scene: Scene, node: ast.Subscript) -> Iterator[Change]:
+    index = node.slice
+    elements = index.elts if isinstance(index, ast.Tuple) else [index]
+    owner = scene.told(node.value)
+    codes = [scene.code(element) if not isinstance(element, ast.Slice) else _slice(scene, element) for element in elements]
+    whole = scene.code(node.value)
+    if owner is not None and owner.shape is not None:
+        rank = len(owner.shape)
+        if len(codes) < rank:
+            for number in range(len(codes) + 1):
+                code = ", ".join([*codes[:number], ":", *codes[number:]])
+                yield replaced(scene, node, f"{whole}[{code}]", "axis more")
+        for number in range(len(codes)):
+            if len(codes) > 1:
+                code = ", ".join(codes[:number] + codes[number + 1 :])
+                yield replaced(scene, node, f"{whole}[{code}]", "axis less")
+    if owner is not None and owner.keys and isinstance(index, ast.Constant | ast.Name):
+        for key in owner.keys[:12]:
+            yield replaced(scene, node, f"{whole}[{key!r}]", "key")
+    if isinstance(index, ast.Constant) and isinstance(index.value, int):
+        for other in (index.value - 1, 0, -1):
+            if other != index.value:
+                yield replaced(scene, node, f"{whole}[{other}]", "index")
+
+
+def _slice(scene: Scene, node: ast.Slice) -> str:
+    parts = [scene.code(part) if part is not None else "" for part in (node.lower, node.upper)]
+    return ":".join(parts + ([scene.code(node.step)] if node.step is not None else []))

@@ -1,0 +1,100 @@
+"""A value is converted to another kind: whole or real numbers, an array, a tensor, a list, a plain number, a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.records import Edit, FixPattern
+from dnnfix.synthesize.operators.change import Change, around
+from dnnfix.synthesize.scene import Scene, Told
+from dnnfix.synthesize.slices import Place
+from dnnfix.synthesize.spelling import spell
+
+PATTERN = FixPattern.DATA_TYPE
+
+LAZY = ("map", "filter", "zip", "range", "dict_keys", "dict_values", "dict_items", "generator", "set", "reversed", "enumerate")
+"""Kinds of values that are gone through once, or have no order: a list of them can be indexed and counted."""
+
+CALLABLE = ("function", "method", "builtin_function_or_method")
+
+
+def changes(scene: Scene, place: Place) -> Iterator[Change]:
+    """Other kinds for the value at a place."""
+    if place.told is None:
+        return
+    for before, after, form, imports in _conversions(scene, place.told):
+        yield around(scene, place.node, before, after, form, imports)
+
+
+def _conversions(scene: Scene, told: Told) -> Iterator[tuple[str, str, str, tuple[Edit, ...]]]:
+    def plain(before: str, after: str, form: str) -> tuple[str, str, str, tuple[Edit, ...]]:
+        return before, after, form, ()
+
+    def called(function: str, form: str, rest: str = "") -> tuple[str, str, str, tuple[Edit, ...]]:
+        spelling = spell(scene.subject, function)
+        return f"{spelling.code}(", f"{rest})", form, tuple(spelling.imports)
+
+    kind = told.last
+    frameworks = scene.subject.source.frameworks
+    if told.is_torch:
+        yield plain("", ".float()" if told.dtype != "float32" else ".long()", "number")
+        if told.dtype != "float32":
+            yield plain("", ".long()", "number")
+        if told.size == 1 or told.shape in ((), (1,)):
+            yield plain("", ".item()", "item")
+        yield plain("", ".detach()", "detach")
+        yield plain("", ".detach().numpy()" if told.grown else ".numpy()", "numpy")
+        yield plain("", ".tolist()", "list")
+    elif told.is_numpy:
+        yield plain("", ".astype('float32')" if told.dtype != "float32" else ".astype('int64')", "number")
+        if told.dtype != "int64":
+            yield plain("", ".astype('int64')", "number")
+        if "torch" in frameworks:
+            yield called("torch.from_numpy", "tensor")
+        yield plain("", ".tolist()", "list")
+    elif told.is_array:
+        if "tensorflow" in told.kind:
+            yield called("tensorflow.cast", "number", ", tf.float32")
+            yield called("tensorflow.cast", "number", ", tf.int64")
+        yield plain("", ".numpy()", "numpy")
+    elif kind in ("list", "tuple"):
+        yield called("numpy.array", "array")
+        if "torch" in frameworks:
+            held = told.items[0] if told.items else None
+            yield called("torch.stack" if held is not None and held.is_torch else "torch.tensor", "tensor")
+        yield plain("", "[0]", "element")
+        yield plain("", "[-1]", "element")
+        if kind == "list":
+            yield plain("tuple(", ")", "tuple")
+    elif kind in LAZY:
+        yield plain("list(", ")", "list")
+        yield plain("next(", ")", "next")
+        yield called("numpy.array", "array")
+    elif kind == "dict":
+        yield plain("list(", ".values())", "values")
+        yield plain("", ".items()", "items")
+        for key in told.keys[:8]:
+            yield plain("", f"[{key!r}]", "entry")
+    elif kind == "str":
+        yield from (plain("int(", ")", "number"), plain("float(", ")", "number"), plain("", ".encode()", "bytes"))
+        yield plain("[", "]", "element of")
+    elif kind == "bytes":
+        yield plain("", ".decode()", "text")
+    elif kind in ("float", "float64", "float32"):
+        yield from (plain("int(", ")", "whole"), plain("str(", ")", "text"))
+    elif kind in ("int", "int64", "int32", "bool"):
+        yield from (plain("str(", ")", "text"), plain("[", "]", "element of"), plain("(", ",)", "tuple of"))
+    elif kind in CALLABLE or told.takes:
+        yield plain("", "()", "call")
+    if kind in ("csr_matrix", "csc_matrix", "coo_matrix", "csr_array", "csc_array"):
+        yield plain("", ".toarray()", "dense")
+    if kind in ("DataFrame", "Series"):
+        yield plain("", ".values", "values")
+        yield plain("", ".to_numpy()", "values")
+    yield from _of_one(told)
+
+
+def _of_one(told: Told) -> Iterator[tuple[str, str, str, tuple[Edit, ...]]]:
+    """One value where several are wanted: a batch of one."""
+    if told.is_array and not told.is_torch:
+        yield "[", "]", "element of", ()

@@ -1,0 +1,50 @@
+"""Another operator or another function between the same operands: `//` for `/`, `@` for `*`, `mm` for `dot`, `stack` for `cat`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.records import FixPattern
+from dnnfix.synthesize.operators.change import Change, replaced
+from dnnfix.synthesize.scene import Scene
+from dnnfix.synthesize.slices import Place
+
+PATTERN = FixPattern.DATA_TYPE
+
+FUNCTIONS = (
+    ("mm", "matmul", "bmm", "dot", "mv", "mul"),
+    ("cat", "stack", "hstack", "vstack", "concat", "concatenate"),
+    ("view", "reshape"),
+    ("max", "amax", "argmax"), ("min", "amin", "argmin"),
+    ("zeros", "empty", "ones"),
+    ("append", "extend"),
+    ("Conv1d", "Conv2d", "Conv3d"), ("MaxPool1d", "MaxPool2d", "MaxPool3d"), ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"),
+    ("AvgPool1d", "AvgPool2d"), ("Dropout", "Dropout2d"),
+    ("Conv1D", "Conv2D", "Conv3D"), ("MaxPooling1D", "MaxPooling2D", "MaxPooling3D"), ("GlobalMaxPooling1D", "GlobalMaxPooling2D"),
+    ("CrossEntropyLoss", "BCEWithLogitsLoss", "BCELoss", "NLLLoss", "MSELoss"),
+    ("cross_entropy", "binary_cross_entropy_with_logits", "binary_cross_entropy", "nll_loss", "mse_loss"),
+    ("tensor", "as_tensor", "from_numpy"),
+)  # fmt: skip
+"""Functions that take the same operands and are written in each other's place."""
+
+EXCHANGED = {ast.Div: "//", ast.Mult: "@", ast.MatMult: "*"}
+
+
+def changes(scene: Scene, place: Place) -> Iterator[Change]:
+    """Other operations at a place."""
+    node = place.node
+    if isinstance(node, ast.BinOp) and type(node.op) in EXCHANGED:
+        code = f"{scene.code(node.left)} {EXCHANGED[type(node.op)]} {scene.code(node.right)}"
+        yield replaced(scene, node, code, "operator")
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
+        yield replaced(scene, node, scene.code(node.left), "left alone")
+        yield replaced(scene, node, scene.code(node.right), "right alone")
+    if isinstance(node, ast.Attribute | ast.Name) and scene.subject.source.is_called(node):
+        name = node.attr if isinstance(node, ast.Attribute) else node.id
+        before = f"{scene.code(node.value)}." if isinstance(node, ast.Attribute) else ""
+        for group in FUNCTIONS:
+            if name in group:
+                for other in group:
+                    if other != name:
+                        yield replaced(scene, node, f"{before}{other}", "function")

@@ -1,0 +1,65 @@
+"""A size in a call is another one: one that a failing value has, spelt by a name that holds it where there is one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from math import prod
+
+from dnnfix.records import FixPattern, Replace
+from dnnfix.synthesize.operators.change import Change
+from dnnfix.synthesize.scene import Scene
+from dnnfix.synthesize.slices import Place
+
+PATTERN = FixPattern.LAYER_DIMENSION
+
+MOST = 40
+"""Sizes that are tried in one place."""
+
+_NUMBER = re.compile(r"(?<![\w.])\d{1,9}(?![\w.])")
+
+
+def changes(scene: Scene, place: Place) -> Iterator[Change]:
+    """Other whole numbers for the one at a place."""
+    number = place.told.number if place.told is not None else None
+    if not isinstance(number, int) or isinstance(number, bool) or isinstance(place.node, ast.Call):
+        return
+    if not _is_size(scene, place.node):
+        return
+    for size in list(sizes(scene))[:MOST]:
+        if size == number:
+            continue
+        for count, code in enumerate(scene.spelled(size, place.node)):
+            form = "number" if code.isdigit() else "named"
+            if count < 3:
+                yield Change((Replace(scene.site(place.node), code),), f"Take {code} for {scene.code(place.node)}", form)
+
+
+def _is_size(scene: Scene, node: ast.expr) -> bool:
+    """Whether a number is an argument, an element of one, or what a name is given: no index, no exponent."""
+    above = scene.subject.source.parent(node)
+    while isinstance(above, ast.Tuple | ast.List | ast.keyword | ast.BinOp):
+        above = scene.subject.source.parent(above)
+    return isinstance(above, ast.Call | ast.Assign)
+
+
+def sizes(scene: Scene) -> Iterator[int]:
+    """The sizes of the failing values, those of the message first, then their products."""
+    found: dict[int, None] = {}
+    for text in _NUMBER.findall(scene.message):
+        found[int(text)] = None
+    crash = scene.subject.crash
+    shapes: list[tuple[int, ...]] = []
+    if crash is not None and crash.call is not None:
+        shapes += [value.shape for value in crash.call.inputs if value.shape]
+    for frame in scene.frames[:2]:
+        shapes += [told.sizes for told in frame.values.values() if told.sizes]
+    for shape in shapes:
+        for size in shape:
+            found[size] = None
+        for start in range(len(shape)):
+            found[prod(shape[start:])] = None
+    for number in found:
+        if 0 < number < 10**7:
+            yield number

@@ -1,0 +1,213 @@
+"""What a search over edits knows of a crash: the program, and what stood in reach when it stopped."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dnnfix.records import Json, Site
+from dnnfix.subject import Subject
+
+TENSOR = frozenset({"torch.Tensor", "torch.nn.parameter.Parameter"})
+ARRAY = "numpy.ndarray"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a function. `how` is `place`, `both`, `name`, `places` or `names`; `default` is its text."""
+
+    name: str
+    how: str
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the run told of a value; what it did not tell is `None` or empty."""
+
+    kind: str
+    shape: tuple[int | None, ...] | None = None
+    dtype: str = ""
+    low: float | None = None
+    high: float | None = None
+    whole: bool = False
+    grown: bool = False
+    """Whether gradients flow through it."""
+    number: int | float | None = None
+    text: str | None = None
+    size: int | None = None
+    items: tuple[Told, ...] = ()
+    keys: tuple[str | int, ...] = ()
+    attributes: tuple[str, ...] = ()
+    takes: tuple[Parameter, ...] = ()
+    module: str = ""
+
+    @property
+    def last(self) -> str:
+        """The name of the kind without its module."""
+        return self.kind.rpartition(".")[2]
+
+    @property
+    def sizes(self) -> tuple[int, ...] | None:
+        """The shape, where all of it is known."""
+        known = tuple(size for size in self.shape or () if size is not None)
+        return known if self.shape is not None and len(known) == len(self.shape) else None
+
+    @property
+    def is_torch(self) -> bool:
+        """Whether it is a tensor of torch with numbers in it."""
+        return self.kind in TENSOR
+
+    @property
+    def is_numpy(self) -> bool:
+        """Whether it is an array of NumPy."""
+        return self.kind == ARRAY
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it has a shape and numbers of one kind, whatever library it is of."""
+        return self.shape is not None
+
+    @property
+    def integer(self) -> bool:
+        """Whether its numbers are of an integer kind."""
+        return self.dtype.startswith(("int", "uint", "bool"))
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One frame that the exception passed through: where its statement stands, and what names and expressions held."""
+
+    path: str
+    function: str
+    statement: Site
+    names: Mapping[str, Told]
+    values: Mapping[Site, Told]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A crash seen closely. `frames` are the innermost first."""
+
+    subject: Subject
+    frames: tuple[Frame, ...]
+    calls: Mapping[Site, tuple[Parameter, ...]] = field(default_factory=dict)
+    """What is taken by the function that a call names at that site."""
+    near: tuple[tuple[str, str], ...] = ()
+    """What the object has whose attribute was missing: names, each with `class`, `call` or `value`."""
+
+    @property
+    def message(self) -> str:
+        """What the exception said."""
+        return self.subject.crash.message if self.subject.crash is not None else ""
+
+    @property
+    def kind(self) -> str:
+        """The exception's class, without its module."""
+        return self.subject.crash.kind.rpartition(".")[2] if self.subject.crash is not None else ""
+
+    def site(self, node: ast.AST) -> Site:
+        """Where a node of the program stands."""
+        return self.subject.source.site(node)
+
+    def code(self, node: ast.AST) -> str:
+        """The text of a node."""
+        return self.subject.text(self.site(node))
+
+    def told(self, node: ast.expr) -> Told | None:
+        """What an expression held: as it was evaluated where the program stopped, or as a name in one of the frames."""
+        site = self.site(node)
+        for frame in self.frames:
+            if site in frame.values:
+                return frame.values[site]
+        if isinstance(node, ast.Constant):
+            return Told(type(node.value).__name__, number=node.value if isinstance(node.value, (int, float)) else None)
+        if isinstance(node, ast.Name | ast.Attribute):
+            return self.names(node).get(ast.unparse(node))
+        return None
+
+    def takes(self, call: ast.Call) -> tuple[Parameter, ...]:
+        """The parameters of what a call calls; none where they are not known."""
+        told = self.told(call.func)
+        return (told.takes if told is not None else ()) or self.calls.get(self.site(call.func), ())
+
+    def names(self, node: ast.AST) -> Mapping[str, Told]:
+        """The names in reach of a node, where the program stopped in its function; else those of the module."""
+        source = self.subject.source
+        owner = source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef)
+        for frame in self.frames:
+            at = None if frame.path else source.enclosing(_at(source.places, frame.statement), ast.FunctionDef, ast.AsyncFunctionDef)
+            if not frame.path and at is owner:
+                return frame.names
+        return self.frames[-1].names if self.frames else {}
+
+    def spelled(self, number: int, node: ast.AST) -> Iterator[str]:
+        """A number as an expression there: names that hold it first, then its digits."""
+        for name, told in self.names(node).items():
+            if told.number == number and isinstance(told.number, int) and not isinstance(told.number, bool) and number > 1:
+                yield name
+        yield str(number)
+
+
+def _at(tree: Any, site: Site) -> ast.AST:
+    found = tree.node_at(site)
+    return found if found is not None else ast.Pass()
+
+
+def scene_of(subject: Subject, survey: Json) -> Scene | None:
+    """The scene that a survey tells of; `None` where it tells of no frame of the program itself."""
+    if not isinstance(survey, dict):
+        return None
+    frames = tuple(_frame(fields) for fields in reversed(_listed(survey.get("frames"))))
+    if not any(not frame.path for frame in frames):
+        return None
+    calls = {_site(span, path): tuple(map(_parameter, takes)) for path, span, takes in _listed(survey.get("calls"))}
+    near = tuple((str(name), str(sort)) for name, sort in _listed(survey.get("near")))
+    return Scene(subject, frames, calls, near)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _frame(fields: Mapping[str, Any]) -> Frame:
+    path = str(fields["path"])
+    return Frame(
+        path,
+        str(fields["function"]),
+        _site(fields["statement"], path),
+        {str(name): _told(told) for name, told in fields["names"].items()},
+        {_site(span, path): _told(told) for span, told in fields["values"]},
+    )
+
+
+def _site(span: Sequence[int], path: str) -> Site:
+    line, column, end_line, end_column = span
+    return Site(line, column, end_line, end_column, path)
+
+
+def _parameter(fields: Sequence[Any]) -> Parameter:
+    return Parameter(str(fields[0]), str(fields[1]), fields[2])
+
+
+def _told(fields: Mapping[str, Any]) -> Told:
+    shape = fields.get("shape")
+    return Told(
+        kind=str(fields.get("kind", "")),
+        shape=tuple(shape) if shape is not None else None,
+        dtype=str(fields.get("dtype", "")),
+        low=fields.get("low"),
+        high=fields.get("high"),
+        whole=bool(fields.get("whole")),
+        grown=bool(fields.get("grown")),
+        number=fields.get("number"),
+        text=fields.get("text"),
+        size=fields.get("size"),
+        items=tuple(_told(item) for item in fields.get("items", ())),
+        keys=tuple(fields.get("keys", ())),
+        attributes=tuple(fields.get("attributes", ())),
+        takes=tuple(_parameter(each) for each in fields.get("takes", ())),
+        module=str(fields.get("module", "")),
+    )

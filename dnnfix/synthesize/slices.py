@@ -1,0 +1,143 @@
+"""The places of a program that a crash may come from: backwards from what failed, nearest first.
+
+A crash is seen where values meet, and made where one of them came from. The slice goes from the failing expression to its
+operands, to what defined them, to the constructors of the layers on the way, to the data at their source, and to the callers.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dnnfix.records import Site
+from dnnfix.source.program import Source
+from dnnfix.synthesize.scene import Scene, Told
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+LAYERS = 8
+"""Layers back from the crash whose constructors belong to the slice."""
+
+DEFINITIONS = 3
+"""Steps from use to definition that are followed."""
+
+
+class Role(StrEnum):
+    """How a place came into the slice."""
+
+    FAILING = "failing"
+    """A part of the expression that failed."""
+    STATEMENT = "statement"
+    """A part of the statement that it stands in."""
+    CALLER = "caller"
+    """A part of a statement that led there."""
+    DEFINITION = "definition"
+    """What a name in one of them was given."""
+    CONSTRUCTOR = "constructor"
+    """A part of the call that made a layer on the way."""
+    SOURCE = "source"
+    """What a function of the program's gives back or yields."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An expression that may be edited: how it came into the slice, and how many steps away from the failing one it is."""
+
+    node: ast.expr
+    role: Role
+    steps: int
+    told: Told | None
+
+
+def places(scene: Scene) -> list[Place]:
+    """The slice of a crash, nearest first; each expression once."""
+    found: dict[Site, Place] = {}
+    for node, role, steps in _walk(scene):
+        site = scene.site(node)
+        if site not in found:
+            found[site] = Place(node, role, steps, scene.told(node))
+    return sorted(found.values(), key=lambda place: place.steps)
+
+
+def _walk(scene: Scene) -> Iterator[tuple[ast.expr, Role, int]]:
+    source = scene.subject.source
+    crash = scene.subject.crash
+    own = [frame for frame in scene.frames if not frame.path]
+    statements = [source.places.node_at(frame.statement) for frame in own]
+    sites = {frame.site for frame in crash.frames} if crash is not None else set()
+    pending: list[tuple[ast.expr, int]] = []
+    for number, statement in enumerate(statements):
+        if statement is None:
+            continue
+        for node in parts(statement):
+            failing = any(scene.site(node) == site or site.encloses(scene.site(node)) for site in sites)
+            role = Role.CALLER if number else Role.FAILING if failing else Role.STATEMENT
+            steps = 2 * number + (0 if failing else 1)
+            yield node, role, steps
+            if isinstance(node, ast.Name | ast.Attribute) and number < 2:
+                pending.append((node, steps + 1))
+    yield from _constructors(scene)
+    seen: set[int] = set()
+    for _ in range(DEFINITIONS):
+        following: list[tuple[ast.expr, int]] = []
+        for use, steps in pending:
+            for value in _definitions(source, use):
+                if id(value) in seen:
+                    continue
+                seen.add(id(value))
+                for node in parts(value):
+                    yield node, Role.DEFINITION, steps
+                    if isinstance(node, ast.Name):
+                        following.append((node, steps + 1))
+        pending = following
+    for place, value in enumerate(_given(source)):
+        for node in parts(value):
+            yield node, Role.SOURCE, 4 + place // 4
+
+
+def parts(root: ast.AST) -> Iterator[ast.expr]:
+    """The expressions of a statement or expression, those of statements in its blocks left out, outermost first."""
+    if isinstance(root, ast.expr):
+        yield root
+    for child in ast.iter_child_nodes(root):
+        if isinstance(child, ast.expr | ast.keyword | ast.withitem | ast.comprehension):
+            yield from parts(child)
+
+
+def _definitions(source: Source, use: ast.expr) -> tuple[ast.expr, ...]:
+    try:
+        return source.bindings(use)
+    except (ValueError, KeyError):
+        return ()
+
+
+def _constructors(scene: Scene) -> Iterator[tuple[ast.expr, Role, int]]:
+    """The constructor calls of the layers that were called last, the last one first."""
+    network = scene.subject.network
+    crash = scene.subject.crash
+    sites: list[Site] = []
+    if crash is not None and crash.call is not None and crash.call.made_at is not None:
+        sites.append(crash.call.made_at)
+    sites += [call.made_at for call in reversed(network.calls) if call.made_at is not None]
+    sites += [part.site for part in reversed(network.components) if part.site is not None]
+    for number, site in enumerate(list(dict.fromkeys(sites))[:LAYERS]):
+        node = scene.subject.node(site)
+        if isinstance(node, ast.Call):
+            for part in parts(node):
+                yield part, Role.CONSTRUCTOR, 1 + number // 2
+
+
+def _given(source: Source) -> Iterator[ast.expr]:
+    """What generators and data sets of the program's own give: the elements of what they yield or return."""
+    for function in (*source.nodes(ast.FunctionDef), *source.nodes(ast.AsyncFunctionDef)):
+        yields = [n for n in ast.walk(function) if isinstance(n, ast.Yield) and n.value is not None]
+        if function.name in ("__getitem__", "__call__", "__next__", "collate_fn", "transform") or yields:
+            for node in ast.walk(function):
+                if isinstance(node, ast.Yield | ast.Return) and node.value is not None:
+                    yield node.value
+    for function in source.nodes(ast.FunctionDef):
+        for node in ast.walk(function):
+            if isinstance(node, ast.Return) and node.value is not None:
+                yield node.value
