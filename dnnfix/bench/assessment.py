@@ -23,17 +23,30 @@ from dnnfix.config import Settings
 from dnnfix.emit.diff import taken
 from dnnfix.errors import DnnfixError
 from dnnfix.pipeline import suggest_file
-from dnnfix.records import Family, FileReport, Patch, PatchVerdict, RunRecord, Symptom, Trace
+from dnnfix.records import (
+    UNEXPLAINED_CODE,
+    Family,
+    FileReport,
+    Patch,
+    PatchVerdict,
+    RunRecord,
+    Symptom,
+    Trace,
+)
 from dnnfix.run.job import Job
 from dnnfix.run.runner import Runner
 from dnnfix.source.diff import unified_diff
-from dnnfix.validate.behaviour import same_behaviour
+from dnnfix.validate.behaviour import same_behaviour, same_but_for_itself
 
 NAME = "program.py"
 """What every program is called while it is repaired, so that no name tells what case it is."""
 
 FRESH = 5
 """Seeds that neither the case nor the engine was proven with, on which the oracle judges."""
+
+
+MASKED = "behaviour, but for what differs by itself"
+"""How a patch equals a repair that does not do the same twice under one seed, such as one that prints a clock."""
 
 
 class Arm(StrEnum):
@@ -47,6 +60,15 @@ class Arm(StrEnum):
     """An empty patch of the program with the fault."""
     RANDOM = "random"
     """A random edit of it."""
+    SEARCH = "search"
+    """The engine with every rule off, on a program that crashes: what the search for small edits does alone."""
+
+
+REPAIRING = (Arm.REPAIR, Arm.SEARCH)
+"""The arms whose patches the case's oracle and its ground truth judge."""
+
+USUAL = (Arm.REPAIR, Arm.HEALTHY, Arm.NULL, Arm.RANDOM)
+"""The arms of a replay that names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +111,7 @@ class Assignment:
 class Assessed:
     """What became of an assignment. `failed` says why it has no result; a patch is in `diff` where one was accepted.
 
-    The fields from `runnable` to `wrong` are the steps of the repair arm, `accepted` is asked of every arm.
+    The fields from `runnable` to `wrong` are the steps of the arms in `REPAIRING`, `accepted` is asked of every arm.
     """
 
     case: str
@@ -105,7 +127,10 @@ class Assessed:
     correct: bool = False
     wrong: bool = False
     equals: str = ""
-    """How an accepted patch equals a ground-truth repair: `tree: repair.diff`, `behaviour: …`, or not at all."""
+    """How an accepted patch equals a ground-truth repair: `tree: repair.diff`, `behaviour: …`, or not at all.
+
+    It starts with `MASKED` where two runs of the repair differ by themselves and all else is the same.
+    """
     found: tuple[str, ...] = ()
     """The findings, as code and line."""
     template: str = ""
@@ -137,7 +162,10 @@ class Assessed:
 
 
 def assignments(case: Case, budget: float, wanted: Iterable[Arm]) -> list[Assignment]:
-    """The arms of a case, as assignments. Raises `InputError` where a diff of the case does not apply."""
+    """The arms of a case, as assignments; the search has none where the case is no crash.
+
+    Raises `InputError` where a diff of the case does not apply.
+    """
     repairs = {name: case.after(name).decode() for name in case.repairs}
     lines = sorted(set().union(*(changed_lines(diff) for diff in case.repairs.values())))
     first = max(case.seeds) + 1
@@ -155,6 +183,7 @@ def assignments(case: Case, budget: float, wanted: Iterable[Arm]) -> list[Assign
             gpu="cuda" in case.program.decode(),
         )
         for arm in wanted
+        if arm is not Arm.SEARCH or case.symptom.kind is Symptom.CRASH
     ]
 
 
@@ -203,6 +232,11 @@ def _repair(assignment: Assignment, path: str, settings: Settings, runner: Runne
     return replace(_costed(result, report.runs, bench), plain_seconds=round(plain, 3))
 
 
+def _search(assignment: Assignment, path: str, settings: Settings, runner: Runner) -> Assessed:
+    """The repair arm with no rule switched on: what is found then comes of the search alone, under its own code."""
+    return _repair(assignment, path, replace(settings, select=(UNEXPLAINED_CODE,)), runner)
+
+
 def _judged(result: Assessed, after: bytes, bench: _Oracle) -> Assessed:
     """What the case's own oracle and its ground truth say of an accepted patch."""
     fresh = bench.assignment.fresh
@@ -211,16 +245,7 @@ def _judged(result: Assessed, after: bytes, bench: _Oracle) -> Assessed:
     if not passes(shown):
         reason = f"the symptom is not gone: {', '.join(said)} on {len(fresh)} fresh seeds"
         return replace(result, wrong=True, oracle=said, reason=reason)
-    equals = ""
-    for name, repaired in bench.assignment.repairs.items():
-        if same_tree(after, repaired.encode()):
-            equals = f"tree: {name}"
-            break
-    for name, repaired in bench.assignment.repairs.items() if not equals else ():
-        seeds = fresh[:2]
-        if same_behaviour(bench.traces(after, seeds), bench.traces(repaired.encode(), seeds)):
-            equals = f"behaviour: {name}"
-            break
+    equals = _equality(after, bench)
     return replace(
         result,
         correct=bool(equals),
@@ -228,6 +253,23 @@ def _judged(result: Assessed, after: bytes, bench: _Oracle) -> Assessed:
         oracle=said,
         reason="" if equals else "the symptom is gone, and the repair is none of the ground truth",
     )
+
+
+def _equality(after: bytes, bench: _Oracle) -> str:
+    """How a program equals a repair of the ground truth, as `Assessed.equals` has it; the strictest way counts."""
+    repairs = {name: repaired.encode() for name, repaired in bench.assignment.repairs.items()}
+    seeds = bench.assignment.fresh[:2]
+    for name, repaired in repairs.items():
+        if same_tree(after, repaired):
+            return f"tree: {name}"
+    for name, repaired in repairs.items():
+        if same_behaviour(bench.traces(after, seeds), bench.traces(repaired, seeds)):
+            return f"behaviour: {name}"
+    for name, repaired in repairs.items():
+        once, again = bench.traces(repaired, seeds), bench.traces(repaired, seeds, turn=2)
+        if same_but_for_itself(bench.traces(after, seeds), once, again):
+            return f"{MASKED}: {name}"
+    return ""
 
 
 def _healthy(assignment: Assignment, path: str, settings: Settings, runner: Runner) -> Assessed:
@@ -271,7 +313,7 @@ def _against(assignment: Assignment, path: str, settings: Settings, runner: Runn
     return _costed(replace(result, reason=f"{climbed.fell}: {refusal.reason if refusal is not None else ''}"), runs)
 
 
-_ARMS = {Arm.REPAIR: _repair, Arm.HEALTHY: _healthy, Arm.NULL: _against, Arm.RANDOM: _against}
+_ARMS = {Arm.REPAIR: _repair, Arm.HEALTHY: _healthy, Arm.NULL: _against, Arm.RANDOM: _against, Arm.SEARCH: _search}
 
 
 def _costed(result: Assessed, runs: Sequence[RunRecord], bench: _Oracle | None = None) -> Assessed:
@@ -310,18 +352,18 @@ def _why_none(report: FileReport) -> str:
 
 @dataclass
 class _Oracle:
-    """Whole runs for one assignment, none of them made twice."""
+    """Whole runs for one assignment, made once each unless a second time is asked for."""
 
     assignment: Assignment
     runner: Runner
-    _known: dict[tuple[bytes, int], Trace] = field(default_factory=dict)
+    _known: dict[tuple[bytes, int, int], Trace] = field(default_factory=dict)
 
-    def traces(self, program: bytes, seeds: Sequence[int]) -> list[Trace]:
-        """Whole runs of a program, by seed."""
-        missing = [whole_run(program, seed) for seed in seeds if (program, seed) not in self._known]
+    def traces(self, program: bytes, seeds: Sequence[int], turn: int = 1) -> list[Trace]:
+        """Whole runs of a program, by seed: those of the first turn, or of another one."""
+        missing = [whole_run(program, seed) for seed in seeds if (program, seed, turn) not in self._known]
         done: dict[Job, Trace] = dict(self.runner.run_many(missing, parallel=1))
-        self._known.update({(program, job.seed): trace for job, trace in done.items()})
-        return [self._known[program, seed] for seed in seeds]
+        self._known.update({(program, job.seed, turn): trace for job, trace in done.items()})
+        return [self._known[program, seed, turn] for seed in seeds]
 
     def shown(self, program: bytes, seeds: Sequence[int]) -> list[Shown]:
         """What whole runs of a program say of the symptom."""
@@ -329,12 +371,12 @@ class _Oracle:
 
     def seconds(self, program: bytes, seed: int) -> float:
         """How long a run that was made took."""
-        return self._known[program, seed].seconds
+        return self._known[program, seed, 1].seconds
 
     @property
     def seeds(self) -> set[int]:
         """The seeds that were run."""
-        return {seed for _, seed in self._known}
+        return {seed for _, seed, _ in self._known}
 
     @property
     def total(self) -> float:

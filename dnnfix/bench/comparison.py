@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import comb
 
-from dnnfix.bench.assessment import Arm, Assessed
+from dnnfix.bench.assessment import REPAIRING, Arm, Assessed
+from dnnfix.bench.totals import SEARCHED
 
 COMPARED = ("detected", "localized", "accepted", "correct", "wrong")
+"""What is compared of the repair arm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +21,23 @@ class Change:
     test).
     """
 
+    arm: Arm
     what: str
     both: int
     lost: tuple[str, ...]
     won: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What is counted, with the arm where it is not the engine as it is used."""
+        return self.what if self.arm is Arm.REPAIR else f"{self.what}, {self.arm} arm"
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether something correct was lost, or something wrong or false came in."""
+        if self.arm not in REPAIRING or self.what == "wrong":
+            return bool(self.won)
+        return self.what == "correct" and bool(self.lost)
 
     @property
     def chance(self) -> float:
@@ -32,15 +47,18 @@ class Change:
 
 
 def compare(before: Iterable[Assessed], after: Iterable[Assessed]) -> tuple[int, list[Change]]:
-    """How many cases both have, and the changes: of the steps of the repair arm, and of what other arms got accepted."""
+    """How many cases both have, and the changes: of the steps of the repair arm, and of what other arms got accepted.
+
+    The search arm is told of where both replays have it.
+    """
     old, new = _by_key(before), _by_key(after)
     shared = sorted(old.keys() & new.keys())
-    repaired = [key for key in shared if key[1] is Arm.REPAIR]
-    changes = [_change(what, what, old, new, repaired) for what in COMPARED]
-    for arm in (Arm.HEALTHY, Arm.NULL, Arm.RANDOM):
-        keys = [key for key in shared if key[1] is arm]
-        changes.append(_change(f"accepted, {arm} arm", "accepted", old, new, keys))
-    return len(repaired), changes
+    counted = [(Arm.REPAIR, what) for what in COMPARED]
+    counted += [(arm, "accepted") for arm in (Arm.HEALTHY, Arm.NULL, Arm.RANDOM)]
+    if any(arm is Arm.SEARCH for _, arm in shared):
+        counted += [(Arm.SEARCH, what) for what in SEARCHED]
+    changes = [_change(arm, what, old, new, [key for key in shared if key[1] is arm]) for arm, what in counted]
+    return len({case for case, arm in shared if arm in REPAIRING}), changes
 
 
 _Key = tuple[str, Arm]
@@ -51,8 +69,8 @@ def _by_key(results: Iterable[Assessed]) -> dict[_Key, Assessed]:
 
 
 def _change(
-    name: str, what: str, old: Mapping[_Key, Assessed], new: Mapping[_Key, Assessed], keys: Iterable[_Key]
+    arm: Arm, what: str, old: Mapping[_Key, Assessed], new: Mapping[_Key, Assessed], keys: Iterable[_Key]
 ) -> Change:
     had = {key[0] for key in keys if getattr(old[key], what)}
     has = {key[0] for key in keys if getattr(new[key], what)}
-    return Change(name, len(had & has), tuple(sorted(had - has)), tuple(sorted(has - had)))
+    return Change(arm, what, len(had & has), tuple(sorted(had - has)), tuple(sorted(has - had)))

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dnnfix.bench.assessment import Arm, Assessed
-from dnnfix.bench.totals import STEPS, Line, Share, Totals
+from dnnfix.bench.assessment import REPAIRING, Assessed
+from dnnfix.bench.totals import SEARCHED, STEPS, Line, Share, Totals
 from dnnfix.errors import InputError
 
 EXPLAINED = "explained.toml"
@@ -32,6 +32,11 @@ WORDS = {
     "random": "random arm accepted",
 }
 
+SEARCH = "The search alone: crashes, with every rule off"
+"""What is above the results of the search arm."""
+
+_SEARCH_HEAD = ("", *(WORDS[name] for name in SEARCHED))
+
 
 def read_explanations(folder: Path) -> Mapping[str, str]:
     """What is known of patches that should not be, by `arm/id`. Raises `InputError` for a malformed file."""
@@ -52,6 +57,7 @@ def as_data(totals: Totals, about: Mapping[str, str], results: Iterable[Assessed
         "about": dict(about),
         "totals": {"all": _line_data(totals.whole)},
         "groups": {name: {line.name: _line_data(line) for line in lines} for name, lines in totals.groups.items()},
+        "search": {line.name: _line_data(line) for line in totals.search},
         "waterfall": dict(totals.waterfall),
         "missed": dict(totals.missed),
         "seconds": dict(totals.seconds),
@@ -88,6 +94,11 @@ def _markdown(totals: Totals, about: Mapping[str, str], explained: Mapping[str, 
     rows = [(WORDS[name], str(share), _goal(name, share)) for name, share in totals.whole.shares.items()]
     yield from _table(("", "cases", "goal"), rows)
     yield ""
+    if totals.search:
+        yield f"## {SEARCH}"
+        yield ""
+        yield from _table(_SEARCH_HEAD, _search_rows(totals))
+        yield ""
     yield "## How far the repairs come"
     yield ""
     yield "Each step counts the cases that came through it and all before it."
@@ -144,6 +155,10 @@ def _explained(found: Sequence[Assessed], explained: Mapping[str, str]) -> Itera
         yield ""
 
 
+def _search_rows(totals: Totals) -> list[tuple[str, ...]]:
+    return [(line.name, *(str(line.shares[name]) for name in SEARCHED)) for line in totals.search]
+
+
 def _goal(name: str, share: Share) -> str:
     for goal, bound, least in GOALS:
         if goal == name:
@@ -192,6 +207,7 @@ def as_page(totals: Totals, about: Mapping[str, str], results: Sequence[Assessed
         _rows(("", ""), [(name, value) for name, value in sorted(about.items()) if name != "format"]),
         "<h2>In whole</h2>",
         _rows(("", "cases (95 % interval)", "goal"), whole),
+        f"<h2>{SEARCH}</h2>{_rows(_SEARCH_HEAD, _search_rows(totals))}" if totals.search else "",
         "<h2>How far the repairs come</h2>",
         _rows(("", "cases", ""), steps, escaped=True),
     ]
@@ -206,15 +222,15 @@ def as_page(totals: Totals, about: Mapping[str, str], results: Sequence[Assessed
 
 
 def _of_interest(result: Assessed) -> bool:
-    return result.arm is Arm.REPAIR or result.accepted or bool(result.failed)
+    return result.arm in REPAIRING or result.accepted or bool(result.failed)
 
 
 def _entry(result: Assessed, explained: Mapping[str, str]) -> str:
     good = result.correct
     state = "failed" if result.failed else "wrong" if result.wrong else "correct" if good else ""
     state = state or ("accepted" if result.accepted else "no patch")
-    colour = "good" if good else "bad" if state in ("wrong", "failed") or result.arm is not Arm.REPAIR else ""
-    came = ", ".join(WORDS[step] for step in STEPS if getattr(result, step)) if result.arm is Arm.REPAIR else ""
+    colour = "good" if good else "bad" if state in ("wrong", "failed") or result.arm not in REPAIRING else ""
+    came = ", ".join(WORDS[step] for step in STEPS if getattr(result, step)) if result.arm in REPAIRING else ""
     said = explained.get(f"{result.arm}/{result.case}", "")
     facts = {
         "steps": came,

@@ -6,8 +6,9 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dnnfix.bench.cases import Fidelity
+from dnnfix.bench.cases import Case, Fidelity
 from dnnfix.bench.instances import Half, Instance, Library, Origin
+from dnnfix.bench.symptoms import KINDS
 from dnnfix.errors import InputError
 from dnnfix.records import FixPattern
 
@@ -18,10 +19,13 @@ class Selection:
 
     words: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
-    def takes(self, instance: Instance, fidelity: str | None) -> bool:
-        """Whether the instance is among them; `fidelity` is that of its case, `None` where it has none."""
-        wanted = self.words.get("fidelity")
-        return self.may_take(instance) and (wanted is None or fidelity in wanted)
+    def takes(self, instance: Instance, case: Case | None) -> bool:
+        """Whether the instance is among them; `case` is `None` where it has none."""
+        facts = {
+            "fidelity": case.fidelity if case is not None else None,
+            "symptom": case.symptom.kind if case is not None else None,
+        }
+        return self.may_take(instance) and all(fact in self.words.get(kind, (fact,)) for kind, fact in facts.items())
 
     def may_take(self, instance: Instance) -> bool:
         """Whether the instance is among them as far as the index tells."""
@@ -40,7 +44,7 @@ def read_selection(words: Iterable[str], index: Mapping[str, Instance]) -> Selec
     """The selection that these words ask for; none asks for everything.
 
     Raises:
-        InputError: a word is no id, library, source, fix pattern, bug type, half or fidelity.
+        InputError: a word is no id, library, source, fix pattern, bug type, half, fidelity or symptom.
     """
     kinds: dict[str, frozenset[str]] = {
         "id": frozenset(index),
@@ -50,6 +54,7 @@ def read_selection(words: Iterable[str], index: Mapping[str, Instance]) -> Selec
         "bug type": frozenset(instance.bug_type for instance in index.values()),
         "half": frozenset(Half),
         "fidelity": frozenset(Fidelity),
+        "symptom": KINDS,
     }
     found: dict[str, set[str]] = {}
     for word in words:

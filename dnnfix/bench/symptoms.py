@@ -150,6 +150,9 @@ _KEYS = {
 }
 """For each symptom the keys that a predicate needs, and those that it may have."""
 
+KINDS = frozenset(_KEYS)
+"""The symptoms that a case can have."""
+
 
 def read_predicate(table: Mapping[str, Any]) -> Predicate:
     """The predicate of a table of `case.toml`. Raises `ValueError` with what is wrong and what is possible."""

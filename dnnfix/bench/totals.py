@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from dnnfix.bench.assessment import Arm, Assessed
+from dnnfix.bench.assessment import REPAIRING, USUAL, Arm, Assessed
 from dnnfix.bench.cases import Case
+from dnnfix.bench.instances import Half
 
 Z = 1.959964
 """The normal quantile of a two-sided interval of 95 %."""
@@ -20,6 +21,9 @@ COST = "runs of a case over running both programs once per seed"
 
 STEPS = ("runnable", "reproduced", "detected", "localized", "patched", "accepted", "correct")
 """The steps of a repair, each of which the next one needs to mean something."""
+
+SEARCHED = ("accepted", "correct", "wrong")
+"""What is counted of the search arm: its findings name no family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,8 @@ class Totals:
     failed: tuple[Assessed, ...]
     seconds: Mapping[str, float]
     """Medians and sums of the times."""
+    search: tuple[Line, ...] = ()
+    """What the search arm did, in whole and by half; nothing where it was not replayed."""
 
 
 def totals(cases: Sequence[Case], results: Iterable[Assessed]) -> Totals:
@@ -102,6 +108,8 @@ def totals(cases: Sequence[Case], results: Iterable[Assessed]) -> Totals:
         through = [result for result in through if getattr(result, step)]
         waterfall.append((step, len(through)))
     accepted = [result for result in kept if result.accepted]
+    judged = [by_case[id, arm] for id in known for arm in REPAIRING if (id, arm) in by_case]
+    searched = [result for result in judged if result.arm is Arm.SEARCH and not result.failed]
     return Totals(
         whole=line("all", set(known)),
         groups={
@@ -114,12 +122,21 @@ def totals(cases: Sequence[Case], results: Iterable[Assessed]) -> Totals:
         },
         waterfall=tuple(waterfall),
         missed=tuple(Counter(_why(result) for result in sound if not result.correct).most_common()),
-        wrong=tuple(result for result in repairs if result.wrong),
+        wrong=tuple(result for result in judged if result.wrong),
         false=tuple(result for result in accepted if result.arm is Arm.HEALTHY),
         arms=tuple(result for result in accepted if result.arm in (Arm.NULL, Arm.RANDOM)),
         failed=tuple(result for result in kept if result.failed),
         seconds=_seconds(kept, sound),
+        search=tuple(_searched(searched, known)) if searched else (),
     )
+
+
+def _searched(results: Sequence[Assessed], known: Mapping[str, Case]) -> Iterator[Line]:
+    """The lines of the search arm: all its cases, then those of each half."""
+    halves = [(half.value, [r for r in results if known[r.case].instance.half is half]) for half in sorted(Half)]
+    for name, found in (("all", results), *halves):
+        shares = {what: Share(sum(bool(getattr(r, what)) for r in found), len(found)) for what in SEARCHED}
+        yield Line(name, len(found), shares)
 
 
 def _line(name: str, ids: set[str], by_case: Mapping[tuple[str, Arm], Assessed]) -> Line:
@@ -128,7 +145,7 @@ def _line(name: str, ids: set[str], by_case: Mapping[tuple[str, Arm], Assessed])
         return Share(sum(bool(getattr(result, what)) for result in found), len(found))
 
     shares = {what: share(Arm.REPAIR, what) for what in (*STEPS, "wrong")}
-    shares |= {arm.value: share(arm, "accepted") for arm in Arm if arm is not Arm.REPAIR}
+    shares |= {arm.value: share(arm, "accepted") for arm in USUAL if arm is not Arm.REPAIR}
     return Line(name, len(ids), shares)
 
 

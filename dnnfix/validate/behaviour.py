@@ -4,15 +4,37 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
+from typing import TypeVar
 
 from dnnfix.records import Trace
 
 NEAR = 1e-4
 """Relative difference up to which two numbers of deterministic runs are the same: sums may be taken in another order."""
 
+MASKED = "…"
+"""Stands for a piece of the printed text that is left out."""
+
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan|inf)\b")
+
+_PIECE = re.compile(r"[\w.+-]+|[^\s\w]")
+"""A piece of printed text: a word, a number with its unit, or a mark. No number is in two pieces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """What of a run is left out of a comparison, as positions that count from 0: pieces of what is printed, losses, calls."""
+
+    printed: frozenset[int] = frozenset()
+    losses: frozenset[int] = frozenset()
+    shapes: frozenset[int] = frozenset()
+
+
+NOTHING = Mask()
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +61,19 @@ class Behaviour:
         return _near(self.numbers, other.numbers) and _near(self.losses, other.losses)
 
 
-def behaviour(trace: Trace) -> Behaviour:
-    """What a run did."""
+def behaviour(trace: Trace, mask: Mask = NOTHING) -> Behaviour:
+    """What a run did. Something stands in every place that the mask names, so that no two places are confused."""
     calls = trace.network.calls if trace.network is not None else ()
+    losses = [step.loss for step in trace.steps if step.loss is not None]
+    shapes = [
+        (call.name, tuple((v.shape, v.dtype) for v in call.outputs)) for call in calls if call.component is not None
+    ]
+    printed = _without(trace.printed, mask.printed)
     return Behaviour(
-        words=" ".join(_NUMBER.sub("#", trace.printed).split()),
-        numbers=tuple(float(found) for found in _NUMBER.findall(trace.printed)),
-        losses=tuple(step.loss for step in trace.steps if step.loss is not None),
-        shapes=tuple(
-            (call.name, tuple((v.shape, v.dtype) for v in call.outputs)) for call in calls if call.component is not None
-        ),
+        words=_words(printed),
+        numbers=_numbers(printed),
+        losses=tuple(math.nan if place in mask.losses else loss for place, loss in enumerate(losses)),
+        shapes=tuple(None if place in mask.shapes else shape for place, shape in enumerate(shapes)),
     )
 
 
@@ -56,6 +81,83 @@ def same_behaviour(some: Sequence[Trace], others: Sequence[Trace]) -> bool:
     """Whether two programs did the same on the same seeds."""
     pairs = [(behaviour(one), behaviour(other)) for one, other in zip(some, others, strict=True)]
     return bool(pairs) and all(one.tells and one.same_as(other) for one, other in pairs)
+
+
+def same_but_for_itself(some: Sequence[Trace], others: Sequence[Trace], again: Sequence[Trace]) -> bool:
+    """Whether a program did what another one did on the same seeds, but for what the other one does otherwise each time.
+
+    `again` are second runs of the other program, seed by seed, with nothing changed. Where the two differ, as in a clock
+    that is printed, nothing is asked of the first program. A run of which that leaves nothing is the same as no other.
+    """
+    triples = list(zip(some, others, again, strict=True))
+    return bool(triples) and all(_same_under(differing(other, second), one, other) for one, other, second in triples)
+
+
+def differing(one: Trace, other: Trace) -> Mask:
+    """Where two runs of one program under one seed differ.
+
+    What is printed is held against each other line by line, piece by piece: nothing of it is masked where the runs print
+    another number of lines, and nothing of a line that has another number of pieces. Losses, and what layers gave, are
+    masked where both runs have as many of them.
+    """
+    mine, its = behaviour(one), behaviour(other)
+    return Mask(
+        printed=_printed_otherwise(one.printed.splitlines(), other.printed.splitlines()),
+        losses=_places(mine.losses, its.losses, lambda a, b: _near((a,), (b,))),
+        shapes=_places(mine.shapes, its.shapes, lambda a, b: a == b),
+    )
+
+
+def _printed_otherwise(some: Sequence[str], others: Sequence[str]) -> frozenset[int]:
+    """The pieces of the first lines that are not the same in the others."""
+    found: set[int] = set()
+    start = 0
+    for one, other in zip(some, others, strict=True) if len(some) == len(others) else ():
+        pieces = _PIECE.findall(one)
+        found.update(start + place for place in _places(pieces, _PIECE.findall(other), _same_piece))
+        start += len(pieces)
+    return frozenset(found)
+
+
+def _same_piece(one: str, other: str) -> bool:
+    return _words(one) == _words(other) and _near(_numbers(one), _numbers(other))
+
+
+def _places(some: Sequence[Item], others: Sequence[Item], same: Callable[[Item, Item], bool]) -> frozenset[int]:
+    """The places at which two sequences differ; none where one is longer than the other, so that no places belong together."""
+    if len(some) != len(others):
+        return frozenset()
+    return frozenset(place for place, (a, b) in enumerate(zip(some, others, strict=True)) if not same(a, b))
+
+
+def _same_under(mask: Mask, one: Trace, other: Trace) -> bool:
+    return _leaves(mask, other) and behaviour(one, mask).same_as(behaviour(other, mask))
+
+
+def _leaves(mask: Mask, trace: Trace) -> bool:
+    """Whether a mask leaves something of a run that tells: of its losses, or else of its numbers, or else of its layers."""
+    whole = behaviour(trace)
+    if whole.losses:
+        return len(mask.losses) < len(whole.losses)
+    if whole.numbers:
+        return bool(behaviour(trace, mask).numbers)
+    return len(mask.shapes) < len(whole.shapes)
+
+
+def _without(printed: str, places: frozenset[int]) -> str:
+    """The printed text with `MASKED` in place of the pieces at these places."""
+    if not places:
+        return printed
+    place = count()
+    return _PIECE.sub(lambda found: MASKED if next(place) in places else found[0], printed)
+
+
+def _words(printed: str) -> str:
+    return " ".join(_NUMBER.sub("#", printed).split())
+
+
+def _numbers(printed: str) -> tuple[float, ...]:
+    return tuple(float(found) for found in _NUMBER.findall(printed))
 
 
 def _near(some: Sequence[float], others: Sequence[float]) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dnnfix.bench.cases import case_ids, read_case
 from dnnfix.bench.instances import Half, Instance, Library, Origin, find_benchmark, read_index
 from dnnfix.bench.originals.addresses import read_address
 from dnnfix.bench.selection import read_selection
@@ -143,6 +144,22 @@ def test_words_of_one_kind_are_alternatives_and_kinds_have_to_fit(benchmark: Pat
     assert ids("open") | ids("held-out") == ids() and not ids("open") & ids("held-out")
     with pytest.raises(InputError, match="'tourch'. Did you mean torch"):
         read_selection(["tourch"], index)
+
+
+def test_words_of_a_case_choose_those_that_have_one(benchmark: Path) -> None:
+    index = read_index(benchmark)
+
+    def ids(*words: str) -> set[str]:
+        selection = read_selection(words, index)
+        cases = {id: read_case(benchmark, index, id) for id in case_ids(benchmark)}
+        return {id for id, instance in index.items() if selection.takes(instance, cases.get(id))}
+
+    assert ids() == set(index)
+    assert ids("crash") == {"so-1"} and ids("crash", "keras") == set()
+    assert ids("crash", "not-learning") == {"so-1", "so-2"} == ids("label", "stack-overflow")
+    assert ids("described") == set()
+    with pytest.raises(InputError, match="'none-observed'"):
+        read_selection(["none-observed"], index)
 
 
 def test_the_held_out_half_is_drawn_once_and_for_all() -> None:

@@ -9,13 +9,15 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from dnnfix.bench.assessment import Arm, Assessed, Assignment
+from dnnfix.bench.assessment import Arm, Assessed, Assignment, assess
 from dnnfix.bench.cases import Case, case_ids, read_case
 from dnnfix.bench.comparison import compare
 from dnnfix.bench.executors.local import LocalExecutor
@@ -29,6 +31,21 @@ from dnnfix.bench.totals import Share, totals
 from dnnfix.bench.verify import Proof
 from dnnfix.config import Settings
 from dnnfix.errors import InputError
+from dnnfix.pipeline.static import selected
+from dnnfix.records import (
+    UNEXPLAINED_CODE,
+    UNEXPLAINED_RULE,
+    Candidate,
+    FileReport,
+    FixPattern,
+    Patch,
+    PatchVerdict,
+    RunOutcome,
+    Trace,
+)
+from dnnfix.run.job import Job
+from dnnfix.run.runner import Runner
+from dnnfix.source.diff import unified_diff
 from tests.cli.programs import Call
 
 PROVEN = (Shown.YES,) * 5
@@ -199,6 +216,34 @@ def test_totals_by_group_and_the_reasons_of_misses(benchmark: Path) -> None:
     assert "at most 1 %: met" in page and "at least 60 %: MISSED" in page
 
 
+def test_the_search_arm_has_a_table_of_its_own_and_changes_nothing_else(benchmark: Path) -> None:
+    usual = [Assessed("so-1", Arm.REPAIR, accepted=True, correct=True), Assessed("so-2", Arm.REPAIR)]
+    searched = Assessed("so-1", Arm.SEARCH, accepted=True, wrong=True, diff="a\nb\nc\nd\n")
+    failed = Assessed("so-2", Arm.SEARCH, failed="its worker was lost")
+    before, after = (totals(cases_of(benchmark), results) for results in (usual, [*usual, searched, failed]))
+    assert before.search == () and before.whole == after.whole and before.groups == after.groups
+    half = read_index(benchmark)["so-1"].half
+    assert [(line.name, line.cases) for line in after.search] == [
+        ("all", 1), ("held-out", int(half == "held-out")), ("open", int(half == "open")),
+    ]  # fmt: skip
+    whole = after.search[0].shares
+    assert {name: (share.count, share.of) for name, share in whole.items()} == {
+        "accepted": (1, 1), "correct": (0, 1), "wrong": (1, 1),
+    }  # fmt: skip
+    assert after.wrong == (searched,) and after.failed == (failed,)
+    title = "## The search alone: crashes, with every rule off\n"
+    page = as_markdown(after, {}, {})
+    assert title not in as_markdown(before, {}, {}) and "search" not in as_markdown(before, {}, {})
+    head, rest = page.split(title)
+    table, following = rest.split("## How far", 1)
+    assert "| all | 1 of 1 (100.0 %, 20.7–100.0) | 0 of 1 (0.0 %, 0.0–79.3) | 1 of 1 (100.0 %, 20.7–100.0) |" in table
+    assert "### so-1, search" in following and "- so-2 (search): its worker was lost" in following
+    unmarred = as_markdown(totals(cases_of(benchmark), [*usual, replace(searched, wrong=False)]), {}, {})
+    head, rest = unmarred.split(title)
+    timeless = as_markdown(before, {}, {}).split("## Time")[0]
+    assert (head + "## How far" + rest.split("## How far", 1)[1]).split("## Time")[0] == timeless
+
+
 def test_two_replays_are_compared_case_by_case() -> None:
     before = [Assessed(f"so-{n}", Arm.REPAIR, correct=n < 6) for n in range(10)] + [Assessed("so-77", Arm.REPAIR)]
     after = [Assessed(f"so-{n}", Arm.REPAIR, correct=n >= 1) for n in range(10)]
@@ -207,6 +252,85 @@ def test_two_replays_are_compared_case_by_case() -> None:
     assert (shared, correct.both) == (10, 5)
     assert (correct.lost, correct.won) == (("so-0",), ("so-6", "so-7", "so-8", "so-9"))
     assert correct.chance == pytest.approx(2 * (1 + 5) / 32)
+
+
+def test_search_arms_are_compared_where_both_replays_have_one() -> None:
+    before = [Assessed("so-1", Arm.SEARCH), Assessed("so-2", Arm.SEARCH, accepted=True, correct=True)]
+    after = [Assessed("so-1", Arm.SEARCH, accepted=True, wrong=True), Assessed("so-2", Arm.SEARCH)]
+    shared, changes = compare(before, after)
+    found = {change.name: (change.lost, change.won, change.is_worse) for change in changes if change.lost or change.won}
+    assert shared == 2 and found == {
+        "accepted, search arm": (("so-2",), ("so-1",), False),
+        "correct, search arm": (("so-2",), (), True),
+        "wrong, search arm": ((), ("so-1",), True),
+    }
+    _, changes = compare([*before, Assessed("so-1", Arm.REPAIR)], [Assessed("so-1", Arm.REPAIR)])
+    assert not any(change.arm is Arm.SEARCH for change in changes)
+
+
+# --- Judging ----------------------------------------------------------------------------------------------------------
+
+
+class Played:
+    """Stands for the runner: what a program prints in its n-th run is what is said of it here."""
+
+    def __init__(self, printed: Callable[[bytes, int], str]) -> None:
+        self._printed = printed
+        self._runs: Counter[Job] = Counter()
+
+    def run_many(self, jobs: Iterable[Job], parallel: int) -> Iterator[tuple[Job, Trace]]:
+        for job in jobs:
+            self._runs[job] += 1
+            yield job, Trace(RunOutcome.FINISHED, printed=self._printed(job.program, self._runs[job]))
+
+
+def assessed(benchmark: Path, arm: Arm, runner: Played, monkeypatch: pytest.MonkeyPatch) -> tuple[Assessed, Settings]:
+    """The arm of the crash with an engine that writes the repair with a further print, and the settings it was given."""
+    (given,) = (one for one in planned(cases_of(benchmark), 60.0, [arm]) if one.case == "so-1")
+    program, after = given.program.encode(), given.repairs["repair.diff"].encode() + b"print()\n"
+    seen: list[Settings] = []
+
+    def suggest(raw: bytes, path: str, settings: Settings, *others: object) -> FileReport:
+        seen.append(settings)
+        candidate = Candidate("DNF901", "an edit", FixPattern.LAYER_DIMENSION, (), ())
+        diff = unified_diff(program, after, path)
+        return FileReport(path, (), (Patch("patch-1", candidate, diff, PatchVerdict.ACCEPTED),))
+
+    monkeypatch.setattr("dnnfix.bench.assessment.suggest_file", suggest)
+    return assess(given, Settings(), cast("Runner", runner)), seen[0]
+
+
+def test_the_search_arm_runs_with_every_rule_off_and_on_crashes_alone(
+    benchmark: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = list(planned(cases_of(benchmark), 60.0, [Arm.REPAIR, Arm.SEARCH]))
+    assert [one.case for one in wanted if one.arm is Arm.SEARCH] == ["so-1"] and len(wanted) == 4
+    runner = Played(lambda program, turn: "loss 0.5\n")
+    found, settings = assessed(benchmark, Arm.SEARCH, runner, monkeypatch)
+    assert (found.arm, found.failed, found.correct) == (Arm.SEARCH, "", True)
+    assert selected(settings) == () and settings.enabled(UNEXPLAINED_CODE, UNEXPLAINED_RULE)
+    found, settings = assessed(benchmark, Arm.REPAIR, runner, monkeypatch)
+    assert found.correct and len(selected(settings)) > 100
+
+
+@pytest.mark.parametrize(
+    ("ours", "first", "second", "equals"),
+    [
+        ("loss 0.5", "loss 0.5", "loss 0.5", "behaviour: repair.diff"),
+        ("0.5 in 3.1 s", "0.5 in 3.1 s", "0.5 in 3.2 s", "behaviour: repair.diff"),
+        ("0.5 in 3.3 s", "0.5 in 3.1 s", "0.5 in 3.2 s", "behaviour, but for what differs by itself: repair.diff"),
+        ("0.6 in 3.3 s", "0.5 in 3.1 s", "0.5 in 3.2 s", ""),
+        ("0.5 in 3.3 s", "0.5 in 3.1 s", "0.5 in 3.1 s", ""),
+    ],
+)
+def test_a_patch_equals_a_repair_but_for_what_that_does_otherwise_each_time(
+    benchmark: Path, monkeypatch: pytest.MonkeyPatch, ours: str, first: str, second: str, equals: str
+) -> None:
+    def printed(program: bytes, turn: int) -> str:
+        return ours if program.endswith(b"print()\n") else {1: first}.get(turn, second)
+
+    found, _ = assessed(benchmark, Arm.REPAIR, Played(printed), monkeypatch)
+    assert (found.equals, found.correct, found.failed) == (equals, bool(equals), "")
 
 
 # --- Real runs --------------------------------------------------------------------------------------------------------
@@ -368,6 +492,25 @@ def test_shards_are_put_together_and_compared(
     assert json.loads((whole / "report.json").read_text())["totals"]["all"]["cases"] == 3
     assert call("bench", "compare", parts[0], parts[0]).code == 0
     assert "there are no results here" in call("bench", "compare", parts[0], str(tmp_path)).err
+
+
+def test_arms_are_named_and_the_search_is_none_of_the_usual_ones(
+    call: Call, verified: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dnnfix.cli.bench.replay.LocalExecutor", lambda settings, workers: Made())
+    place = ("--benchmark", str(verified), "--no-cache")
+    done = call("bench", "replay", *place, "--select", "crash", "--output", str(tmp_path / "usual"))
+    assert {arm for _, arm in rows(tmp_path / "usual")} == {"repair", "healthy", "null", "random"}
+    assert {id for id, _ in rows(tmp_path / "usual")} == {"so-1"} and "search" not in done.out
+    done = call("bench", "replay", *place, "--arms", "search", "--output", str(tmp_path / "search"))
+    assert set(rows(tmp_path / "search")) == {("so-1", "search")}
+    assert done.code == 0 and "the search alone: correct 0 of 1" in done.out
+    for name in ("RESULTS.md", "report.html"):
+        assert "The search alone: crashes, with every rule off" in (tmp_path / "search" / name).read_text()
+    assert json.loads((tmp_path / "search" / "report.json").read_text())["search"]["all"]["wrong"]["of"] == 1
+    folder = str(tmp_path / "search")
+    compared = call("bench", "compare", folder, folder)
+    assert compared.code == 0 and "1 cases in both" in compared.out and "wrong, search arm" in compared.out
 
 
 @pytest.mark.parametrize(

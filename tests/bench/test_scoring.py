@@ -11,7 +11,7 @@ from dnnfix.bench.arms import null_patch, random_patch
 from dnnfix.bench.scoring import changed_lines, detected, localized, same_tree
 from dnnfix.records import Call, Family, Finding, Network, RunOutcome, Site, Step, Trace, Value
 from dnnfix.source.diff import unified_diff
-from dnnfix.validate.behaviour import same_behaviour
+from dnnfix.validate.behaviour import Mask, differing, same_behaviour, same_but_for_itself
 from tests.bench.conftest import BROADCAST, CRASH, SLOW
 
 
@@ -83,6 +83,92 @@ def test_programs_that_do_nothing_are_not_the_same() -> None:
     silent = Trace(RunOutcome.FINISHED)
     assert not same_behaviour([silent], [silent])
     assert not same_behaviour([], [])
+
+
+def said(line: str, trace: Trace = TRACE) -> Trace:
+    """The run, had it printed that line too."""
+    return replace(trace, printed=f"{trace.printed}{line}\ndone\n")
+
+
+CLOCK = said("took 0.53s (1.5 a step)")
+
+
+def printing(text: str, *losses: float) -> Trace:
+    steps = tuple(Step(n, loss) for n, loss in enumerate(losses))
+    return Trace(RunOutcome.FINISHED, printed=text, steps=steps)
+
+
+@pytest.mark.parametrize(
+    ("again", "other", "same"),
+    [
+        pytest.param(said("took 0.61s (1.5 a step)"), said("took 0.7s (1.5 a step)"), True, id="a clock"),
+        pytest.param(said("took 0.61s (1.9 a step)"), said("took 7s (2 a step)"), True, id="two clocks"),
+        pytest.param(said("took 980ms (1.5 a step)"), said("took 1.02s (1.5 a step)"), True, id="another unit"),
+        pytest.param(said("took 0.61s (1.5 a step)"), said("took 0.7s (2.5 a step)"), False, id="a number beside it"),
+        pytest.param(said("took 0.61s (1.5 a step)"), said("left 0.7s (1.5 a step)"), False, id="a word beside it"),
+        pytest.param(said("took 0.61s (1.5 a step)"), said("took (1.5 a step)"), False, id="no clock"),
+        pytest.param(said("took 0.61s (1.5 a step)"), said("took 0.7s 3 (1.5 a step)"), False, id="one number more"),
+        pytest.param(
+            said("took 0.61s (1.5 a step)"),
+            said("took 0.7s (1.5 a step)", replace(TRACE, steps=(Step(0, 0.693147), Step(1, 0.6)))),
+            False,
+            id="another loss",
+        ),
+        pytest.param(
+            said("took 0.61s (1.5 a step)"),
+            said("took 0.7s (1.5 a step)", with_calls(LAYER, LAYER)),
+            False,
+            id="a layer",
+        ),
+        pytest.param(CLOCK, said("took 0.7s (1.5 a step)"), False, id="two runs that agree"),
+        pytest.param(CLOCK, CLOCK, True, id="all the same"),
+        pytest.param(
+            said("took about 0.61s (1.5 a step)"), said("took 0.7s (1.5 a step)"), False, id="more words in a line"
+        ),
+        pytest.param(said("took 0.61s\n(1.5 a step)"), said("took 0.7s (1.5 a step)"), False, id="more lines"),
+    ],
+)
+def test_what_a_repair_does_otherwise_each_time_is_not_asked_for(again: Trace, other: Trace, same: bool) -> None:
+    assert same_but_for_itself([CLOCK, other], [CLOCK, CLOCK], [CLOCK, again]) is same
+    assert same_but_for_itself([CLOCK], [CLOCK], [again]), "a program is the same as itself"
+
+
+@pytest.mark.parametrize(
+    ("one", "again", "other", "same"),
+    [
+        pytest.param(
+            printing("loss 0.5 0.4\n"), printing("loss 0.6 0.3\n"), printing("loss 0.9 0.8\n"), False, id="all numbers"
+        ),
+        pytest.param(
+            printing("ok", 0.7, 0.5), printing("ok", 0.6, 0.3), printing("ok", 0.9, 0.8), False, id="all losses"
+        ),
+        pytest.param(
+            printing("step 1: 0.7", 0.7, 0.5),
+            printing("step 1: 0.6", 0.6, 0.3),
+            printing("step 1: 0.9", 0.9, 0.8),
+            False,
+            id="all losses, and a count",
+        ),
+        pytest.param(printing("", 0.7, 0.5), printing("", 0.7, 0.3), printing("", 0.7, 0.8), True, id="a later loss"),
+        pytest.param(
+            printing("", 0.7, 0.5), printing("", 0.7, 0.3), printing("", 0.6, 0.5), False, id="an earlier loss"
+        ),
+        pytest.param(printing("", 0.7, 0.5), printing("", 0.7), printing("", 0.7, 0.4), False, id="fewer losses"),
+        pytest.param(printing("a"), printing("b"), printing("c"), False, id="nothing that tells"),
+    ],
+)
+def test_a_mask_that_leaves_nothing_makes_nothing_equal(one: Trace, again: Trace, other: Trace, same: bool) -> None:
+    assert same_but_for_itself([other], [one], [again]) is same
+    assert not same_but_for_itself([], [], [])
+
+
+def test_a_mask_names_pieces_losses_and_layers() -> None:
+    assert differing(CLOCK, CLOCK) == Mask()
+    assert differing(CLOCK, said("took 0.61s (1.5 a step)")) == Mask(printed=frozenset({6}))
+    assert differing(CLOCK, said("took 0.53s (1.50001 a step)")) == Mask(), "rounding is no difference"
+    assert differing(printing("", 1.0, 2.0), printing("", 1.0, 3.0)) == Mask(losses=frozenset({1}))
+    wider = with_calls(LAYER, replace(LAYER, outputs=()))
+    assert differing(with_calls(LAYER, LAYER), wider) == Mask(shapes=frozenset({1}))
 
 
 # --- The arms ---------------------------------------------------------------------------------------------------------

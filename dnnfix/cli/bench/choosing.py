@@ -42,7 +42,7 @@ class Benchmark:
             except InputError as error:
                 problem(str(error))
                 continue
-            if self.selection.takes(case.instance, case.fidelity):
+            if self.selection.takes(case.instance, case):
                 found.append(case)
         return found
 
@@ -53,8 +53,8 @@ def add_words(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="*",
         metavar="WORD",
-        help="ids, libraries (keras), sources (github), fix patterns (loss-function), bug types (api), halves (held-out) or "
-        "fidelities; words of one kind are alternatives, and all kinds have to fit",
+        help="ids, libraries (keras), sources (github), fix patterns (loss-function), bug types (api), halves (held-out), "
+        "fidelities or symptoms (crash); words of one kind are alternatives, and all kinds have to fit",
     )
     add_place(parser)
 

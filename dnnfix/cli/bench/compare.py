@@ -36,12 +36,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if not shared:
         raise InputError(f"{arguments.before} and {arguments.after} have no case in common.")
     console.write(f"{shared} cases in both\n")
-    worse = False
     for change in changes:
-        good = change.what in ("detected", "localized", "accepted", "correct")
         was, now = change.both + len(change.lost), change.both + len(change.won)
-        console.write(f"{change.what:<24}{was:>5} -> {now:<5} +{len(change.won)} -{len(change.lost)}")
+        console.write(f"{change.name:<24}{was:>5} -> {now:<5} +{len(change.won)} -{len(change.lost)}")
         console.write(f"   p = {change.chance:.3f}\n" if change.lost or change.won else "\n")
         console.write("".join(f"  + {id}\n" for id in change.won) + "".join(f"  - {id}\n" for id in change.lost))
-        worse = worse or bool(change.lost if change.what == "correct" else not good and change.won)
-    return FOUND if worse else CLEAN
+    return FOUND if any(change.is_worse for change in changes) else CLEAN

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from dnnfix.bench.cases import case_ids
+from dnnfix.bench.cases import Case, case_ids
 from dnnfix.bench.ledger import counts
 from dnnfix.cli.bench import choosing
 from dnnfix.cli.console import CLEAN, ERROR, Console
@@ -42,17 +42,17 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     for instance in benchmark.index.values():
         if not benchmark.selection.may_take(instance):
             continue
-        state, fidelity = "missing", None
+        state = "missing"
+        case: Case | None = None
         if instance.id in have:
             try:
                 case = benchmark.case(instance.id)
                 state = "verified" if counts(case, benchmark.ledger) else "unproven"
-                fidelity = case.fidelity.value
             except InputError as error:
                 console.problem(str(error))
                 state, code = "malformed", ERROR
-        if benchmark.selection.takes(instance, fidelity) and arguments.state in (None, state):
-            rows.append((instance, state, fidelity))
+        if benchmark.selection.takes(instance, case) and arguments.state in (None, state):
+            rows.append((instance, state, case.fidelity.value if case is not None else None))
     if arguments.output_format == "json":
         listed = [
             {

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from dnnfix import config
-from dnnfix.bench.assessment import Arm, Assessed
+from dnnfix.bench.assessment import USUAL, Arm, Assessed
 from dnnfix.bench.cases import Case
 from dnnfix.bench.executors import Executor
 from dnnfix.bench.executors.local import LocalExecutor
@@ -32,6 +32,7 @@ they come: --resume goes on where a replay was stopped. Unchanged cases are take
 
 EXAMPLES = """  dnnfix bench replay --jobs 2
   dnnfix bench replay --select keras,loss-function
+  dnnfix bench replay --arms search --select open     what the search for small edits does alone
   dnnfix bench replay --shard 1/4 --output part1      one of four machines
   dnnfix bench replay --executor ray --address auto   on the cluster that this machine belongs to
 """
@@ -55,7 +56,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unverified", action="store_true", help="cases too that verified.csv does not know as they are"
     )
-    parser.add_argument("--arms", action=options.Codes, metavar="ARMS", help="only these of repair,healthy,null,random")
+    which = f"only these of {','.join(Arm)} ({','.join(USUAL)}); search: every rule off, on programs that crash"
+    parser.add_argument("--arms", action=options.Codes, metavar="ARMS", help=which)
     parser.add_argument("--on", choices=("cases", "originals"), default="cases", help="what to replay (cases)")
     group = parser.add_argument_group("results")
     where = f"the folder for {RESULTS}, RESULTS.md, report.html and report.json ({OUTPUT})"
@@ -83,7 +85,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         console.problem(problem)
     try:
         shard = read_shard(arguments.shard)
-        arms = [Arm(word) for word in arguments.arms or Arm]
+        arms = [Arm(word) for word in arguments.arms or USUAL]
     except ValueError as error:
         raise ConfigError(str(error)) from None
     cases, left_out = _chosen(arguments, settings, benchmark, cases, console)
@@ -116,6 +118,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
                 replay(wanted, around, store, (cache,), _executor(arguments, settings), progress)
         made = write_report(benchmark, cases, [store], output)
     whole = made.whole.shares
+    for line in made.search[:1]:
+        console.write(f"the search alone: correct {line.shares['correct']}, wrong {line.shares['wrong']}\n")
     console.write(
         f"correct {whole['correct']}\nwrong {whole['wrong']}\nfalse {whole['healthy']}\n{output / 'RESULTS.md'}\n"
     )
