@@ -14,7 +14,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, Sequence
 
-SILENCE = 4.0
+SILENCE = 2.0
 """Seconds without a word after which a fork counts as hanging: twice what any one task is given."""
 
 SHARE = 48

@@ -13,14 +13,14 @@ import gc
 import sys
 import time
 import types
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from . import budget, clocked, forked, loops, prints, rerun, sites, standing, wire
 from .guard import guarded
 from .lookup import type_name
 from .standing import RESULT, Change, Standing
 
-SECONDS = 1.5
+SECONDS = 1.0
 """Seconds that one edit may take: a training step of a small network takes a hundredth."""
 
 PROCESSES = 2
@@ -45,12 +45,18 @@ def speculate(error: BaseException, wanted: Dict[str, Any]) -> None:
     told: List[Dict[str, Any]] = [{} for _ in edits]
     attempt = Attempt(frames)
     until = time.monotonic() + float(wanted["seconds"])
-    # What exchanges code or makes objects anew would be there for whatever is tried next in the same fork.
-    for light, share in ((True, forked.SHARE), (False, 1)):
-        chosen = [number for number, edit in enumerate(edits) if frames and (attempt.frame_at(edit) is not None) == light]
+
+    def tell(chosen: List[int], work: Callable[[Edit], Dict[str, Any]], share: int) -> None:
         left = until - time.monotonic()
-        for number, said in zip(chosen, forked.answers([edits[n] for n in chosen], attempt, PROCESSES, left, share)):
-            told[number] = said
+        for number, said in zip(chosen, forked.answers([edits[n] for n in chosen], work, PROCESSES, left, share)):
+            told[number] = dict(told[number], **said)
+
+    if frames:
+        light = [number for number, edit in enumerate(edits) if attempt.frame_at(edit) is not None]
+        tell(light, attempt, forked.SHARE)
+        # What exchanges code or makes objects anew would be there for whatever is tried next in the same fork.
+        tell([number for number in light if told[number].get("ok") and "error" not in told[number]], attempt.outwards, 1)
+        tell([number for number in range(len(edits)) if number not in set(light)], attempt, 1)
     wire.emit("probe", name="speculation", value=told)
 
 
@@ -82,6 +88,21 @@ class Attempt:
             exchange(self._frames[number], edit.changes)
             return dict(self._statement(number - 1, Edit({}, edit.imports)), plan="exchange")
         return rerun.from_definitions(self._frames, edit.changes, edit.imports, _run_all)
+
+    def outwards(self, edit: Edit) -> Dict[str, Any]:
+        """What comes of an edit that holds in its frame where that goes on: the caller's statement, and what follows it."""
+        number = self.frame_at(edit)
+        if not number:
+            return {}
+        for state in self._random:
+            state()
+        budget.end_after_a_step()
+        try:
+            exchange(self._frames[number], edit.changes)
+        except (SyntaxError, ValueError):
+            return {}
+        told = self._statement(number - 1, Edit({}, edit.imports))
+        return {key: value for key, value in told.items() if key in ("error", "slow")}
 
     def frame_at(self, edit: Edit) -> Optional[int]:
         """The innermost frame that is at a statement with all the changes in it."""

@@ -17,6 +17,9 @@ PATTERN = FixPattern.LAYER_DIMENSION
 MOST = 40
 """Sizes that are tried in one place."""
 
+LARGEST = 1 << 18
+"""Layers of larger sizes do not fit where many of them are tried."""
+
 _NUMBER = re.compile(r"(?<![\w.])\d{1,9}(?![\w.])")
 
 
@@ -58,8 +61,8 @@ def sizes(scene: Scene) -> Iterator[int]:
     for shape in shapes:
         for size in shape:
             found[size] = None
-        for start in range(len(shape)):
+        for start in range(1, len(shape)):  # the first axis is most often that of the batch
             found[prod(shape[start:])] = None
     for number in found:
-        if 0 < number < 10**7:
+        if 0 < number <= LARGEST:
             yield number
