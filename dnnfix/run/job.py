@@ -76,29 +76,37 @@ class TextEdit:
 
 @dataclass(frozen=True, slots=True)
 class Trying:
-    """One edit to try where the program stops: the changes of its text, and the imports that they need."""
+    """One edit to try where the program stops: the changes of its text, the imports that they need, and how likely it is."""
 
     changes: tuple[TextEdit, ...]
     imports: tuple[str, ...] = ()
+    score: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Speculation:
     """What to do with a crash while its frames are alive: with no edits look around, else try them all.
 
-    What it saw is the probe `survey`, what became of the edits, in their order, the probe `speculation`. It takes at most
-    `seconds`.
+    The edits are given the likeliest first; once one of them holds, none is tried any more whose score is lower by more
+    than `within`. What it saw is the probe `survey`, what became of the edits, in their order, the probe `speculation`. It
+    takes at most `seconds`.
     """
 
     edits: tuple[Trying, ...] = ()
     seconds: float = 10.0
+    within: float = 2.0
 
     def to_json(self) -> dict[str, object]:
         """As the probe reads it."""
         return {
             "seconds": self.seconds,
+            "within": self.within,
             "edits": [
-                {"changes": [[c.path, c.start, c.end, c.text] for c in one.changes], "imports": one.imports}
+                {
+                    "changes": [[c.path, c.start, c.end, c.text] for c in one.changes],
+                    "imports": one.imports,
+                    "score": one.score,
+                }
                 for one in self.edits
             ],
         }

@@ -78,7 +78,7 @@ def tryings(source: Source, wanted: Iterable[Guess]) -> tuple[list[Guess], tuple
         place = source.places.place
         able.append(guess)
         written.append(
-            Trying(tuple(TextEdit("", place(c.start), place(c.end), c.new) for c in changes), imports)
+            Trying(tuple(TextEdit("", place(c.start), place(c.end), c.new) for c in changes), imports, guess.score)
         )
     return able, tuple(written)
 

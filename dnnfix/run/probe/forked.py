@@ -17,16 +17,16 @@ from typing import Any, Callable, Dict, List, Sequence
 SILENCE = 2.0
 """Seconds without a word after which a fork counts as hanging: twice what any one task is given."""
 
-SHARE = 48
-"""Tasks that one fork takes: few enough that what one of them left behind spoils few others."""
-
 Answer = Dict[str, Any]
 
 
 def answers(
-    tasks: Sequence[Any], work: Callable[[Any], Answer], parallel: int, seconds: float, share: int = SHARE
+    tasks: Sequence[Any], work: Callable[[Any], Answer], parallel: int, seconds: float, share: int
 ) -> List[Answer]:
-    """What `work` says of each task, in their order; an empty answer for those that could not be done in `seconds`."""
+    """What `work` says of each task, in their order; an empty answer for those that could not be done in `seconds`.
+
+    `parallel` forks work at a time, each on `share` of the tasks: what one of them leaves behind spoils those only.
+    """
     done: List[Answer] = [{} for _ in tasks]
     waiting = list(range(len(tasks)))
     running: Dict[int, _Fork] = {}

@@ -26,6 +26,9 @@ SECONDS = 1.0
 PROCESSES = 2
 """Forks side by side."""
 
+AT_ONCE = 48
+"""Edits that are tried before it is asked whether more are worth it."""
+
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -34,6 +37,7 @@ class Edit(NamedTuple):
 
     changes: Dict[str, List[Change]]
     imports: List[str]
+    score: float = 0.0
 
 
 @guarded
@@ -47,17 +51,25 @@ def speculate(error: BaseException, wanted: Dict[str, Any]) -> None:
     until = time.monotonic() + float(wanted["seconds"])
 
     def tell(chosen: List[int], work: Callable[[Edit], Dict[str, Any]], share: int) -> None:
-        left = until - time.monotonic()
-        for number, said in zip(chosen, forked.answers([edits[n] for n in chosen], work, PROCESSES, left, share)):
+        seconds = until - time.monotonic()
+        for number, said in zip(chosen, forked.answers([edits[n] for n in chosen], work, PROCESSES, seconds, share)):
             told[number] = dict(told[number], **said)
 
-    if frames:
-        light = [number for number, edit in enumerate(edits) if attempt.frame_at(edit) is not None]
-        tell(light, attempt, forked.SHARE)
+    left = list(range(len(edits))) if frames else []
+    while left and time.monotonic() < until:
+        least = max((edits[n].score for n, said in enumerate(told) if _holds(said)), default=-1e9) - wanted["within"]
+        now = [number for number in left[:AT_ONCE] if edits[number].score >= least]
+        left = left[AT_ONCE:] if now else []
+        light = [number for number in now if attempt.frame_at(edits[number]) is not None]
+        tell(light, attempt, AT_ONCE // PROCESSES)
         # What exchanges code or makes objects anew would be there for whatever is tried next in the same fork.
-        tell([number for number in light if told[number].get("ok") and "error" not in told[number]], attempt.outwards, 1)
-        tell([number for number in range(len(edits)) if number not in set(light)], attempt, 1)
+        tell([number for number in light if _holds(told[number])], attempt.outwards, 1)
+        tell([number for number in now if number not in light], attempt, 1)
     wire.emit("probe", name="speculation", value=told)
+
+
+def _holds(said: Dict[str, Any]) -> bool:
+    return bool(said.get("ok")) and "error" not in said
 
 
 def _edit(fields: Dict[str, Any], frames: Sequence[Standing]) -> Edit:
@@ -65,7 +77,7 @@ def _edit(fields: Dict[str, Any], frames: Sequence[Standing]) -> Edit:
     changes: Dict[str, List[Change]] = {}
     for path, start, end, text in fields["changes"]:
         changes.setdefault(names.get(path, path), []).append(Change(tuple(start), tuple(end), text))
-    return Edit(changes, list(fields.get("imports", ())))
+    return Edit(changes, list(fields.get("imports", ())), float(fields.get("score", 0.0)))
 
 
 class Attempt:
@@ -213,7 +225,7 @@ def exchange(one: Standing, changes: Dict[str, List[Change]]) -> None:
     old = one.frame.f_code
     text = standing.text(one.filename)
     owner = one.blocks[0][0]
-    top = next(node for node in text.tree.body if _holds(node, owner))
+    top = next(node for node in text.tree.body if any(each is owner for each in ast.walk(node)))
     (line, _), end = text.whole(top)
     edited = ast.parse(text.between((line, 1), end, changes.get(one.filename, [])))
     path = rerun.path_to(top, owner)
@@ -224,10 +236,6 @@ def exchange(one: Standing, changes: Dict[str, List[Change]]) -> None:
     for function in gc.get_referrers(old):
         if isinstance(function, types.FunctionType) and function.__code__ is old:
             function.__code__ = new
-
-
-def _holds(node: ast.AST, wanted: ast.AST) -> bool:
-    return any(each is wanted for each in ast.walk(node))
 
 
 def _random_states() -> List[Any]:

@@ -55,7 +55,7 @@ def sizes(scene: Scene) -> Iterator[int]:
     crash = scene.subject.crash
     shapes: list[tuple[int, ...]] = []
     if crash is not None and crash.call is not None:
-        shapes += [value.shape for value in crash.call.inputs if value.shape]
+        shapes += [tuple(size for size in value.shape if size) for value in crash.call.inputs if value.shape]
     for frame in scene.frames[:2]:
         shapes += [told.sizes for told in frame.values.values() if told.sizes]
     for shape in shapes:
