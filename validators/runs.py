@@ -47,14 +47,15 @@ def judge(evidence: Evidence) -> Verdict:
 
 
 def _crashed_in_training(evidence: Evidence) -> bool:
-    """Whether the original crashed within a loop that trains, before its first step."""
+    """Whether the original crashed within a loop or a call that trains, before its first step."""
     crash, source = evidence.before.crash, evidence.source_before
     if crash is None or evidence.before.steps:
         return False
     subject = Subject(source, evidence.before)
     nodes = [subject.node(frame.site) for frame in crash.frames if not frame.site.path]
     around = [loop for node in nodes if node is not None for loop in loops_around(source, node)]
-    calls = [node for loop in around for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    own = [node for node in nodes if isinstance(node, ast.Call)]
+    calls = own + [node for loop in around for node in ast.walk(loop) if isinstance(node, ast.Call)]
     return any(isinstance(call.func, ast.Attribute) and call.func.attr in STEPPING for call in calls)
 
 

@@ -39,6 +39,9 @@ RUNS = 12
 CHOICES = 5
 """Classes of equal behaviour whose likeliest member may be put to the ladder."""
 
+FLOOR = -2.6
+"""Score from which on an edit is put to the ladder: what is left are edits that rather take something away than mend it."""
+
 STARTS = 2
 """Edits under which the program crashed later that the search goes on from."""
 
@@ -69,9 +72,7 @@ class _Start:
     score: float
 
 
-def search_at_crash(
-    source: Source, trace: Trace, laboratory: Laboratory, progress: Callable[[str], None]
-) -> Found:
+def search_at_crash(source: Source, trace: Trace, laboratory: Laboratory, progress: Callable[[str], None]) -> Found:
     """Edits, one or two, after which a program that crashes runs to its end or its budget."""
     finding = _finding(trace)
     if finding is None:
@@ -87,7 +88,8 @@ def search_at_crash(
             choices += here
             further += beyond
         if choices:
-            return Found((finding,), tuple(sorted(choices, key=lambda choice: -choice.score)[:CHOICES]))
+            likely = [choice for choice in choices if choice.score >= FLOOR]
+            return Found((finding,), tuple(sorted(likely, key=lambda choice: -choice.score)[:CHOICES]))
         starts = sorted(further, key=lambda start: -start.score)[:STARTS]
     return Found((finding,))
 
@@ -108,7 +110,7 @@ def _from(
     progress(f"trying {len(able)} small edits at the crash")
     seconds = min(MOST_SPECULATING, SPECULATING * laboratory.time_left())
     told = laboratory.speculate(source, seed, Speculation(written, seconds)).probes.get("speculation")
-    tried = one_of_each(outcomes(able, told))
+    tried = one_of_each(outcomes(able, told, scene.message))
     tried.sort(key=lambda one: (not one.holds, -one.guess.score))
     made = [(variant, one) for one in tried[:RUNS] if (variant := _applied(start.variant, finding, one)) is not None]
     progress(f"running the {len(made)} likeliest of those that hold")
@@ -144,7 +146,7 @@ def _later(before: Trace, after: Trace) -> bool:
     if len(after.steps) != len(before.steps):
         return len(after.steps) > len(before.steps)
     outer = [[frame.site.line for frame in crash.frames] for crash in (one, other)]
-    return calls[1] > calls[0] or outer[1] > outer[0]
+    return calls[1] > calls[0] or outer[1] > outer[0] or (outer[1] == outer[0] and one.message != other.message)
 
 
 def _applied(variant: Variant, finding: Finding, one: Tried) -> Variant | None:

@@ -138,7 +138,11 @@ class Scene:
         source = self.subject.source
         owner = source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef)
         for frame in self.frames:
-            at = None if frame.path else source.enclosing(_at(source.places, frame.statement), ast.FunctionDef, ast.AsyncFunctionDef)
+            at = (
+                None
+                if frame.path
+                else source.enclosing(_at(source.places, frame.statement), ast.FunctionDef, ast.AsyncFunctionDef)
+            )
             if not frame.path and at is owner:
                 return frame.names
         return self.frames[-1].names if self.frames else {}
@@ -146,7 +150,13 @@ class Scene:
     def spelled(self, number: int, node: ast.AST) -> Iterator[str]:
         """A number as an expression there: names that hold it first, then its digits."""
         for name, told in self.names(node).items():
-            if told.number == number and isinstance(told.number, int) and not isinstance(told.number, bool) and number > 1:
+            if (
+                told.number == number
+                and name.count(".") < 2
+                and isinstance(told.number, int)
+                and not isinstance(told.number, bool)
+                and number > 1
+            ):
                 yield name
         yield str(number)
 

@@ -167,7 +167,9 @@ def _try_small_edits(search: _Search) -> None:
         best = best or choice
         if best is not choice:
             if best.score - choice.score < MARGIN:
-                _refuse(search, held, "other small edits remove the crash too, and the program does something else then")
+                _refuse(
+                    search, held, "other small edits remove the crash too, and the program does something else then"
+                )
                 return
             _refuse(search, held[1:], "another small edit is likelier")
             break

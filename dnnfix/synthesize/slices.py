@@ -23,6 +23,9 @@ LAYERS = 8
 DEFINITIONS = 3
 """Steps from use to definition that are followed."""
 
+OF_DATA = frozenset({"__getitem__", "__call__", "__next__", "__iter__", "collate_fn"})
+"""Functions that data come from."""
+
 
 class Role(StrEnum):
     """How a place came into the slice."""
@@ -54,14 +57,17 @@ class Place:
 def places(scene: Scene) -> list[Place]:
     """The slice of a crash, nearest first; each expression once."""
     found: dict[Site, Place] = {}
-    for node, role, steps in _walk(scene):
+    for node, role, steps, told in _walk(scene):
         site = scene.site(node)
         if site not in found:
-            found[site] = Place(node, role, steps, scene.told(node))
+            found[site] = Place(node, role, steps, told or scene.told(node))
     return sorted(found.values(), key=lambda place: place.steps)
 
 
-def _walk(scene: Scene) -> Iterator[tuple[ast.expr, Role, int]]:
+Step = tuple[ast.expr, Role, int, Told | None]
+
+
+def _walk(scene: Scene) -> Iterator[Step]:
     source = scene.subject.source
     crash = scene.subject.crash
     own = [frame for frame in scene.frames if not frame.path]
@@ -75,7 +81,7 @@ def _walk(scene: Scene) -> Iterator[tuple[ast.expr, Role, int]]:
             failing = any(scene.site(node) == site or site.encloses(scene.site(node)) for site in sites)
             role = Role.CALLER if number else Role.FAILING if failing else Role.STATEMENT
             steps = 2 * number + (0 if failing else 1)
-            yield node, role, steps
+            yield node, role, steps, None
             if isinstance(node, ast.Name | ast.Attribute) and number < 2:
                 pending.append((node, steps + 1))
     yield from _constructors(scene)
@@ -88,13 +94,13 @@ def _walk(scene: Scene) -> Iterator[tuple[ast.expr, Role, int]]:
                     continue
                 seen.add(id(value))
                 for node in parts(value):
-                    yield node, Role.DEFINITION, steps
+                    yield node, Role.DEFINITION, steps, scene.told(use) if node is value else None
                     if isinstance(node, ast.Name):
                         following.append((node, steps + 1))
         pending = following
     for place, value in enumerate(_given(source)):
         for node in parts(value):
-            yield node, Role.SOURCE, 4 + place // 4
+            yield node, Role.SOURCE, 4 + place // 4, None
 
 
 def parts(root: ast.AST) -> Iterator[ast.expr]:
@@ -113,7 +119,7 @@ def _definitions(source: Source, use: ast.expr) -> tuple[ast.expr, ...]:
         return ()
 
 
-def _constructors(scene: Scene) -> Iterator[tuple[ast.expr, Role, int]]:
+def _constructors(scene: Scene) -> Iterator[Step]:
     """The constructor calls of the layers that were called last, the last one first."""
     network = scene.subject.network
     crash = scene.subject.crash
@@ -126,18 +132,16 @@ def _constructors(scene: Scene) -> Iterator[tuple[ast.expr, Role, int]]:
         node = scene.subject.node(site)
         if isinstance(node, ast.Call):
             for part in parts(node):
-                yield part, Role.CONSTRUCTOR, 1 + number // 2
+                yield part, Role.CONSTRUCTOR, 1 + number // 2, None
 
 
 def _given(source: Source) -> Iterator[ast.expr]:
-    """What generators and data sets of the program's own give: the elements of what they yield or return."""
-    for function in (*source.nodes(ast.FunctionDef), *source.nodes(ast.AsyncFunctionDef)):
-        yields = [n for n in ast.walk(function) if isinstance(n, ast.Yield) and n.value is not None]
-        if function.name in ("__getitem__", "__call__", "__next__", "collate_fn", "transform") or yields:
-            for node in ast.walk(function):
-                if isinstance(node, ast.Yield | ast.Return) and node.value is not None:
-                    yield node.value
-    for function in source.nodes(ast.FunctionDef):
+    """What functions of the program's own give: those first that data come from, generators and items of data sets."""
+    functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = [
+        *source.nodes(ast.FunctionDef),
+        *source.nodes(ast.AsyncFunctionDef),
+    ]
+    for function in sorted(functions, key=lambda one: one.name not in OF_DATA):
         for node in ast.walk(function):
-            if isinstance(node, ast.Return) and node.value is not None:
+            if isinstance(node, ast.Yield | ast.Return) and node.value is not None:
                 yield node.value

@@ -6,22 +6,35 @@ the program goes on are put together by what they came to, and the likeliest of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dnnfix.errors import EditError
-from dnnfix.records import AddImport, FixPattern, Json
+from dnnfix.records import AddImport, Edit, FixPattern, InsertBefore, Json, Replace, Wrap
 from dnnfix.run.job import TextEdit, Trying
 from dnnfix.source.edits import text_changes
 from dnnfix.source.program import Source
-from dnnfix.synthesize.operators import Change, operators
+from dnnfix.synthesize.operators import Change, Operator, operators
 from dnnfix.synthesize.prior import score
 from dnnfix.synthesize.scene import Scene
 from dnnfix.synthesize.slices import Place, places
 
 MOST = 4000
 """Edits that are tried at one crash, the likeliest."""
+
+SETTLING = frozenset({"rename", "by name", "all by name", "attribute", "spelling", "import", "curry", "make and call"})
+"""Forms of change after which another complaint of the same call is progress: a library looks at one thing after the other."""
+
+SAID = 120
+"""Characters of two messages that are compared."""
+
+ALIKE = 0.1
+"""What the same change at all places alike loses, in logarithms, against the change at one."""
+
+REBOUND = 0.3
+"""What a name that is bound anew for all that follows loses against a change where it is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +69,52 @@ def guesses(scene: Scene) -> list[Guess]:
     for place in places(scene):
         for operator in operators():
             for order, change in enumerate(operator.changes(scene, place)):
-                if change.edits not in seen:
-                    seen.add(change.edits)
-                    likely = score(operator.name, change.form, place, order)
-                    found.append(Guess(change, operator.name, operator.pattern, place, likely))
+                likely = score(operator.name, change.form, place, order) + change.likeness
+                guess = Guess(change, operator.name, operator.pattern, place, likely)
+                for each in (guess, *wider(scene, operator, guess, order)):
+                    if each.change.edits not in seen:
+                        seen.add(each.change.edits)
+                        found.append(each)
     found.sort(key=lambda guess: -guess.score)
     return found[:MOST]
+
+
+def wider(scene: Scene, operator: Operator, guess: Guess, order: int) -> Iterator[Guess]:
+    """The same change at all places that are like the guess's, and once for all uses of a name that follow."""
+    node = guess.place.node
+    if isinstance(node, ast.Call) and guess.operator in ("arguments", "calls"):
+        edits = list(guess.change.edits)
+        function = ast.unparse(node.func)
+        for other in scene.subject.source.all_calls:
+            if other is not node and ast.unparse(other.func) == function and not _within(other, node):
+                like = replace(guess.place, node=other, told=None)
+                same = [c for n, c in enumerate(operator.changes(scene, like)) if c.form == guess.change.form]
+                edits += next(
+                    (c.edits for c in same if c.title == guess.change.title), same[0].edits if len(same) == 1 else ()
+                )
+        yield from _as_well(guess, edits, "alike")
+    elif guess.change.form in ("attribute", "spelling") and isinstance(node, ast.Name | ast.Attribute):
+        (edit, *_) = guess.change.edits
+        uses = [n for n in scene.subject.source.nodes(type(node)) if ast.unparse(n) == ast.unparse(node)]
+        if isinstance(edit, Replace):
+            yield from _as_well(guess, [Replace(scene.site(n), edit.code) for n in uses], "everywhere")
+    elif isinstance(node, ast.Name) and guess.operator in ("axes", "kinds", "shapes"):
+        (edit, *imports) = guess.change.edits
+        statement = scene.subject.source.statement_of(node)
+        if isinstance(edit, Wrap) and not isinstance(statement, ast.For | ast.While | ast.With | ast.If):
+            code = f"{node.id} = {edit.before}{node.id}{edit.after}"
+            change = Change((InsertBefore(scene.site(statement), code), *imports), f"Write {code}", guess.change.form)
+            yield replace(guess, change=change, score=guess.score - REBOUND)
+
+
+def _as_well(guess: Guess, edits: Sequence[Edit], words: str) -> Iterator[Guess]:
+    if len(edits) > len(guess.change.edits):
+        change = replace(guess.change, edits=tuple(edits), title=f"{guess.change.title}, {words}")
+        yield replace(guess, change=change, score=guess.score - ALIKE)
+
+
+def _within(one: ast.AST, other: ast.AST) -> bool:
+    return any(node is other for node in ast.walk(one)) or any(node is one for node in ast.walk(other))
 
 
 def tryings(source: Source, wanted: Iterable[Guess]) -> tuple[list[Guess], tuple[Trying, ...]]:
@@ -72,19 +125,39 @@ def tryings(source: Source, wanted: Iterable[Guess]) -> tuple[list[Guess], tuple
         imports = tuple(edit.statement for edit in guess.change.edits if isinstance(edit, AddImport))
         edits = tuple(edit for edit in guess.change.edits if not isinstance(edit, AddImport))
         try:
-            changes = text_changes(source, edits)
+            changes = tuple(_text_edits(source, edits))
         except EditError:
             continue
-        place = source.places.place
         able.append(guess)
-        written.append(
-            Trying(tuple(TextEdit("", place(c.start), place(c.end), c.new) for c in changes), imports, guess.score)
-        )
+        written.append(Trying(changes, imports, guess.score))
     return able, tuple(written)
 
 
-def outcomes(tried: Sequence[Guess], answers: Json) -> list[Tried]:
-    """What the speculation said of each guess; those of which it said nothing are left out."""
+def _text_edits(source: Source, edits: Sequence[Edit]) -> Iterator[TextEdit]:
+    """The changes of the text; of expressions as they stand, since one that could not stand there just fails where it is tried."""
+    for edit in edits:
+        site = edit.site
+        if isinstance(edit, Replace):
+            yield TextEdit("", (site.line, site.column), (site.end_line, site.end_column), edit.code)
+        elif isinstance(edit, Wrap):
+            yield _inserted(site.line, site.column, edit.before)
+            yield _inserted(site.end_line, site.end_column, edit.after)
+        else:
+            place = source.places.place
+            for change in text_changes(source, (edit,)):
+                yield TextEdit("", place(change.start), place(change.end), change.new)
+
+
+def _inserted(line: int, column: int, text: str) -> TextEdit:
+    return TextEdit("", (line, column), (line, column), text)
+
+
+def outcomes(tried: Sequence[Guess], answers: Json, message: str = "") -> list[Tried]:
+    """What the speculation said of each guess; those of which it said nothing, or that changed nothing, are left out.
+
+    `message` is what the crash said: where a name or a keyword is another one and the same call complains of something
+    else, the guess has moved the crash.
+    """
     if not isinstance(answers, (list, tuple)):
         return []
     found: list[Tried] = []
@@ -93,6 +166,9 @@ def outcomes(tried: Sequence[Guess], answers: Json) -> list[Tried]:
         if isinstance(told, dict) and told.get("ok"):
             error = told.get("error")
             found.append(Tried(guess, error is None, error is not None, str(told.get("print") or "")))
+        elif isinstance(told, dict) and told.get("error") and guess.change.form in SETTLING:
+            moved = not message.startswith(str(told["error"][1])[:SAID])
+            found += [Tried(guess, False, True, "")] if moved else []
     return found
 
 

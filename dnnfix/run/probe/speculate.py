@@ -110,14 +110,19 @@ class Attempt:
             state()
         budget.end_after_a_step()
         try:
-            exchange(self._frames[number], edit.changes)
+            if edit.changes:
+                exchange(self._frames[number], edit.changes)
+            else:
+                _imports(edit.imports, self._frames[number].frame.f_globals)
         except (SyntaxError, ValueError):
             return {}
         told = self._statement(number - 1, Edit({}, edit.imports))
         return {key: value for key, value in told.items() if key in ("error", "slow")}
 
     def frame_at(self, edit: Edit) -> Optional[int]:
-        """The innermost frame that is at a statement with all the changes in it."""
+        """The innermost frame that is at a statement with all the changes in it; with none, as an import, the innermost."""
+        if not edit.changes:
+            return len(self._frames) - 1
         for number in reversed(range(len(self._frames))):
             one = self._frames[number]
             if set(edit.changes) == {one.filename} and _at_statement(one, edit.changes[one.filename]):

@@ -76,7 +76,7 @@ class Text:
     def between(self, start: Place, end: Place, changes: List[Change]) -> str:
         """The text from one place to another with the changes that lie between made."""
         parts, at = [], start
-        for change in sorted(changes):
+        for change in sorted(changes, key=lambda c: (c.start, c.end)):
             if start <= change.start and change.end <= end:
                 parts += [self._cut(at, change.start), change.text]
                 at = change.end
@@ -177,7 +177,8 @@ def piece(standing: Standing, changes: List[Change]) -> List[ast.stmt]:
         first = own.span(statement.items[0].context_expr)[0]
         last = own.span(statement.items[-1].optional_vars or statement.items[-1].context_expr)[1]
         return _parsed("with %s:\n    pass" % own.between(first, last, changes))
-    if isinstance(statement, (ast.Try, ast.ClassDef, *_FUNCTIONS)):
+    whole = isinstance(statement, (ast.Try, ast.ClassDef, *_FUNCTIONS))
+    if whole:
         raise SyntaxError("no piece of such a statement runs by itself")
     return _parsed(textwrap.dedent(_with_indent(own, statement, changes)))
 

@@ -26,6 +26,9 @@ NAMES = 80
 PARTS = 60
 """Expressions of one statement that are evaluated."""
 
+PART_SECONDS = 0.5
+"""Seconds that the evaluation of one expression may take."""
+
 ITEMS = 4
 """Items of a container that are told."""
 
@@ -76,7 +79,9 @@ def _calls(frames: Sequence[Standing]) -> List[Any]:
                 function = value_of(node.func, one.frame)
                 parameters = takes(function) if function is not MISSING and callable(function) else []
                 if parameters:
-                    if is_method(node.func, function, one.frame) or (isinstance(function, type) and parameters[0][0] == "self"):
+                    if is_method(node.func, function, one.frame) or (
+                        isinstance(function, type) and parameters[0][0] == "self"
+                    ):
                         parameters = parameters[1:]
                     start, end = text.span(node.func)
                     found.append([sites.path_of(filename), [*start, *end], parameters])
@@ -117,20 +122,19 @@ def _values(one: Standing) -> List[Any]:
 
     gather(one.statement)
     space = {**one.frame.f_globals, **one.frame.f_locals}
-    found = []
-    for node in parts[:PARTS]:
-        if isinstance(node, ast.Constant):
-            continue
-        try:
-            start, end = text.span(node)
-            freed: Any = standing.alone([ast.Expr(value=node)])[0]
-            code = compile(ast.fix_missing_locations(ast.Expression(freed.value)), "<part>", "eval", dont_inherit=True)
-            with clocked.limited(0.5):
-                value = eval(code, space)
-            found.append([[*start, *end], described(value)])
-        except BaseException:
-            continue
-    return found
+    told = ((text.span(node), _value(node, space)) for node in parts[:PARTS] if not isinstance(node, ast.Constant))
+    return [[[*start, *end], value] for (start, end), value in told if value]
+
+
+def _value(node: ast.expr, space: Dict[str, Any]) -> Dict[str, Any]:
+    """What a part of a statement holds; nothing where it cannot be evaluated."""
+    try:
+        freed: Any = standing.alone([ast.Expr(value=node)])[0]
+        code = compile(ast.fix_missing_locations(ast.Expression(freed.value)), "<part>", "eval", dont_inherit=True)
+        with clocked.limited(PART_SECONDS):
+            return described(eval(code, space))
+    except BaseException:
+        return {}
 
 
 def described(value: Any, depth: int = 0) -> Dict[str, Any]:
@@ -205,9 +209,9 @@ def takes(function: Any) -> List[Any]:
     except (TypeError, ValueError):
         return []
     kinds = {0: "place", 1: "both", 2: "places", 3: "name", 4: "names"}
-    return [
-        [p.name, kinds[int(p.kind)], None if p.default is p.empty else _plain(p.default)] for p in parameters
-    ][:KEYS]
+    return [[p.name, kinds[int(p.kind)], None if p.default is p.empty else _plain(p.default)] for p in parameters][
+        :KEYS
+    ]
 
 
 def _plain(value: Any) -> str:

@@ -19,6 +19,9 @@ WORDS = (
 )  # fmt: skip
 """Texts that arguments of layers and functions take in each other's place."""
 
+NAMED = 1.8
+"""What an argument that the message names gains, in logarithms, where it is left out."""
+
 SMALL = (0, 1, 2, -1)
 """Whole numbers that axes, paddings and strides have."""
 
@@ -30,7 +33,7 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         return
     takes = scene.takes(call)
     yield from _names(scene, call, takes)
-    yield from _orders(scene, call, takes)
+    yield from _orders(scene, call)
     yield from _left_out(scene, call)
     yield from _values(scene, call)
     yield from _added(scene, call, takes)
@@ -48,8 +51,6 @@ def _names(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterat
         others.sort(key=lambda name: -_likeness(keyword.arg or "", name))
         for name in others[:4]:
             yield Change((RenameArgument(site, keyword.arg, name),), f"Give {keyword.arg} as {name}", "rename")
-        if keyword.arg in {p.name for p in takes if p.how == "place"} or others:
-            continue
     starred = any(isinstance(arg, ast.Starred) for arg in call.args)
     for number, arg in enumerate(call.args if not starred else ()):
         for name in [name for name in free if name not in given][:6]:
@@ -72,20 +73,20 @@ def _likeness(one: str, other: str) -> float:
     return difflib.SequenceMatcher(None, one, other).ratio() + shared
 
 
-def _orders(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterator[Change]:
-    for number, (one, other) in enumerate(zip(call.args, call.args[1:], strict=False)):
+def _orders(scene: Scene, call: ast.Call) -> Iterator[Change]:
+    for one, other in zip(call.args, call.args[1:], strict=False):
         if isinstance(one, ast.Starred) or isinstance(other, ast.Starred):
             continue
         edits = (Replace(scene.site(one), scene.code(other)), Replace(scene.site(other), scene.code(one)))
         yield Change(edits, f"Exchange {scene.code(one)[:40]} and {scene.code(other)[:40]}", "exchange")
-        del number
 
 
 def _left_out(scene: Scene, call: ast.Call) -> Iterator[Change]:
     site = scene.site(call)
     for keyword in call.keywords:
         if keyword.arg is not None:
-            yield Change((RemoveArgument(site, keyword.arg),), f"Leave out {keyword.arg}", "drop")
+            named = NAMED if f"'{keyword.arg}'" in scene.message else 0.0
+            yield Change((RemoveArgument(site, keyword.arg),), f"Leave out {keyword.arg}", "drop", named)
     for number, arg in enumerate(call.args):
         if len(call.args) + len(call.keywords) > 1 and not isinstance(arg, ast.Starred):
             edit = RemoveArgument(site, "", number)
@@ -111,7 +112,9 @@ def _others(name: str, value: object) -> Iterator[str]:
                 yield from (repr(other) for other in group if other != value)
     elif isinstance(value, int):
         near = (value - 1, value + 1) if value not in SMALL else ()
-        yield from (str(other) for other in (*SMALL, *near) if other != value and (other >= 0 or name in ("dim", "axis", "")))
+        yield from (
+            str(other) for other in (*SMALL, *near) if other != value and (other >= 0 or name in ("dim", "axis", ""))
+        )
     elif isinstance(value, float):
         return
 
@@ -139,7 +142,9 @@ def _instead(parameter: Parameter) -> Iterator[str]:
     elif default is not None and default.lstrip("-").isdigit():
         yield from (str(n) for n in SMALL if n >= 0 and str(n) != default)
     elif default is not None and default[:1] in "'\"":
-        yield from (repr(other) for group in WORDS if default[1:-1] in group for other in group if other != default[1:-1])
+        yield from (
+            repr(other) for group in WORDS if default[1:-1] in group for other in group if other != default[1:-1]
+        )
     elif default == "None" and parameter.name in ("dim", "axis"):
         yield from ("1", "-1", "0")
     elif default == "None" and parameter.name == "data_format":

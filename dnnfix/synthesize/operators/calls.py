@@ -65,5 +65,7 @@ def _made_then_called(scene: Scene, node: ast.Call) -> Iterator[Change]:
     function = scene.code(node.func)
     if not function.rpartition(".")[2][:1].isupper():
         return
-    code = f"{function}({', '.join(scene.code(a) for a in (*node.args[1:], *node.keywords))})({scene.code(node.args[0])})"
+    code = (
+        f"{function}({', '.join(scene.code(a) for a in (*node.args[1:], *node.keywords))})({scene.code(node.args[0])})"
+    )
     yield Change((Replace(scene.site(node), code),), f"Make {function} first, then call it", "make and call")

@@ -24,11 +24,14 @@ class Change:
     edits: tuple[Edit, ...]
     title: str
     form: str
+    likeness: float = 0.0
+    """How much less likely it is than the best of its form there, in logarithms, for what the form does not say."""
 
 
-def replaced(scene: Scene, node: ast.expr, code: str, form: str, imports: Iterable[Edit] = ()) -> Change:
+def replaced(scene: Scene, node: ast.expr, code: str, form: str, likeness: float = 0.0) -> Change:
     """Other code in place of an expression."""
-    return Change((Replace(scene.site(node), code), *imports), f"Take {_short(code)} for {_short(scene.code(node))}", form)
+    title = f"Take {_short(code)} for {_short(scene.code(node))}"
+    return Change((Replace(scene.site(node), code),), title, form, likeness)
 
 
 def around(scene: Scene, node: ast.expr, before: str, after: str, form: str, imports: Iterable[Edit] = ()) -> Change:

@@ -12,6 +12,9 @@ from dnnfix.synthesize.slices import Place, Role
 
 PATTERN = FixPattern.DATA_WRANGLING
 
+UNREAD = -2.0
+"""What a target that nothing reads loses, in logarithms, against one that is read."""
+
 
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
     """Fewer or more elements at a place."""
@@ -28,18 +31,30 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
 
 
 def _targets(scene: Scene, node: ast.Tuple) -> Iterator[Change]:
+    around = scene.subject.source.enclosing(node, ast.For, ast.With) or scene.subject.source.tree
+    read = {n.id for n in ast.walk(around) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     for element in node.elts:
-        yield Change((Replace(scene.site(node), scene.code(element)),), f"Take {scene.code(element)} alone", "one target")
+        unread = 0.0 if not isinstance(element, ast.Name) or element.id in read else UNREAD
+        change = Change(
+            (Replace(scene.site(node), scene.code(element)),), f"Take {scene.code(element)} alone", "one target", unread
+        )
+        yield change
     names = [scene.code(element) for element in node.elts]
-    yield Change((Replace(scene.site(node), ", ".join([*names, "_"])),), "Take one value more, and leave it", "more targets")
-    yield Change((Replace(scene.site(node), ", ".join(["_", *names])),), "Take one value more, and leave it", "more targets")
+    yield Change(
+        (Replace(scene.site(node), ", ".join([*names, "_"])),), "Take one value more, and leave it", "more targets"
+    )
+    yield Change(
+        (Replace(scene.site(node), ", ".join(["_", *names])),), "Take one value more, and leave it", "more targets"
+    )
 
 
 def _index(scene: Scene, node: ast.Subscript) -> Iterator[Change]:
     index = node.slice
     elements = index.elts if isinstance(index, ast.Tuple) else [index]
     owner = scene.told(node.value)
-    codes = [scene.code(element) if not isinstance(element, ast.Slice) else _slice(scene, element) for element in elements]
+    codes = [
+        scene.code(element) if not isinstance(element, ast.Slice) else _slice(scene, element) for element in elements
+    ]
     whole = scene.code(node.value)
     if owner is not None and owner.shape is not None:
         rank = len(owner.shape)

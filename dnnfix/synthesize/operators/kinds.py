@@ -12,7 +12,19 @@ from dnnfix.synthesize.spelling import spell
 
 PATTERN = FixPattern.DATA_TYPE
 
-LAZY = ("map", "filter", "zip", "range", "dict_keys", "dict_values", "dict_items", "generator", "set", "reversed", "enumerate")
+LAZY = (
+    "map",
+    "filter",
+    "zip",
+    "range",
+    "dict_keys",
+    "dict_values",
+    "dict_items",
+    "generator",
+    "set",
+    "reversed",
+    "enumerate",
+)
 """Kinds of values that are gone through once, or have no order: a list of them can be indexed and counted."""
 
 CALLABLE = ("function", "method", "builtin_function_or_method")

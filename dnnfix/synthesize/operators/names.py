@@ -19,6 +19,9 @@ PATTERN = FixPattern.NEURAL_CONNECTION
 NEAR = 12
 """Names that are tried for one, the most alike first."""
 
+SPELLING = 4.0
+"""What a name loses, in logarithms, for each unit of likeness that another has more."""
+
 
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
     """Other names for the name, or the attribute, at a place."""
@@ -41,15 +44,20 @@ def _for_name(scene: Scene, place: Place, node: ast.Name) -> Iterator[Change]:
     if missing:
         known += [name for name in dir(builtins) if not name.startswith("_")]
         ranked = sorted(known, key=lambda name: -alike(node.id, name))[:NEAR]
+        best = alike(node.id, ranked[0]) if ranked else 0.0
     else:
         fits = [
             name
             for name in known
-            if held is not None and not names[name].module and not (held.module or (held.takes and not names[name].takes))
+            if held is not None
+            and not names[name].module
+            and not (held.module or (held.takes and not names[name].takes))
         ]
         ranked = sorted(fits, key=lambda name: -alike(node.id, name))[:NEAR]
+        best = 1.0
     for name in ranked:
-        yield replaced(scene, node, name, "spelling" if missing else "name")
+        less = SPELLING * min(0.0, alike(node.id, name) - best)
+        yield replaced(scene, node, name, "spelling" if missing else "name", less)
 
 
 def _for_attribute(scene: Scene, place: Place, node: ast.Attribute) -> Iterator[Change]:
@@ -57,8 +65,10 @@ def _for_attribute(scene: Scene, place: Place, node: ast.Attribute) -> Iterator[
     if missing and place.role in (Role.FAILING, Role.STATEMENT):
         called = scene.subject.source.is_called(node)
         fits = [name for name, sort in scene.near if (sort != "value") == called]
-        for name in sorted(fits, key=lambda name: -alike(node.attr, name))[:NEAR]:
-            yield replaced(scene, node, f"{scene.code(node.value)}.{name}", "attribute")
+        ranked = sorted(fits, key=lambda name: -alike(node.attr, name))[:NEAR]
+        for name in ranked:
+            less = SPELLING * (alike(node.attr, name) - alike(node.attr, ranked[0]))
+            yield replaced(scene, node, f"{scene.code(node.value)}.{name}", "attribute", less)
         yield replaced(scene, node, scene.code(node.value), "no attribute")
         return
     names = scene.names(node)

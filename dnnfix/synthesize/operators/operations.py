@@ -28,6 +28,8 @@ FUNCTIONS = (
 )  # fmt: skip
 """Functions that take the same operands and are written in each other's place."""
 
+LIBRARIES = frozenset({"numpy", "torch", "tensorflow", "keras.ops", "jax.numpy"})
+
 EXCHANGED = {ast.Div: "//", ast.Mult: "@", ast.MatMult: "*"}
 
 
@@ -43,8 +45,18 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     if isinstance(node, ast.Attribute | ast.Name) and scene.subject.source.is_called(node):
         name = node.attr if isinstance(node, ast.Attribute) else node.id
         before = f"{scene.code(node.value)}." if isinstance(node, ast.Attribute) else ""
+        yield from _of_other_library(scene, node)
         for group in FUNCTIONS:
             if name in group:
                 for other in group:
                     if other != name:
                         yield replaced(scene, node, f"{before}{other}", "function")
+
+
+def _of_other_library(scene: Scene, node: ast.Attribute | ast.Name) -> Iterator[Change]:
+    """The function of the same name of another library of arrays that the program imports."""
+    owner = scene.told(node.value) if isinstance(node, ast.Attribute) else None
+    if isinstance(node, ast.Attribute) and owner is not None and owner.module in LIBRARIES:
+        for name, told in scene.names(node).items():
+            if told.module in LIBRARIES and told.module != owner.module:
+                yield replaced(scene, node, f"{name}.{node.attr}", "library")

@@ -36,7 +36,9 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         for count, code in enumerate(scene.spelled(size, place.node)):
             form = "number" if code.isdigit() else "named"
             if count < 3:
-                yield Change((Replace(scene.site(place.node), code),), f"Take {code} for {scene.code(place.node)}", form)
+                yield Change(
+                    (Replace(scene.site(place.node), code),), f"Take {code} for {scene.code(place.node)}", form
+                )
 
 
 def _is_size(scene: Scene, node: ast.expr) -> bool:
