@@ -50,7 +50,6 @@ from dnnfix.detect.dtypes import (
     integer_targets,
     odd_floats,
 )
-from dnnfix.detect.failing import Part, failing_parts, sizes_disagree
 from dnnfix.detect.figures import better, name_of, words_of
 from dnnfix.detect.first_releases import boolean_axes, is_older, reordered
 from dnnfix.detect.flattening import VIEWS, Size, features, image_sizes, stated_rows
@@ -223,7 +222,6 @@ from dnnfix.synthesize.dropped_share import dropped_share
 from dnnfix.synthesize.eager_program import eager_edits
 from dnnfix.synthesize.ends import EndChange, both_ends, short
 from dnnfix.synthesize.fault_template import Faults, FaultTemplate, Repairs
-from dnnfix.synthesize.guess_template import Around, GuessTemplate
 from dnnfix.synthesize.integer_template import IntegerTemplate
 from dnnfix.synthesize.into_init import move_into_init
 from dnnfix.synthesize.label_template import LabelTemplate

@@ -66,8 +66,6 @@ class FixTemplate:
     """Whether the fault can be seen only in a trace; such a template takes no part in `dnnfix check`."""
     default: ClassVar[bool] = True
     """Whether the template is on unless deselected."""
-    guess: ClassVar[bool] = False
-    """Whether the template explains nothing and only tries, where no other has a patch (`GuessTemplate`)."""
     examples: ClassVar[tuple[Example, ...]] = ()
     rejects: ClassVar[tuple[Reject, ...]] = ()
 

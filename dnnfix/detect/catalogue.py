@@ -29,7 +29,7 @@ def detect(subject: Subject, templates: Iterable[type[FixTemplate]]) -> Detectio
     A program that ran is looked at twice: as it ran, and as its source reads for the parts that the run did not reach.
     What the source alone suggests of a line whose calls were recorded is dropped: the run knows better.
     """
-    active = [template for template in gate(templates, subject.words) if not template.guess]
+    active = gate(templates, subject.words)
     as_run = _findings(subject, [t for t in active if subject.trace is not None or not t.needs_run])
     if subject.trace is None or subject.network.known_from == "source":
         return as_run

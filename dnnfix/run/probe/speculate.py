@@ -15,7 +15,7 @@ import time
 import types
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
-from . import budget, clocked, forked, loops, prints, rerun, sites, standing, wire
+from . import budget, clocked, forked, layers, loops, prints, rerun, sites, standing, wire
 from .guard import guarded
 from .lookup import type_name
 from .standing import RESULT, Change, Standing
@@ -60,7 +60,7 @@ def speculate(error: BaseException, wanted: Dict[str, Any]) -> None:
         least = max((edits[n].score for n, said in enumerate(told) if _holds(said)), default=-1e9) - wanted["within"]
         now = [number for number in left[:AT_ONCE] if edits[number].score >= least]
         left = left[AT_ONCE:] if now else []
-        light = [number for number in now if attempt.frame_at(edits[number]) is not None]
+        light = [number for number in now if attempt.is_light(edits[number])]
         tell(light, attempt, AT_ONCE // PROCESSES)
         # What exchanges code or makes objects anew would be there for whatever is tried next in the same fork.
         tell([number for number in light if _holds(told[number])], attempt.outwards, 1)
@@ -95,11 +95,19 @@ class Attempt:
         number = self.frame_at(edit)
         if number is not None:
             return self._statement(number, edit)
+        rebuilt = layers.rebuild(self._frames, edit.changes)
+        if rebuilt is not None:
+            with rebuilt as number:
+                return dict(self._statement(number - 1, Edit({}, edit.imports)), plan="rebuild")
         number = self._frame_in(edit)
         if number:
             exchange(self._frames[number], edit.changes)
             return dict(self._statement(number - 1, Edit({}, edit.imports)), plan="exchange")
         return rerun.from_definitions(self._frames, edit.changes, edit.imports, _run_all)
+
+    def is_light(self, edit: Edit) -> bool:
+        """Whether what an edit does can be undone, so that another may be tried after it in the same fork."""
+        return self.frame_at(edit) is not None or layers.place_of(self._frames, edit.changes) is not None
 
     def outwards(self, edit: Edit) -> Dict[str, Any]:
         """What comes of an edit that holds in its frame where that goes on: the caller's statement, and what follows it."""

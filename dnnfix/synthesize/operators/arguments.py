@@ -36,6 +36,7 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     yield from _orders(scene, call)
     yield from _left_out(scene, call)
     yield from _values(scene, call)
+    yield from _as_siblings(scene, call)
     yield from _added(scene, call, takes)
 
 
@@ -117,6 +118,21 @@ def _others(name: str, value: object) -> Iterator[str]:
         )
     elif isinstance(value, float):
         return
+
+
+def _as_siblings(scene: Scene, call: ast.Call) -> Iterator[Change]:
+    """An argument that other calls of the same function give by name, and this one does not or gives another value."""
+    function = ast.unparse(call.func)
+    own = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
+    others: dict[tuple[str, str], None] = {}
+    for other in scene.subject.source.all_calls:
+        if other is not call and ast.unparse(other.func) == function:
+            for keyword in other.keywords:
+                if keyword.arg is not None and isinstance(keyword.value, ast.Constant):
+                    others[keyword.arg, ast.unparse(keyword.value)] = None
+    for name, value in others:
+        if own.get(name) != value:
+            yield Change((SetArgument(scene.site(call), name, value),), f"Set {name} to {value}", "as sibling")
 
 
 def _added(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterator[Change]:

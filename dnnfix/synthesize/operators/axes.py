@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from itertools import combinations
 
@@ -13,6 +14,14 @@ from dnnfix.synthesize.spelling import spell
 
 PATTERN = FixPattern.DATA_DIMENSION
 
+ELEMENTWISE = frozenset(
+    ["eq", "ne", "lt", "le", "gt", "ge", "add", "sub", "mul", "div", "pow", "where", "maximum", "minimum", "equal"]
+)
+"""Functions that go through two arrays element by element."""
+
+WIDENING = frozenset({"unsqueeze", "column"})
+"""Forms after which an operation of two arrays may meet each element of one with each of the other."""
+
 RANK = 5
 """Axes up to which arrays are given others."""
 
@@ -22,6 +31,8 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     told = place.told
     if told is None or told.shape is None or len(told.shape) > RANK:
         return
+    if scene.kind == "AttributeError" or (scene.kind == "IndexError" and "out of bounds" in scene.message):
+        return  # an array has the same methods, whatever its axes, and other axes would only be longer
     if told.is_torch:
         written = _torch(told)
     elif told.is_numpy:
@@ -29,10 +40,33 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     else:
         yield from _by_functions(scene, place, told)
         return
+    pairs = makes_pairs(scene, place)
     for after, form in written:
-        yield around(scene, place.node, "", after, form)
+        if not (pairs and form in WIDENING):
+            yield around(scene, place.node, "", after, form)
     if told.is_torch and told.shape and told.shape[0] == 1:
         yield around(scene, place.node, "", "[0]", "first")
+
+
+def makes_pairs(scene: Scene, place: Place) -> bool:
+    """Whether one axis more would pair each element with each: beside another array that has no more axes."""
+    source = scene.subject.source
+    node = place.node
+    match source.parent(node):
+        case ast.BinOp(left=left, op=op, right=right) if not isinstance(op, ast.MatMult):
+            both: list[ast.expr] = [left, right]
+        case ast.Compare(left=left, comparators=[right]):
+            both = [left, right]
+        case ast.Attribute(value=left, attr=name) as function if name in ELEMENTWISE:
+            call = source.parent(function)
+            both = [left, *call.args[:1]] if isinstance(call, ast.Call) else [left]
+        case ast.Call(func=ast.Attribute(value=left, attr=name), args=args) if name in ELEMENTWISE:
+            both = list(args[:2]) if len(args) > 1 else [left, *args]
+        case _:
+            return False
+    rank = len(place.told.shape or ()) if place.told is not None else 0
+    others = [told for other in both if other is not node and (told := scene.told(other)) is not None]
+    return all(len(other.shape or ()) <= rank for other in others)
 
 
 def _torch(told: Told) -> Iterator[tuple[str, str]]:

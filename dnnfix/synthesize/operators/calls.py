@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from dnnfix.records import FixPattern, Replace
 from dnnfix.synthesize.operators.change import Change, replaced
-from dnnfix.synthesize.scene import Scene
+from dnnfix.synthesize.scene import Scene, Told
 from dnnfix.synthesize.slices import Place
 
 PATTERN = FixPattern.NEURAL_CONNECTION
@@ -36,11 +36,16 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     yield replaced(scene, node, scene.code(node.func), "uncalled")
     if first is not None and isinstance(first, ast.Call) and first.args:
         yield from _curried(scene, node, first)
-    if first is not None:
+    if first is not None and _is_data(scene.told(first)):
         yield from _made_then_called(scene, node)
     function = scene.told(node.func)
     for method in METHODS.get(function.last, ()) if function is not None else ():
         yield replaced(scene, node.func, f"{scene.code(node.func)}.{method}", "method")
+
+
+def _is_data(told: Told | None) -> bool:
+    """Whether a value is an array, or a list of arrays: what layers are called on and not made of."""
+    return told is not None and (told.is_array or any(item.is_array for item in told.items))
 
 
 def _called_for_indexed(scene: Scene, node: ast.Subscript) -> Iterator[Change]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
 from dnnfix.records import Edit, FixPattern
 from dnnfix.synthesize.operators.change import Change, around
 from dnnfix.synthesize.scene import Scene, Told
-from dnnfix.synthesize.slices import Place
+from dnnfix.synthesize.slices import Place, Role
 from dnnfix.synthesize.spelling import spell
 
 PATTERN = FixPattern.DATA_TYPE
@@ -27,15 +29,48 @@ LAZY = (
 )
 """Kinds of values that are gone through once, or have no order: a list of them can be indexed and counted."""
 
+CHANGING = frozenset(
+    [
+        "append",
+        "extend",
+        "insert",
+        "remove",
+        "pop",
+        "sort",
+        "reverse",
+        "update",
+        "add",
+        "setdefault",
+        "clear",
+        "discard",
+    ]
+)
+"""Methods of plain containers that change them and give nothing back."""
+
+MORE = ("places", "names")
+"""Parameters that take any number of arguments, and so none."""
+
 CALLABLE = ("function", "method", "builtin_function_or_method")
+
+_OF_SIZES = re.compile(r"\b(?:shapes?|sizes?|dimensions?|channels|cardinality|broadcast|aligned)\b", re.IGNORECASE)
 
 
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
     """Other kinds for the value at a place."""
-    if place.told is None:
+    if place.told is None or _changed_in_place(scene, place):
+        return
+    if place.told.is_array and scene.kind != "TypeError" and _OF_SIZES.search(scene.message):
+        return  # sizes do not depend on what kind the numbers are of
+    if isinstance(place.node, ast.Constant) and place.role is not Role.FAILING:
         return
     for before, after, form, imports in _conversions(scene, place.told):
         yield around(scene, place.node, before, after, form, imports)
+
+
+def _changed_in_place(scene: Scene, place: Place) -> bool:
+    """Whether a method of the value is called that changes it: of what it is converted to, the change would be lost."""
+    above = scene.subject.source.parent(place.node)
+    return isinstance(above, ast.Attribute) and above.value is place.node and above.attr in CHANGING
 
 
 def _conversions(scene: Scene, told: Told) -> Iterator[tuple[str, str, str, tuple[Edit, ...]]]:
@@ -96,7 +131,7 @@ def _conversions(scene: Scene, told: Told) -> Iterator[tuple[str, str, str, tupl
         yield from (plain("int(", ")", "whole"), plain("str(", ")", "text"))
     elif kind in ("int", "int64", "int32", "bool"):
         yield from (plain("str(", ")", "text"), plain("[", "]", "element of"), plain("(", ",)", "tuple of"))
-    elif kind in CALLABLE or told.takes:
+    elif (kind in CALLABLE or told.takes) and all(p.default is not None or p.how in MORE for p in told.takes):
         yield plain("", "()", "call")
     if kind in ("csr_matrix", "csc_matrix", "coo_matrix", "csr_array", "csc_array"):
         yield plain("", ".toarray()", "dense")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from math import prod
+from itertools import islice
+from math import log2, prod
 
 from dnnfix.records import FixPattern, Replace
 from dnnfix.synthesize.operators.change import Change
@@ -16,6 +17,12 @@ PATTERN = FixPattern.LAYER_DIMENSION
 
 MOST = 40
 """Sizes that are tried in one place."""
+
+FAR = -0.12
+"""What a size loses, in logarithms, for each time that it is twice or half of the one that stands there."""
+
+SPELLINGS = 3
+"""Ways to write one size that are tried."""
 
 LARGEST = 1 << 18
 """Layers of larger sizes do not fit where many of them are tried."""
@@ -33,12 +40,11 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     for size in list(sizes(scene))[:MOST]:
         if size == number:
             continue
-        for count, code in enumerate(scene.spelled(size, place.node)):
+        far = FAR * abs(log2(size / number)) if number > 0 else FAR
+        for code in islice(scene.spelled(size, place.node), SPELLINGS):
             form = "number" if code.isdigit() else "named"
-            if count < 3:
-                yield Change(
-                    (Replace(scene.site(place.node), code),), f"Take {code} for {scene.code(place.node)}", form
-                )
+            title = f"Take {code} for {scene.code(place.node)}"
+            yield Change((Replace(scene.site(place.node), code),), title, form, far)
 
 
 def _is_size(scene: Scene, node: ast.expr) -> bool:

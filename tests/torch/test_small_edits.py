@@ -1,0 +1,108 @@
+"""The search over small edits at a crash, on whole programs: what it repairs, and what it leaves alone."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from dnnfix.config import Settings
+from dnnfix.pipeline import suggest_file
+from dnnfix.records import UNEXPLAINED_CODE, PatchVerdict
+
+MARGINS = """\
+import torch
+from torch import nn
+
+
+class Contour(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(1, 6, 3, padding=1)
+        self.second = nn.Conv2d(6, 6, 3)
+        self.down = nn.MaxPool2d(2)
+        self.deep = nn.Conv2d(6, 8, 3, padding=1)
+        self.up = nn.ConvTranspose2d(8, 6, 2, stride=2)
+        self.last = nn.Conv2d(12, 1, 1)
+
+    def forward(self, x):
+        x = torch.relu(self.first(x))
+        wide = torch.relu(self.second(x))
+        deep = torch.relu(self.deep(self.down(x)))
+        return self.last(torch.cat([self.up(deep), wide], dim=1))
+
+
+torch.manual_seed(1)
+pictures = torch.rand(32, 1, 16, 16)
+masks = (pictures > 0.5).float()
+net = Contour()
+optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+for step in range(30):
+    optimizer.zero_grad()
+    loss = nn.functional.binary_cross_entropy_with_logits(net(pictures), masks)
+    loss.backward()
+    optimizer.step()
+print("loss", loss.item())
+"""
+
+REPAIRED = {
+    "a list that is divided": (
+        "import numpy as np\n\nlosses = [0.5, 0.25]\nprint(np.mean(losses / 2))\n",
+        "np.array(losses) / 2",
+    ),
+    "a map that is counted": (
+        'import torch\n\nlengths = map(len, ["one", "three"])\nprint(torch.zeros(len(lengths)))\n',
+        "list(",
+    ),
+    "a real number as a size": ("import numpy as np\n\nhalf = 9 / 2\nprint(np.zeros(half).sum())\n", "int("),
+    "the axis of the channel": (
+        (
+            "import torch\n\ngrey = torch.rand(4, 12, 12)\ncolor = torch.rand(4, 2, 12, 12)\n"
+            "print(torch.cat([grey, color], 1).shape)\n"
+        ),
+        "grey.unsqueeze(1)",
+    ),
+    "a misspelt function": ("import torch\n\nprint(torch.linspaces(0, 1, 5))\n", "torch.linspace(0, 1, 5)"),
+    "a convolution without the margins of its siblings": (MARGINS, "nn.Conv2d(6, 6, 3, padding=1)"),
+}
+
+LEFT_ALONE = {
+    "a crash without values": 'import torch\n\nraise RuntimeError("nothing to train on")\n',
+    "classes chosen over the batch": (
+        "import torch\n\nscores, labels = torch.rand(20, 3), torch.randint(0, 3, (20,))\n"
+        "print((scores.argmax(0) == labels).float().mean())\n"
+    ),
+    "a row too many": (
+        "import numpy as np\n\nsamples = np.random.rand(5, 8)\nfor i in range(6):\n    print(samples[i].sum())\n"
+    ),
+    "an array without the method that is called": (
+        "import numpy as np\n\nsamples = np.random.rand(20, 5)\nprint(samples.append(np.ones(5)))\n"
+    ),
+    "arrays of other sizes": (
+        "import numpy as np\n\nscores = np.zeros((20, 5))\nprint((scores - np.ones((20, 3))).sum())\n"
+    ),
+    "a text that is no number": 'import numpy as np\n\nprint(int("seven"))\n',
+}
+
+
+def accepted(text: str, folder: Path) -> list[str]:
+    """The accepted patches of a program, with every rule off."""
+    path = folder / "program.py"
+    path.write_text(text)
+    settings = Settings(python=sys.executable, select=(UNEXPLAINED_CODE,), cache_dir=folder / "cache", budget=60)
+    report = suggest_file(path.read_bytes(), str(path), settings, lambda said: None)
+    return [patch.diff for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED]
+
+
+@pytest.mark.parametrize("name", REPAIRED)
+def test_it_repairs(name: str, tmp_path: Path) -> None:
+    program, written = REPAIRED[name]
+    patches = accepted(program, tmp_path)
+    assert patches
+    assert any(line.startswith("+") and written in line for line in patches[0].splitlines()), patches[0]
+
+
+@pytest.mark.parametrize("name", LEFT_ALONE)
+def test_it_leaves_alone(name: str, tmp_path: Path) -> None:
+    assert not accepted(LEFT_ALONE[name], tmp_path)
