@@ -80,4 +80,6 @@ def test_mixed_rows_show(observe: Observe, model: str, data: str) -> None:
 
 def test_other_numbers_in_each_call_say_nothing(observe: Observe) -> None:
     noisy = "class Noise(layers.Layer):\n    def call(self, x):\n        return x + rng.normal()\n"
-    assert rows(observe, noisy + functional("(5,)", "x = layers.Dense(4, activation='softmax')(Noise()(x))"), ROWS) is None
+    assert (
+        rows(observe, noisy + functional("(5,)", "x = layers.Dense(4, activation='softmax')(Noise()(x))"), ROWS) is None
+    )

@@ -46,7 +46,7 @@ def apart(call: Call, inputs: Any, axis: int, rows: int) -> Optional[Dict[str, A
         ([min(row, half - 1) for row in range(rows)], slice(0, half), slice(half, None)),
         ([max(row, half) for row in range(rows)], slice(half, None), slice(0, half)),
     ):
-        after = outputs(mapped(inputs, lambda item, order=order: _ordered(item, axis, rows, order)))
+        after = outputs(_reordered(inputs, axis, rows, order))
         shares += [_share(old, new, rows, kept, gone) for old, new in zip(before, after)]
     known = [share for share in shares if share is not None]
     if not known or not _same(before, outputs(inputs)):
@@ -58,7 +58,7 @@ def follows(call: Call, inputs: Any, axis: int, rows: int) -> bool:
     """Whether the model takes half of the rows along an axis, and gives half of the rows for them."""
     half = rows // 2
     try:
-        some = call(mapped(inputs, lambda item: _ordered(item, axis, rows, list(range(half)))))
+        some = call(_reordered(inputs, axis, rows, list(range(half))))
         whole = call(inputs)
     except Exception:
         return False
@@ -93,10 +93,15 @@ def draws() -> Callable[[], None]:
     return put_back
 
 
-def _ordered(item: Any, axis: int, rows: int, order: List[int]) -> Any:
-    if len(item.shape) <= axis or int(item.shape[axis]) != rows:
-        return item
-    return item[order] if axis == 0 else item[:, order]
+def _reordered(inputs: Any, axis: int, rows: int, order: List[int]) -> Any:
+    """The inputs with the rows of that order in place of all that have so many."""
+
+    def change(item: Any) -> Any:
+        if len(item.shape) <= axis or int(item.shape[axis]) != rows:
+            return item
+        return item[order] if axis == 0 else item[:, order]
+
+    return mapped(inputs, change)
 
 
 def _share(before: Any, after: Any, rows: int, kept: slice, gone: slice) -> Optional[float]:
