@@ -145,6 +145,7 @@ Observe = Callable[..., Observed]
 
 def judged(observe: Observe, old: str, new: str) -> dict[str, Status]:
     """What each validator says of a change, from one run of the program before it and one after."""
+    old, new = old.lstrip("\n"), new.lstrip("\n")
     experiments = [experiment.value for experiment in MEASUREMENTS]
     before, after = (observe(text, experiments=experiments).trace() for text in (old, new))
     change = Candidate("DNF180", "change", FixPattern.DATA_DIMENSION, (), (), Applicability.UNSAFE)
