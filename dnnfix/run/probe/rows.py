@@ -19,7 +19,7 @@ _FELT = 1e-3
 """Change of the replaced rows, relative to the largest output, below which they say nothing: rounding gives 1e-7."""
 
 _ROUNDING = 1e-6
-"""Change, relative to the largest output, that rounding alone may give."""
+"""Change, relative to what it is compared with, that rounding alone may give."""
 
 Call = Callable[[Any], List[Any]]
 
@@ -49,9 +49,10 @@ def apart(call: Call, inputs: Any, axis: int, rows: int) -> Optional[Dict[str, A
         after = outputs(_reordered(inputs, axis, rows, order))
         shares += [_share(old, new, rows, kept, gone) for old, new in zip(before, after)]
     known = [share for share in shares if share is not None]
-    if not known or not _same(before, outputs(inputs)):
+    change = max(known, default=None)
+    if change is None or (change > _ROUNDING and not _same(before, outputs(inputs))):
         return None
-    return {"axis": axis, "rows": rows, "change": max(known)}
+    return {"axis": axis, "rows": rows, "change": change}
 
 
 def follows(call: Call, inputs: Any, axis: int, rows: int) -> bool:
