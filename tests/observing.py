@@ -11,6 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dnnfix import registry
+from dnnfix.records import Applicability, Candidate, FixPattern, RunOutcome, Status, Trace
+from dnnfix.run.trace import TraceReader
+from dnnfix.source.program import Source
+from dnnfix.validate.evidence import Evidence
+from dnnfix.validate.ladder import MEASUREMENTS
+
 PROBE = Path(__file__).parents[1] / "dnnfix" / "run" / "probe"
 
 _LOADED = """
@@ -120,6 +127,13 @@ class Observed:
         """The crash."""
         return self.of("crash")[0]
 
+    def trace(self) -> Trace:
+        """The run as a validator sees it."""
+        reader = TraceReader()
+        for event in self.events:
+            reader.feed(json.dumps(event).encode())
+        return reader.finish(reader.ended or RunOutcome.KILLED, reader.detail, reader.seconds, 0, self.printed)
+
     def probe(self, name: str) -> Any:
         """The result of an experiment."""
         return next(e["value"] for e in self.of("probe") if e["name"] == name)
@@ -127,6 +141,17 @@ class Observed:
 
 Observe = Callable[..., Observed]
 """`observe(source, steps=6, record_steps=2, seed=0, experiments=[...])` runs a program and gives its trace."""
+
+
+def judged(observe: Observe, old: str, new: str) -> dict[str, Status]:
+    """What each validator says of a change, from one run of the program before it and one after."""
+    old, new = old.lstrip("\n"), new.lstrip("\n")
+    experiments = [experiment.value for experiment in MEASUREMENTS]
+    before, after = (observe(text, experiments=experiments).trace() for text in (old, new))
+    change = Candidate("DNF180", "change", FixPattern.DATA_DIMENSION, (), (), Applicability.UNSAFE)
+    sources = [Source.from_bytes(text.encode(), "program.py") for text in (old, new)]
+    evidence = Evidence((change,), sources[0], sources[1], before, after)
+    return {validator.name: validator.judge(evidence).status for validator in registry.validators()}
 
 
 class Zygote:

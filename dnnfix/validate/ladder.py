@@ -22,6 +22,7 @@ MEASUREMENTS = (
     Experiment.INPUT_DEPENDENCE,
     Experiment.ADVERSARIAL,
     Experiment.INFORMATION,
+    Experiment.ROWS_APART,
 )
 """What is measured in the runs that a candidate is compared by."""
 

@@ -11,12 +11,13 @@ import io
 import sys
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
-from . import wire
+from . import rows, wire
 from .guard import guarded
 from .keras_calls import Recorder
 from .keras_components import Components
 from .keras_names import is_transparent
 from .keras_values import as_array, is_symbolic, tensors_in
+from .rows import mapped
 
 _SAMPLES_KEPT = 16
 _BATCH_SIZES = (1, 3, 5)
@@ -73,7 +74,7 @@ class Experiments:
             return y
         order = self._generator().permutation(int(first.shape[0]))
         self._shuffled = True
-        return _mapped(y, lambda item: item[order] if item.shape and item.shape[0] == len(order) else item)
+        return mapped(y, lambda item: item[order] if item.shape and item.shape[0] == len(order) else item)
 
     @guarded
     def saw_input(self, model: Any, args: Any, kwargs: Any) -> None:
@@ -108,6 +109,7 @@ class Experiments:
             "input-dependence": self._input_dependence,
             "adversarial": self._adversarial,
             "information": self._information,
+            "rows-apart": self._rows_apart,
         }
         seen = max(self._seen.values(), key=lambda one: _size(one.model), default=None)
         for name, measure in measures.items():
@@ -120,10 +122,13 @@ class Experiments:
             return measure(seen)
 
     def _output(self, seen: _Seen, args: Any) -> Any:
-        kwargs = dict(seen.kwargs)
+        return next(self._outputs(seen, args, seen.kwargs), None)
+
+    def _outputs(self, seen: _Seen, args: Any, kwargs: Any) -> Iterator[Any]:
+        kwargs = dict(kwargs)
         if getattr(seen.model, "_call_has_training_arg", False):
             kwargs["training"] = False
-        return next(tensors_in(seen.model(*args, **kwargs)), None)
+        return tensors_in(seen.model(*args, **kwargs))
 
     def _batch_sizes(self, seen: _Seen) -> Any:
         if seen.kept is None or seen.output_shape is None:
@@ -139,7 +144,7 @@ class Experiments:
         return answer
 
     def _input_dependence(self, seen: _Seen) -> Any:
-        others = _mapped(seen.args, self._other)
+        others = mapped(seen.args, self._other)
         if not _differ(seen.args, others):
             return None
         before = as_array(self._output(seen, seen.args))
@@ -193,11 +198,25 @@ class Experiments:
         reached = sum(_product(item.shape[1:]) for item in tensors_in(seen.args))
         return min(1.0, reached / sum(sizes)) if sum(sizes) else None
 
+    def _rows_apart(self, seen: _Seen) -> Any:
+        """Keras has the batch on the first axis."""
+        inputs = [seen.args, seen.kwargs]
+
+        def call(given: Any) -> List[Any]:
+            args, kwargs = mapped(given, _copy)
+            arrays = map(as_array, self._outputs(seen, args, kwargs))
+            return [array.astype("float64") for array in arrays if array is not None and array.dtype.kind == "f"]
+
+        try:
+            return rows.apart(call, inputs, 0, seen.kept or 0)
+        except Exception:
+            return None  # what goes in beside the batch may have its size, too, along another axis
+
 
 def _resized(seen: _Seen, size: int) -> Any:
     """The batch with `size` samples, the kept ones in turn."""
     order = [index % (seen.kept or 1) for index in range(size)]
-    return _mapped(seen.args, lambda item: item[order] if _rows(item) == seen.kept else item)
+    return mapped(seen.args, lambda item: item[order] if _rows(item) == seen.kept else item)
 
 
 def _differ(items: Any, others: Any) -> bool:
@@ -208,7 +227,7 @@ def _differ(items: Any, others: Any) -> bool:
 
 
 def _few(item: Any) -> Any:
-    return _mapped(item, lambda one: _copy(one[:_SAMPLES_KEPT] if one.shape else one))
+    return mapped(item, lambda one: _copy(one[:_SAMPLES_KEPT] if one.shape else one))
 
 
 def _copy(item: Any) -> Any:
@@ -219,17 +238,8 @@ def _copy(item: Any) -> Any:
     return item.copy() if hasattr(item, "copy") else item
 
 
-def _mapped(item: Any, change: Callable[[Any], Any]) -> Any:
-    """The nested structure with every tensor in it changed."""
-    if type(item) in (list, tuple):
-        return type(item)(_mapped(part, change) for part in item)
-    if type(item) is dict:
-        return {key: _mapped(part, change) for key, part in item.items()}
-    return change(item) if hasattr(item, "shape") and hasattr(item, "dtype") else item
-
-
 def _replaced(args: Any, old: Any, new: Any) -> Any:
-    return _mapped(args, lambda item: new if item is old else item)
+    return mapped(args, lambda item: new if item is old else item)
 
 
 def _like(item: Any, array: Any) -> Any:

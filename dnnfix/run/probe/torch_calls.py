@@ -26,7 +26,7 @@ from .torch_names import (
     is_loss_function,
     kind_of,
 )
-from .torch_values import EDGES, Ledger, at_edge, keepable, tensors_in, traceable
+from .torch_values import EDGES, Ledger, at_edge, keepable, narrows, tensors_in, traceable
 from .torch_watch import Watch, in_tracing
 from .user_classes import is_user_class
 
@@ -233,10 +233,11 @@ class Recorder:
             else:
                 outputs = list(tensors_in(output))
                 edge = name in EDGES and any(at_edge(item) for item in outputs)
-                if edge and not name.endswith("_"):
+                measured = edge or narrows(name, args, outputs)
+                if measured and not name.endswith("_"):
                     call["inputs"] = [self._measured(item) for item in traceable(self.ledger, list(args))]
                 if outputs:
-                    self._complete(call, outputs, measured=edge)
+                    self._complete(call, outputs, measured=measured)
 
     def _measured(self, item: Any) -> Dict[str, Any]:
         self.ledger.value(item)

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 import torch as _torch
 
-from . import wire
+from . import rows, wire
 from .torch_calls import Recorder
 from .torch_components import Components, members
 from .torch_guard import Quiet, guarded
@@ -29,6 +29,8 @@ _TINY = 1e-12
 _ROUNDING = 1e-6
 """Relative change that rounding alone may give; float32 gives about 1e-7."""
 _SEED = 20_240_229
+_PRODUCTS = frozenset({"matmul", "mm", "bmm", "baddbmm", "einsum", "scaled_dot_product_attention"})
+"""Last names of functions by which rows may meet."""
 
 Result = Any
 
@@ -44,6 +46,10 @@ class _Seen:
         self.outputs: List[Any] = []
         self.loss: Optional[Callable[[Any], Any]] = None
         self.batch: Optional[int] = None
+        self.shape: List[int] = []
+        """Shape of the first input, before it was cut."""
+        self.target: Optional[List[int]] = None
+        """Shape of the first target that a loss was given."""
 
 
 class Experiments:
@@ -79,6 +85,7 @@ class Experiments:
             # A vector of numbers is one sample without a batch axis; a vector of integers may be a batch of indices.
             if first is not None and (first.dim() > 1 or (first.dim() == 1 and not first.is_floating_point())):
                 seen.batch = int(first.shape[0])
+            seen.shape = next((list(item.shape) for item in tensors_in([args, kwargs])), [])
             self._seen[id(root)] = seen
 
     @guarded
@@ -93,6 +100,7 @@ class Experiments:
     def _saw_loss(self, name: str, function: Any, prediction: Any, target: Any, rest: Dict[str, Any]) -> None:
         """Where a loss is taken of a model's first output as it is, remember how to compute it again."""
         for seen in self._seen.values():
+            seen.target = seen.target if seen.target is not None else list(target.shape)
             for position, output in enumerate(seen.outputs):
                 if output is prediction and seen.loss is None:
                     kwargs = {key: value for key, value in rest["kwargs"].items() if key not in {"input", "target"}}
@@ -108,6 +116,7 @@ class Experiments:
             "input-dependence": self._input_dependence,
             "adversarial": self._adversarial,
             "information": self._information,
+            "rows-apart": self._rows_apart,
         }
         root = self._main_root()
         for name, measure in measures.items():
@@ -211,6 +220,54 @@ class Experiments:
                 return None
             return min(1.0, reached / max(entered))
         return None
+
+    def _rows_apart(self, root: Any, seen: _Seen) -> Result:
+        first = next(tensors_in([seen.args, seen.kwargs]), None)
+        sizes = list(first.shape) if first is not None else []
+        inputs = [seen.args, seen.kwargs]
+
+        def call(given: Any) -> List[Any]:
+            args, kwargs = rows.mapped(given, torch.clone)
+            outputs = tensors_in(root(*args, **kwargs))
+            return [item.detach().to("cpu", torch.float64) for item in outputs if item.is_floating_point()]
+
+        axis = self._batch_axis(root, seen, lambda axis: rows.follows(call, inputs, axis, sizes[axis]))
+        try:
+            return None if axis is None else rows.apart(call, inputs, axis, sizes[axis])
+        except Exception:
+            return None  # what goes in beside the batch may have its size, too, along another axis
+
+    def _batch_axis(self, root: Any, seen: _Seen, follows: Callable[[int], bool]) -> Optional[int]:
+        """The axis of a model's input that holds the batch; `None` where it may be that of time, nodes or channels.
+
+        A loader's batch size tells it. Without one, the targets do where there is one for each row and the model takes
+        fewer rows as well; of models that read sequences, only where the rows have steps of their own and no target each.
+        """
+        shape, target = seen.shape, seen.target or []
+        loaded = [axis for axis, size in enumerate(shape[:2]) if size in self._batch_sizes_loaded()]
+        if len(loaded) == 1:
+            return loaded[0]
+        if not shape or target[:1] != shape[:1] or shape[0] in shape[1:2] or shape[0] < 2:
+            return None
+        if not self._reads_sequences(root):
+            return 0 if follows(0) else None
+        first = next(tensors_in([seen.args, seen.kwargs]))
+        rank = 3 if first.is_floating_point() else 2
+        return 0 if len(shape) == rank and shape[1] > 1 and shape[1:2] != target[1:2] else None
+
+    def _batch_sizes_loaded(self) -> Set[int]:
+        loaders = [fields["args"] for fields in self._components.fields.values() if fields["kind"] == "loader"]
+        sizes = {args.get("batch_size") for args in loaders}
+        return {size for size in sizes if isinstance(size, int) and size > 1}
+
+    def _reads_sequences(self, root: Any) -> bool:
+        """Whether rows may be steps of one sequence, or nodes of one graph: recurrence, attention, products of tensors."""
+        nn = torch.nn
+        kinds = (nn.RNNBase, nn.RNNCellBase, nn.MultiheadAttention)
+        if any(isinstance(part, kinds) for _, part, _ in members(root)):
+            return True
+        products = [call for call in self._recorder.calls() if call["name"].rpartition(".")[2] in _PRODUCTS]
+        return any(all(value["origin"] != "parameter" for value in call["inputs"]) for call in products)
 
     def _sources(self, call: Dict[str, Any]) -> List[List[int]]:
         """The shapes of the data from which the call's input was made."""

@@ -21,6 +21,14 @@ EDGES = frozenset(
 )
 """Functions that are not defined, or have no finite slope, on all of their range."""
 
+ROUNDING = frozenset(f"torch.{area}{name}" for area in ("", "Tensor.") for name in ("round", "floor", "ceil", "trunc"))
+_CAST_NAMES = "long int short char byte bool to type type_as argmax argmin"
+CASTS = frozenset(
+    ["torch.Tensor." + name for name in _CAST_NAMES.split()]
+    + ["torch.tensor", "torch.as_tensor", "torch.argmax", "torch.argmin"]
+)
+"""Functions that may give whole numbers for fractions."""
+
 _LARGEST_LIST = 10_000
 
 
@@ -174,6 +182,14 @@ def at_edge(item: Any) -> bool:
     with Quiet():
         whole = item.detach()
         return not bool((torch.isfinite(whole) & (whole != 0)).all())
+
+
+def narrows(name: str, args: Any, outputs: List[Any]) -> bool:
+    """Whether a call gave whole numbers, or indices, for fractions that are data: gradients are not tracked of them."""
+    given = args[0] if args and (name in CASTS or name in ROUNDING) else None
+    if not isinstance(given, torch.Tensor) or not given.is_floating_point() or given.requires_grad:
+        return False
+    return given.numel() > 1 and (name in ROUNDING or not any(item.is_floating_point() for item in outputs))
 
 
 def statistics(item: Any) -> Dict[str, Any]:

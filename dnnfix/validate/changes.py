@@ -1,0 +1,65 @@
+"""Which lines of a program a patch changed, and which recorded calls ran there."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+
+from dnnfix.network.facts import is_loss
+from dnnfix.records import Call, Network, Site
+from dnnfix.source.program import Source
+
+
+def changed_lines(before: Source, after: Source) -> frozenset[tuple[str, int]]:
+    """The lines (file, line from 1) of the patched program that the original does not have.
+
+    Where lines were only taken away, the two lines between which they stood.
+    """
+    found: set[tuple[str, int]] = set()
+    for path, file in before.files.items():
+        patched = after.files.get(path)
+        if patched is None or patched.text == file.text:
+            continue
+        matcher = difflib.SequenceMatcher(None, file.text.split("\n"), patched.text.split("\n"), autojunk=False)
+        for kind, _, _, start, end in matcher.get_opcodes():
+            lines = range(start, start + 2) if kind == "delete" else range(start + 1, end + 1)
+            found |= {(path, line) for line in lines if kind != "equal"}
+    return frozenset(found)
+
+
+def ran_at(call: Call, lines: frozenset[tuple[str, int]]) -> bool:
+    """Whether a call, or the constructor of the layer that was called, stands on one of the lines."""
+    return any(_touches(site, lines) for site in (call.site, call.made_at) if site is not None)
+
+
+def _touches(site: Site, lines: frozenset[tuple[str, int]]) -> bool:
+    return any((site.path, line) in lines for line in range(site.line, site.end_line + 1))
+
+
+def is_loss_call(network: Network, call: Call) -> bool:
+    """Whether a call is one of a known loss, or of what the program uses as its loss."""
+    component = network.component(call.component)
+    return is_loss(call) or (component is not None and component.kind == "loss")
+
+
+def leading_to(network: Network, calls: Iterable[Call]) -> Iterator[Call]:
+    """The calls given and those from which their inputs were made, each once."""
+    waiting, seen = list(calls), set[int]()
+    while waiting:
+        call = waiting.pop()
+        if call.id not in seen:
+            seen.add(call.id)
+            yield call
+            makers = (network.producer(value) for value in call.inputs)
+            waiting += [maker for maker in makers if maker is not None]
+
+
+def following(network: Network, calls: Iterable[Call]) -> Iterator[Call]:
+    """The calls given and those that take what came of them, each once."""
+    waiting, seen = list(calls), set[int]()
+    while waiting:
+        call = waiting.pop()
+        if call.id not in seen:
+            seen.add(call.id)
+            yield call
+            waiting += [user for value in call.outputs for user in network.users(value)]
