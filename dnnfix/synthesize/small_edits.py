@@ -19,7 +19,7 @@ from dnnfix.source.program import Source
 from dnnfix.synthesize.operators import Change, Operator, operators
 from dnnfix.synthesize.prior import score
 from dnnfix.synthesize.scene import Scene
-from dnnfix.synthesize.slices import Place, places
+from dnnfix.synthesize.slices import Place, Role, places
 
 MOST = 4000
 """Edits that are tried at one crash, the likeliest."""
@@ -166,10 +166,14 @@ def outcomes(tried: Sequence[Guess], answers: Json, message: str = "") -> list[T
         if isinstance(told, dict) and told.get("ok"):
             error = told.get("error")
             found.append(Tried(guess, error is None, error is not None, str(told.get("print") or "")))
-        elif isinstance(told, dict) and told.get("error") and guess.change.form in SETTLING:
+        elif isinstance(told, dict) and told.get("error") and _settles(guess):
             moved = not message.startswith(str(told["error"][1])[:SAID])
             found += [Tried(guess, False, True, "")] if moved else []
     return found
+
+
+def _settles(guess: Guess) -> bool:
+    return guess.change.form in SETTLING and guess.place.role is Role.FAILING
 
 
 def one_of_each(tried: Iterable[Tried]) -> list[Tried]:

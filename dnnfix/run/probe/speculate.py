@@ -55,15 +55,16 @@ def speculate(error: BaseException, wanted: Dict[str, Any]) -> None:
         for number, said in zip(chosen, forked.answers([edits[n] for n in chosen], work, PROCESSES, seconds, share)):
             told[number] = dict(told[number], **said)
 
-    left = list(range(len(edits))) if frames else []
+    light = {number for number, edit in enumerate(edits) if frames and attempt.is_light(edit)}
+    # The cheap ones first: where one of them holds, few of the others are worth their time.
+    left = [*sorted(light), *(number for number in range(len(edits)) if frames and number not in light)]
     while left and time.monotonic() < until:
         least = max((edits[n].score for n, said in enumerate(told) if _holds(said)), default=-1e9) - wanted["within"]
-        now = [number for number in left[:AT_ONCE] if edits[number].score >= least]
-        left = left[AT_ONCE:] if now else []
-        light = [number for number in now if attempt.is_light(edits[number])]
-        tell(light, attempt, AT_ONCE // PROCESSES)
+        left = [number for number in left if edits[number].score >= least]
+        now, left = left[:AT_ONCE], left[AT_ONCE:]
+        tell([number for number in now if number in light], attempt, AT_ONCE // PROCESSES)
         # What exchanges code or makes objects anew would be there for whatever is tried next in the same fork.
-        tell([number for number in light if _holds(told[number])], attempt.outwards, 1)
+        tell([number for number in now if number in light and _holds(told[number])], attempt.outwards, 1)
         tell([number for number in now if number not in light], attempt, 1)
     wire.emit("probe", name="speculation", value=told)
 

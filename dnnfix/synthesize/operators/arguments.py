@@ -9,7 +9,7 @@ from dnnfix.detect.misspellings import parts as words_of
 from dnnfix.records import FixPattern, RemoveArgument, RenameArgument, Replace, SetArgument
 from dnnfix.synthesize.operators.change import Change
 from dnnfix.synthesize.scene import Parameter, Scene
-from dnnfix.synthesize.slices import Place
+from dnnfix.synthesize.slices import Place, Role
 
 PATTERN = FixPattern.API_CONTRACT
 
@@ -32,7 +32,8 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     if not isinstance(call, ast.Call):
         return
     takes = scene.takes(call)
-    yield from _names(scene, call, takes)
+    if place.role is Role.FAILING:  # other calls took what they were given
+        yield from _names(scene, call, takes)
     yield from _orders(scene, call)
     yield from _left_out(scene, call)
     yield from _values(scene, call)
