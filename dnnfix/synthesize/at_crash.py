@@ -87,10 +87,11 @@ def search_at_crash(source: Source, trace: Trace, laboratory: Laboratory, progre
             here, beyond = _from(start, finding, laboratory, progress)
             choices += here
             further += beyond
-        if choices:
-            likely = [choice for choice in choices if choice.score >= FLOOR]
+        likely = [choice for choice in choices if choice.score >= FLOOR]
+        if likely:
             return Found((finding,), tuple(sorted(likely, key=lambda choice: -choice.score)[:CHOICES]))
-        starts = sorted(further, key=lambda start: -start.score)[:STARTS]
+        further.sort(key=lambda start: -start.score)
+        starts = [start for start in further[:STARTS] if start.score >= FLOOR]
     return Found((finding,))
 
 
