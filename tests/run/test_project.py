@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dnnfix.run import project
-from dnnfix.run.project import Project, gather, looks_secret
+from dnnfix.run import project, visible
+from dnnfix.run.project import Project, gather
+from dnnfix.run.secret import looks_secret
 
 
 def names(found: Project) -> set[str]:
@@ -90,7 +91,7 @@ def test_of_a_home_folder_only_what_is_named(tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize("folder", ["/", "/tmp", "/home", "/usr"])
 def test_a_folder_of_many_projects_is_too_broad(folder: str) -> None:
-    assert project.too_broad(Path(folder))
+    assert visible.too_broad(Path(folder))
 
 
 def test_no_folder_is_an_empty_project(tmp_path: Path) -> None:
