@@ -57,7 +57,7 @@ def file_text(file: FileReport, seen: View, palette: Palette = PLAIN, verbose: b
     for result in file.findings:
         blocks.append("\n".join(_finding(file, result, seen, palette, verbose, shown)))
     notes = [f"{palette.dim}note{palette.off}  {printable(file.path)}: {printable(note)}" for note in file.notes]
-    if notes and (verbose or file.findings):
+    if notes and (verbose or file.findings or file.unrun):
         blocks.append("\n".join(notes))
     return "".join(f"{block}\n\n" for block in blocks)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import posixpath
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -56,7 +57,7 @@ class Place:
 def place(file: FileReport, site: Site, seen: View) -> Place:
     """The place of a site of that file, or of a module that the program imports."""
     if site.path:
-        path = str(PurePosixPath(file.path).parent / site.path)
+        path = posixpath.normpath(PurePosixPath(file.path).parent / site.path)
         return Place(path, site.line, site.column, site.end_line, site.end_column, None)
     cell, line = seen.locate(site.line)
     return Place(file.path, line, site.column, line + site.end_line - site.line, site.end_column, cell)

@@ -74,12 +74,13 @@ def seconds_of_a_run(settings: Settings) -> float:
 
 def _runner_for(source: Source, settings: Settings) -> Runner:
     from dnnfix.run.runner import Runner
+    from dnnfix.run.visible import repository_of
 
     return Runner(
         interpreter=Path(settings.python),
         tier=settings.tier,
         trust=settings.trust,
-        companions=Path(source.path).resolve().parent,
+        companions=repository_of(Path(source.path).resolve().parent),
         framework=_framework(source),
         baseline=Path(settings.baseline_python) if settings.baseline_python else None,
     )

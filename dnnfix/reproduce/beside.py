@@ -10,7 +10,7 @@ from pathlib import Path
 from dnnfix.errors import InputError
 from dnnfix.records import EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.run.project import offered
+from dnnfix.run.visible import offered
 from dnnfix.source.program import Source
 
 MOST = 20

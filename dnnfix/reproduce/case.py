@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Protocol
 
 from dnnfix.detect.undefined import Undefined, starred, undefined_names
 from dnnfix.records import Crash, EditAction, EditStep, Trace
+from dnnfix.run.visible import repository_of
 from dnnfix.source.program import Source
 
 
@@ -68,6 +70,12 @@ class Case:
         if self.folder is None:
             return False
         return (self.folder / path).exists()
+
+    def sees(self, path: str) -> bool:
+        """Whether a run finds a file or folder that the program names: it is there, and in the program's repository."""
+        if self.folder is None or not self.exists(path):
+            return False
+        return Path(os.path.normpath(self.folder / path)).is_relative_to(repository_of(self.folder))
 
     def taking(self, names: frozenset[str], words: tuple[str, ...] = ()) -> Case:
         """The case for the actions that come after definitions of these names and words of the command line."""

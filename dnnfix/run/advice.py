@@ -10,7 +10,7 @@ _ADVICE = {
     RunOutcome.OUT_OF_MEMORY: "let it start with a smaller network or with less data",
     RunOutcome.ENVIRONMENT: "--python names the interpreter that has what the program needs",
     RunOutcome.NEEDS_NETWORK: "runs have no network; fetch the file first and read it from the program's folder",
-    RunOutcome.NEEDS_DATA: "runs see the folder of the program only; put it there",
+    RunOutcome.NEEDS_DATA: "runs see the files of the program's repository only; put it there",
     RunOutcome.NEEDS_INPUT: "nobody answers in a run; write the answer into the program or take it from --arguments",
     RunOutcome.NEEDS_GPU: "runs have none here; choose the device by `torch.cuda.is_available()`",
     RunOutcome.KILLED: "take out what is not needed to show the fault, and try again",

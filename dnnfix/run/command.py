@@ -1,4 +1,4 @@
-"""Runs the user's own test command on a copy of the program's folder.
+"""Runs the user's own test command on a copy of the program's repository.
 
 The command is the user's, given on the command line, and may need what no trial gets (other programs, a display). It is
 not put into the sandbox; but it works on a copy, without the tokens of the environment, and ends with its time.
@@ -14,7 +14,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from dnnfix.run.project import gather
+from dnnfix.run.project import Project, gather
+from dnnfix.run.visible import repository_of
 
 TAIL = 4000
 """Characters of the output that are kept, from its end."""
@@ -26,14 +27,17 @@ TIMED_OUT = 124
 def run_command(
     command: str, path: Path, program: bytes, scratch: Path, seconds: float, beside: Mapping[str, bytes] | None = None
 ) -> tuple[int, str]:
-    """Exit status and last lines of a shell command, run in a copy of the folder of `path` that holds `program`.
+    """Exit status and last lines of a shell command, run in the folder of `path` in a copy that holds `program`.
 
     `beside` has the text of modules in that folder, by their paths in it, where it is not that of the file. The copy is
     made in `scratch`. A command that runs longer than `seconds` is ended with all that it started, and has the status 124.
     """
     folder = path.resolve().parent
-    work = scratch / (folder.name or "program")
-    _copy(folder, work, program)
+    repository = repository_of(folder)
+    copy = scratch / (repository.name or "program")
+    work = copy / folder.relative_to(repository)
+    _copy(gather(folder, program, repository), copy)
+    work.mkdir(parents=True, exist_ok=True)
     for name, text in {path.name: program, **(beside or {})}.items():
         place = work / name
         place.unlink(missing_ok=True)  # in a large folder it may be a link to the user's own file
@@ -58,8 +62,7 @@ def run_command(
         return status, output.read().decode("utf-8", "replace")
 
 
-def _copy(folder: Path, work: Path, program: bytes) -> None:
-    project = gather(folder, program)
+def _copy(project: Project, work: Path) -> None:
     try:
         work.mkdir(parents=True, exist_ok=True)
         for name in project.folders:

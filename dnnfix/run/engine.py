@@ -21,6 +21,7 @@ from dnnfix.errors import EnvironmentProblem, SandboxError
 from dnnfix.records import RunOutcome, Trace
 from dnnfix.run.interpreter import Interpreter
 from dnnfix.run.job import Job
+from dnnfix.run.missed import why_missed
 from dnnfix.run.project import Project, memory_file
 from dnnfix.run.sandbox import Confinement
 from dnnfix.run.trial import Trial
@@ -180,7 +181,7 @@ class Engine:
         self._send(task, zygote)
 
     def _send(self, task: _Task, zygote: Zygote) -> None:
-        trial = task.trial = Trial(task.order.job, task.future)
+        trial = task.trial = Trial(task.order.job, task.future, os.path.dirname(task.order.place))
         trial.notes += [f"sandbox: {gap}" for gap in self.confinement.gaps]
         job = memory_file(_payload(task.order, zygote))
         sent = zygote.request([*trial.descriptors, job, task.order.project.bundle])
@@ -197,7 +198,7 @@ class Engine:
 
     def _conclude(self, task: _Task) -> None:
         if task.trial is not None and not task.future.cancelled():
-            task.future.set_result(task.trial.trace())
+            task.future.set_result(_explained(task.trial.trace(), task.order))
         self._tasks.remove(task)
         if task.zygote is not None and task.zygote.kind.once is not None:
             self._lose(task.zygote)
@@ -242,6 +243,12 @@ class Engine:
         self._tasks.clear()
         for zygote in list(self._zygotes.values()):
             self._lose(zygote)
+
+
+def _explained(trace: Trace, order: Order) -> Trace:
+    """The trace, with a note where the program lacked a file that is kept from it."""
+    why = why_missed(order.project, order.place, trace)
+    return trace if why is None else dataclasses.replace(trace, notes=(*trace.notes, why))
 
 
 def _payload(order: Order, zygote: Zygote) -> bytes:

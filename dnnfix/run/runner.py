@@ -19,7 +19,8 @@ from dnnfix.run.early import settings_before_import
 from dnnfix.run.engine import Engine, Order
 from dnnfix.run.interpreter import describe, describe_baseline
 from dnnfix.run.job import Job, Tier
-from dnnfix.run.project import Project, gather, too_broad
+from dnnfix.run.project import Project, gather
+from dnnfix.run.visible import repository_of, too_broad
 from dnnfix.run.zygote import Kind
 
 PRELOADED = {
@@ -39,11 +40,11 @@ class Runner:
     """Runs jobs in the user's interpreter, each in a process that is forked for it and ended after it.
 
     `tier` is the sandbox tier, `None` for the best that works; `trust` allows to run without any. `companions` is the
-    folder whose modules and data the programs may read; by default the folder of a job's own path, where that file
-    exists. `framework` is what to import beforehand (by default what the first program imports). `fresh` starts a new
-    interpreter for every job. `baseline` is the interpreter of an old era that jobs with a recorder may name. Raises
-    `SandboxError` and `InterpreterError`. To be closed, best by `with`; after that nothing runs any more. May be used from
-    several threads.
+    folder whose modules and data the programs may read; by default the repository around a job's own path, where that
+    file exists (`visible.repository_of`). `framework` is what to import beforehand (by default what the first program
+    imports). `fresh` starts a new interpreter for every job. `baseline` is the interpreter of an old era that jobs with a
+    recorder may name. Raises `SandboxError` and `InterpreterError`. To be closed, best by `with`; after that nothing runs
+    any more. May be used from several threads.
     """
 
     def __init__(
@@ -129,17 +130,23 @@ class Runner:
     def _project(self, job: Job) -> tuple[Project, str]:
         """The files that go with a job, and where in them the program lies."""
         path = Path(os.path.abspath(job.path))
-        folder = self._companions
-        if folder is None and path.is_file():
-            folder = path.parent
-        name = path.name if job.path not in ("", "-") else "program.py"
-        place = name
-        if folder is not None and folder in path.parents:
-            place = str(path.relative_to(folder))
-        key = (folder, job.program if folder is not None and too_broad(folder) else None)
+        folder = path.resolve().parent
+        repository = self._companions
+        if repository is None and path.is_file():
+            repository = repository_of(folder)
+        place = path.name if job.path not in ("", "-") else "program.py"
+        if repository is None or not folder.is_relative_to(repository):
+            return self._gathered(repository, repository, job.program, ()), place
+        place = str(folder.relative_to(repository) / path.name)
+        # What a program names comes first: of its folder alone everything does, so that others there share the project.
+        return self._gathered(folder, repository, job.program, place if folder != repository else ()), place
+
+    def _gathered(self, folder: Path | None, repository: Path | None, text: bytes, of: object) -> Project:
+        """The project in a folder, gathered once for the first of the programs that it is `of`."""
+        key = (folder, of, text if folder is not None and too_broad(folder) else None)
         if key not in self._projects:
-            self._projects[key] = gather(folder, job.program)
-        return self._projects[key], place
+            self._projects[key] = gather(folder, text, repository)
+        return self._projects[key]
 
     def _kind(self, job: Job, project: Project) -> Kind:
         """The kind of warm process that a job needs."""
@@ -169,7 +176,7 @@ class Runner:
             modules=() if alone else self._modules(framework, imported),
             backend=self._backend(job.program, wants_tensorflow),
             gpu=gpu,
-            links=tuple(full for _path, full in project.links),
+            links=tuple(sorted({full for _path, full in project.links})),
             settings=settings or (),
             once=self._count if alone else None,
             disk=job.budget.disk if alone else sandbox.ZYGOTE_DISK,

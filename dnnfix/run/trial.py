@@ -66,10 +66,14 @@ class Printed:
 
 
 class Trial:
-    """A job under way. `descriptors` go to the zygote; `files` are to be watched for reading."""
+    """A job under way, whose program lies in `folder` of its project.
 
-    def __init__(self, job: Job, future: Future[Trace]) -> None:
+    `descriptors` go to the zygote; `files` are to be watched for reading.
+    """
+
+    def __init__(self, job: Job, future: Future[Trace], folder: str = "") -> None:
         self.job = job
+        self._folder = folder
         self.future = future
         self.notes: list[str] = []
         self._reader = TraceReader(seed=job.seed)
@@ -212,7 +216,7 @@ class Trial:
         printed = self._printed.text()
         last = printed.rfind(_STACK)
         found = _AT.search(printed, last) if last >= 0 else None
-        return f", at line {found[2]} of {found[1]}" if found else ""
+        return f", at line {found[2]} of {os.path.relpath(found[1], self._folder or os.curdir)}" if found else ""
 
     def _ended_by_itself(self, report: dict[str, object]) -> tuple[RunOutcome, str]:
         """The end of a process that wrote no end."""

@@ -9,9 +9,13 @@ import pytest
 
 from dnnfix import pipeline
 from dnnfix.config import Settings, load
+from dnnfix.emit.text import file_text
+from dnnfix.emit.view import View
 from dnnfix.errors import CertificateError
 from dnnfix.records import FileReport, PatchVerdict
+from dnnfix.reproduce import input_data
 from dnnfix.reproduce.beside import modules_beside
+from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.followed import flow_of
 from dnnfix.source.program import Source
 from tests.robust.calls import dnnfix
@@ -81,6 +85,32 @@ def suggested(folder: Path) -> FileReport:
 def test_the_modules_that_a_program_imports_are_known_by_their_paths(project: Path) -> None:
     source = Source.from_bytes(PROGRAM.encode(), "somewhere/train.py")
     assert [module.path for module in modules_beside(source, project)] == ["parts/nets.py", "parts/sums.py"]
+
+
+def test_a_fault_in_the_repository_outside_of_the_programs_folder_is_told_and_not_patched(project: Path) -> None:
+    (project / "src").mkdir()
+    (project / ".git").mkdir()
+    (project / "train.py").rename(project / "src" / "train.py")
+    (project / "parts" / "nets.py").write_text(NETS.replace("(3, 1)", "(5, 1)"))
+    report = suggested(project / "src")
+    found = {result.finding.site.path: result for result in report.findings}["../parts/nets.py"]
+    assert found.outcome.value == "declined" and not found.patches
+    assert not any("nets.py" in patch.diff for patch in report.patches)
+    assert file_text(report, View()).startswith(f"{project}/parts/nets.py:8:")
+
+
+def test_folders_of_the_repository_that_a_program_writes_into_are_not_made(project: Path) -> None:
+    (project / "src").mkdir()
+    text = b"import torch\nnet = torch.nn.Linear(2, 2)\ntorch.save(net, '../weights/net.pt')\n"
+
+    def made() -> set[str]:
+        case = Case(Source.from_bytes(text, "train.py"), (), lambda name: True, project / "src")
+        return {found.what for found in input_data.steps(case)}
+
+    (project / "weights").mkdir()
+    assert made() == {"the folder `made/weights`, empty"}
+    (project / ".git").mkdir()
+    assert made() == set()
 
 
 def test_what_a_run_does_not_get_to_see_is_no_module_of_the_program(project: Path) -> None:

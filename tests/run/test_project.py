@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
-from dnnfix.run import project
-from dnnfix.run.project import Project, gather, looks_secret
+from dnnfix.run import project, visible
+from dnnfix.run.project import Project, gather
 
 
 def names(found: Project) -> set[str]:
@@ -32,15 +33,6 @@ def test_modules_and_data_are_offered(tmp_path: Path) -> None:
     assert names(found) == {"helper.py", "data", "data/a.csv", "models", "models/net.py"}
     assert content(found, "data/a.csv") == b"p/data/a.csv" and content(found, "helper.py") == b"p/helper.py"
     assert found.name == "p"
-
-
-def test_what_looks_secret_is_not(tmp_path: Path) -> None:
-    secret = [".env", ".git/config", ".netrc", ".ssh/id_rsa", "id_ed25519", "server.pem", "my.key", "credentials.json",
-              "aws_credentials", "secrets.toml", "passwords.txt", "token.txt", "token", "kaggle.json", "netrc", "api_key.txt",
-              "service-account.json", "sub/.hidden/x.py", "sub/private_key.txt"]  # fmt: skip
-    fill(tmp_path, *(f"p/{name}" for name in secret), "p/tokenizer.json", "p/monkey.csv", "p/sub/fine.py")
-    assert names(gather(tmp_path / "p", b"")) == {"tokenizer.json", "monkey.csv", "sub", "sub/fine.py"}
-    assert not looks_secret("keyboard.py") and not looks_secret("tokens_of_text.csv")
 
 
 def test_environments_and_links_that_lead_out_are_not(tmp_path: Path) -> None:
@@ -90,7 +82,72 @@ def test_of_a_home_folder_only_what_is_named(tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize("folder", ["/", "/tmp", "/home", "/usr"])
 def test_a_folder_of_many_projects_is_too_broad(folder: str) -> None:
-    assert project.too_broad(Path(folder))
+    assert visible.too_broad(Path(folder))
+
+
+def test_the_repository_is_that_of_git_or_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a" / "b" / "c").mkdir(parents=True)
+    own = tmp_path / "a" / "b" / "c"
+    assert visible.repository_of(own) == own
+    monkeypatch.chdir(tmp_path / "a" / "b")
+    assert visible.repository_of(own) == tmp_path / "a" / "b"
+    (tmp_path / "a" / ".git").write_text("gitdir: elsewhere")  # as a worktree has it
+    assert visible.repository_of(own) == tmp_path / "a"
+    monkeypatch.setenv("HOME", str(tmp_path / "a"))
+    assert visible.repository_of(own) == tmp_path / "a" / "b"
+    monkeypatch.chdir(tmp_path / "a")
+    assert visible.repository_of(own) == own
+
+
+def test_paths_are_those_in_the_repository(tmp_path: Path) -> None:
+    fill(tmp_path, "r/src/train.py", "r/src/sub/a.py", "r/data/x.csv", "r/empty/deep/.keep", "r/.env", "r/README.md")
+    found = gather(tmp_path / "r" / "src", b"", tmp_path / "r")
+    assert names(found) == {"src/train.py", "src/sub", "src/sub/a.py", "data", "data/x.csv", "empty", "README.md"}
+    assert content(found, "data/x.csv") == b"r/data/x.csv" and found.name == "r" and found.left_out == 0
+
+
+def test_what_is_named_or_imported_comes_before_what_is_merely_near(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(project, "AROUND", 5)
+    fill(
+        tmp_path,
+        *(f"r/near{n}.txt" for n in range(9)),
+        "r/far/off/x.csv",
+        "r/src/train.py",
+        "r/lib/utils/u.py",
+        "r/other.py",
+    )
+    (tmp_path / "r" / "lib" / "net.py").write_text("from utils import u\nimport other")
+    text = b"from lib.net import Net\nopen('../far/off/x.csv')\nopen('../../outside.txt'); open('..'); open('../src')"
+    fill(tmp_path, "outside.txt")
+    found = gather(tmp_path / "r" / "src", text, tmp_path / "r")
+    assert {"far/off/x.csv", "lib/net.py", "lib/utils/u.py", "other.py", "src/train.py"} <= names(found)
+    assert len([name for name in names(found) if name == "far" or name.startswith("near")]) == 5
+    assert found.left_out > 0
+
+
+def test_many_files_do_not_push_modules_out(tmp_path: Path) -> None:
+    fill(tmp_path, *(f"r/data/f{n}.txt" for n in range(project.AROUND + 9)), "r/models/net.py", "r/src/train.py")
+    assert "models/net.py" in names(gather(tmp_path / "r" / "src", b"", tmp_path / "r"))
+
+
+def test_a_repository_of_many_files_is_looked_at_quickly(tmp_path: Path) -> None:
+    fill(tmp_path, *(f"r/pkg{n // 250}/sub{n % 5}/f{n}.py" for n in range(5000)), "r/src/train.py")
+    begun = time.perf_counter()
+    found = gather(tmp_path / "r" / "src", b"", tmp_path / "r")
+    assert time.perf_counter() - begun < 0.5
+    assert len(found.files) + len(found.folders) <= project.AROUND + 1
+
+
+def test_links_within_the_repository_are_followed(tmp_path: Path) -> None:
+    fill(tmp_path, "r/src/train.py", "r/data/x.csv", "r/token.txt", "out.csv")
+    for name, target in {"near.csv": "r/data/x.csv", "far.csv": "out.csv", "fine.txt": "r/token.txt"}.items():
+        (tmp_path / "r" / "src" / name).symlink_to(tmp_path / target)
+    found = names(gather(tmp_path / "r" / "src", b"", tmp_path / "r"))
+    assert "src/near.csv" in found and not found & {"src/far.csv", "src/fine.txt", "token.txt"}
 
 
 def test_no_folder_is_an_empty_project(tmp_path: Path) -> None:

@@ -88,6 +88,8 @@ def _folders(case: Case, flow: Flow) -> Iterator[EditStep]:
         folder = os.path.dirname(place[0])
         if (not folder or folder in seen or case.exists(folder)) and not place[1]:
             continue
+        if case.sees(os.path.dirname(path)):
+            continue
         seen.add(folder)
         scaffold = Scaffold(start=f"made_folder({folder!r})", literals=place[1])
         yield EditStep(

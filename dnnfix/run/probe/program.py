@@ -27,7 +27,7 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
     the frameworks are imported and the program's own time begins.
     """
     filename = os.path.join(os.getcwd(), os.path.basename(job["path"]))
-    wire.attach(trace, os.getcwd())
+    wire.attach(trace, os.getcwd(), top)
     budget.start(job)
     loops.reset()
     loops.install()

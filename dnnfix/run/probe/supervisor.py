@@ -6,6 +6,7 @@ The supervisor is a fork of the zygote and runs no user code. The trial is a for
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import json
 import os
@@ -59,11 +60,11 @@ def supervise(channel: socket.socket, descriptors: List[int], settings: Dict[str
     report["seconds"] = time.monotonic() - begun
     if settings["tier"] != "bubblewrap":
         watch.kill_below(os.getpid())
-        shutil.rmtree(settings["scratch"], ignore_errors=True)
-    try:
+    with contextlib.suppress(OSError):
         channel.sendall(json.dumps(report).encode())
-    except OSError:
-        return
+    channel.close()
+    if settings["tier"] != "bubblewrap":  # nobody waits for that, which takes long where there are many files
+        shutil.rmtree(settings["scratch"], ignore_errors=True)
 
 
 def _load(descriptor: int) -> Dict[str, Any]:

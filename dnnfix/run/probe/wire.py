@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Optional
+from typing import Any, List, Optional, Tuple
 
 LONGEST_TEXT = 4000
 """Characters kept of any one message; longer ones are cut in the middle."""
 
 _descriptor: Optional[int] = None
 _owner = 0
-_scrubbed = b""
+_scrubbed: List[Tuple[bytes, bytes]] = []
 
 
-def attach(descriptor: int, scrub: str = "") -> None:
+def attach(descriptor: int, folder: str = "", top: str = "") -> None:
     """Write to `descriptor` from now on, in this process only.
 
-    `scrub` is the scratch folder: its name is taken out of every line, so that traces of equal runs are equal. A
-    process that the program forks (a worker of a data loader) inherits the descriptor but never writes to it.
+    `folder` is that of the program, in scratch: places in it, and in the folders above it below `top`, are written as seen
+    from it, so that traces of equal runs are equal. A process that the program forks (a worker of a data loader) inherits
+    the descriptor but never writes to it.
     """
     global _descriptor, _owner, _scrubbed
     _descriptor = descriptor
     _owner = os.getpid()
-    _scrubbed = (json.dumps(scrub)[1:-1] + "/").encode("ascii") if scrub else b""
+    _scrubbed = [_as_seen(folder, "")] if folder else []
+    while top and os.path.dirname(folder).startswith(top + os.sep):
+        folder = os.path.dirname(folder)
+        _scrubbed.append(_as_seen(folder, "../" * len(_scrubbed)))
+
+
+def _as_seen(folder: str, instead: str) -> Tuple[bytes, bytes]:
+    """How the beginning of a place in a folder is written in a line, and what is written instead."""
+    return (json.dumps(folder)[1:-1] + "/").encode("ascii"), instead.encode("ascii")
 
 
 def emit(event: str, **fields: Any) -> None:
@@ -35,8 +44,8 @@ def emit(event: str, **fields: Any) -> None:
         line = json.dumps(fields, default=_plain).encode("ascii")
     except (TypeError, ValueError, RecursionError):
         line = json.dumps({"event": "note", "text": "an event of kind %s could not be written" % event}).encode("ascii")
-    if _scrubbed:
-        line = line.replace(_scrubbed, b"")
+    for place, seen in _scrubbed:
+        line = line.replace(place, seen)
     _write(line + b"\n")
 
 

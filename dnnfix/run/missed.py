@@ -1,0 +1,25 @@
+"""Why a file that a run lacked was kept from it, where the repository holds that file after all."""
+
+from __future__ import annotations
+
+import os
+
+from dnnfix.records import RunOutcome, Trace
+from dnnfix.run.project import Project
+from dnnfix.run.secret import looks_secret
+
+
+def why_missed(project: Project, place: str, trace: Trace) -> str | None:
+    """What to tell of the file that a run of the program at `place` in the project ended for; `None` if it is not there."""
+    if trace.outcome is not RunOutcome.NEEDS_DATA or project.root is None:
+        return None
+    path = os.path.normpath(os.path.join(os.path.dirname(place), trace.detail))
+    if path.startswith((os.pardir, os.sep)) or path in _shown(project) or not os.path.exists(project.root / path):
+        return None
+    if any(looks_secret(part) for part in path.split(os.sep)):
+        return f"{trace.detail} is there, but its name looks like that of a secret, which no run gets to see"
+    return f"{trace.detail} is there, but not among the files that a run gets to see of a repository (docs/sandbox.md)"
+
+
+def _shown(project: Project) -> set[str]:
+    return {*project.folders, *(file[0] for file in project.files), *(link[0] for link in project.links)}
