@@ -257,5 +257,5 @@ from dnnfix.synthesize.sizes import SizeChange, made_as, named_sizes, size_chang
 from dnnfix.synthesize.spelling import Spelling, imports, sibling, spell
 from dnnfix.synthesize.uncut import flags_on_losses, taken_out
 from dnnfix.template import Example, FixTemplate, Reject
-from dnnfix.validate.evidence import Evidence, Pair
+from dnnfix.validate.evidence import Evidence, Pair, own_fault
 from dnnfix.validate.learning import Decision, decide, difference, score, threshold
