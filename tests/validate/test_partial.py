@@ -225,6 +225,27 @@ def test_a_comparison_with_the_old_era_that_fails_leaves_no_step() -> None:
     assert step(search("a = moved\nb = 1\nc = BAD\n", Differs(BAD))) is None
 
 
+@pytest.mark.parametrize(("how", "accepted"), [(Applicability.SAFE, True), (Applicability.UNSAFE, False)])
+def test_renames_come_up_the_ladder_without_the_time_to_train(how: Applicability, accepted: bool) -> None:
+    class Slow(Laboratory):
+        def prepare(self, sources: Sequence[Source], seeds: Sequence[int]) -> None:
+            self.runs += [b""] * 100
+
+        def findings(self, source: Source, trace: Trace | None) -> tuple[Finding, ...]:
+            found = re.search("moved", source.text)
+            return (finding,) if found else ()
+
+    class Renamed(Moved):
+        applicability = how
+
+    finding = Renamed().finding(Site(1, 5, 1, 10), old="moved")
+    source = Source.from_bytes(b"a = moved\n", "a.py")
+    laboratory = Slow(time=50)
+    trace = laboratory.observe(source, 0)
+    result = repair(source, trace, laboratory, {Renamed.code: Renamed}, Wishes(), lambda said: None)
+    assert [patch.verdict is PatchVerdict.ACCEPTED for patch in result.patches] == [accepted]
+
+
 def crashed(*lines: int, steps: int = 0, message: str = "wrong") -> Trace:
     frames = tuple(Frame(Site(line, 1, line, 5), "<module>" if not i else "f") for i, line in enumerate(lines))
     taken = tuple(Step(i, 1.0) for i in range(steps))
