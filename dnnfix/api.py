@@ -256,5 +256,5 @@ from dnnfix.synthesize.spelling import Spelling, imports, sibling, spell
 from dnnfix.synthesize.uncut import flags_on_losses, taken_out
 from dnnfix.template import Example, FixTemplate, Reject
 from dnnfix.validate.changes import changed_lines, following, is_loss_call, leading_to, ran_at
-from dnnfix.validate.evidence import Evidence, Pair
+from dnnfix.validate.evidence import Evidence, Pair, own_fault
 from dnnfix.validate.learning import Decision, decide, difference, score, threshold

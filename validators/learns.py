@@ -2,6 +2,7 @@
 
 Identical training runs differ over seeds, so no verdict comes from one run: both programs are trained on the same
 seeds, and the signs of the differences are put to a sequential test whose error is bounded however early it stops.
+Renames that tables prove need no training: that there was no time for it is not held against them, a loss of skill is.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ def judge(evidence: Evidence) -> Verdict:
             return Verdict(NAME, RUNG, Status.INCONCLUSIVE, "no training could be scored")
         return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the program does not train")
     differences = [d for d in (difference(pair.before, pair.after) for pair in evidence.pairs) if d is not None]
+    if evidence.renames and (
+        not differences or (evidence.cut_short and not decide(differences, threshold(improvement)).settled)
+    ):
+        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "not compared; the patch keeps what is computed")
     if not differences and evidence.cut_short:
         return Verdict(
             NAME, RUNG, Status.INCONCLUSIVE, "the time of this file was used up before training was compared"

@@ -2,7 +2,7 @@
 
 Warnings are compared by category and by the wording without numbers, since a patch may well change a size that a
 warning quotes. A program that crashed before says nothing of the warnings that would have come later, so only the
-non-finite loss counts there.
+non-finite loss counts there, and not against a patch that only renames.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 
-from dnnfix.api import Evidence, Status, Trace, Verdict
+from dnnfix.api import Evidence, Json, Status, Trace, Verdict, own_fault
 
 NAME = "nothing-new-in-run"
 RUNG = "run"
@@ -23,7 +23,10 @@ def judge(evidence: Evidence) -> Verdict:
     """Fail on a warning or a non-finite loss that the original program did not have."""
     before, after = evidence.before, evidence.after
     if not _finite(after) and _finite(before):
-        return Verdict(NAME, RUNG, Status.FAIL, "the loss becomes non-finite", {"losses": tuple(_losses(after)[-3:])})
+        measured: dict[str, Json] = {"losses": tuple(_losses(after)[-3:])}
+        if before.crash is not None and not _losses(before) and evidence.renames:
+            return own_fault(NAME, RUNG, "the loss becomes non-finite", measured)
+        return Verdict(NAME, RUNG, Status.FAIL, "the loss becomes non-finite", measured)
     if before.crash is None:
         new = sorted(_warnings(after) - _warnings(before))
         if new:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dnnfix.api import Applicability, Evidence, Status, Trace, Verdict
+from dnnfix.api import Applicability, Evidence, Status, Trace, Verdict, own_fault
 
 NAME = "output-depends-on-input"
 RUNG = "honest"
@@ -18,6 +18,8 @@ def judge(evidence: Evidence) -> Verdict:
         return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "no model call could be repeated on other inputs")
     if after > CONSTANT:
         return Verdict(NAME, RUNG, Status.PASS, "other inputs give other outputs", {"relative_change": after})
+    if evidence.renames:
+        return own_fault(NAME, RUNG, "the output is the same for other inputs", {"relative_change": after})
     if all(candidate.applicability is Applicability.SAFE for candidate in evidence.applied):
         return Verdict(
             NAME, RUNG, Status.NOT_APPLICABLE, "the patch keeps what is computed", {"relative_change": after}

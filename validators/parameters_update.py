@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from dnnfix.api import Evidence, Status, Trace, Verdict
+from dnnfix.api import Evidence, Json, Status, Trace, Verdict, own_fault
 
 NAME = "parameters-update"
 RUNG = "honest"
 
 
 def judge(evidence: Evidence) -> Verdict:
-    """Fail when nothing moves, or when a weight that moved before does not move any more."""
+    """Fail when nothing moves, or when a weight that moved before does not move any more.
+
+    Of a program that crashed before it is not known what moved; a patch that only renames is not to blame for it then.
+    """
     after = _moving(evidence.after)
     if after is None:
         return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "no optimizer step was taken")
     moved, total = after
-    measured = {"moving": len(moved), "weights": total}
+    measured: dict[str, Json] = {"moving": len(moved), "weights": total}
     before = _moving(evidence.before)
     if not moved and not _has_optimizer(evidence.after):
         return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the program has no optimizer that could move them", measured)
+    if not moved and before is None and evidence.renames:
+        return own_fault(NAME, RUNG, "no weight changes in a training step", measured)
     if not moved and (before is None or before[0]):
         return Verdict(NAME, RUNG, Status.FAIL, "no weight changes in a training step", measured)
     stopped = sorted((before[0] if before is not None else set()) - moved - _gone(evidence))

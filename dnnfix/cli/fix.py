@@ -24,11 +24,13 @@ from dnnfix.records import FileReport, Patch
 OPERANDS = "PATH ..."
 
 DESCRIPTION = """Find faults as `suggest` does and apply the patches that were proven. Without --unsafe only patches
-that keep the program's meaning are applied (a renamed argument); most repairs change what is trained, and need --unsafe
-or your yes to --interactive. The best patch of a program is taken, and others only where they have nothing to do with
-it: run the command again for the rest. Modules beside a program are repaired along with it: all files of a patch are
-written, or none where one changed meanwhile. Line ends, encoding and mode are kept. What of an old program could not be
-migrated is listed at the end, with the place and the reason."""
+that keep the program's meaning are applied (a renamed argument); most repairs change what is trained, and need
+--unsafe or your yes to --interactive. Where no patch brings a program to its end, the one that gets it furthest is
+applied in the same way and said to be partial; the place where the program then stops is named, and counts as left.
+The best patch of a program is taken, and others only where they have nothing to do with it: run the command again for
+the rest. Modules beside a program are repaired along with it: all files of a patch are written, or none where one
+changed meanwhile. Line ends, encoding and mode are kept. What of an old program could not be migrated is listed at the
+end, with the place and the reason."""
 
 EXAMPLES = """  dnnfix fix --diff train.py            show what would be applied, change nothing
   dnnfix fix --unsafe --diff train.py   the same, with patches that change what is trained
@@ -53,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         dest="unsafe_fixes",
         action="store_true",
         default=None,
-        help="also apply accepted patches that change what is trained",
+        help="also apply accepted and partial patches that change what is trained",
     )
     parser.add_argument(
         "--unproven",
@@ -126,8 +128,8 @@ def _apply(session: Session, program: Program, report: FileReport, patches: tupl
         elif patches:
             modules = [_module(program, report, name, section) for name, section in _beside(program, patches).items()]
             replace_files([Rewrite(program.file, program.raw, after), *modules])
-            session.console.remark(f"{program.path}: applied {', '.join(patch.id for patch in patches)}")
-        done = {patch.id for patch in patches}
+            session.console.remark(f"{program.path}: applied {', '.join(map(_named, patches))}")
+        done = {patch.id for patch in patches if not patch.remains}
         gone = [result.finding.id for result in report.findings if done & set(result.patches)]
         session.repaired += [f"{report.path}::{id}" for id in gone]
     possible = applicable(report, unproven=session.output.unproven)
@@ -136,7 +138,12 @@ def _apply(session: Session, program: Program, report: FileReport, patches: tupl
         left = [patch for patch in left if not _beside(program, (patch,))]
     if left and not session.output.brief:
         kind = "another run proves and applies the rest" if patches else "--unsafe or --interactive applies it"
-        session.console.remark(f"{program.path}: not applied: {left[0].candidate.title} ({left[0].id}); {kind}")
+        session.console.remark(f"{program.path}: not applied: {left[0].candidate.title} ({_named(left[0])}); {kind}")
+
+
+def _named(patch: Patch) -> str:
+    """A patch's name, with what remains where it is partial."""
+    return f"{patch.id} (partial: {patch.remains})" if patch.remains else patch.id
 
 
 def _beside(program: Program, patches: tuple[Patch, ...]) -> dict[str, str]:
@@ -208,9 +215,10 @@ def _shown(console: Console, program: Program, report: FileReport, patch: Patch)
 
 def _answer(console: Console, patch: Patch) -> str:
     """`y`, `n` or `q`; the end of the input means `q`."""
+    kind = f"{patch.candidate.applicability}, partial" if patch.remains else str(patch.candidate.applicability)
     while True:
         console.clear()
-        console.err.write(f"Apply {patch.id} ({patch.candidate.applicability})? [y/n/q] ")
+        console.err.write(f"Apply {patch.id} ({kind})? [y/n/q] ")
         console.err.flush()
         line = sys.stdin.readline()
         word = line.strip().lower()[:1]

@@ -149,7 +149,11 @@ class Output:
         from dnnfix.emit.diff import combined
 
         try:
-            made = combined(raw, report.path, chosen(report, self.unsafe, self.static, self.unproven))
+            patches = chosen(report, self.unsafe, self.static, self.unproven)
+            for patch in patches:
+                if patch.remains:  # a diff holds no words
+                    self.console.remark(f"{report.path}: {patch.id} is partial: {patch.remains}")
+            made = combined(raw, report.path, patches)
             new = {name: section for name, section in made.items() if name not in self._patched}
             self._patched |= new.keys()
             return "".join(new.values())

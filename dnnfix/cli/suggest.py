@@ -15,7 +15,8 @@ OPERANDS = "PATH ..."
 
 DESCRIPTION = """Find the faults of deep-learning programs and print proven patches for them. Each program is run for a
 moment in a sandbox, without network and on a budget; candidates are run beside it, and only one that removes the
-symptom and breaks nothing else is shown as a repair. Nothing of yours is changed."""
+symptom and breaks nothing else is shown as a repair. Where none does, the one that gets furthest is shown as partial,
+with the place where the program then stops. Nothing of yours is changed."""
 
 EXAMPLES = """  dnnfix suggest train.py
   dnnfix suggest train.py --output-format diff | git apply

@@ -24,7 +24,7 @@ def chosen(file: FileReport, unsafe: bool, drafts: bool = False, unproven: bool 
 
 
 def applicable(file: FileReport, drafts: bool = False, unproven: bool = False) -> Iterator[Patch]:
-    """Accepted patches that may ever be applied, best first.
+    """Accepted patches that may ever be applied, best first; where there is none, the partial one.
 
     With `drafts` also safe ones that were not run, with `unproven` also migrations that could not be run.
     """
@@ -34,7 +34,7 @@ def applicable(file: FileReport, drafts: bool = False, unproven: bool = False) -
         safe = patch.candidate.applicability is Applicability.SAFE
         migration = all(finding.family is Family.VERSIONING for finding in patch.candidate.findings)
         draft = patch.verdict is PatchVerdict.UNVALIDATED and (drafts and safe or unproven and migration)
-        if patch.verdict is PatchVerdict.ACCEPTED or draft:
+        if patch.verdict in (PatchVerdict.ACCEPTED, PatchVerdict.PARTIAL) or draft:
             yield patch
 
 

@@ -27,7 +27,7 @@ def remark(text: str) -> str:
 def _annotation(file: FileReport, result: FindingResult, seen: View) -> str:
     finding = result.finding
     at = place(file, finding.site, seen)
-    grave = finding.symptom is Symptom.CRASH or result.outcome is FindingOutcome.REPAIRED
+    grave = finding.symptom is Symptom.CRASH or result.outcome in (FindingOutcome.REPAIRED, FindingOutcome.PARTIAL)
     fields = {"title": f"dnnfix {finding.code} {finding.rule}"}
     words = finding.message
     if at.cell is not None:

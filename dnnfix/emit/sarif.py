@@ -97,7 +97,7 @@ def _result(file: FileReport, result: FindingResult, seen: View, places: Mapping
     at = place(file, finding.site, seen)
     module = file.modules.get(finding.site.path)
     lines = view(module, finding.site.path).lines if module is not None else seen.lines
-    grave = finding.symptom is Symptom.CRASH or result.outcome is FindingOutcome.REPAIRED
+    grave = finding.symptom is Symptom.CRASH or result.outcome in (FindingOutcome.REPAIRED, FindingOutcome.PARTIAL)
     made: dict[str, Json] = {
         "ruleId": finding.code,
         "level": "error" if grave else "warning",
@@ -139,6 +139,8 @@ def _location(at: Place) -> Json:
 
 
 def _fix(file: FileReport, patch: Patch) -> Json:
+    remains = f": {patch.remains}" if patch.remains else ""
+    description = f"{patch.candidate.title} ({patch.candidate.applicability}, {patch.verdict}{remains})"
     root = "/" if file.path.startswith("/") else ""
     changes: list[Json] = [
         {
@@ -148,7 +150,7 @@ def _fix(file: FileReport, patch: Patch) -> Json:
         for path, section in sections(patch.diff).items()
     ]
     return {
-        "description": {"text": plain(f"{patch.candidate.title} ({patch.candidate.applicability}, {patch.verdict})")},
+        "description": {"text": plain(description)},
         "artifactChanges": changes,
     }
 

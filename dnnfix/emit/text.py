@@ -136,9 +136,10 @@ def _finding(
     if facts:
         yield f"  {palette.cyan}{'observed' if file.runs else 'evidence'}{palette.off}   {facts}"
     patches = [patch for name in result.patches for patch in file.patches if patch.id == name]
-    best = patches[0] if patches and result.outcome is FindingOutcome.REPAIRED else None
+    offered = (FindingOutcome.REPAIRED, FindingOutcome.PARTIAL)
+    best = patches[0] if patches and result.outcome in offered else None
     if best is not None and best.id in shown:
-        yield f"  {palette.green}repaired{palette.off}   by {best.id}, shown above"
+        yield f"  {_ending(best, palette)} by {best.id}, shown above"
     elif best is not None:
         above = [patch for patch in file.patches if patch.id in shown]
         shown.add(best.id)
@@ -242,14 +243,22 @@ def _cut(text: str) -> str:
 def _repair(patch: Patch, palette: Palette, rival: bool) -> Iterator[str]:
     kind = _WHY_UNSAFE.get(patch.candidate.applicability.value, "for reading only: it is never applied")
     kind += "; to be taken instead of a repair above, not with it" if rival else ""
-    yield f"  {palette.green}repaired{palette.off}   {printable(patch.candidate.title)} ({kind})"
+    yield f"  {_ending(patch, palette)} {printable(patch.candidate.title)} ({kind})"
     yield from diff_lines(patch.diff, palette)
-    yield f"  {palette.cyan}proven{palette.off}     {verdict_line(patch)}"
+    label = "remains " if patch.remains else "proven  "
+    yield f"  {palette.cyan}{label}{palette.off}   {verdict_line(patch)}"
     effects = [_effect(name, value) for name, value in patch.side_effects.items() if not _is_unknown(value)]
     if effects:
         yield f"  {palette.cyan}effects{palette.off}    {printable(', '.join(effects))}"
     if patch.certificate:
         yield f"  {palette.dim}certificate {printable(patch.certificate)}{palette.off}"
+
+
+def _ending(patch: Patch, palette: Palette) -> str:
+    """How the findings of a patch that is offered ended."""
+    if patch.verdict is PatchVerdict.PARTIAL:
+        return f"{palette.yellow}partial{palette.off}   "
+    return f"{palette.green}repaired{palette.off}  "
 
 
 def diff_lines(diff: str, palette: Palette = PLAIN) -> Iterator[str]:
@@ -267,6 +276,8 @@ def verdict_line(patch: Patch) -> str:
     """What the ladder said of a patch in one line: what its runs showed, and the rungs that it passed."""
     if patch.verdict is PatchVerdict.UNVALIDATED:
         return "not validated: nothing was run"
+    if patch.verdict is PatchVerdict.PARTIAL:
+        return printable(f"removes this fault; {patch.remains}")
     refusal = patch.refusal
     if refusal is not None:
         return _cut(printable(f"{refusal.validator} ({refusal.rung}) {refusal.status}: {refusal.reason}"))

@@ -35,7 +35,8 @@ def unexplained(trace: Trace, outcome: Repair) -> Iterator[FindingResult]:
     """The crash of the program, where no template has a finding for it: a crash is never reported as "no problem"."""
     crash = trace.crash
     explained = any(result.finding.symptom is Symptom.CRASH for result in outcome.results)
-    explained = explained or any(patch.verdict is PatchVerdict.ACCEPTED for patch in outcome.patches)
+    removed = (PatchVerdict.ACCEPTED, PatchVerdict.PARTIAL)
+    explained = explained or any(patch.verdict in removed for patch in outcome.patches)
     if crash is None or explained or trace.outcome is not RunOutcome.CRASHED or after_cut(trace):
         return
     said = ": ".join([crash.kind, *crash.message.strip().splitlines()[:1]])
@@ -55,7 +56,7 @@ def unexplained(trace: Trace, outcome: Repair) -> Iterator[FindingResult]:
 def doubt(finding: Finding, source: Source) -> str:
     """What to say of a crash that no rule explains, in a program that ran on made-up things only."""
     said = finding.message.removeprefix("the program crashes: ")
-    return f"the program beyond {_line(source, finding.site)}: on what was made up it crashes there, with {said}"
+    return f"the program beyond {source.line_in_words(finding.site.line, finding.site.path)}: on what was made up it crashes there, with {said}"
 
 
 def wanted(finding: Finding, source: Source, settings: Settings) -> bool:
@@ -85,24 +86,18 @@ def unchecked(source: Source, trace: Trace, outcome: Repair, failures: list[str]
     if trace.outcome is RunOutcome.EXITED:
         said.append(f"what comes after the program's own end: {ending(trace)}")
     if trace.crash is not None and after_cut(trace):
-        place = f" at {_line(source, trace.crash.site)}" if trace.crash.site else ""
+        place = f" at {source.line_in_words(trace.crash.site.line, trace.crash.site.path)}" if trace.crash.site else ""
         said.append(
             f"the end of the program: it stopped{place} with {trace.crash.kind} after its loops were cut to the budget, "
             "which may be the cut's doing"
         )
     for site in trace.cut:
-        said.append(f"the loop at {_line(source, site)} beyond {len(trace.steps)} optimizer steps")
+        said.append(
+            f"the loop at {source.line_in_words(site.line, site.path)} beyond {len(trace.steps)} optimizer steps"
+        )
     if trace.outcome.says_something and not trace.steps:
         said.append("training: no optimizer step was taken")
     said.extend(outcome.unchecked)
     said.extend(dict.fromkeys(failures))
     said.append("code that this run did not reach, except by reading it")
     return tuple(said)
-
-
-def _line(source: Source, site: Site) -> str:
-    """A line as the reader of the program counts it."""
-    if site.path:
-        return f"line {site.line} of {site.path}"
-    cell, line = source.locate(site.line)
-    return f"line {line}" if cell is None else f"line {line} of cell {cell}"

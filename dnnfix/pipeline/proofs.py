@@ -74,7 +74,8 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
         meant = tuple(finding for finding in findings if finding.code in written.codes)
         if not meant:
             return False, (f"the finding ({', '.join(written.codes)}) does not appear any more",)
-        repaired = Candidate("", "certified patch", FixPattern.CHANGE_NEURAL_ARCHITECTURE, (), meant)
+        pattern = FixPattern.CHANGE_NEURAL_ARCHITECTURE
+        repaired = Candidate("", "certified patch", pattern, (), meant, written.applicability)
         evidence = Evidence((repaired,), before, after, trace, trace, original=findings)
         verdicts = climb(evidence, laboratory).evidence.verdicts
         differences = certificates.differences(written, verdicts, settings.baseline_python)

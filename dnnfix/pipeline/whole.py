@@ -68,7 +68,7 @@ def suggest_file(
                 *unchecked(source, trace, outcome, failures),
             ),
             sandbox=tier.value,
-            notes=(*trace.notes, *filter(None, [made.note])),
+            notes=(*trace.notes, *outcome.notes, *filter(None, [made.note])),
             reproduction=reproduction,
             unrun=bool(doubted) or unrun(trace),
             modules={module.path: module.raw for module in source.beside},

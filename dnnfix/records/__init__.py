@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dnnfix.records.findings import (
     CRASH_CAUSE,
+    PROGRESS,
     UNEXPLAINED_CODE,
     UNEXPLAINED_RULE,
     Candidate,
@@ -71,6 +72,7 @@ from dnnfix.records.words import (
 
 __all__ = [
     "CRASH_CAUSE",
+    "PROGRESS",
     "UNEXPLAINED_CODE",
     "UNEXPLAINED_RULE",
     "AddDefinition",

@@ -23,6 +23,10 @@ CRASH_CAUSE = "crash"
 """The cause of findings that are rival explanations of one crash: at most one of them is right."""
 
 
+PROGRESS = "progress"
+"""Who says of a partial patch what the program does instead."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A fault located in a program, with its evidence.
@@ -101,6 +105,11 @@ class Patch:
         """The verdict that kept the patch from being accepted, if one did."""
         blocking = (Status.FAIL, Status.INCONCLUSIVE)
         return next((v for v in self.verdicts if v.status in blocking), None)
+
+    @property
+    def remains(self) -> str:
+        """Where the program stops once a partial patch is applied; empty for other patches."""
+        return next((v.reason for v in self.verdicts if v.validator == PROGRESS), "")
 
 
 @dataclass(frozen=True, slots=True)

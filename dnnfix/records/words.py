@@ -110,14 +110,19 @@ class FindingOutcome(StrEnum):
     """How a finding ended; each one ends in exactly one of these."""
 
     REPAIRED = "repaired"
+    PARTIAL = "partial"
     REJECTED = "rejected"
     DECLINED = "declined"
     FAILED = "failed"
 
 
 class PatchVerdict(StrEnum):
-    """What the ladder made of a candidate. `UNVALIDATED` is for the static path, which runs nothing."""
+    """What the ladder made of a candidate. `UNVALIDATED` is for the static path, which runs nothing.
+
+    `PARTIAL` removes its fault and gets the run further, to a stop that is not of its making; it never counts as accepted.
+    """
 
     ACCEPTED = "accepted"
+    PARTIAL = "partial"
     REJECTED = "rejected"
     UNVALIDATED = "unvalidated"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 from typing import Protocol
 
 from dnnfix.errors import EditError
@@ -38,8 +37,10 @@ from dnnfix.subject import Subject
 from dnnfix.synthesize.at_crash import Choice, search_at_crash
 from dnnfix.synthesize.candidates import Proposals, Variant, apply, propose
 from dnnfix.synthesize.lines import line_map
+from dnnfix.synthesize.partial import Attempt, partial
+from dnnfix.synthesize.progress import reached, same_crash
 from dnnfix.template import FixTemplate
-from dnnfix.validate.evidence import Evidence
+from dnnfix.validate.evidence import OWN_FAULT, Evidence
 from dnnfix.validate.ladder import Climb, Laboratory, climb
 from dnnfix.validate.side_effects import side_effects
 
@@ -73,6 +74,8 @@ class Repair:
     proofs: Mapping[str, Evidence] = field(default_factory=dict)
     """The evidence behind each accepted patch, by the patch's id."""
     unchecked: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What is wrong with the repaired program and not the patch's doing."""
 
 
 @dataclass
@@ -86,6 +89,10 @@ class _Search:
     original: tuple[Finding, ...] = ()
     climbs: list[tuple[Variant, Climb]] = field(default_factory=list)
     accepted: list[tuple[Variant, Climb]] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    """What templates proposed and what came of it."""
+    partial: tuple[Variant, Climb] | None = None
+    """The furthest step towards a program that runs, where no patch reaches that."""
     proposals: dict[str, Proposals] = field(default_factory=dict)
     seen: set[tuple[bytes, ...]] = field(default_factory=set)
     direct: set[tuple[bytes, ...]] = field(default_factory=set)
@@ -113,6 +120,8 @@ def repair(
     if at_crash and not search.accepted:
         _try_small_edits(search)
     _combine(search)
+    if not search.accepted:
+        search.partial = partial(search.attempts, search.laboratory)
     return _report(search)
 
 
@@ -133,6 +142,7 @@ def _explore(search: _Search) -> None:
                     search.climbs.append((candidate_variant, _unproven(search, candidate_variant)))
                     continue
                 result = _climb(search, candidate_variant)
+                search.attempts.append(Attempt(candidate_variant, result, variant.source, trace))
                 if result.accepted:
                     search.accepted.append((candidate_variant, result))
                 if _got_further(variant.source, trace, findings, result) or _settled_one(
@@ -257,7 +267,7 @@ def _got_further(made_from: Source, trace: Trace, findings: tuple[Finding, ...],
         if after.crash is None:
             return True
         lines = line_map(made_from.text, result.evidence.source_after.text)  # an edit may add lines or take some away
-        return _reached(after, lines) > _reached(trace) and not _same_crash(trace, after, lines)
+        return reached(after, lines) > reached(trace) and not same_crash(trace, after, lines)
     return result.fell in ("property", "learn") and after.crash is None and len(findings) > 1
 
 
@@ -272,27 +282,6 @@ def _settled_one(search: _Search, trace: Trace, findings: tuple[Finding, ...], r
         return False
     left = {finding.code for finding in search.laboratory.findings(result.evidence.source_after, after)}
     return bool(others & left) and not own & left
-
-
-def _reached(trace: Trace, lines: Mapping[int, int] | None = None) -> tuple[int, int, tuple[int, ...]]:
-    """How far a run came: optimizer steps, recorded calls, and the lines of the program that it was at, outermost first.
-
-    `lines` has the line of the program to compare with for each line of this one.
-    """
-    calls = len(trace.network.calls) if trace.network is not None else 0
-    frames = trace.crash.frames if trace.crash is not None else ()
-    own = [frame.site.line for frame in takewhile(lambda frame: not frame.site.path, frames)]
-    return (len(trace.steps), calls, tuple(lines.get(line, line) if lines is not None else line for line in own))
-
-
-def _same_crash(first: Trace, second: Trace, lines: Mapping[int, int]) -> bool:
-    """Whether the second run stopped as the first did, `lines` having the first program's line for each of its own."""
-    a, b = first.crash, second.crash
-    if a is None or b is None or a.kind != b.kind or a.message != b.message:
-        return False
-    if a.site is None or b.site is None or a.site.path or b.site.path:
-        return a.site == b.site
-    return a.site.line == lines.get(b.site.line, b.site.line)
 
 
 def _combine(search: _Search) -> None:
@@ -383,22 +372,25 @@ def _silent_along(evidence: Evidence) -> float:
 
 def _report(search: _Search) -> Repair:
     ordered = sorted(search.accepted, key=lambda item: _merit(*item), reverse=True)
-    rest = [item for item in search.climbs if not item[1].accepted]
+    furthest = [search.partial] if search.partial is not None else []
+    steps = {program.contents for variant, _ in furthest for program in (*variant.made_from, variant.source)}
+    rest = [item for item in search.climbs if not item[1].accepted and item[0].source.contents not in steps]
     patches: list[Patch] = []
     proofs: dict[str, Evidence] = {}
-    for variant, result in (*ordered, *rest):
+    for variant, result in (*ordered, *furthest, *rest):
         patches.append(replace(_patch(search, variant, result), rank=len(patches)))
         if result.accepted:
             proofs[patches[-1].id] = result.evidence
     findings = {finding.id: finding for finding in search.original}
     further = [item for item in ordered[1:] if _silent_along(item[1].evidence)]
     # what the best patches met on their way; other ways are alternatives
-    for variant, _ in (*ordered[:1], *further[:1]):
+    for variant, _ in (*ordered[:1], *further[:1], *furthest):
         for finding in _settled(search, variant):
             findings.setdefault(finding.id, finding)
     results = tuple(_result(search, finding, patches) for finding in findings.values())
     errors = tuple(f"{name}: {reason}" for name, reason in search.edit_errors.items())
-    return Repair(results, tuple(patches), proofs, errors)
+    notes = tuple(v.reason for _, result in ordered[:1] for v in result.evidence.verdicts if v.measured.get(OWN_FAULT))
+    return Repair(results, tuple(patches), proofs, errors, notes)
 
 
 def _settled(search: _Search, variant: Variant) -> tuple[Finding, ...]:
@@ -429,6 +421,8 @@ def _patch(search: _Search, variant: Variant, result: Climb) -> Patch:
     effects: Mapping[str, Json] = side_effects(result.evidence) if result.accepted else {}
     if result.accepted:
         verdict = PatchVerdict.ACCEPTED
+    elif search.partial is not None and variant is search.partial[0]:
+        verdict = PatchVerdict.PARTIAL
     elif result.fell == "not run":
         verdict = PatchVerdict.UNVALIDATED
     else:
@@ -441,9 +435,12 @@ def _result(search: _Search, finding: Finding, patches: list[Patch]) -> FindingR
     """How a finding ended. Where rival explanations of one crash exist, the one whose patch was accepted was right."""
     own = [p for p in patches if any(_same(finding, f) for f in p.candidate.findings)]
     accepted = [p for p in own if p.verdict is PatchVerdict.ACCEPTED]
+    step = next((p for p in own if p.verdict is PatchVerdict.PARTIAL), None)
     names = tuple(patch.id for patch in (*accepted, *(p for p in own if p not in accepted)))
     if accepted:
         return FindingResult(finding, FindingOutcome.REPAIRED, accepted[0].candidate.title, names)
+    if step is not None:
+        return FindingResult(finding, FindingOutcome.PARTIAL, f"removes this fault; {step.remains}", names)
     rival = next((p for p in patches if p.verdict is PatchVerdict.ACCEPTED and _rivals(finding, p)), None)
     if rival is not None:
         reason = f"another explanation of the crash was proven: {rival.candidate.template}"

@@ -15,7 +15,7 @@ from typing import Any
 
 from dnnfix import __version__
 from dnnfix.errors import CertificateError
-from dnnfix.records import Json, Patch, Reproduction, Scaffold, Status, Verdict
+from dnnfix.records import Applicability, Json, Patch, Reproduction, Scaffold, Status, Verdict
 from dnnfix.run.job import Tier
 from dnnfix.validate.baseline import NAME as SAME_AS_BEFORE
 from dnnfix.validate.evidence import Evidence
@@ -45,6 +45,7 @@ class Certificate:
     """What the program ran in, where it does not run as it stands; its scaffold only."""
     beside: Mapping[str, str] = field(default_factory=dict)
     """The hashes of the modules beside the program, by their paths in its folder."""
+    applicability: Applicability = Applicability.UNSAFE
 
 
 def digest(content: bytes) -> str:
@@ -81,7 +82,11 @@ def document(
         "schema": SCHEMA,
         "tool": __version__,
         "program": program,
-        "patch": {"diff": patch.diff, "sha256": digest(patch.diff.encode("utf-8", "surrogateescape"))},
+        "patch": {
+            "diff": patch.diff,
+            "sha256": digest(patch.diff.encode("utf-8", "surrogateescape")),
+            "applicability": patch.candidate.applicability.value,
+        },
         "findings": [
             {"code": f.code, "rule": f.rule, "line": f.site.line, "message": f.message} for f in evidence.findings
         ],
@@ -132,6 +137,7 @@ def read(path: Path) -> Certificate:
             program_hash=str(content["program"]["sha256"]),
             beside={_inside(str(k)): str(v) for k, v in content["program"].get("beside", {}).items()},
             diff=diff,
+            applicability=Applicability(content["patch"].get("applicability", Applicability.UNSAFE)),
             codes=tuple(str(finding["code"]) for finding in content["findings"]),
             seed=int(content["seeds"][0]),
             tier=str(content["sandbox"]),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from dnnfix.records import Candidate, Finding, Symptom, Trace, Verdict
+from dnnfix.records import Applicability, Candidate, Family, Finding, Json, Status, Symptom, Trace, Verdict
 from dnnfix.source.program import Source
 
 RUNGS = ("parse", "run", "shapes", "property", "learn", "honest", "harmless")
@@ -13,6 +13,10 @@ RUNGS = ("parse", "run", "shapes", "property", "learn", "honest", "harmless")
 
 TRAINING_SYMPTOMS = frozenset({Symptom.NOT_LEARNING, Symptom.CONSTANT_OUTPUT, Symptom.NON_FINITE, Symptom.NO_GRADIENT})
 """Symptoms that only training shows to be gone; for all others it is enough that training does not get worse."""
+
+
+OWN_FAULT = "own_fault"
+"""What verdicts measure of a program that is at fault itself, not its patch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +57,21 @@ class Evidence:
         return tuple(finding for candidate in self.applied for finding in candidate.findings)
 
     @property
+    def renames(self) -> bool:
+        """Whether the patch only brings a program to today's versions, in ways that provably keep what it computes."""
+        safe = all(candidate.applicability is Applicability.SAFE for candidate in self.applied)
+        return bool(self.findings) and safe and all(f.family is Family.VERSIONING for f in self.findings)
+
+    @property
     def wants_improvement(self) -> bool:
         """Whether a symptom of training was observed, so that the patch has to train better, not only as well."""
         return any(finding.symptom in TRAINING_SYMPTOMS for finding in self.findings)
+
+
+def own_fault(name: str, rung: str, seen: str, measured: Mapping[str, Json]) -> Verdict:
+    """The verdict on what is wrong with a patched program, and cannot come of a patch that `renames`."""
+    reason = f"{seen}; the patch keeps what is computed, so that is a fault of the program's own"
+    return Verdict(name, rung, Status.NOT_APPLICABLE, reason, {**measured, OWN_FAULT: True})
 
 
 @dataclass(frozen=True, slots=True)

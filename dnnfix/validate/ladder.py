@@ -26,6 +26,9 @@ MEASUREMENTS = (
 )
 """What is measured in the runs that a candidate is compared by."""
 
+TRAINED = ("learn", "honest", "harmless")
+"""Rungs that a patch which only renames is judged on with what time was left for."""
+
 BLOCKING = (Status.FAIL, Status.INCONCLUSIVE)
 
 
@@ -94,10 +97,11 @@ class Climb:
 def climb(evidence: Evidence, laboratory: Laboratory) -> Climb:
     """Take a candidate up the ladder. `evidence` holds the program before and after, and the trace before.
 
-    The trace after is gathered on the `run` rung. Where time runs out the candidate is inconclusive, never accepted.
+    The trace after is gathered on the `run` rung. Where time runs out the candidate is inconclusive, never accepted,
+    save one that only renames and has passed the rungs that a rename can fall from.
     """
     for rung in RUNGS:
-        if laboratory.out_of_time() and rung not in ("parse",):
+        if laboratory.out_of_time() and rung != "parse" and not (evidence.renames and rung in TRAINED):
             verdict = Verdict("budget", rung, Status.INCONCLUSIVE, "the time of this file was used up")
             return Climb(replace(evidence, verdicts=(*evidence.verdicts, verdict)), rung)
         started = time.monotonic()
@@ -166,7 +170,7 @@ def _pairs(evidence: Evidence, laboratory: Laboratory) -> Evidence:
 
 def _shuffle(evidence: Evidence, laboratory: Laboratory) -> Evidence:
     """Trials on permuted targets, for the seeds of the paired trials (or two of their own after a crash)."""
-    if not evidence.pairs and score(evidence.after) is None:
+    if laboratory.out_of_time() or (not evidence.pairs and score(evidence.after) is None):
         return evidence
     seeds = [pair.after.seed for pair in evidence.pairs][:2] or [evidence.before.seed]
     trials = [laboratory.train(evidence.source_after, seed, Experiment.SHUFFLE_TARGETS) for seed in seeds]

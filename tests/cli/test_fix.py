@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from dnnfix import pipeline
 from dnnfix.cli.apply import Rewrite, replace_files
 from dnnfix.errors import InputError
 from dnnfix.records import (
+    PROGRESS,
     Applicability,
     Candidate,
     Family,
@@ -86,6 +88,37 @@ def test_safe_only_by_default(call: Call, stage: Stage) -> None:
     assert file.read_bytes() == BEFORE.replace(b"old(1)", b"new(1)")
     assert said.code == 1, "one finding is left"
     assert "a.py: applied p-safe" in said.err and "not applied: repair line 6 (p-unsafe)" in said.err
+
+
+def step(how: Applicability) -> Patch:
+    """A partial patch of line 2."""
+    remains = Verdict(PROGRESS, "run", Status.PASS, "the program then stops at line 6: Error: bad")
+    made = patch("p-step", 2, b"old(1)", b"new(1)", how, 0, accepted=False)
+    return replace(made, verdict=PatchVerdict.PARTIAL, verdicts=(*made.verdicts, remains))
+
+
+def test_a_safe_step_is_applied_and_what_remains_counts_as_left(call: Call, stage: Stage) -> None:
+    file = stage(step(SAFE))
+    said = call("fix", "a.py")
+    assert file.read_bytes() == BEFORE.replace(b"old(1)", b"new(1)")
+    assert said.code == 1
+    assert "a.py: applied p-step (partial: the program then stops at line 6: Error: bad)" in said.err
+
+
+def test_an_unsafe_step_is_applied_only_when_that_is_asked_for(call: Call, stage: Stage) -> None:
+    file = stage(step(UNSAFE))
+    said = call("fix", "a.py")
+    assert file.read_bytes() == BEFORE and said.code == 1
+    assert "not applied: repair line 2 (p-step (partial: the program then stops" in said.err
+    assert call("fix", "--unsafe", "a.py").code == 1
+    assert file.read_bytes() == BEFORE.replace(b"old(1)", b"new(1)")
+
+
+def test_a_step_in_a_diff_is_said_to_be_one(call: Call, stage: Stage) -> None:
+    stage(step(SAFE))
+    said = call("fix", "--diff", "a.py")
+    assert "+a = new(1)" in said.out
+    assert "a.py: p-step is partial: the program then stops at line 6: Error: bad" in said.err
 
 
 def test_unsafe_takes_the_best_and_the_safe(call: Call, stage: Stage) -> None:

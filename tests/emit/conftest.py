@@ -6,6 +6,7 @@ import pytest
 
 from dnnfix.emit.view import View
 from dnnfix.records import (
+    PROGRESS,
     Applicability,
     Candidate,
     Family,
@@ -125,3 +126,16 @@ def views() -> dict[str, View]:
     lines = ("import torch", "", "", "a = (", "f(", "  1)")
     book = View(lines, lambda line: ("c-1", line) if line < 4 else ("c-2", line - 3))
     return {"pkg/train.py": View(tuple(PROGRAM.split("\n"))), "my notebook.ipynb": book}
+
+
+@pytest.fixture
+def partial() -> FileReport:
+    """A program that a patch brings to its next fault."""
+    moved = finding("DNF501", 1, symptom=Symptom.CRASH, rule="removed-name", family=Family.VERSIONING, evidence={})
+    verdicts = (
+        Verdict("runs", "run", Status.FAIL, "the patched program crashes at line 3: KeyError"),
+        Verdict(PROGRESS, "run", Status.PASS, "the program then stops at line 3: KeyError: 'd'", {"line": 3}),
+    )
+    step = patch(moved, verdict=PatchVerdict.PARTIAL, verdicts=verdicts, certificate=None)
+    result = FindingResult(moved, FindingOutcome.PARTIAL, f"removes this fault; {step.remains}", ("patch-1",))
+    return FileReport("pkg/train.py", (result,), (step,), (RunRecord("run-1", RunOutcome.CRASHED, 0.5, 0),))

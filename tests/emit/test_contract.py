@@ -31,6 +31,17 @@ def test_document_follows_schema(report: Report, views: dict[str, View]) -> None
     assert [f["outcome"] for f in document["findings"]] == ["repaired", "rejected", "declined", "failed", "declined"]
 
 
+def test_a_partial_patch_names_what_remains(partial: FileReport, views: dict[str, View]) -> None:
+    document: Any = json.loads(contract.text(Report((partial,)), views))
+    VALIDATOR.validate(document)
+    assert (document["findings"][0]["outcome"], document["patches"][0]["verdict"]) == ("partial", "partial")
+    assert document["findings"][0]["reason"] == "removes this fault; the program then stops at line 3: KeyError: 'd'"
+    breaking: tuple[dict[str, Any], ...] = ({"verdicts": []}, {"certificate": "/tmp/certificate.json"})
+    for broken in breaking:
+        assert not VALIDATOR.is_valid({**document, "patches": [{**document["patches"][0], **broken}]})
+    assert not VALIDATOR.is_valid({**document, "findings": [{**document["findings"][0], "patches": []}]})
+
+
 def test_empty_report_follows_schema() -> None:
     document = contract.document(Report(), {})
     VALIDATOR.validate(document)

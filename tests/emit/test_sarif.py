@@ -11,7 +11,7 @@ import pytest
 from dnnfix.emit import sarif
 from dnnfix.emit.rules import ENGINE_RULES, Rule
 from dnnfix.emit.view import View
-from dnnfix.records import Report
+from dnnfix.records import FileReport, Report
 
 RULE = Rule(
     "DNF301", "activation-repeated-by-loss", "loss-activation", "activation", "Twice.", "Twice.\n\n" + "why " * 400
@@ -70,6 +70,14 @@ def test_fixes_replace_whole_lines(run: Any) -> None:
 def test_rejected_and_display_only_patches_are_no_fixes(run: Any) -> None:
     assert "fixes" not in run["results"][1]
     assert len(run["results"][0]["fixes"]) == 1
+
+
+def test_a_partial_patch_is_a_fix_that_says_what_remains(partial: FileReport, views: dict[str, View]) -> None:
+    log: Any = sarif.log(Report((partial,)), views, [])
+    (result,) = log["runs"][0]["results"]
+    assert (result["level"], result["properties"]["outcome"]) == ("error", "partial")
+    said = result["fixes"][0]["description"]["text"]
+    assert said.endswith("(unsafe, partial: the program then stops at line 3: KeyError: 'd')")
 
 
 def test_errors_and_unchecked_are_notifications(run: Any) -> None:

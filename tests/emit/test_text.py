@@ -162,3 +162,21 @@ def test_a_test_command_that_fails_anyway_is_told(repaired: FileReport) -> None:
     first = repaired.patches[0]
     assert "; it fails anyway; passed" in verdict_line(replace(first, verdicts=(*first.verdicts, failing)))
     assert "anyway" not in verdict_line(replace(first, verdicts=(*first.verdicts, none)))
+
+
+def test_a_partial_patch_is_marked_and_says_what_remains(partial: FileReport, views: dict[str, View]) -> None:
+    said = file_text(partial, views["pkg/train.py"])
+    assert "  partial    hand raw scores to the loss (unsafe: it changes what is trained)\n" in said
+    assert "  remains    removes this fault; the program then stops at line 3: KeyError: 'd'\n" in said
+    assert "repaired" not in said and "proven" not in said
+    assert "1 partial" in summary(Report((partial,)))
+    (line,) = commands(partial, views["pkg/train.py"])
+    assert line.startswith("::error ") and "(partial: removes this fault; the program then stops at line 3" in line
+
+
+def test_a_partial_patch_is_taken_as_an_accepted_one_is(partial: FileReport) -> None:
+    (step,) = partial.patches
+    assert chosen(partial, unsafe=True) == (step,)
+    assert chosen(partial, unsafe=False) == ()
+    safe = replace(step, candidate=replace(step.candidate, applicability=Applicability.SAFE))
+    assert chosen(replace(partial, patches=(safe,)), unsafe=False) == (safe,)

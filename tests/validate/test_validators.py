@@ -29,7 +29,7 @@ from dnnfix.records import (
     Value,
 )
 from dnnfix.source.program import Source
-from dnnfix.validate.evidence import RUNGS, Evidence, Pair
+from dnnfix.validate.evidence import OWN_FAULT, RUNGS, Evidence, Pair
 
 SITE = Site(1, 1, 1, 5)
 FINISHED = Trace(RunOutcome.FINISHED)
@@ -57,6 +57,12 @@ def evidence(
         after,
         original=(found,),
     )
+
+
+def renaming(given: Evidence) -> Evidence:
+    """The evidence of a patch that puts today's names for yesterday's and provably does no more."""
+    moved = replace(given.applied[0].findings[0], family=Family.VERSIONING)
+    return replace(given, applied=(replace(given.applied[0], findings=(moved,), applicability=Applicability.SAFE),))
 
 
 def judge(name: str, given: Evidence) -> Status:
@@ -317,3 +323,49 @@ def test_nothing_suppressed(old: str, new: str, status: Status) -> None:
 )
 def test_user_tests_pass(tests: tuple[tuple[int, str], tuple[int, str]] | None, status: Status) -> None:
     assert judge("user-tests-pass", replace(evidence(), tests=tests)) is status
+
+
+STILL = Trace(RunOutcome.FINISHED, network=Network("torch", "trace", parameters=(Parameter("w", (1,), update=0.0),)))
+
+
+@pytest.mark.parametrize(
+    ("validator", "after", "before"),
+    [
+        ("output-depends-on-input", replace(FINISHED, probes={"input-dependence": 0.0}), None),
+        (
+            "parameters-update",
+            replace(
+                STILL,
+                steps=training(0.1).steps,
+                network=Network(
+                    "torch", "trace", (Component(1, "optimizer", "SGD"),), (), (Parameter("w", (1,), update=0.0),)
+                ),
+            ),
+            replace(
+                STILL,
+                steps=training(0.1).steps,
+                network=Network("torch", "trace", parameters=(Parameter("w", (1,), update=0.1),)),
+            ),
+        ),
+        ("nothing-new-in-run", training(0.1, loss=float("nan")), training(0.1)),
+    ],
+)
+def test_what_a_crash_hid_is_not_held_against_a_rename_and_is_told(
+    validator: str, after: Trace, before: Trace | None
+) -> None:
+    judge_of = next(v for v in registry.validators() if v.name == validator).judge
+    given = evidence(CRASHED, after)
+    assert judge_of(given).status is Status.FAIL, "any other patch"
+    verdict = judge_of(renaming(given))
+    assert verdict.status is Status.NOT_APPLICABLE and verdict.measured[OWN_FAULT] is True
+    if before is not None:
+        assert judge_of(renaming(evidence(before, after))).status is Status.FAIL, "the original could be asked"
+
+
+@pytest.mark.parametrize("cut_short", [True, False])
+def test_renames_need_no_training(cut_short: bool) -> None:
+    given = replace(evidence(training(0.5), training(0.5)), cut_short=cut_short)
+    assert judge("learns", given) is Status.INCONCLUSIVE
+    assert judge("learns", renaming(given)) is Status.NOT_APPLICABLE
+    worse = replace(renaming(given), pairs=(Pair(training(0.9), training(0.1)),) * 20)
+    assert judge("learns", worse) is Status.FAIL

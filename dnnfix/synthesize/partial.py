@@ -1,0 +1,132 @@
+"""What is offered where no patch brings a program to its end: the one that gets furthest, and the place of what remains.
+
+An old program has many faults, and the first hides the others. A patch that removes one and meets the next is a step
+that the user needs anyway, and owes nothing to what comes after it. It is offered only where the next stop is not of
+its making: of migrations, whose replacements stand in tables, that is asked of what they wrote; of any other repair also that
+nothing on the way to the new stop read what it changed, and that no rival explanation got past the crash as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from dnnfix.records import PROGRESS, Applicability, Crash, Family, Json, RunOutcome, Status, Symptom, Trace, Verdict
+from dnnfix.source.program import Source
+from dnnfix.synthesize.candidates import Variant
+from dnnfix.synthesize.influence import may_have_caused, written_by_patch
+from dnnfix.synthesize.lines import line_map
+from dnnfix.synthesize.progress import gets_past, original_line, reached
+from dnnfix.validate.evidence import Evidence
+from dnnfix.validate.ladder import BLOCKING, Climb, Laboratory
+
+_LACKING = frozenset({RunOutcome.NEEDS_DATA, RunOutcome.NEEDS_NETWORK, RunOutcome.NEEDS_GPU, RunOutcome.ENVIRONMENT})
+"""Ends of a run for want of something that is no part of the program, at a place of the program."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attempt:
+    """A variant that was run, what came of it, and the program that it was made from with its own run."""
+
+    variant: Variant
+    climb: Climb
+    parent: Source
+    seen: Trace
+
+    @property
+    def gets_past(self) -> bool:
+        """Whether the run came further than that of the original and than that of the program it was made from."""
+        evidence, after = self.climb.evidence, self.climb.evidence.after
+        return gets_past(evidence.source_before, evidence.before, evidence.source_after, after) and gets_past(
+            self.parent, self.seen, evidence.source_after, after
+        )
+
+    @property
+    def removes(self) -> bool:
+        """Whether the program does not crash any more, whatever else was held against it."""
+        after = self.climb.evidence.after
+        return self.climb.fell != "not run" and after.outcome.says_something and after.crash is None
+
+    def is_beside(self, other: Attempt) -> bool:
+        """Whether neither of two attempts is a step on the way to the other."""
+        steps = min(len(self.variant.applied), len(other.variant.applied))
+        return self.variant.applied[:steps] != other.variant.applied[:steps]
+
+
+def partial(attempts: Sequence[Attempt], laboratory: Laboratory) -> tuple[Variant, Climb] | None:
+    """The attempt to offer where none came up the ladder, with the verdict that says what remains."""
+    past = [attempt for attempt in attempts if attempt.gets_past]
+    for attempt in sorted(past, key=_rank):
+        rivals = [other for other in attempts if (other.removes or other in past) and attempt.is_beside(other)]
+        evidence = attempt.climb.evidence
+        crash = evidence.after.crash
+        if crash is not None and _is_sound(attempt.climb, crash, rivals) and _is_gone(attempt, laboratory):
+            verdicts = (*evidence.verdicts, _remains(evidence, crash))
+            return attempt.variant, replace(attempt.climb, evidence=replace(evidence, verdicts=verdicts))
+    return None
+
+
+def _rank(attempt: Attempt) -> tuple[object, ...]:
+    """Furthest first; of those that stop at one place the ones that only rename, then the ones that change least."""
+    evidence = attempt.climb.evidence
+    lines = line_map(evidence.source_before.text, evidence.source_after.text)
+    steps, calls, own = reached(evidence.after, lines)
+    backwards = tuple(-line for line in own)
+    return (-steps, -calls, backwards, not evidence.renames, len(attempt.variant.applied))
+
+
+def _is_sound(result: Climb, crash: Crash, rivals: Sequence[Attempt]) -> bool:
+    """Whether nothing but the next stop was held against a patch, and the patch has no part in that stop."""
+    evidence, after = result.evidence, result.evidence.after
+    before, patched = evidence.source_before, evidence.source_after
+    others = [verdict for verdict in evidence.verdicts if verdict.validator != "runs"]
+    if result.fell != "run" or any(verdict.status in BLOCKING for verdict in others):
+        return False
+    if any(a.applicability is Applicability.DISPLAY_ONLY for a in evidence.applied):
+        return False
+    if not crash.frames or written_by_patch(before, patched, crash):
+        return False
+    if all(finding.family is Family.VERSIONING for finding in evidence.findings):
+        stopped = after.outcome is RunOutcome.CRASHED or after.outcome in _LACKING
+        return stopped and (evidence.renames or not may_have_caused(before, patched, crash, by_imports=False))
+    explained = all(f.symptom is Symptom.CRASH or f.family is Family.VERSIONING for f in evidence.findings)
+    alone = explained and not rivals and after.outcome is RunOutcome.CRASHED
+    return alone and not may_have_caused(before, patched, crash, by_imports=True)
+
+
+def _is_gone(attempt: Attempt, laboratory: Laboratory) -> bool:
+    """Whether the faults are gone where they were, nothing is hidden, and no old era, where one can be asked, objects."""
+    evidence = attempt.climb.evidence
+    seen = laboratory.findings(evidence.source_after, evidence.after)
+    for candidate, made_from in zip(attempt.variant.applied, attempt.variant.made_from, strict=True):
+        meant = {(f.code, f.message, f.site.path, f.site.line) for f in candidate.findings}
+        maps = {
+            path: line_map(file.text, evidence.source_after.files[path].text) for path, file in made_from.files.items()
+        }
+        for finding in seen:
+            path, line = finding.site.path, finding.site.line
+            if (finding.code, finding.message, path, maps.get(path, {}).get(line, line)) in meant:
+                return False
+    if _fails(v.judge(evidence) for v in laboratory.validators if v.name == "nothing-suppressed"):
+        return False
+    if laboratory.out_of_time() or not any(f.family is Family.VERSIONING for f in evidence.findings):
+        return True
+    compared = laboratory.as_before(evidence.source_before, evidence.source_after, evidence.before.seed)
+    return compared is None or not _fails([compared])
+
+
+def _fails(verdicts: Iterable[Verdict]) -> bool:
+    return any(verdict.status is Status.FAIL for verdict in verdicts)
+
+
+def _remains(evidence: Evidence, crash: Crash) -> Verdict:
+    """What the program does now instead, at the line of the original."""
+    frame, after = crash.frames[-1], evidence.after
+    line = original_line(evidence.source_before, evidence.source_after, frame)
+    place = evidence.source_before.line_in_words(line, frame.site.path)
+    said = ": ".join([crash.kind, *crash.message.strip().splitlines()[:1]])[:300]
+    if after.outcome is not RunOutcome.CRASHED:
+        said = f"{after.outcome.value}: {after.detail}"[:300]
+    why = ", after its loops were cut to the budget, which may be why" if after.cut and after.steps else ""
+    measured: dict[str, Json] = {"line": line, "exception": crash.kind, "message": crash.message[:300]}
+    return Verdict(PROGRESS, "run", Status.PASS, f"the program then stops at {place}: {said}{why}", measured)

@@ -1,0 +1,121 @@
+"""How far a run came, measured in the lines of the program that another one was made from."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
+
+from dnnfix.records import Crash, Frame, RunOutcome, Trace
+from dnnfix.source.program import Source
+from dnnfix.synthesize.lines import line_map
+
+_BODY = (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.If)
+"""Statements whose body comes right after their header."""
+
+
+def reached(trace: Trace, lines: Mapping[int, int] | None = None) -> tuple[int, int, tuple[int, ...]]:
+    """How far a run came: optimizer steps, recorded calls, and the lines of the program that it was at, outermost first.
+
+    `lines` has the line of the program to compare with for each line of this one.
+    """
+    calls = len(trace.network.calls) if trace.network is not None else 0
+    frames = trace.crash.frames if trace.crash is not None else ()
+    own = [frame.site.line for frame in takewhile(lambda frame: not frame.site.path, frames)]
+    return (len(trace.steps), calls, tuple(lines.get(line, line) if lines is not None else line for line in own))
+
+
+def same_crash(first: Trace, second: Trace, lines: Mapping[int, int]) -> bool:
+    """Whether the second run stopped as the first did, `lines` having the first program's line for each of its own."""
+    a, b = first.crash, second.crash
+    if a is None or b is None or a.kind != b.kind or a.message != b.message:
+        return False
+    if a.site is None or b.site is None or a.site.path or b.site.path:
+        return a.site == b.site
+    return a.site.line == lines.get(b.site.line, b.site.line)
+
+
+def gets_past(before: Source, first: Trace, after: Source, second: Trace) -> bool:
+    """Whether the second program demonstrably gets past the statement at which the first one crashes.
+
+    It stops at a statement that comes later in the same block or in one around it, or after more optimizer steps. Where
+    that cannot be told, as with two branches or two functions, it does not.
+    """
+    if first.outcome is not RunOutcome.CRASHED or first.crash is None or second.crash is None:
+        return False
+    if len(second.steps) < len(first.steps) or same_crash(first, second, line_map(before.text, after.text)):
+        return False
+    return len(second.steps) > len(first.steps) or _later(before, first.crash, after, second.crash)
+
+
+def _later(before: Source, first: Crash, after: Source, second: Crash) -> bool:
+    """Whether the outermost call in which two runs differ stands later in the second."""
+    for old, new in zip(first.frames, second.frames, strict=False):
+        path = old.site.path
+        if (path, old.function) != (new.site.path, new.function) or path not in before.files or path not in after.files:
+            return False
+        file = before.files[path]
+        line = original_line(before, after, new)
+        if statement_at(file.tree, old.site.line) is not statement_at(file.tree, line):
+            return _comes_later(file.tree, old.site.line, line)
+    return False
+
+
+def original_line(before: Source, after: Source, frame: Frame) -> int:
+    """The line of a frame of the changed program in the program before; its own where the file is not known."""
+    path, line = frame.site.path, frame.site.line
+    if path not in before.files or path not in after.files:
+        return line
+    return line_map(before.files[path].text, after.files[path].text).get(line, line)
+
+
+def statement_at(tree: ast.Module, line: int) -> ast.stmt | None:
+    """The innermost statement at a line; a compound one where the line is in its header."""
+    path = list(_blocks_to(tree, line))
+    return path[-1][0][path[-1][1]] if path else None
+
+
+def _comes_later(tree: ast.Module, first: int, second: int) -> bool:
+    """Whether the statement at the second line comes after the one at the first, in its block or in one around that."""
+    a, b = list(_blocks_to(tree, first)), list(_blocks_to(tree, second))
+    for (block, index), (other, later) in zip(a, b, strict=False):
+        if block is not other:
+            return False
+        if index != later:
+            return index < later
+    if not a or len(b) <= len(a):
+        return False
+    header = a[-1][0][a[-1][1]]
+    return isinstance(header, _BODY) and b[len(a)][0] is header.body
+
+
+def _blocks_to(tree: ast.Module, line: int) -> Iterator[tuple[list[ast.stmt], int]]:
+    """The blocks around a line, outermost first, each with the place of the statement that the line is in."""
+    block: list[ast.stmt] | None = tree.body
+    while block is not None:
+        place = next((i for i, node in enumerate(block) if first_line(node) <= line <= _last_line(node)), None)
+        if place is None:
+            return
+        yield block, place
+        inner = (b for b in blocks_of(block[place]) if first_line(b[0]) <= line <= _last_line(b[-1]))
+        block = next(inner, None)
+
+
+def blocks_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The blocks of a compound statement that have statements."""
+    parts: list[ast.AST] = [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]
+    for part in parts:
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(part, field, None)
+            if isinstance(block, list) and block:
+                yield block
+
+
+def first_line(statement: ast.stmt) -> int:
+    """The line that a statement starts at, its decorators included."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(node.lineno for node in decorators)])
+
+
+def _last_line(statement: ast.stmt) -> int:
+    return statement.end_lineno or statement.lineno
