@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING
 
 from dnnfix.config import Settings
 from dnnfix.records import (
-    UNEXPLAINED_CODE,
-    UNEXPLAINED_RULE,
-    Family,
     Finding,
     FindingOutcome,
     FindingResult,
     PatchVerdict,
     RunOutcome,
-    Site,
     Symptom,
     Trace,
 )
@@ -32,25 +28,22 @@ def misread(source: Source) -> tuple[str, ...]:
 
 
 def unexplained(trace: Trace, outcome: Repair) -> Iterator[FindingResult]:
-    """The crash of the program, where no template has a finding for it: a crash is never reported as "no problem"."""
-    crash = trace.crash
+    """The crash of the program, where nothing has a finding for it: a crash is never reported as "no problem"."""
+    from dnnfix.synthesize.at_crash import unexplained_crash
+
     explained = any(result.finding.symptom is Symptom.CRASH for result in outcome.results)
-    removed = (PatchVerdict.ACCEPTED, PatchVerdict.PARTIAL)
-    explained = explained or any(patch.verdict in removed for patch in outcome.patches)
-    if crash is None or explained or trace.outcome is not RunOutcome.CRASHED or after_cut(trace):
-        return
-    said = ": ".join([crash.kind, *crash.message.strip().splitlines()[:1]])
-    finding = Finding(
-        UNEXPLAINED_CODE,
-        UNEXPLAINED_RULE,
-        Family.OPINIONATED,
-        crash.site or Site(1, 1, 1, 1),
-        f"the program crashes: {said[:300]}",
-        Symptom.CRASH,
-        confidence=1.0,
-        cause="crash",
-    )
-    yield FindingResult(finding, FindingOutcome.DECLINED, "no template explains this crash")
+    explained = explained or any(patch.verdict is PatchVerdict.ACCEPTED for patch in outcome.patches)
+    finding = unexplained_crash(trace)
+    if finding is not None and not explained:
+        yield FindingResult(finding, FindingOutcome.DECLINED, "no template explains this crash")
+
+
+def searchable(source: Source, trace: Trace, settings: Settings) -> bool:
+    """Whether small edits may be searched for at the crash of a run: it is the program's own, and nothing silences it."""
+    from dnnfix.synthesize.at_crash import unexplained_crash
+
+    finding = unexplained_crash(trace)
+    return finding is not None and wanted(finding, source, settings)
 
 
 def doubt(finding: Finding, source: Source) -> str:

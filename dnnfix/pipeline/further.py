@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dnnfix.pipeline.account import after_cut
+from dnnfix.pipeline.account import after_cut, searchable
 from dnnfix.pipeline.runs import Progress
 from dnnfix.pipeline.tries import Try
 from dnnfix.records import RunOutcome, Trace
@@ -37,7 +37,8 @@ def looked_further(
     laboratory.observed_steps = WHOLE
     trace = laboratory.observe(source, first.settings.seed)
     if _shows_more(first.trace, trace):
-        found = repair(source, trace, laboratory, templates, first.settings, progress)
+        own = searchable(source, trace, first.settings)
+        found = repair(source, trace, laboratory, templates, first.settings, progress, at_crash=own)
         return replace(first, trace=trace, repair=found)
     return replace(first, trace=trace) if trace.outcome is RunOutcome.FINISHED and not trace.cut else first
 

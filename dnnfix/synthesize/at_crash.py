@@ -14,6 +14,7 @@ from dnnfix.records import (
     Candidate,
     Family,
     Finding,
+    RunOutcome,
     Site,
     Symptom,
     Trace,
@@ -30,7 +31,7 @@ from dnnfix.validate.ladder import Laboratory
 SPECULATING = 0.25
 """Share of the time left that edits are tried for in one crash."""
 
-MOST_SPECULATING = 12.0
+MOST_SPECULATING = 30.0
 """Seconds after which no more are tried, however much time is left."""
 
 RUNS = 12
@@ -74,8 +75,8 @@ class _Start:
 
 def search_at_crash(source: Source, trace: Trace, laboratory: Laboratory, progress: Callable[[str], None]) -> Found:
     """Edits, one or two, after which a program that crashes runs to its end or its budget."""
-    finding = _finding(trace)
-    if finding is None:
+    finding = unexplained_crash(trace)
+    if finding is None or finding.site.path:
         return Found()
     starts = [_Start(Variant(source), trace, 0.0)]
     for _ in range(DEPTH):
@@ -167,19 +168,19 @@ def _applied(variant: Variant, finding: Finding, one: Tried) -> Variant | None:
         return None
 
 
-def _finding(trace: Trace) -> Finding | None:
-    """What is said of a crash that the program itself is at fault for, and no rule names."""
+def unexplained_crash(trace: Trace) -> Finding | None:
+    """What is said of a crash that no rule names; `None` where the program did not crash, or the cut of a loop may be to blame."""
     crash = trace.crash
-    if crash is None or not trace.outcome.says_something or crash.site is None or crash.site.path:
+    if crash is None or trace.outcome is not RunOutcome.CRASHED or (trace.cut and trace.steps):
         return None
     said = ": ".join([crash.kind, *crash.message.strip().splitlines()[:1]])
     return Finding(
         UNEXPLAINED_CODE,
         UNEXPLAINED_RULE,
         Family.OPINIONATED,
-        crash.site if crash.site is not None else Site(1, 1, 1, 1),
+        crash.site or Site(1, 1, 1, 1),
         f"the program crashes: {said[:300]}",
         Symptom.CRASH,
-        confidence=0.5,
+        confidence=1.0,
         cause=CRASH_CAUSE,
     )

@@ -162,7 +162,8 @@ def _try_small_edits(search: _Search) -> None:
     if search.trace.crash is None or not search.wishes.may_fix(UNEXPLAINED_CODE, UNEXPLAINED_RULE):
         return
     found = search_at_crash(search.origin, search.trace, search.laboratory, search.progress)
-    search.original = (*search.original, *found.findings)
+    if found.choices:
+        search.original = (*search.original, *found.findings)
     held: list[tuple[Variant, Climb]] = []
     best: Choice | None = None
     for choice in found.choices:

@@ -90,7 +90,7 @@ def accepted(text: str, folder: Path) -> list[str]:
     """The accepted patches of a program, with every rule off."""
     path = folder / "program.py"
     path.write_text(text)
-    settings = Settings(python=sys.executable, select=(UNEXPLAINED_CODE,), cache_dir=folder / "cache", budget=60)
+    settings = Settings(python=sys.executable, select=(UNEXPLAINED_CODE,), cache_dir=folder / "cache", budget=240)
     report = suggest_file(path.read_bytes(), str(path), settings, lambda said: None)
     return [patch.diff for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED]
 

@@ -52,6 +52,7 @@ MORE = ("places", "names")
 
 CALLABLE = ("function", "method", "builtin_function_or_method")
 
+_MISSING = re.compile(r"has no attribute '(\w+)'")
 _OF_SIZES = re.compile(r"\b(?:shapes?|sizes?|dimensions?|channels|cardinality|broadcast|aligned)\b", re.IGNORECASE)
 
 
@@ -59,6 +60,9 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     """Other kinds for the value at a place."""
     if place.told is None or _changed_in_place(scene, place):
         return
+    missing = _MISSING.search(scene.message) if scene.kind == "AttributeError" else None
+    if missing and missing.group(1) in CHANGING:
+        return  # another kind has such a method, and what it gives back is nothing
     if place.told.is_array and scene.kind != "TypeError" and _OF_SIZES.search(scene.message):
         return  # sizes do not depend on what kind the numbers are of
     if isinstance(place.node, ast.Constant) and place.role is not Role.FAILING:
