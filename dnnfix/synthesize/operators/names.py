@@ -20,7 +20,10 @@ NEAR = 12
 """Names that are tried for one, the most alike first."""
 
 SPELLING = 4.0
-"""What a name loses, in logarithms, for each unit of likeness that another has more."""
+"""What a name loses, in logarithms, for each unit of likeness that another, or a good one, has more."""
+
+GOOD = 0.9
+"""Likeness from which on a name may be the one that was meant."""
 
 
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
@@ -44,7 +47,7 @@ def _for_name(scene: Scene, place: Place, node: ast.Name) -> Iterator[Change]:
     if missing:
         known += [name for name in dir(builtins) if not name.startswith("_")]
         ranked = sorted(known, key=lambda name: -alike(node.id, name))[:NEAR]
-        best = alike(node.id, ranked[0]) if ranked else 0.0
+        best = max(alike(node.id, ranked[0]), GOOD) if ranked else GOOD
     else:
         fits = [
             name
@@ -67,7 +70,7 @@ def _for_attribute(scene: Scene, place: Place, node: ast.Attribute) -> Iterator[
         fits = [name for name, sort in scene.near if (sort != "value") == called]
         ranked = sorted(fits, key=lambda name: -alike(node.attr, name))[:NEAR]
         for name in ranked:
-            less = SPELLING * (alike(node.attr, name) - alike(node.attr, ranked[0]))
+            less = SPELLING * (alike(node.attr, name) - max(alike(node.attr, ranked[0]), GOOD))
             yield replaced(scene, node, f"{scene.code(node.value)}.{name}", "attribute", less)
         yield replaced(scene, node, scene.code(node.value), "no attribute")
         return
