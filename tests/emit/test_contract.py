@@ -36,8 +36,8 @@ def test_a_partial_patch_names_what_remains(partial: FileReport, views: dict[str
     VALIDATOR.validate(document)
     assert (document["findings"][0]["outcome"], document["patches"][0]["verdict"]) == ("partial", "partial")
     assert document["findings"][0]["reason"] == "removes this fault; the program then stops at line 3: KeyError: 'd'"
-    breaking: tuple[dict[str, Any], ...] = ({"verdicts": []}, {"certificate": "/tmp/certificate.json"})
-    for broken in breaking:
+    breaks: list[dict[str, Any]] = [{"verdicts": []}, {"certificate": "/tmp/certificate.json"}]
+    for broken in breaks:
         assert not VALIDATOR.is_valid({**document, "patches": [{**document["patches"][0], **broken}]})
     assert not VALIDATOR.is_valid({**document, "findings": [{**document["findings"][0], "patches": []}]})
 

@@ -7,8 +7,9 @@ edited, with the object as `self`, and the network is called as it was.
 from __future__ import annotations
 
 import ast
+import builtins
 import contextlib
-from typing import Any, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import standing
 from .standing import Change, Standing
@@ -17,18 +18,20 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class _Place(NamedTuple):
-    """The frame from whose caller on the object is used, the object, and the line that made the part of it."""
+    """The frame from whose caller on the object is used, the object, its part's name, and what makes the part anew."""
 
     number: int
     owner: Any
     name: str
-    statement: ast.Assign
-    function: ast.FunctionDef
-    text: standing.Text
+    code: Any
+    space: Dict[str, Any]
 
 
 def place_of(frames: Sequence[Standing], changes: Dict[str, List[Change]]) -> Optional[_Place]:
-    """Where an edit lies in a line `self.name = ...` of a constructor whose object has a frame; else `None`."""
+    """Where an edit lies in a line `self.name = ...` of a constructor whose object has a frame; else `None`.
+
+    `None` too where the line needs names that only its function had, or is no Python any more.
+    """
     if len(changes) != 1:
         return None
     filename, own = next(iter(changes.items()))
@@ -44,9 +47,30 @@ def place_of(frames: Sequence[Standing], changes: Dict[str, List[Change]]) -> Op
                 statement = _assignment(text, function, own)
                 found = _object(frames, filename, made.name)
                 if statement is not None and found is not None:
-                    target: Any = statement.targets[0]
-                    return _Place(found[0], found[1], target.attr, statement, function, text)
+                    return _place(frames, *found, statement, function, own)
     return None
+
+
+def _place(
+    frames: Sequence[Standing],
+    number: int,
+    owner: Any,
+    statement: ast.Assign,
+    function: ast.FunctionDef,
+    changes: List[Change],
+) -> Optional[_Place]:
+    text = standing.text(frames[number].filename)
+    target: Any = statement.targets[0]
+    try:
+        edited = ast.parse("(\n%s\n)" % text.between(*text.span(statement.value), changes), mode="eval")
+        code = compile(edited, "<part>", "eval", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return None
+    space = _space(frames[number], owner, function)
+    names = {node.id for node in ast.walk(edited) if isinstance(node, ast.Name)}
+    if not names <= set(space) | set(dir(builtins)):
+        return None
+    return _Place(number, owner, target.attr, code, space)
 
 
 def rebuild(frames: Sequence[Standing], changes: Dict[str, List[Change]]) -> Optional[ContextManager[int]]:
@@ -55,21 +79,13 @@ def rebuild(frames: Sequence[Standing], changes: Dict[str, List[Change]]) -> Opt
     `None` where the edit lies elsewhere, or where the line needs names that only its function had.
     """
     place = place_of(frames, changes)
-    if place is None:
-        return None
-    own = next(iter(changes.values()))
-    start, end = place.text.span(place.statement.value)
-    space = _space(frames[place.number], place)
-    code = compile("(\n%s\n)" % place.text.between(start, end, own), "<part>", "eval", dont_inherit=True)
-    if not set(code.co_names) <= set(space) | set(dir(space["__builtins__"])) | _attributes(place.statement):
-        return None
-    return _exchanged(place, code, space)
+    return None if place is None else _exchanged(place)
 
 
 @contextlib.contextmanager
-def _exchanged(place: _Place, code: Any, space: Dict[str, Any]) -> Iterator[int]:
+def _exchanged(place: _Place) -> Iterator[int]:
     before = getattr(place.owner, place.name)
-    setattr(place.owner, place.name, eval(code, space))
+    setattr(place.owner, place.name, eval(place.code, place.space))
     try:
         yield place.number
     finally:
@@ -88,7 +104,7 @@ def _assignment(text: standing.Text, function: ast.FunctionDef, changes: Sequenc
     return None
 
 
-def _object(frames: Sequence[Standing], filename: str, name: str) -> Optional[Any]:
+def _object(frames: Sequence[Standing], filename: str, name: str) -> Optional[Tuple[int, Any]]:
     """The outermost frame, the first apart, that belongs to an object of the class, and the object."""
     for number, one in enumerate(frames):
         owner = one.frame.f_locals.get("self")
@@ -97,15 +113,11 @@ def _object(frames: Sequence[Standing], filename: str, name: str) -> Optional[An
     return None
 
 
-def _space(one: Standing, place: _Place) -> Dict[str, Any]:
+def _space(one: Standing, owner: Any, function: ast.FunctionDef) -> Dict[str, Any]:
     """The names that the line had: those of the module, the object, and arguments that the object kept under their names."""
-    space = dict(one.frame.f_globals, self=place.owner)
-    for argument in place.function.args.args[1:]:
+    space = dict(one.frame.f_globals, self=owner)
+    for argument in function.args.args[1:]:
         space.pop(argument.arg, None)
-        if argument.arg in vars(place.owner):
-            space[argument.arg] = vars(place.owner)[argument.arg]
+        if argument.arg in vars(owner):
+            space[argument.arg] = vars(owner)[argument.arg]
     return space
-
-
-def _attributes(statement: ast.Assign) -> "set[str]":
-    return {node.attr for node in ast.walk(statement) if isinstance(node, ast.Attribute)}
