@@ -78,7 +78,7 @@ PROGRAMS: dict[str, tuple[str, Ending]] = {
         "import no_such_package_at_all\nno_such_package_at_all.train(epochs=3)",
         Ending("environment", "'no_such_package_at_all' is not installed"),
     ),
-    "reads_what_is_absent": ("open('train.csv')", Ending("needs-data", "train.csv); runs see the folder")),
+    "reads_what_is_absent": ("open('train.csv')", Ending("needs-data", "train.csv); runs see the files")),
     "reads_elsewhere": ("open('/etc/shadow').read()", Ending("needs-data", "/etc/shadow")),
     "reads_beside_itself": (
         "import os\nhere = os.path.dirname(os.path.abspath(__file__))\nprint(open(os.path.join(here, 'data.csv')).read())",

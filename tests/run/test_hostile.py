@@ -217,8 +217,8 @@ for path in glob.glob("/proc/[0-9]*"):
     for name in ("environ", "mem", "maps", "auxv", "syscall"):
         try:
             with open(path + "/" + name, "rb") as stream:
-                stream.read(1)
-            print("READ", path, name)
+                if stream.read(1):  # what a process that has just ended shows is empty
+                    print("READ", path, name)
         except OSError:
             pass
     for name in ("root", "cwd", "fd"):
