@@ -80,17 +80,17 @@ def search_at_crash(source: Source, trace: Trace, laboratory: Laboratory, progre
         return Found()
     starts = [_Start(Variant(source), trace, 0.0)]
     for _ in range(DEPTH):
-        choices: list[Choice] = []
+        ends: list[tuple[Trace, Choice]] = []
         further: list[_Start] = []
         for start in starts:
             if laboratory.out_of_time():
                 break
             here, beyond = _from(start, finding, laboratory, progress)
-            choices += here
+            ends += here
             further += beyond
-        likely = [choice for choice in choices if choice.score >= FLOOR]
+        likely = [choice for choice in _one_of_each_class(ends) if choice.score >= FLOOR]
         if likely:
-            return Found((finding,), tuple(sorted(likely, key=lambda choice: -choice.score)[:CHOICES]))
+            return Found((finding,), tuple(likely[:CHOICES]))
         further.sort(key=lambda start: -start.score)
         starts = [start for start in further[:STARTS] if start.score >= FLOOR]
     return Found((finding,))
@@ -98,8 +98,8 @@ def search_at_crash(source: Source, trace: Trace, laboratory: Laboratory, progre
 
 def _from(
     start: _Start, finding: Finding, laboratory: Laboratory, progress: Callable[[str], None]
-) -> tuple[list[Choice], list[_Start]]:
-    """The classes of edits that end a crash, and the edits after which another one comes later."""
+) -> tuple[list[tuple[Trace, Choice]], list[_Start]]:
+    """The edits that end a crash, with the runs under them, and the edits after which another one comes later."""
     source, seed = start.variant.source, start.trace.seed
     progress("looking around at the crash")
     seen = laboratory.speculate(source, seed, Speculation()).probes.get("survey")
@@ -122,8 +122,8 @@ def _from(
 
 def _sorted(
     start: _Start, made: Sequence[tuple[Variant, Tried]], laboratory: Laboratory
-) -> tuple[list[Choice], list[_Start]]:
-    classes: list[tuple[Behaviour, Choice]] = []
+) -> tuple[list[tuple[Trace, Choice]], list[_Start]]:
+    ends: list[tuple[Trace, Choice]] = []
     further: list[_Start] = []
     for variant, one in made:
         if laboratory.out_of_time():
@@ -133,10 +133,18 @@ def _sorted(
         if after.crash is not None:
             further.append(_Start(variant, after, score))
         elif after.outcome.says_something:
-            doing = behaviour(after)
-            if not any(known.same_as(doing) for known, _ in classes):
-                classes.append((doing, Choice(variant, score)))
-    return [choice for _, choice in classes], [s for s in further if _later(start.trace, s.trace)]
+            ends.append((after, Choice(variant, score)))
+    return ends, [s for s in further if _later(start.trace, s.trace)]
+
+
+def _one_of_each_class(ends: Sequence[tuple[Trace, Choice]]) -> list[Choice]:
+    """Of the edits under which the program does the same the likeliest, the likeliest class first."""
+    found: list[tuple[Behaviour, Choice]] = []
+    for trace, choice in sorted(ends, key=lambda end: -end[1].score):
+        doing = behaviour(trace)
+        if not any(known.same_as(doing) for known, _ in found):
+            found.append((doing, choice))
+    return [choice for _, choice in found]
 
 
 def _later(before: Trace, after: Trace) -> bool:

@@ -71,6 +71,11 @@ class Told:
         return self.shape is not None
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether it is a matrix that keeps its non-zero numbers only."""
+        return self.kind.startswith("scipy.sparse.")
+
+    @property
     def integer(self) -> bool:
         """Whether its numbers are of an integer kind."""
         return self.dtype.startswith(("int", "uint", "bool"))
@@ -93,6 +98,8 @@ class Scene:
 
     subject: Subject
     frames: tuple[Frame, ...]
+    past: tuple[Frame, ...] = ()
+    """The last frame of each function that had given a value, the latest first, at the statement that gave it."""
     calls: Mapping[Site, tuple[Parameter, ...]] = field(default_factory=dict)
     """What is taken by the function that a call names at that site."""
     near: tuple[tuple[str, str], ...] = ()
@@ -119,7 +126,7 @@ class Scene:
     def told(self, node: ast.expr) -> Told | None:
         """What an expression held: as it was evaluated where the program stopped, or as a name in one of the frames."""
         site = self.site(node)
-        for frame in self.frames:
+        for frame in (*self.frames, *self.past):
             if site in frame.values:
                 return frame.values[site]
         if isinstance(node, ast.Constant):
@@ -134,10 +141,10 @@ class Scene:
         return (told.takes if told is not None else ()) or self.calls.get(self.site(call.func), ())
 
     def names(self, node: ast.AST) -> Mapping[str, Told]:
-        """The names in reach of a node, where the program stopped in its function; else those of the module."""
+        """The names in reach of a node, where the program stopped in its function or had left it; else those of the module."""
         source = self.subject.source
         owner = source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef)
-        for frame in self.frames:
+        for frame in (*self.frames, *self.past):
             at = (
                 None
                 if frame.path
@@ -171,11 +178,12 @@ def scene_of(subject: Subject, survey: Json) -> Scene | None:
     if not isinstance(survey, dict):
         return None
     frames = tuple(_frame(fields) for fields in reversed(_listed(survey.get("frames"))))
+    past = tuple(map(_frame, _listed(survey.get("past"))))
     if not any(not frame.path for frame in frames):
         return None
     calls = {_site(span, path): tuple(map(_parameter, takes)) for path, span, takes in _listed(survey.get("calls"))}
     near = tuple((str(name), str(sort)) for name, sort in _listed(survey.get("near")))
-    return Scene(subject, frames, calls, near)
+    return Scene(subject, frames, past, calls, near)
 
 
 def _listed(value: Any) -> list[Any]:

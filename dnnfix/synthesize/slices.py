@@ -27,6 +27,16 @@ OF_DATA = frozenset({"__getitem__", "__call__", "__next__", "__iter__", "collate
 """Functions that data come from."""
 
 
+PLAIN = frozenset({"int", "float", "bool", "str", "list", "tuple", "dict", "NoneType"})
+"""Kinds that say nothing of where a value came from."""
+
+NEAR = 2
+"""Steps away that a function is whose value is like one of those that failed."""
+
+FAR = 5
+"""Steps away that the other functions are."""
+
+
 class Role(StrEnum):
     """How a place came into the slice."""
 
@@ -85,6 +95,11 @@ def _walk(scene: Scene) -> Iterator[Step]:
             if isinstance(node, ast.Name | ast.Attribute) and number < 2:
                 pending.append((node, steps + 1))
     yield from _constructors(scene)
+    for value, steps in _given(scene):
+        for node in parts(value):
+            yield node, Role.SOURCE, steps, None
+            if isinstance(node, ast.Name | ast.Attribute):
+                pending.append((node, steps + 1))
     seen: set[int] = set()
     for _ in range(DEFINITIONS):
         following: list[tuple[ast.expr, int]] = []
@@ -98,9 +113,6 @@ def _walk(scene: Scene) -> Iterator[Step]:
                     if isinstance(node, ast.Name):
                         following.append((node, steps + 1))
         pending = following
-    for place, value in enumerate(_given(source)):
-        for node in parts(value):
-            yield node, Role.SOURCE, 4 + place // 4, None
 
 
 def parts(root: ast.AST) -> Iterator[ast.expr]:
@@ -135,13 +147,28 @@ def _constructors(scene: Scene) -> Iterator[Step]:
                 yield part, Role.CONSTRUCTOR, 1 + number // 2, None
 
 
-def _given(source: Source) -> Iterator[ast.expr]:
-    """What functions of the program's own give: those first that data come from, generators and items of data sets."""
-    functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = [
-        *source.nodes(ast.FunctionDef),
-        *source.nodes(ast.AsyncFunctionDef),
-    ]
-    for function in sorted(functions, key=lambda one: one.name not in OF_DATA):
-        for node in ast.walk(function):
-            if isinstance(node, ast.Yield | ast.Return) and node.value is not None:
-                yield node.value
+def _given(scene: Scene) -> Iterator[tuple[ast.expr, int]]:
+    """What functions of the program's own gave last, with steps: first where it is like what met in the failing statements."""
+    met = [told for frame in scene.frames[:2] for told in frame.values.values()]
+    found: list[tuple[int, ast.expr]] = []
+    for number, frame in enumerate(frame for frame in scene.past if not frame.path):
+        left_at = scene.subject.source.places.node_at(frame.statement)
+        left_at = left_at.value if isinstance(left_at, ast.Expr) else left_at
+        value = left_at.value if isinstance(left_at, ast.Return | ast.Yield) else None
+        if value is None:
+            continue
+        told = scene.told(value)
+        like = told is not None and any(_is_like(one, other) for one in (told, *told.items) for other in met)
+        of_data = frame.function in OF_DATA or isinstance(left_at, ast.Yield)
+        found.append((NEAR + number // 4 if like else FAR - of_data + number // 4, value))
+    for steps, value in sorted(found, key=lambda each: each[0]):
+        yield value, steps
+
+
+def _is_like(given: Told, met: Told) -> bool:
+    """Whether a value may be what was met later, or one of those that were put together to it."""
+    if given.kind != met.kind:
+        return given.is_array and met.is_array and bool(given.shape) and given.shape == (met.shape or ())[1:]
+    if given.shape is not None and met.shape is not None:
+        return bool(met.shape) and given.shape in (met.shape, met.shape[1:])
+    return given.kind not in PLAIN

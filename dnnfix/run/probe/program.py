@@ -14,7 +14,21 @@ import tokenize
 import types
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import budget, companions, frameworks, loops, opened, outcome, quiet, rehearsal, scaffold, seeds, sites, wire
+from . import (
+    budget,
+    companions,
+    frameworks,
+    loops,
+    opened,
+    outcome,
+    quiet,
+    rehearsal,
+    returned,
+    scaffold,
+    seeds,
+    sites,
+    wire,
+)
 
 EXIT_CRASHED = 1
 """Exit code of the process after a program that did not finish."""
@@ -49,6 +63,9 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
         os.write(announce, b"r")
         os.close(announce)
     opened.watch()
+    wanted = job.get("speculation")
+    if wanted and not wanted.get("edits"):
+        returned.watch()
     budget.begin()
     begun = time.monotonic()
     ended, detail = _execute(source, filename, job, hooks)

@@ -65,7 +65,12 @@ def caller_function() -> Optional[str]:
 
 def site_of(frame: FrameType) -> Optional[Site]:
     """The site of what `frame`, a frame of user code, is executing."""
-    return _site(frame.f_code, frame.f_lasti, frame.f_lineno)
+    return site_at(frame, frame.f_lasti, frame.f_lineno)
+
+
+def site_at(frame: FrameType, lasti: int, line: int) -> Optional[Site]:
+    """The site of an instruction, on a line, of the code of a frame of user code."""
+    return _site(frame.f_code, lasti, line)
 
 
 def frames_of(traceback: Optional[TracebackType]) -> List[Dict[str, Any]]:

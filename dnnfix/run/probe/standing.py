@@ -98,7 +98,7 @@ def standings(error: BaseException) -> List[Standing]:
         name = frame.f_code.co_name
         if name.startswith("<") and name != "<module>":  # a part of the statement that the next frame out is at
             continue
-        standing = _standing(frame, site) if site is not None else None
+        standing = at(frame, site) if site is not None else None
         if standing is None:
             return []
         found.append(standing)
@@ -112,7 +112,8 @@ def text_of(filename: str, known: Dict[str, Text]) -> Text:
     return known[filename]
 
 
-def _standing(frame: FrameType, site: List[Any]) -> Optional[Standing]:
+def at(frame: FrameType, site: List[Any]) -> Optional[Standing]:
+    """A frame at the statement that a site lies in; `None` where the text has no such place."""
     filename = frame.f_code.co_filename
     text = text_of(filename, _texts)
     start, end = (site[0], site[1]), (site[2], site[3])

@@ -12,7 +12,7 @@ import sys
 import types
 from typing import Any, Dict, List, Sequence
 
-from . import clocked, forked, sites, standing, wire
+from . import clocked, forked, returned, sites, standing, wire
 from .guard import guarded
 from .lookup import MISSING, is_method, type_name, value_of
 from .standing import Standing
@@ -49,11 +49,16 @@ ELEMENTS = 1 << 22
 def survey(error: BaseException) -> None:
     """Write what was in reach as the probe `survey`: `{"frames": [...]}`, outermost first."""
     standing.forget()
+    past = returned.standings()
     frames = standing.standings(error)
     chosen = frames[:1] + frames[1:][-FRAMES + 1 :]
-    told = forked.answers(chosen, _frame, 1, 10.0, share=1)
-    value = {"frames": [one for one in told if one], "calls": _calls(frames), "near": _near(error)}
+    told, before = (forked.answers(each, _frame, 1, 10.0, share=1) for each in (chosen, past))
+    value = {"frames": _full(told), "past": _full(before), "calls": _calls(frames), "near": _near(error)}
     wire.emit("probe", name="survey", value=value)
+
+
+def _full(told: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    return [one for one in told if "names" in one]
 
 
 def _frame(one: Standing) -> Dict[str, Any]:

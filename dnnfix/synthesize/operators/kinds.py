@@ -63,7 +63,8 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     missing = _MISSING.search(scene.message) if scene.kind == "AttributeError" else None
     if missing and missing.group(1) in CHANGING:
         return  # another kind has such a method, and what it gives back is nothing
-    if place.told.is_array and scene.kind != "TypeError" and _OF_SIZES.search(scene.message):
+    of_numbers = place.told.is_array and not place.told.is_sparse
+    if of_numbers and scene.kind != "TypeError" and _OF_SIZES.search(scene.message):
         return  # sizes do not depend on what kind the numbers are of
     if isinstance(place.node, ast.Constant) and place.role is not Role.FAILING:
         return
@@ -103,6 +104,8 @@ def _conversions(scene: Scene, told: Told) -> Iterator[tuple[str, str, str, tupl
         if "torch" in frameworks:
             yield called("torch.from_numpy", "tensor")
         yield plain("", ".tolist()", "list")
+    elif told.is_sparse:
+        yield plain("", ".toarray()", "dense")
     elif told.is_array:
         if "tensorflow" in told.kind:
             yield called("tensorflow.cast", "number", ", tf.float32")
@@ -137,8 +140,6 @@ def _conversions(scene: Scene, told: Told) -> Iterator[tuple[str, str, str, tupl
         yield from (plain("str(", ")", "text"), plain("[", "]", "element of"), plain("(", ",)", "tuple of"))
     elif (kind in CALLABLE or told.takes) and all(p.default is not None or p.how in MORE for p in told.takes):
         yield plain("", "()", "call")
-    if kind in ("csr_matrix", "csc_matrix", "coo_matrix", "csr_array", "csc_array"):
-        yield plain("", ".toarray()", "dense")
     if kind in ("DataFrame", "Series"):
         yield plain("", ".values", "values")
         yield plain("", ".to_numpy()", "values")
