@@ -113,6 +113,7 @@ def _from(
     seconds = min(MOST_SPECULATING, SPECULATING * laboratory.time_left())
     told = laboratory.speculate(source, seed, Speculation(written, seconds)).probes.get("speculation")
     tried = one_of_each(outcomes(able, told, scene.message))
+    tried = [one for one in tried if start.score + one.guess.score >= FLOOR]
     tried.sort(key=lambda one: (not one.holds, -one.guess.score))
     made = [(variant, one) for one in tried[:RUNS] if (variant := _applied(start.variant, finding, one)) is not None]
     progress(f"running the {len(made)} likeliest of those that hold")

@@ -102,6 +102,8 @@ class Scene:
     """The last frame of each function that had given a value, the latest first, at the statement that gave it."""
     calls: Mapping[Site, tuple[Parameter, ...]] = field(default_factory=dict)
     """What is taken by the function that a call names at that site."""
+    compared: Mapping[Site, Told] = field(default_factory=dict)
+    """Functions, not what they give, that stand in a comparison."""
     near: tuple[tuple[str, str], ...] = ()
     """What the object has whose attribute was missing: names, each with `class`, `call` or `value`."""
 
@@ -129,6 +131,8 @@ class Scene:
         for frame in (*self.frames, *self.past):
             if site in frame.values:
                 return frame.values[site]
+        if site in self.compared:
+            return self.compared[site]
         if isinstance(node, ast.Constant):
             return Told(type(node.value).__name__, number=node.value if isinstance(node.value, (int, float)) else None)
         if isinstance(node, ast.Name | ast.Attribute):
@@ -182,8 +186,9 @@ def scene_of(subject: Subject, survey: Json) -> Scene | None:
     if not any(not frame.path for frame in frames):
         return None
     calls = {_site(span, path): tuple(map(_parameter, takes)) for path, span, takes in _listed(survey.get("calls"))}
+    compared = {_site(span, path): _told(told) for path, span, told in _listed(survey.get("compared"))}
     near = tuple((str(name), str(sort)) for name, sort in _listed(survey.get("near")))
-    return Scene(subject, frames, past, calls, near)
+    return Scene(subject, frames, past, calls, compared, near)
 
 
 def _listed(value: Any) -> list[Any]:

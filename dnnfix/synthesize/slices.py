@@ -13,9 +13,8 @@ from enum import StrEnum
 
 from dnnfix.records import Site
 from dnnfix.source.program import Source
+from dnnfix.synthesize.definitions import FUNCTIONS, definitions
 from dnnfix.synthesize.scene import Scene, Told
-
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 LAYERS = 8
 """Layers back from the crash whose constructors belong to the slice."""
@@ -104,14 +103,17 @@ def _walk(scene: Scene) -> Iterator[Step]:
     for _ in range(DEFINITIONS):
         following: list[tuple[ast.expr, int]] = []
         for use, steps in pending:
-            for value in _definitions(source, use):
+            for value in definitions(source, use):
                 if id(value) in seen:
                     continue
                 seen.add(id(value))
                 for node in parts(value):
                     yield node, Role.DEFINITION, steps, scene.told(use) if node is value else None
-                    if isinstance(node, ast.Name):
+                    if isinstance(node, ast.Name | ast.Attribute):
                         following.append((node, steps + 1))
+                for test in _decided_by(source, value):
+                    for node in parts(test):
+                        yield node, Role.DEFINITION, steps + 1, None
         pending = following
 
 
@@ -124,11 +126,12 @@ def parts(root: ast.AST) -> Iterator[ast.expr]:
             yield from parts(child)
 
 
-def _definitions(source: Source, use: ast.expr) -> tuple[ast.expr, ...]:
-    try:
-        return source.bindings(use)
-    except (ValueError, KeyError):
-        return ()
+def _decided_by(source: Source, value: ast.expr) -> Iterator[ast.expr]:
+    """The tests of the branches that a definition stands in."""
+    branch = source.enclosing(value, ast.If, *FUNCTIONS)
+    while isinstance(branch, ast.If):
+        yield branch.test
+        branch = source.enclosing(branch, ast.If, *FUNCTIONS)
 
 
 def _constructors(scene: Scene) -> Iterator[Step]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from types import CodeType, ModuleType
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set
+from typing import AbstractSet, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set
 
 from . import standing
 from .standing import Change, Standing
@@ -42,7 +42,7 @@ def from_definitions(
     if top is None:
         return {"failed": "the edit is in no one statement of the module"}
     if not isinstance(top, _DEFINITIONS):
-        return _in_frames(frames, filename, changes, set(), imports, run)
+        return in_frames(frames, changes, imports, run)
     edited = _edited(text, top, changes[filename])
     try:
         for statement in imports:
@@ -51,24 +51,24 @@ def from_definitions(
         exec(code, spaces)
     except (SyntaxError, ValueError) as error:
         return {"failed": str(error)}
-    return _in_frames(frames, filename, {}, _reaching(text.tree, top.name), imports, run)
+    return in_frames(frames, {}, imports, run, _reaching(text.tree, top.name))
 
 
-def _in_frames(
+def in_frames(
     frames: Sequence[Standing],
-    filename: str,
     changes: Dict[str, List[Change]],
-    names: Set[str],
     imports: Sequence[str],
     run: Run,
+    names: AbstractSet[str] = frozenset(),
 ) -> Dict[str, Any]:
+    """Run the statements that are changed or use one of `names`, and all that depends on them, in the innermost frame with any."""
     for one in reversed(frames):
         block = _executed(one)
         text = standing.text(one.filename)
         own = changes.get(one.filename, [])
         begun = [n for n, s in enumerate(block) if own and any(_encloses(text, s, [change]) for change in own)]
         begun += [n for n, s in enumerate(block) if names & _use(s, one.frame.f_globals).uses]
-        if not begun or (own and one.filename != filename):
+        if not begun:
             continue
         if begun == [len(block) - 1] and not own and one is not frames[0]:
             continue  # the names are used in what is under way only: further out they may be used before
@@ -78,6 +78,8 @@ def _in_frames(
         statements = [s for n in sorted(chosen) for s in _edited(text, block[n], own)]
         same = one.frame.f_locals is one.frame.f_globals
         space = one.frame.f_globals if same else {**one.frame.f_globals, **one.frame.f_locals}
+        for statement in imports:
+            exec(statement, space)
         rest = one.blocks[0][1][one.blocks[0][2] + 1 :] if len(one.blocks) == 1 else []
         told = run(standing.alone(statements), standing.alone(rest), space, one.filename)
         told.pop("print", None)  # what is made anew differs in more than the statement's result

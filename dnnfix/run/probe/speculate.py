@@ -102,6 +102,9 @@ class Attempt:
                 return dict(self._statement(number - 1, Edit({}, edit.imports)), plan="rebuild")
         number = self._frame_in(edit)
         if number:
+            again = rerun.in_frames(self._frames, edit.changes, edit.imports, _run_all)
+            if "failed" not in again:
+                return again
             exchange(self._frames[number], edit.changes)
             return dict(self._statement(number - 1, Edit({}, edit.imports)), plan="exchange")
         return rerun.from_definitions(self._frames, edit.changes, edit.imports, _run_all)

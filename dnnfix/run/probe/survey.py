@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import sys
 import types
 from typing import Any, Dict, List, Sequence
@@ -41,6 +42,9 @@ LONGEST = 160
 CALLS = 300
 """Calls of the program whose parameters are told."""
 
+NEAR = 2000
+"""Attributes of an object, of which one was missing, that are told."""
+
 ELEMENTS = 1 << 22
 """Elements of an array up to which its range is told."""
 
@@ -54,6 +58,7 @@ def survey(error: BaseException) -> None:
     chosen = frames[:1] + frames[1:][-FRAMES + 1 :]
     told, before = (forked.answers(each, _frame, 1, 10.0, share=1) for each in (chosen, past))
     value = {"frames": _full(told), "past": _full(before), "calls": _calls(frames), "near": _near(error)}
+    value["compared"] = _compared(frames)
     wire.emit("probe", name="survey", value=value)
 
 
@@ -91,6 +96,21 @@ def _calls(frames: Sequence[Standing]) -> List[Any]:
                     start, end = text.span(node.func)
                     found.append([sites.path_of(filename), [*start, *end], parameters])
     return found
+
+
+def _compared(frames: Sequence[Standing]) -> List[Any]:
+    """(path, span, what it is) of functions that are compared with something, where their call was meant."""
+    found: List[Any] = []
+    homes = {one.filename: one for one in reversed(frames)}
+    for filename, one in homes.items():
+        text = standing.text(filename)
+        for node in ast.walk(text.tree):
+            for each in (node.left, *node.comparators) if isinstance(node, ast.Compare) else ():
+                function = value_of(each, one.frame) if isinstance(each, (ast.Name, ast.Attribute)) else MISSING
+                if function is not MISSING and inspect.isroutine(function):
+                    start, end = text.span(each)
+                    found.append([sites.path_of(filename), [*start, *end], described(function)])
+    return found[:CALLS]
 
 
 def _names(one: Standing) -> Dict[str, Any]:
@@ -228,8 +248,36 @@ def _near(error: BaseException) -> List[Any]:
     owner = getattr(error, "obj", None)
     if not isinstance(error, AttributeError) or owner is None:
         return []
-    found: Sequence[str] = [name for name in dir(owner) if not name.startswith("_")]
-    return [[name, _sort(owner, name)] for name in found][:2000]
+    found = [[name, _sort(owner, name)] for name in dir(owner) if not name.startswith("_")][:NEAR]
+    if isinstance(owner, types.ModuleType):
+        found += _below(owner, str(getattr(error, "name", "")))
+    return found
+
+
+def _below(module: types.ModuleType, name: str) -> List[Any]:
+    """What the modules in a module, and those in them, have under that name, or one of the same words: (dotted name, sort)."""
+    words = set(_words(name))
+    found: List[Any] = []
+    inner = [(part, held) for part, held in vars(module).items() if _is_part(part, held, module)]
+    for outer, one in inner[:PARTS]:
+        inner_too = [(part, held) for part, held in vars(one).items() if _is_part(part, held, one)] if words else []
+        for path, held in [(outer, one)] + [("%s.%s" % (outer, part), held) for part, held in inner_too[:PARTS]]:
+            for other in vars(held):
+                dotted = "%s.%s" % (path, other)
+                if not other.startswith("_") and (other == name or set(_words(dotted)) == words):
+                    found.append([dotted, _sort(held, other)])
+    return found[:KEYS]
+
+
+def _is_part(name: str, held: Any, module: types.ModuleType) -> bool:
+    """Whether what a module has is a public module of the same package."""
+    package = module.__name__.partition(".")[0]
+    own = str(getattr(held, "__name__", ""))  # a module that loads late may have none
+    return not name.startswith("_") and isinstance(held, types.ModuleType) and own.startswith(package)
+
+
+def _words(name: str) -> List[str]:
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)]
 
 
 def _sort(owner: Any, name: str) -> str:

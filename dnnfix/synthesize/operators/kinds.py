@@ -68,6 +68,9 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         return  # sizes do not depend on what kind the numbers are of
     if isinstance(place.node, ast.Constant) and place.role is not Role.FAILING:
         return
+    if scene.site(place.node) in scene.compared:
+        yield around(scene, place.node, "", "()", "call compared")
+        return
     for before, after, form, imports in _conversions(scene, place.told):
         yield around(scene, place.node, before, after, form, imports)
 

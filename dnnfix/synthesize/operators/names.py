@@ -8,6 +8,7 @@ import difflib
 import sys
 from collections.abc import Iterator
 
+from dnnfix.detect.misspellings import SHORT
 from dnnfix.detect.misspellings import parts as words_of
 from dnnfix.records import AddImport, FixPattern
 from dnnfix.synthesize.operators.change import Change, replaced
@@ -19,8 +20,23 @@ PATTERN = FixPattern.NEURAL_CONNECTION
 NEAR = 12
 """Names that are tried for one, the most alike first."""
 
-SPELLING = 4.0
+SPELLING = 6.0
 """What a name loses, in logarithms, for each unit of likeness that another, or a good one, has more."""
+
+SAME_WORDS = 0.95
+"""Likeness of the letters of two names that have the same words in another order."""
+
+ABBREVIATED = 0.85
+"""Likeness of the letters of a name and the beginning of it."""
+
+WORDS = 0.3
+"""What a name gains for words in common, and for being the beginning of the other."""
+
+BELOW = 0.1
+"""What a name loses for each module that it is further down in."""
+
+OTHERWISE = 0.2
+"""What a name of a class loses against one of a function, where a function is looked for, and the other way round."""
 
 GOOD = 0.9
 """Likeness from which on a name may be the one that was meant."""
@@ -82,8 +98,27 @@ def _for_attribute(scene: Scene, place: Place, node: ast.Attribute) -> Iterator[
 
 
 def alike(one: str, other: str) -> float:
-    """How alike two names are: letters, words in common, and the beginning of one in the other."""
-    first, second = one.lower(), other.lower()
-    shared = len(set(words_of(one)) & set(words_of(other)))
-    begun = first.replace("_", "") in second.replace("_", "") or second in first
-    return difflib.SequenceMatcher(None, first, second).ratio() + 0.3 * shared + 0.3 * begun
+    """How alike two names are: letters, words in common, one as the beginning of the other, and how they are written.
+
+    A name that is looked for with dots, as `summary.scalar`, is as like as its last part, or as its words in any order.
+    """
+    last = other.rpartition(".")[2]
+    if last == other:
+        return _alike(one, other)
+    dotted = _alike(one, other.replace(".", "_")) if set(words_of(one)) == set(words_of(other)) else 0.0
+    return max(dotted, _alike(one, last)) - BELOW * other.count(".")
+
+
+def _alike(one: str, other: str) -> float:
+    first, second = (name.lower().replace("_", "") for name in (one, other))
+    words = [set(words_of(name)) for name in (one, other)]
+    letters = difflib.SequenceMatcher(None, one.lower(), other.lower()).ratio()
+    if words[0] == words[1]:
+        letters = max(letters, SAME_WORDS)
+    shared = len(words[0] & words[1]) / max(map(len, (*words, ".")))
+    lengths = min(len(first), len(second)) / max(len(first), len(second), 1)
+    if second.startswith(first) and len(first) >= SHORT:
+        letters = max(letters, ABBREVIATED)
+    begun = 1.0 if second.startswith(first) else lengths if first in second or second in first else 0.0
+    written = one[:1].isupper() != other[:1].isupper()
+    return letters + WORDS * shared + WORDS * begun - OTHERWISE * written

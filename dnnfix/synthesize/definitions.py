@@ -1,0 +1,65 @@
+"""What gave a name its value, wherever that may have been: all that was ever assigned, gone through or unpacked to it.
+
+Rules ask `Source.bindings`, which says nothing where one value is unknown. A search wants every place that may be to blame.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.source.program import Source, once
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+Given = dict[tuple[ast.AST | None, str], tuple[ast.expr, ...]]
+"""Values by the function or class (`None` the module) and the text of the target: `x`, `self.x`."""
+
+
+def definitions(source: Source, use: ast.expr) -> tuple[ast.expr, ...]:
+    """The expressions that gave a name or attribute a value, in its function, else its class, else the module."""
+    given = _given(source)
+    text = ast.unparse(use)
+    for owner in (source.enclosing(use, *FUNCTIONS), source.enclosing(use, ast.ClassDef), None):
+        if (owner, text) in given:
+            return given[owner, text]
+    return ()
+
+
+@once
+def _given(source: Source) -> Given:
+    found: dict[tuple[ast.AST | None, str], list[ast.expr]] = {}
+    for node in ast.walk(source.tree):
+        for target, value in _pairs(node):
+            text = ast.unparse(target)
+            owner = source.enclosing(node, *FUNCTIONS)
+            if text.startswith("self."):
+                owner = source.enclosing(node, ast.ClassDef)
+            found.setdefault((owner, text), []).append(value)
+    return {key: tuple(values) for key, values in found.items()}
+
+
+def _pairs(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Targets with what they are given: of an unpacked tuple each with its own part, where it is written out."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            yield from _unpacked(target, node.value)
+    elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value is not None:
+        yield node.target, node.value
+    elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+        for target, _ in _unpacked(node.target, node.iter):
+            yield target, node.iter
+    elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+        yield node.optional_vars, node.context_expr
+
+
+def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    if isinstance(target, ast.Tuple | ast.List):
+        same = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
+        values = value.elts if same and isinstance(value, ast.Tuple | ast.List) else [value] * len(target.elts)
+        for each, own in zip(target.elts, values, strict=True):
+            yield from _unpacked(each, own)
+    elif isinstance(target, ast.Starred | ast.Subscript):
+        yield target.value, value
+    else:
+        yield target, value
