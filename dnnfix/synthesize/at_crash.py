@@ -24,7 +24,7 @@ from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import Variant, apply
 from dnnfix.synthesize.scene import scene_of
-from dnnfix.synthesize.small_edits import Tried, guesses, one_of_each, outcomes, tryings
+from dnnfix.synthesize.small_edits import Came, Tried, guesses, one_of_each, outcomes, tryings
 from dnnfix.validate.behaviour import Behaviour, behaviour
 from dnnfix.validate.ladder import Laboratory
 
@@ -33,6 +33,9 @@ SPECULATING = 0.25
 
 MOST_SPECULATING = 30.0
 """Seconds after which no more are tried, however much time is left."""
+
+WITHIN = 2.0
+"""Scores below that of the likeliest edit that holds down to which others are tried."""
 
 RUNS = 12
 """Survivors that get a whole run, the likeliest."""
@@ -104,19 +107,21 @@ def _from(
     progress("looking around at the crash")
     seen = laboratory.speculate(source, seed, Speculation()).probes.get("survey")
     scene = scene_of(Subject(source, start.trace), seen)
-    if scene is None:
+    crash = start.trace.crash
+    if scene is None or crash is None:
         return [], []
     able, written = tryings(source, guesses(scene))
     if not able:
         return [], []
     progress(f"trying {len(able)} small edits at the crash")
     seconds = min(MOST_SPECULATING, SPECULATING * laboratory.time_left())
-    told = laboratory.speculate(source, seed, Speculation(written, seconds)).probes.get("speculation")
-    tried = one_of_each(outcomes(able, told, scene.message))
+    told = laboratory.speculate(source, seed, Speculation(written, seconds, WITHIN)).probes.get("speculation")
+    tried = one_of_each(outcomes(able, told, crash))
+    held = max((one.guess.score for one in tried if one.came is Came.HELD), default=FLOOR) - WITHIN
+    tried = [one for one in tried if one.came <= Came.MOVED or one.guess.score >= held]
     tried = [one for one in tried if start.score + one.guess.score >= FLOOR]
-    tried.sort(key=lambda one: (not one.holds, -one.guess.score))
     made = [(variant, one) for one in tried[:RUNS] if (variant := _applied(start.variant, finding, one)) is not None]
-    progress(f"running the {len(made)} likeliest of those that hold")
+    progress(f"running the {len(made)} likeliest of what is left")
     laboratory.observe_all([variant.source for variant, _ in made], seed)
     return _sorted(start, made, laboratory)
 

@@ -12,6 +12,9 @@ from dnnfix.source.program import Source, once
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
+FILLING = frozenset({"append", "extend", "insert", "add", "update", "appendleft"})
+"""Methods that put their argument into what they are called on."""
+
 Given = dict[tuple[ast.AST | None, str], tuple[ast.expr, ...]]
 """Values by the function or class (`None` the module) and the text of the target: `x`, `self.x`."""
 
@@ -49,6 +52,10 @@ def _pairs(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
         for target, _ in _unpacked(node.target, node.iter):
             yield target, node.iter
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FILLING:
+        base = node.func.value
+        for arg in node.args:
+            yield base.value if isinstance(base, ast.Subscript) else base, arg
     elif isinstance(node, ast.withitem) and node.optional_vars is not None:
         yield node.optional_vars, node.context_expr
 

@@ -10,12 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dnnfix.synthesize.slices import Place
+from dnnfix.synthesize.slices import Place, Spot
 
 WEIGHTS = Path(__file__).with_name("prior.json")
 
 
-def score(operator: str, form: str, place: Place, order: int) -> float:
+def score(operator: str, form: str, place: Place | Spot, order: int) -> float:
     """The logarithm of an edit's weight: `form` of an operator at a place, `order` the operator's own order there, from 0."""
     weights = _weights()
     return float(

@@ -134,7 +134,9 @@ class Scene:
         if site in self.compared:
             return self.compared[site]
         if isinstance(node, ast.Constant):
-            return Told(type(node.value).__name__, number=node.value if isinstance(node.value, (int, float)) else None)
+            value = node.value
+            number = value if isinstance(value, (int, float)) else None
+            return Told(type(value).__name__, number=number, text=value if isinstance(value, str) else None)
         if isinstance(node, ast.Name | ast.Attribute):
             return self.names(node).get(ast.unparse(node))
         return None

@@ -29,6 +29,9 @@ OF_DATA = frozenset({"__getitem__", "__call__", "__next__", "__iter__", "collate
 PLAIN = frozenset({"int", "float", "bool", "str", "list", "tuple", "dict", "NoneType"})
 """Kinds that say nothing of where a value came from."""
 
+NOTHING = "NoneType"
+"""The kind of `None`."""
+
 NEAR = 2
 """Steps away that a function is whose value is like one of those that failed."""
 
@@ -63,6 +66,39 @@ class Place:
     told: Told | None
 
 
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A statement that may be edited as a whole, or a function whose end may be."""
+
+    statement: ast.stmt
+    role: Role
+    steps: int
+
+
+def spots(scene: Scene) -> list[Spot]:
+    """The statements of a crash: those under way, what gave names in them nothing, and functions that gave nothing."""
+    source = scene.subject.source
+    found: list[Spot] = []
+    for number, frame in enumerate(frame for frame in scene.frames if not frame.path):
+        statement = source.places.node_at(frame.statement)
+        if isinstance(statement, ast.Expr | ast.expr):
+            statement = source.statement_of(statement)
+        if not isinstance(statement, ast.stmt):
+            continue
+        found.append(Spot(statement, Role.CALLER if number else Role.FAILING, 2 * number))
+        for node in parts(statement):
+            told = scene.told(node) if isinstance(node, ast.Name | ast.Attribute) else None
+            if told is not None and told.kind == NOTHING:
+                given = [source.statement_of(value) for value in definitions(source, node)]
+                found += [Spot(each, Role.DEFINITION, 2 * number + 1) for each in given]
+    for frame in scene.past:
+        left_at = None if frame.path else source.places.node_at(frame.statement)
+        function = source.enclosing(left_at, *FUNCTIONS) if left_at is not None else None
+        if isinstance(function, FUNCTIONS) and not isinstance(left_at, ast.Return) and NOTHING in scene.message:
+            found.append(Spot(function, Role.SOURCE, NEAR))
+    return found
+
+
 def places(scene: Scene) -> list[Place]:
     """The slice of a crash, nearest first; each expression once."""
     found: dict[Site, Place] = {}
@@ -80,8 +116,9 @@ def _walk(scene: Scene) -> Iterator[Step]:
     source = scene.subject.source
     crash = scene.subject.crash
     own = [frame for frame in scene.frames if not frame.path]
-    statements = [source.places.node_at(frame.statement) for frame in own]
-    sites = {frame.site for frame in crash.frames} if crash is not None else set()
+    written = [frame.site for frame in reversed(crash.written) if not frame.site.path] if crash is not None else []
+    statements = [source.places.node_at(site) for site in (*written, *(frame.statement for frame in own))]
+    sites = set(written[:1]) or ({frame.site for frame in crash.frames} if crash is not None else set())
     pending: list[tuple[ast.expr, int]] = []
     for number, statement in enumerate(statements):
         if statement is None:

@@ -7,25 +7,44 @@ the program goes on are put together by what they came to, and the likeliest of 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from typing import Any
 
 from dnnfix.errors import EditError
-from dnnfix.records import AddImport, Edit, FixPattern, InsertBefore, Json, Replace, Wrap
+from dnnfix.records import AddImport, Crash, Edit, FixPattern, InsertBefore, Json, Replace, Wrap
 from dnnfix.run.job import TextEdit, Trying
 from dnnfix.source.edits import text_changes
 from dnnfix.source.program import Source
-from dnnfix.synthesize.operators import Change, Operator, operators
+from dnnfix.synthesize.definitions import FUNCTIONS
+from dnnfix.synthesize.operators import Change, Operator, operators, statements
 from dnnfix.synthesize.prior import score
 from dnnfix.synthesize.scene import Scene
-from dnnfix.synthesize.slices import Place, Role, places
+from dnnfix.synthesize.slices import Place, Role, Spot, places, spots
 
 MOST = 4000
 """Edits that are tried at one crash, the likeliest."""
 
 SETTLING = frozenset({"rename", "by name", "all by name", "attribute", "spelling", "import", "curry", "make and call"})
 """Forms of change after which another complaint of the same call is progress: a library looks at one thing after the other."""
+
+MISTAKES = frozenset(
+    {"NameError", "TypeError", "AttributeError", "SyntaxError", "IndexError", "UnboundLocalError", "KeyError"}
+)
+"""Exceptions that rather the edit is to blame for than something behind what it mended."""
+
+UNREAD = -1.0
+"""What an edit loses, in logarithms, after which a name is read nowhere any more: what was made for something is not used."""
+
+OF_OTHERS = frozenset({"name", "other attribute", "unwrap", "left alone", "right alone", "no index", "no method"})
+"""Forms of change that put something else in the place of a value, and leave the value out."""
+
+_OF_ARGUMENTS = re.compile(
+    r"argument|parameter|keyword|positional|no attribute|not defined|not callable|cannot import", re.IGNORECASE
+)
+_WORD = re.compile(r"\w+")
 
 SAID = 120
 """Characters of two messages that are compared."""
@@ -44,22 +63,30 @@ class Guess:
     change: Change
     operator: str
     pattern: FixPattern
-    place: Place
+    place: Place | Spot
     score: float
+
+
+class Came(IntEnum):
+    """What a guess came to where the program stopped, the best first."""
+
+    HELD = 0
+    """The edited statement ran, and all that follows in its block."""
+    MOVED = 1
+    """The statement ran, and something behind it did not; or the same call complains of something else."""
+    OTHERWISE = 2
+    """The statement failed in another way: what it needs may be gone."""
+    UNKNOWN = 3
+    """It could not be tried there, or gave no answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of a guess where the program stopped.
-
-    `holds` where the edited statement and all that follows in its block ran; `moved` where the statement itself ran, and
-    something behind it did not; `print` tells guesses apart that came to different values, and is empty where nothing does.
-    """
+    """What came of a guess; `print` tells guesses apart that came to different values, and is empty where nothing does."""
 
     guess: Guess
-    holds: bool
-    moved: bool
-    print: str
+    came: Came
+    print: str = ""
 
 
 def guesses(scene: Scene) -> list[Guess]:
@@ -70,24 +97,47 @@ def guesses(scene: Scene) -> list[Guess]:
         for operator in operators():
             for order, change in enumerate(operator.changes(scene, place)):
                 likely = score(operator.name, change.form, place, order) + change.likeness
+                likely += UNREAD * (change.form in OF_OTHERS and _leaves_unread(scene, place.node, change))
                 guess = Guess(change, operator.name, operator.pattern, place, likely)
-                for each in (guess, *wider(scene, operator, guess, order)):
+                for each in (guess, *wider(scene, operator, place, guess)):
                     if each.change.edits not in seen:
                         seen.add(each.change.edits)
                         found.append(each)
+    for spot in spots(scene):
+        for order, change in enumerate(statements.changes(scene, spot)):
+            likely = score("statements", change.form, spot, order) + change.likeness
+            if change.edits not in seen:
+                seen.add(change.edits)
+                found.append(Guess(change, "statements", statements.PATTERN, spot, likely))
     found.sort(key=lambda guess: -guess.score)
     return found[:MOST]
 
 
-def wider(scene: Scene, operator: Operator, guess: Guess, order: int) -> Iterator[Guess]:
+def _leaves_unread(scene: Scene, node: ast.expr, change: Change) -> bool:
+    """Whether a name that an edit takes out of an expression is read nowhere else in its function."""
+    source = scene.subject.source
+    after = [edit.code for edit in change.edits if isinstance(edit, Replace)]
+    names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    gone = [
+        name for name in names if name in scene.names(node) and not any(name in _WORD.findall(code) for code in after)
+    ]
+    home = source.enclosing(node, *FUNCTIONS) or source.tree
+    inside = {id(each) for each in ast.walk(node)}
+    reads = [
+        n.id for n in ast.walk(home) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and id(n) not in inside
+    ]
+    return any(name not in reads for name in gone)
+
+
+def wider(scene: Scene, operator: Operator, place: Place, guess: Guess) -> Iterator[Guess]:
     """The same change at all places that are like the guess's, and once for all uses of a name that follow."""
-    node = guess.place.node
+    node = place.node
     if isinstance(node, ast.Call) and guess.operator in ("arguments", "calls"):
         edits = list(guess.change.edits)
         function = ast.unparse(node.func)
         for other in scene.subject.source.all_calls:
             if other is not node and ast.unparse(other.func) == function and not _within(other, node):
-                like = replace(guess.place, node=other, told=None)
+                like = replace(place, node=other, told=None)
                 same = [c for n, c in enumerate(operator.changes(scene, like)) if c.form == guess.change.form]
                 edits += next(
                     (c.edits for c in same if c.title == guess.change.title), same[0].edits if len(same) == 1 else ()
@@ -99,12 +149,38 @@ def wider(scene: Scene, operator: Operator, guess: Guess, order: int) -> Iterato
         if isinstance(edit, Replace):
             yield from _as_well(guess, [Replace(scene.site(n), edit.code) for n in uses], "everywhere")
     elif isinstance(node, ast.Name) and guess.operator in ("axes", "kinds", "shapes"):
+        yield from _of_siblings(scene, operator, place, guess)
         (edit, *imports) = guess.change.edits
         statement = scene.subject.source.statement_of(node)
         if isinstance(edit, Wrap) and not isinstance(statement, ast.For | ast.While | ast.With | ast.If):
             code = f"{node.id} = {edit.before}{node.id}{edit.after}"
             change = Change((InsertBefore(scene.site(statement), code), *imports), f"Write {code}", guess.change.form)
             yield replace(guess, change=change, score=guess.score - REBOUND)
+
+
+def _of_siblings(scene: Scene, operator: Operator, place: Place, guess: Guess) -> Iterator[Guess]:
+    """The same conversion of all the arguments of a call that are of the same kind."""
+    node = place.node
+    above = scene.subject.source.parent(node)
+    call = scene.subject.source.parent(above) if isinstance(above, ast.keyword) else above
+    own = scene.told(node)
+    if not isinstance(call, ast.Call) or own is None or node is call.func:
+        return
+    edits = list(guess.change.edits)
+    for other in (*call.args, *(keyword.value for keyword in call.keywords)):
+        told = scene.told(other)
+        if other is node or told is None or told.kind != own.kind or isinstance(other, ast.Constant):
+            continue
+        like = replace(place, node=other, told=told)
+        same = [c for c in operator.changes(scene, like) if c.form == guess.change.form]
+        edits += next((c.edits for c in same if _put(c) == _put(guess.change)), ())
+    yield from _as_well(guess, edits, "and so for the other arguments")
+
+
+def _put(change: Change) -> tuple[str, str]:
+    """What an edit puts around an expression."""
+    edit = change.edits[0]
+    return (edit.before, edit.after) if isinstance(edit, Wrap) else ("", "")
 
 
 def _as_well(guess: Guess, edits: Sequence[Edit], words: str) -> Iterator[Guess]:
@@ -152,28 +228,31 @@ def _inserted(line: int, column: int, text: str) -> TextEdit:
     return TextEdit("", (line, column), (line, column), text)
 
 
-def outcomes(tried: Sequence[Guess], answers: Json, message: str = "") -> list[Tried]:
-    """What the speculation said of each guess; those of which it said nothing, or that changed nothing, are left out.
-
-    `message` is what the crash said: where a name or a keyword is another one and the same call complains of something
-    else, the guess has moved the crash.
-    """
-    if not isinstance(answers, (list, tuple)):
-        return []
+def outcomes(tried: Sequence[Guess], answers: Json, crash: Crash) -> list[Tried]:
+    """What the speculation said of each guess, the best first; those that fail as the program did are left out."""
+    told = answers if isinstance(answers, (list, tuple)) else ()
     found: list[Tried] = []
-    for guess, answer in zip(tried, answers, strict=False):
-        told: Any = answer
-        if isinstance(told, dict) and told.get("ok"):
-            error = told.get("error")
-            found.append(Tried(guess, error is None, error is not None, str(told.get("print") or "")))
-        elif isinstance(told, dict) and told.get("error") and _settles(guess):
-            moved = not message.startswith(str(told["error"][1])[:SAID])
-            found += [Tried(guess, False, True, "")] if moved else []
-    return found
+    for number, guess in enumerate(tried):
+        answer: Any = told[number] if number < len(told) else {}
+        came = _came(guess, answer if isinstance(answer, dict) else {}, crash)
+        if came is not None:
+            found.append(Tried(guess, came, str(answer.get("print") or "") if came is Came.HELD else ""))
+    return sorted(found, key=lambda one: (one.came, -one.guess.score))
 
 
-def _settles(guess: Guess) -> bool:
-    return guess.change.form in SETTLING and guess.place.role is Role.FAILING
+def _came(guess: Guess, answer: Mapping[str, Any], crash: Crash) -> Came | None:
+    error = answer.get("error")
+    if answer.get("ok"):
+        return Came.HELD if error is None else Came.MOVED
+    if error is None:
+        return Came.UNKNOWN
+    kind, said = str(error[0]).rpartition(".")[2], str(error[1])
+    if crash.message.startswith(said[:SAID]):
+        return None
+    settles = guess.change.form in SETTLING and guess.place.role is Role.FAILING
+    if settles and _OF_ARGUMENTS.search(crash.message):
+        return Came.MOVED
+    return Came.OTHERWISE if kind != crash.kind.rpartition(".")[2] and kind not in MISTAKES else None
 
 
 def one_of_each(tried: Iterable[Tried]) -> list[Tried]:

@@ -17,6 +17,9 @@ from typing import Any, Callable, Dict, List, Sequence
 SILENCE = 2.0
 """Seconds without a word after which a fork counts as hanging: twice what any one task is given."""
 
+MOST_SILENT = 3
+"""Forks that hang before any has said a word after which it is given up: what was alive before the fork is needed in it."""
+
 Answer = Dict[str, Any]
 
 
@@ -30,9 +33,10 @@ def answers(
     done: List[Answer] = [{} for _ in tasks]
     waiting = list(range(len(tasks)))
     running: Dict[int, _Fork] = {}
+    silent = 0
     until = time.monotonic() + seconds
     try:
-        while (waiting or running) and time.monotonic() < until:
+        while (waiting or running) and time.monotonic() < until and (silent < MOST_SILENT or any(done)):
             while waiting and len(running) < parallel:
                 taken, waiting = waiting[:share], waiting[share:]
                 fork = _Fork(taken, tasks, work)
@@ -41,7 +45,9 @@ def answers(
             for reader in list(running):
                 fork = running[reader]
                 over = reader in ready and not fork.hear(done)
-                if over or time.monotonic() - fork.heard > SILENCE:
+                hangs = not over and time.monotonic() - fork.heard > SILENCE
+                if over or hangs:
+                    silent += hangs
                     fork.end()
                     del running[reader]
                     waiting = fork.left() + waiting

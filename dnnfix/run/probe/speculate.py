@@ -107,7 +107,14 @@ class Attempt:
                 return again
             exchange(self._frames[number], edit.changes)
             return dict(self._statement(number - 1, Edit({}, edit.imports)), plan="exchange")
-        return rerun.from_definitions(self._frames, edit.changes, edit.imports, _run_all)
+        told = rerun.from_definitions(self._frames, edit.changes, edit.imports, _run_all)
+        return told if "failed" not in told else self._in_part(edit) or told
+
+    def _in_part(self, edit: Edit) -> Dict[str, Any]:
+        """Of an edit at several places what lies in the innermost statement; what follows it needs the rest."""
+        one = self._frames[-1]
+        here = [change for change in edit.changes.get(one.filename, ()) if _at_statement(one, [change])]
+        return self._statement(len(self._frames) - 1, Edit({one.filename: here}, edit.imports)) if here else {}
 
     def is_light(self, edit: Edit) -> bool:
         """Whether what an edit does can be undone, so that another may be tried after it in the same fork."""

@@ -245,8 +245,10 @@ def _plain(value: Any) -> str:
 
 def _near(error: BaseException) -> List[Any]:
     """What the object has whose attribute was asked for: names with what they are (`class`, `call` or `value`)."""
-    owner = getattr(error, "obj", None)
-    if not isinstance(error, AttributeError) or owner is None:
+    owner = getattr(error, "obj", None) if isinstance(error, AttributeError) else None
+    if isinstance(error, ImportError):
+        owner = sys.modules.get(error.name or "")
+    if owner is None:
         return []
     found = [[name, _sort(owner, name)] for name in dir(owner) if not name.startswith("_")][:NEAR]
     if isinstance(owner, types.ModuleType):

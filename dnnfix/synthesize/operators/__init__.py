@@ -1,8 +1,8 @@
 """Operators: schemas of small edits with holes, which the values seen at a crash fill.
 
 One schema is one module of this package. It has `PATTERN`, the fix pattern that its edits instantiate, and
-`changes(scene, place)`, which yields what may be done at one place, the most usual first. No schema decides whether an
-edit is right: that is for the run.
+`changes(scene, place)`, which yields what may be done at one place, the most usual first. A place is an expression; for
+`statements` it is a whole statement. No schema decides whether an edit is right: that is for the run.
 """
 
 from __future__ import annotations
@@ -29,12 +29,16 @@ class Operator(NamedTuple):
     changes: Callable[[Scene, Place], Iterator[Change]]
 
 
+NOT_OPERATORS = ("change", "statements")
+"""Modules of the package that have no schema for expressions."""
+
+
 @cache
 def operators() -> tuple[Operator, ...]:
-    """All schemas, by name."""
+    """All schemas for expressions, by name."""
     found = []
     for module in pkgutil.iter_modules(__path__):
-        if module.name != "change":
+        if module.name not in NOT_OPERATORS:
             loaded = importlib.import_module(f"{__name__}.{module.name}")
             found.append(Operator(module.name, loaded.PATTERN, loaded.changes))
     return tuple(found)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from dnnfix.detect.misspellings import parts as words_of
 from dnnfix.records import FixPattern, RemoveArgument, RenameArgument, Replace, SetArgument
 from dnnfix.synthesize.operators.change import Change
-from dnnfix.synthesize.scene import Parameter, Scene
+from dnnfix.synthesize.scene import Parameter, Scene, Told
 from dnnfix.synthesize.slices import Place, Role
 
 PATTERN = FixPattern.API_CONTRACT
@@ -21,6 +22,15 @@ WORDS = (
 
 NAMED = 1.8
 """What an argument that the message names gains, in logarithms, where it is left out."""
+
+ODD = -1.5
+"""What leaving an argument out loses where another would then be of a kind that its parameter does not take."""
+
+AXES = ("dim", "axis", "dim0", "dim1")
+"""Parameters that are numbers of axes."""
+
+_TOO_MANY = re.compile(r"takes (?:from \d+ to )?\d+ positional arguments? but \d+ w")
+_TWICE = re.compile(r"multiple values for (?:keyword )?argument '(\w+)'")
 
 SMALL = (0, 1, 2, -1)
 """Whole numbers that axes, paddings and strides have."""
@@ -35,8 +45,8 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     if place.role is Role.FAILING:  # other calls took what they were given
         yield from _names(scene, call, takes)
     yield from _orders(scene, call)
-    yield from _left_out(scene, call)
-    yield from _values(scene, call)
+    yield from _left_out(scene, call, takes)
+    yield from _values(scene, call, takes)
     yield from _as_siblings(scene, call)
     yield from _added(scene, call, takes)
 
@@ -83,42 +93,61 @@ def _orders(scene: Scene, call: ast.Call) -> Iterator[Change]:
         yield Change(edits, f"Exchange {scene.code(one)[:40]} and {scene.code(other)[:40]}", "exchange")
 
 
-def _left_out(scene: Scene, call: ast.Call) -> Iterator[Change]:
+def _left_out(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterator[Change]:
     site = scene.site(call)
+    places = [p for p in takes if p.how in ("both", "place")]
+    twice = _TWICE.search(scene.message)
     for keyword in call.keywords:
         if keyword.arg is not None:
-            named = NAMED if f"'{keyword.arg}'" in scene.message else 0.0
+            named = NAMED if f"'{keyword.arg}'" in scene.message and not twice else 0.0
             yield Change((RemoveArgument(site, keyword.arg),), f"Leave out {keyword.arg}", "drop", named)
     for number, arg in enumerate(call.args):
         if len(call.args) + len(call.keywords) > 1 and not isinstance(arg, ast.Starred):
+            meant = twice is not None and number < len(places) and places[number].name == twice.group(1)
+            likeness = NAMED if meant or _TOO_MANY.search(scene.message) else 0.0
+            rest = [*call.args[:number], *call.args[number + 1 :]]
+            odd = any(_is_odd(p, scene.told(one)) for p, one in zip(places, rest, strict=False))
             edit = RemoveArgument(site, "", number)
-            yield Change((edit,), f"Leave out {scene.code(arg)[:40]}", "drop")
+            yield Change((edit,), f"Leave out {scene.code(arg)[:40]}", "drop", likeness + ODD * odd)
 
 
-def _values(scene: Scene, call: ast.Call) -> Iterator[Change]:
-    given = [(k.arg, k.value) for k in call.keywords if k.arg] + [("", arg) for arg in call.args]
-    for name, value in given:
+def _is_odd(parameter: Parameter, told: Told | None) -> bool:
+    """Whether a parameter that takes a text would be given a number or an array, or one that takes a number a text."""
+    if told is None:
+        return False
+    text = told.text is not None
+    default = parameter.default or ""
+    if parameter.name == "name" or default[:1] in ("'", '"'):
+        return not text and told.kind != "NoneType"
+    return text and (default in ("True", "False") or default.lstrip("-").replace(".", "").isdigit())
+
+
+def _values(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterator[Change]:
+    places = [p.name for p in takes if p.how in ("both", "place")]
+    given = [(k.arg, k.value, k.arg) for k in call.keywords if k.arg]
+    given += [("", arg, places[number] if number < len(places) else "") for number, arg in enumerate(call.args)]
+    for name, value, parameter in given:
         if not isinstance(value, ast.Constant):
             continue
-        for other in _others(name, value.value):
+        for other, form in _others(parameter, value.value):
             title = f"Set {name} to {other}" if name else f"Take {other} for {scene.code(value)}"
-            yield Change((Replace(scene.site(value), other),), title, "value")
+            yield Change((Replace(scene.site(value), other),), title, form)
 
 
-def _others(name: str, value: object) -> Iterator[str]:
+def _others(name: str, value: object) -> Iterator[tuple[str, str]]:
+    """Other values for a parameter, each with its form."""
     if isinstance(value, bool):
-        yield str(not value)
+        yield str(not value), "flag"
     elif isinstance(value, str):
         for group in WORDS:
             if value in group:
-                yield from (repr(other) for other in group if other != value)
+                yield from ((repr(other), "word") for other in group if other != value)
     elif isinstance(value, int):
+        form = "axis" if name in AXES else "number"
         near = (value - 1, value + 1) if value not in SMALL else ()
         yield from (
-            str(other) for other in (*SMALL, *near) if other != value and (other >= 0 or name in ("dim", "axis", ""))
+            (str(other), form) for other in (*SMALL, *near) if other != value and (other >= 0 or name in (*AXES, ""))
         )
-    elif isinstance(value, float):
-        return
 
 
 def _as_siblings(scene: Scene, call: ast.Call) -> Iterator[Change]:
@@ -169,4 +198,7 @@ def _instead(parameter: Parameter) -> Iterator[str]:
 
 
 def _group(parameter: Parameter) -> str:
-    return "flag" if parameter.default in ("True", "False") else "value"
+    default = parameter.default or ""
+    if default in ("True", "False"):
+        return "flag"
+    return "number" if default.lstrip("-").isdigit() else "value"

@@ -8,9 +8,12 @@ from collections.abc import Iterator
 from dnnfix.records import FixPattern, Replace
 from dnnfix.synthesize.operators.change import Change, replaced
 from dnnfix.synthesize.scene import Scene, Told
-from dnnfix.synthesize.slices import Place
+from dnnfix.synthesize.slices import Place, Role
 
 PATTERN = FixPattern.NEURAL_CONNECTION
+
+UNCALLABLE = 1.5
+"""What other forms of a call gain, in logarithms, where the message says that what is called cannot be."""
 
 METHODS = {
     "str": ("format", "split", "strip", "lower"),
@@ -39,8 +42,18 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     if first is not None and _is_data(scene.told(first)):
         yield from _made_then_called(scene, node)
     function = scene.told(node.func)
-    for method in METHODS.get(function.last, ()) if function is not None else ():
-        yield replaced(scene, node.func, f"{scene.code(node.func)}.{method}", "method")
+    if function is not None and not function.takes:
+        yield from _of_no_function(scene, place, node, function)
+
+
+def _of_no_function(scene: Scene, place: Place, node: ast.Call, function: Told) -> Iterator[Change]:
+    """For a call of what is no function: one of its methods, or an index."""
+    meant = UNCALLABLE * ("not callable" in scene.message and place.role is Role.FAILING)
+    for method in METHODS.get(function.last, ()):
+        yield replaced(scene, node.func, f"{scene.code(node.func)}.{method}", "method", meant)
+    if (function.is_array or function.items or function.keys) and node.args and not node.keywords:
+        given = ", ".join(scene.code(arg) for arg in node.args)
+        yield replaced(scene, node, f"{scene.code(node.func)}[{given}]", "index for call", meant)
 
 
 def _is_data(told: Told | None) -> bool:

@@ -6,7 +6,7 @@ import ast
 import builtins
 import difflib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dnnfix.detect.misspellings import SHORT
 from dnnfix.detect.misspellings import parts as words_of
@@ -62,8 +62,8 @@ def _for_name(scene: Scene, place: Place, node: ast.Name) -> Iterator[Change]:
     known = [name for name in names if name != node.id and not name.startswith("__")]
     if missing:
         known += [name for name in dir(builtins) if not name.startswith("_")]
-        ranked = sorted(known, key=lambda name: -alike(node.id, name))[:NEAR]
-        best = max(alike(node.id, ranked[0]), GOOD) if ranked else GOOD
+        for name, less in ranked(node.id, known)[:NEAR]:
+            yield replaced(scene, node, name, "spelling", less)
     else:
         fits = [
             name
@@ -72,11 +72,8 @@ def _for_name(scene: Scene, place: Place, node: ast.Name) -> Iterator[Change]:
             and not names[name].module
             and not (held.module or (held.takes and not names[name].takes))
         ]
-        ranked = sorted(fits, key=lambda name: -alike(node.id, name))[:NEAR]
-        best = 1.0
-    for name in ranked:
-        less = SPELLING * min(0.0, alike(node.id, name) - best)
-        yield replaced(scene, node, name, "spelling" if missing else "name", less)
+        for name in sorted(fits, key=lambda name: -alike(node.id, name))[:NEAR]:
+            yield replaced(scene, node, name, "name", SPELLING * min(0.0, alike(node.id, name) - 1.0))
 
 
 def _for_attribute(scene: Scene, place: Place, node: ast.Attribute) -> Iterator[Change]:
@@ -84,9 +81,7 @@ def _for_attribute(scene: Scene, place: Place, node: ast.Attribute) -> Iterator[
     if missing and place.role in (Role.FAILING, Role.STATEMENT):
         called = scene.subject.source.is_called(node)
         fits = [name for name, sort in scene.near if (sort != "value") == called]
-        ranked = sorted(fits, key=lambda name: -alike(node.attr, name))[:NEAR]
-        for name in ranked:
-            less = SPELLING * (alike(node.attr, name) - max(alike(node.attr, ranked[0]), GOOD))
+        for name, less in ranked(node.attr, fits)[:NEAR]:
             yield replaced(scene, node, f"{scene.code(node.value)}.{name}", "attribute", less)
         yield replaced(scene, node, scene.code(node.value), "no attribute")
         return
@@ -95,6 +90,13 @@ def _for_attribute(scene: Scene, place: Place, node: ast.Attribute) -> Iterator[
     others = [name for name in names if name.startswith(own) and name != ast.unparse(node)]
     for name in sorted(others, key=lambda name: -alike(ast.unparse(node), name))[:6]:
         yield replaced(scene, node, name, "other attribute")
+
+
+def ranked(name: str, known: Iterable[str]) -> list[tuple[str, float]]:
+    """Names by how alike they are to one that is missing, each with what it loses against the most alike, or a good one."""
+    found = sorted(((alike(name, other), other) for other in set(known)), key=lambda each: (-each[0], each[1]))
+    best = max([GOOD, *(likeness for likeness, _ in found[:1])])
+    return [(other, SPELLING * (likeness - best)) for likeness, other in found]
 
 
 def alike(one: str, other: str) -> float:

@@ -45,7 +45,7 @@ def _shapes(scene: Scene, place: Place, sizes: tuple[int, ...]) -> Iterator[tupl
     elements = prod(sizes)
     for wanted in _met(scene):
         rest = prod(wanted[1:])
-        if rest > 0 and elements % rest == 0 and len(wanted) > 1:
+        if rest > 0 and elements % rest == 0 and len(wanted) > 1 and wanted[1:] != sizes:  # that is one axis more
             yield ", ".join(["-1", *(_spelled(scene, place, size) for size in wanted[1:])]), "met"
     named = {
         name: told.number

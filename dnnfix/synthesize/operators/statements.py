@@ -1,0 +1,110 @@
+"""A statement is written, or written otherwise: a call that has to come first, a value that is not returned, an import."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from dnnfix.records import Edit, FixPattern, InsertAfter, InsertBefore, Replace, ReplaceLines
+from dnnfix.synthesize.operators.change import Change
+from dnnfix.synthesize.operators.names import NEAR, ranked
+from dnnfix.synthesize.scene import Scene
+from dnnfix.synthesize.slices import Role, Spot
+
+PATTERN = FixPattern.NEURAL_CONNECTION
+
+OWNERS = 4
+"""Objects of a statement whose method is called before it."""
+
+_NAMED_CALL = re.compile(r"\b([a-z_]\w*)\(")
+_NOT_IMPORTED = re.compile(r"cannot import name '(\w+)'")
+_NO_MODULE = re.compile(r"No module named '([\w.]+)'")
+
+
+def changes(scene: Scene, spot: Spot) -> Iterator[Change]:
+    """Other statements at a spot."""
+    node = spot.statement
+    if isinstance(node, ast.ImportFrom):
+        yield from _imported(scene, node)
+    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        yield from _returned(scene, node)
+    elif spot.role is Role.DEFINITION:
+        yield from _without_target(scene, node)
+    else:
+        yield from _called_before(scene, node)
+
+
+def _called_before(scene: Scene, node: ast.stmt) -> Iterator[Change]:
+    """A method that the message names, called without arguments on an object of the statement before it."""
+    methods = list(dict.fromkeys(_NAMED_CALL.findall(scene.message)))
+    owners: dict[str, None] = {}
+    for each in ast.walk(node):
+        told = scene.told(each) if isinstance(each, ast.Name | ast.Attribute) else None
+        if told is not None and told.attributes and isinstance(each, ast.expr):
+            owners[scene.code(each)] = None
+    for method in methods[:OWNERS]:
+        for owner in list(owners)[:OWNERS]:
+            code = f"{owner}.{method}()"
+            yield Change((InsertBefore(scene.site(node), code),), f"Call {code} first", "call")
+
+
+def _returned(scene: Scene, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Change]:
+    """What a function without a `return` made last, returned."""
+    last = node.body[-1]
+    own = [each for each in ast.walk(node) if isinstance(each, ast.Return | ast.Yield | ast.YieldFrom)]
+    if any(each.value is not None for each in own) or node.name == "__init__":
+        return
+    if isinstance(last, ast.Expr) and not isinstance(last.value, ast.Constant):
+        code = " " * last.col_offset + f"return {scene.code(last.value)}"
+        yield Change((ReplaceLines(scene.site(last), code),), f"Return {scene.code(last.value)[:40]}", "return")
+    names = [
+        target.id
+        for statement in node.body
+        if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign)
+        for target in (statement.targets if isinstance(statement, ast.Assign) else [statement.target])
+        if isinstance(target, ast.Name)
+    ]
+    for name in list(dict.fromkeys(reversed(names)))[:3]:
+        yield Change((InsertAfter(scene.site(last), f"return {name}"),), f"Return {name}", "return")
+
+
+def _without_target(scene: Scene, node: ast.stmt) -> Iterator[Change]:
+    """`x = x.append(y)` as `x.append(y)`: what changes an object gives nothing back."""
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
+        code = " " * node.col_offset + scene.code(node.value)
+        yield Change(
+            (ReplaceLines(scene.site(node), code),), f"Keep what {scene.code(node.value)[:40]} changes", "no target"
+        )
+
+
+def _imported(scene: Scene, node: ast.ImportFrom) -> Iterator[Change]:
+    """Another name of the module, everywhere; the module above; nothing, where the name is not used."""
+    missing = _NOT_IMPORTED.search(scene.message)
+    if missing is not None:
+        name = missing.group(1)
+        uses = [n for n in scene.subject.source.nodes(ast.Name) if n.id == name]
+        if not uses:
+            yield Change((_line(scene, node, name, None),), f"Leave out the import of {name}", "import")
+        for other, less in ranked(name, [near for near, _ in scene.near])[:NEAR]:
+            edits: list[Edit] = [_line(scene, node, name, other)]
+            edits += [Replace(scene.site(use), other) for use in uses]
+            yield Change(tuple(edits), f"Import {other} for {name}", "import", less)
+    absent = _NO_MODULE.search(scene.message)
+    if absent is not None and node.module is not None and node.module.startswith(absent.group(1)):
+        above = absent.group(1).rpartition(".")[0]
+        if above:
+            code = scene.code(node).replace(node.module, above, 1)
+            yield Change((_whole(scene, node, code),), f"Import from {above}", "import")
+
+
+def _line(scene: Scene, node: ast.ImportFrom, name: str, other: str | None) -> Edit:
+    """The import with one of its names exchanged, or left out."""
+    kept = [ast.alias(other or "", alias.asname) if alias.name == name else alias for alias in node.names]
+    kept = [alias for alias in kept if alias.name]
+    whole = ast.ImportFrom(module=node.module, names=kept, level=node.level)
+    return _whole(scene, node, ast.unparse(whole) if kept else "")
+
+
+def _whole(scene: Scene, node: ast.stmt, code: str) -> Edit:
+    return ReplaceLines(scene.site(node), " " * node.col_offset + code if code else "")
