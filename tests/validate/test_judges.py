@@ -304,3 +304,35 @@ def test_no_example_of_the_catalogue_throws_anything_away() -> None:
         for example in template.examples:
             given = evidence(old=example.before, new=example.after)
             assert judge("nothing-thrown-away", given) is Status.PASS, (template.code, example.name)
+
+
+def compared(name: str, prediction: tuple[int, ...], target: tuple[int, ...]) -> Trace:
+    """A run in which a loss is given a prediction and a target."""
+    values = tuple(
+        Value(id=number, shape=shape, dtype="float32") for number, shape in enumerate((prediction, target), 1)
+    )
+    call = Call(id=1, name=name, site=Site(1, 1, 1, 5), inputs=values, outputs=())
+    return replace(FINISHED, network=Network(framework=name.partition(".")[0], calls=(call,), known_from="trace"))
+
+
+@pytest.mark.parametrize(
+    ("name", "prediction", "target", "before", "status"),
+    [
+        ("torch.nn.functional.mse_loss", (8, 4), (8, 4), CRASHED, Status.PASS),
+        ("torch.nn.functional.mse_loss", (8, 4), (8, 1), CRASHED, Status.FAIL),
+        ("torch.nn.functional.mse_loss", (8, 1), (8,), CRASHED, Status.FAIL),
+        ("torch.nn.functional.mse_loss", (8, 4, 2), (8, 1, 2), CRASHED, Status.FAIL),
+        ("keras.losses.mean_squared_error", (8, 4, 2), (8, 1, 2), CRASHED, Status.FAIL),
+        ("keras.losses.mean_squared_error", (8, 1), (8,), CRASHED, Status.PASS),
+        ("torch.nn.functional.cross_entropy", (8, 4), (8,), CRASHED, Status.PASS),
+        ("torch.nn.functional.mse_loss", (8, 4), (8, 1), "as before", Status.NOT_APPLICABLE),
+        ("torch.nn.functional.mse_loss", (0, 4), (0, 4), CRASHED, Status.PASS),
+        ("torch.nn.functional.mse_loss", (), (), CRASHED, Status.PASS),
+    ],
+)
+def test_targets_meet_predictions(
+    name: str, prediction: tuple[int, ...], target: tuple[int, ...], before: Trace | str, status: Status
+) -> None:
+    after = compared(name, prediction, target)
+    given = evidence(after if before == "as before" else CRASHED, after)
+    assert judge("targets-meet-predictions", given) is status
