@@ -23,7 +23,7 @@ from dnnfix.run.job import Speculation
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import Variant, apply
-from dnnfix.synthesize.scene import scene_of
+from dnnfix.synthesize.scene import scenes_of
 from dnnfix.synthesize.small_edits import Came, Tried, guesses, one_of_each, outcomes, tryings
 from dnnfix.validate.behaviour import Behaviour, behaviour
 from dnnfix.validate.ladder import Laboratory
@@ -79,7 +79,7 @@ class _Start:
 def search_at_crash(source: Source, trace: Trace, laboratory: Laboratory, progress: Callable[[str], None]) -> Found:
     """Edits, one or two, after which a program that crashes runs to its end or its budget."""
     finding = unexplained_crash(trace)
-    if finding is None or finding.site.path:
+    if finding is None:
         return Found()
     starts = [_Start(Variant(source), trace, 0.0)]
     for _ in range(DEPTH):
@@ -106,12 +106,9 @@ def _from(
     source, seed = start.variant.source, start.trace.seed
     progress("looking around at the crash")
     seen = laboratory.speculate(source, seed, Speculation()).probes.get("survey")
-    scene = scene_of(Subject(source, start.trace), seen)
     crash = start.trace.crash
-    if scene is None or crash is None:
-        return [], []
-    able, written = tryings(source, guesses(scene))
-    if not able:
+    able, written = tryings(source, guesses(scenes_of(Subject(source, start.trace), seen)))
+    if not able or crash is None:
         return [], []
     progress(f"trying {len(able)} small edits at the crash")
     seconds = min(MOST_SPECULATING, SPECULATING * laboratory.time_left())
@@ -171,7 +168,7 @@ def _applied(variant: Variant, finding: Finding, one: Tried) -> Variant | None:
         template=UNEXPLAINED_CODE,
         title=guess.change.title,
         fix_pattern=guess.pattern,
-        edits=guess.change.edits,
+        edits=guess.edits,
         findings=(finding,),
         applicability=Applicability.UNSAFE,
         prior=0.3,

@@ -13,6 +13,9 @@ from dnnfix.subject import Subject
 TENSOR = frozenset({"torch.Tensor", "torch.nn.parameter.Parameter"})
 ARRAY = "numpy.ndarray"
 
+PROGRAM = "<program>"
+"""The path of the program's own file, seen from a module beside it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
@@ -158,7 +161,7 @@ class Scene:
             )
             if not frame.path and at is owner:
                 return frame.names
-        return self.frames[-1].names if self.frames else {}
+        return next((frame.names for frame in reversed(self.frames) if not frame.path), {})
 
     def spelled(self, number: int, node: ast.AST) -> Iterator[str]:
         """A number as an expression there: names that hold it first, then its digits."""
@@ -179,38 +182,51 @@ def _at(tree: Any, site: Site) -> ast.AST:
     return found if found is not None else ast.Pass()
 
 
-def scene_of(subject: Subject, survey: Json) -> Scene | None:
-    """The scene that a survey tells of; `None` where it tells of no frame of the program itself."""
+FILES = 4
+"""Files whose places are searched: those of the frames, and those that gave values last."""
+
+
+def scenes_of(subject: Subject, survey: Json) -> dict[str, Scene]:
+    """The scene that a survey tells of, as seen from each file of the program that has a part in it, by the file's path."""
     if not isinstance(survey, dict):
-        return None
-    frames = tuple(_frame(fields) for fields in reversed(_listed(survey.get("frames"))))
-    past = tuple(map(_frame, _listed(survey.get("past"))))
-    if not any(not frame.path for frame in frames):
-        return None
-    calls = {_site(span, path): tuple(map(_parameter, takes)) for path, span, takes in _listed(survey.get("calls"))}
-    compared = {_site(span, path): _told(told) for path, span, told in _listed(survey.get("compared"))}
-    near = tuple((str(name), str(sort)) for name, sort in _listed(survey.get("near")))
-    return Scene(subject, frames, past, calls, compared, near)
+        return {}
+    told = [*reversed(_listed(survey.get("frames"))), *_listed(survey.get("past"))]
+    paths = [path for path in dict.fromkeys(str(fields["path"]) for fields in told) if path in subject.files]
+    return {path: _scene(subject.files[path], survey, path) for path in paths[:FILES]}
+
+
+def _scene(subject: Subject, survey: Mapping[str, Any], home: str) -> Scene:
+    """The scene as seen from the file at `home`, whose sites have no path."""
+
+    def seen(path: str) -> str:
+        return "" if path == home else path or PROGRAM
+
+    def at(span: Sequence[int], path: str) -> Site:
+        line, column, end_line, end_column = span
+        return Site(line, column, end_line, end_column, seen(path))
+
+    def frame(fields: Mapping[str, Any]) -> Frame:
+        path = str(fields["path"])
+        return Frame(
+            seen(path),
+            str(fields["function"]),
+            at(fields["statement"], path),
+            {str(name): _told(told) for name, told in fields["names"].items()},
+            {at(span, path): _told(told) for span, told in fields["values"]},
+        )
+
+    return Scene(
+        subject,
+        frames=tuple(map(frame, reversed(_listed(survey.get("frames"))))),
+        past=tuple(map(frame, _listed(survey.get("past")))),
+        calls={at(span, path): tuple(map(_parameter, takes)) for path, span, takes in _listed(survey.get("calls"))},
+        compared={at(span, path): _told(told) for path, span, told in _listed(survey.get("compared"))},
+        near=tuple((str(name), str(sort)) for name, sort in _listed(survey.get("near"))),
+    )
 
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _frame(fields: Mapping[str, Any]) -> Frame:
-    path = str(fields["path"])
-    return Frame(
-        path,
-        str(fields["function"]),
-        _site(fields["statement"], path),
-        {str(name): _told(told) for name, told in fields["names"].items()},
-        {_site(span, path): _told(told) for span, told in fields["values"]},
-    )
-
-
-def _site(span: Sequence[int], path: str) -> Site:
-    line, column, end_line, end_column = span
-    return Site(line, column, end_line, end_column, path)
 
 
 def _parameter(fields: Sequence[Any]) -> Parameter:

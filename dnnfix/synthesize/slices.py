@@ -79,8 +79,8 @@ def spots(scene: Scene) -> list[Spot]:
     """The statements of a crash: those under way, what gave names in them nothing, and functions that gave nothing."""
     source = scene.subject.source
     found: list[Spot] = []
-    for number, frame in enumerate(frame for frame in scene.frames if not frame.path):
-        statement = source.places.node_at(frame.statement)
+    for number, frame in enumerate(scene.frames):
+        statement = None if frame.path else source.places.node_at(frame.statement)
         if isinstance(statement, ast.Expr | ast.expr):
             statement = source.statement_of(statement)
         if not isinstance(statement, ast.stmt):
@@ -115,9 +115,9 @@ Step = tuple[ast.expr, Role, int, Told | None]
 def _walk(scene: Scene) -> Iterator[Step]:
     source = scene.subject.source
     crash = scene.subject.crash
-    own = [frame for frame in scene.frames if not frame.path]
     written = [frame.site for frame in reversed(crash.written) if not frame.site.path] if crash is not None else []
-    statements = [source.places.node_at(site) for site in (*written, *(frame.statement for frame in own))]
+    under_way = (*written, *(frame.statement for frame in scene.frames))
+    statements = [None if site.path else source.places.node_at(site) for site in under_way]
     sites = set(written[:1]) or ({frame.site for frame in crash.frames} if crash is not None else set())
     pending: list[tuple[ast.expr, int]] = []
     for number, statement in enumerate(statements):

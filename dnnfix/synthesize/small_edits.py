@@ -18,6 +18,7 @@ from dnnfix.records import AddImport, Crash, Edit, FixPattern, InsertBefore, Jso
 from dnnfix.run.job import TextEdit, Trying
 from dnnfix.source.edits import text_changes
 from dnnfix.source.program import Source
+from dnnfix.source.viewpoint import seen_from
 from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.operators import Change, Operator, operators, statements
 from dnnfix.synthesize.prior import score
@@ -58,13 +59,22 @@ REBOUND = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """One edit that may be the repair: what it is, of which operator, where, and how likely before any run."""
+    """One edit that may be the repair: what it is, of which operator, where, and how likely before any run.
+
+    The edit is one of the file at `path`, as that file sees itself: its sites have no path.
+    """
 
     change: Change
     operator: str
     pattern: FixPattern
     place: Place | Spot
     score: float
+    path: str = ""
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """Its edits, as the program sees them."""
+        return seen_from(self.change.edits, {"": self.path}) if self.path else self.change.edits
 
 
 class Came(IntEnum):
@@ -89,8 +99,14 @@ class Tried:
     print: str = ""
 
 
-def guesses(scene: Scene) -> list[Guess]:
-    """What the operators offer along the slice of a crash, the likeliest first; equal edits once."""
+def guesses(scenes: Mapping[str, Scene]) -> list[Guess]:
+    """What the operators offer along the slice of a crash, in all its files, the likeliest first."""
+    found = [replace(guess, path=path) for path, scene in scenes.items() for guess in _guesses(scene)]
+    return sorted(found, key=lambda guess: -guess.score)[:MOST]
+
+
+def _guesses(scene: Scene) -> list[Guess]:
+    """What the operators offer in one file; equal edits once."""
     found: list[Guess] = []
     seen: set[tuple[object, ...]] = set()
     for place in places(scene):
@@ -109,8 +125,7 @@ def guesses(scene: Scene) -> list[Guess]:
             if change.edits not in seen:
                 seen.add(change.edits)
                 found.append(Guess(change, "statements", statements.PATTERN, spot, likely))
-    found.sort(key=lambda guess: -guess.score)
-    return found[:MOST]
+    return found
 
 
 def _leaves_unread(scene: Scene, node: ast.expr, change: Change) -> bool:
@@ -201,7 +216,7 @@ def tryings(source: Source, wanted: Iterable[Guess]) -> tuple[list[Guess], tuple
         imports = tuple(edit.statement for edit in guess.change.edits if isinstance(edit, AddImport))
         edits = tuple(edit for edit in guess.change.edits if not isinstance(edit, AddImport))
         try:
-            changes = tuple(_text_edits(source, edits))
+            changes = tuple(_text_edits(source.files[guess.path], edits, guess.path))
         except EditError:
             continue
         able.append(guess)
@@ -209,23 +224,23 @@ def tryings(source: Source, wanted: Iterable[Guess]) -> tuple[list[Guess], tuple
     return able, tuple(written)
 
 
-def _text_edits(source: Source, edits: Sequence[Edit]) -> Iterator[TextEdit]:
+def _text_edits(source: Source, edits: Sequence[Edit], path: str) -> Iterator[TextEdit]:
     """The changes of the text; of expressions as they stand, since one that could not stand there just fails where it is tried."""
     for edit in edits:
         site = edit.site
         if isinstance(edit, Replace):
-            yield TextEdit("", (site.line, site.column), (site.end_line, site.end_column), edit.code)
+            yield TextEdit(path, (site.line, site.column), (site.end_line, site.end_column), edit.code)
         elif isinstance(edit, Wrap):
-            yield _inserted(site.line, site.column, edit.before)
-            yield _inserted(site.end_line, site.end_column, edit.after)
+            yield _inserted(path, site.line, site.column, edit.before)
+            yield _inserted(path, site.end_line, site.end_column, edit.after)
         else:
             place = source.places.place
             for change in text_changes(source, (edit,)):
-                yield TextEdit("", place(change.start), place(change.end), change.new)
+                yield TextEdit(path, place(change.start), place(change.end), change.new)
 
 
-def _inserted(line: int, column: int, text: str) -> TextEdit:
-    return TextEdit("", (line, column), (line, column), text)
+def _inserted(path: str, line: int, column: int, text: str) -> TextEdit:
+    return TextEdit(path, (line, column), (line, column), text)
 
 
 def outcomes(tried: Sequence[Guess], answers: Json, crash: Crash) -> list[Tried]:
@@ -260,7 +275,7 @@ def one_of_each(tried: Iterable[Tried]) -> list[Tried]:
     found: list[Tried] = []
     seen: set[tuple[object, ...]] = set()
     for one in tried:
-        key = (one.print,) if one.print else (one.guess.change.edits,)
+        key = (one.print,) if one.print else (one.guess.path, one.guess.change.edits)
         if key not in seen:
             seen.add(key)
             found.append(one)

@@ -7,6 +7,7 @@ is made anew from its definition on; where that cannot be told, nothing is run.
 from __future__ import annotations
 
 import ast
+import sys
 from types import CodeType, ModuleType
 from typing import AbstractSet, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set
 
@@ -36,8 +37,9 @@ def from_definitions(
         return {"failed": "the edit is in several files"}
     filename = next(iter(changes))
     text = standing.text(filename)
-    home = next((one for one in frames if one.filename == filename), frames[0])
-    spaces = home.frame.f_globals
+    spaces = _space_of(filename, frames)
+    if spaces is None:
+        return {"failed": "the module is not loaded"}
     top = next((node for node in text.tree.body if _encloses(text, node, changes[filename])), None)
     if top is None:
         return {"failed": "the edit is in no one statement of the module"}
@@ -47,11 +49,30 @@ def from_definitions(
     try:
         for statement in imports:
             exec(statement, spaces)
+        before = spaces.get(top.name)
         code = compile(ast.Module(body=edited, type_ignores=[]), filename, "exec", dont_inherit=True)
         exec(code, spaces)
+        _imported_anew(frames, before, spaces.get(top.name))
     except (SyntaxError, ValueError) as error:
         return {"failed": str(error)}
     return in_frames(frames, {}, imports, run, _reaching(text.tree, top.name))
+
+
+def _space_of(filename: str, frames: Sequence[Standing]) -> Optional[Dict[str, Any]]:
+    """The names of the module that a file was run as."""
+    for one in frames:
+        if one.filename == filename:
+            return one.frame.f_globals
+    loaded = (vars(m) for m in list(sys.modules.values()) if getattr(m, "__file__", None) == filename)
+    return next(loaded, None)
+
+
+def _imported_anew(frames: Sequence[Standing], before: Any, after: Any) -> None:
+    """What other files had imported of a definition is the new one."""
+    for one in frames:
+        for name, value in list(one.frame.f_globals.items()):
+            if value is before and before is not None:
+                one.frame.f_globals[name] = after
 
 
 def in_frames(

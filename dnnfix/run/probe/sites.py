@@ -119,6 +119,11 @@ def path_of(filename: str) -> str:
     return (_user.get(filename) if is_user_file(filename) else None) or ""
 
 
+def file_at(path: str) -> str:
+    """The name of the user's file that sites name by `path`."""
+    return os.path.normpath(os.path.join(os.path.dirname(_program), path)) if path else _program
+
+
 def line_site(filename: str, line: int) -> Optional[Site]:
     """The statement that begins on or spans a line of a user's file; `None` for files that are not the user's."""
     if not is_user_file(filename):

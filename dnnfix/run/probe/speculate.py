@@ -45,7 +45,7 @@ def speculate(error: BaseException, wanted: Dict[str, Any]) -> None:
     """Try the edits of a job where `error` left the program, and write what each came to as the probe `speculation`."""
     standing.forget()
     frames = standing.standings(error)
-    edits = [_edit(fields, frames) for fields in wanted.get("edits", ())]
+    edits = [_edit(fields) for fields in wanted.get("edits", ())]
     told: List[Dict[str, Any]] = [{} for _ in edits]
     attempt = Attempt(frames)
     until = time.monotonic() + float(wanted["seconds"])
@@ -73,11 +73,10 @@ def _holds(said: Dict[str, Any]) -> bool:
     return bool(said.get("ok")) and "error" not in said
 
 
-def _edit(fields: Dict[str, Any], frames: Sequence[Standing]) -> Edit:
-    names = {sites.path_of(one.filename): one.filename for one in frames}
+def _edit(fields: Dict[str, Any]) -> Edit:
     changes: Dict[str, List[Change]] = {}
     for path, start, end, text in fields["changes"]:
-        changes.setdefault(names.get(path, path), []).append(Change(tuple(start), tuple(end), text))
+        changes.setdefault(sites.file_at(path), []).append(Change(tuple(start), tuple(end), text))
     return Edit(changes, list(fields.get("imports", ())), float(fields.get("score", 0.0)))
 
 
