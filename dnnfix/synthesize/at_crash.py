@@ -23,6 +23,7 @@ from dnnfix.run.job import Speculation
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import Variant, apply
+from dnnfix.synthesize.progress import gets_past
 from dnnfix.synthesize.scene import scenes_of
 from dnnfix.synthesize.small_edits import Came, Tried, guesses, one_of_each, outcomes, tryings
 from dnnfix.validate.behaviour import Behaviour, behaviour
@@ -134,10 +135,13 @@ def _sorted(
         after = laboratory.observe(variant.source, start.trace.seed)
         score = start.score + one.guess.score
         if after.crash is not None:
-            further.append(_Start(variant, after, score))
+            if _goes_further(start, variant.source, after) or (
+                one.came is Came.MOVED and _complains_of_more(start.trace, after)
+            ):
+                further.append(_Start(variant, after, score))
         elif after.outcome.says_something:
             ends.append((after, Choice(variant, score)))
-    return ends, [s for s in further if _later(start.trace, s.trace)]
+    return ends, further
 
 
 def _one_of_each_class(ends: Sequence[tuple[Trace, Choice]]) -> list[Choice]:
@@ -150,16 +154,22 @@ def _one_of_each_class(ends: Sequence[tuple[Trace, Choice]]) -> list[Choice]:
     return [choice for _, choice in found]
 
 
-def _later(before: Trace, after: Trace) -> bool:
-    """Whether a program that still crashes does so behind where it did."""
+def _goes_further(start: _Start, source: Source, after: Trace) -> bool:
+    """Whether a program that still crashes does so behind where it did: at a later statement, or in a later layer."""
+    layers = [
+        sum(call.component is not None for call in trace.network.calls) if trace.network is not None else 0
+        for trace in (start.trace, after)
+    ]
+    deeper = layers[1] > layers[0] and len(after.steps) >= len(start.trace.steps)
+    return deeper or gets_past(start.variant.source, start.trace, source, after)
+
+
+def _complains_of_more(before: Trace, after: Trace) -> bool:
+    """Whether a program still stops in the same place, and of something else: a call looks at one argument after the other."""
     one, other = before.crash, after.crash
-    if one is None or other is None or one.site is None or other.site is None:
+    if one is None or other is None:
         return False
-    calls = [len(trace.network.calls) if trace.network is not None else 0 for trace in (before, after)]
-    if len(after.steps) != len(before.steps):
-        return len(after.steps) > len(before.steps)
-    outer = [[frame.site.line for frame in crash.frames] for crash in (one, other)]
-    return calls[1] > calls[0] or outer[1] > outer[0] or (outer[1] == outer[0] and one.message != other.message)
+    return [f.site.line for f in one.frames] == [f.site.line for f in other.frames] and one.message != other.message
 
 
 def _applied(variant: Variant, finding: Finding, one: Tried) -> Variant | None:

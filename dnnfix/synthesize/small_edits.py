@@ -45,6 +45,9 @@ OF_OTHERS = frozenset({"name", "other attribute", "unwrap", "left alone", "right
 _OF_ARGUMENTS = re.compile(
     r"argument|parameter|keyword|positional|no attribute|not defined|not callable|cannot import", re.IGNORECASE
 )
+_MISGIVEN = re.compile(
+    r"multiple values for|missing (?:a |\d+ )?required|required positional|unexpected keyword", re.IGNORECASE
+)
 _WORD = re.compile(r"\w+")
 
 SAID = 120
@@ -263,6 +266,8 @@ def _came(guess: Guess, answer: Mapping[str, Any], crash: Crash) -> Came | None:
         return Came.UNKNOWN
     kind, said = str(error[0]).rpartition(".")[2], str(error[1])
     if crash.message.startswith(said[:SAID]):
+        return None
+    if _MISGIVEN.search(said):
         return None
     settles = guess.change.form in SETTLING and guess.place.role is Role.FAILING
     if settles and _OF_ARGUMENTS.search(crash.message):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import permutations
-from math import prod
+from math import isqrt, prod
 
 from dnnfix.records import FixPattern
 from dnnfix.synthesize.operators.change import Change, around
@@ -63,6 +63,12 @@ def _shapes(scene: Scene, place: Place, sizes: tuple[int, ...]) -> Iterator[tupl
             if elements % (channels * side * side) == 0:
                 yield f"-1, {channels}, {name}, {name}", "picture"
                 yield f"-1, {name}, {name}, {channels}", "picture"
+    if len(sizes) == 2:
+        for channels in (1, 3):
+            side = isqrt(sizes[1] // channels)
+            if side > 1 and channels * side * side == sizes[1]:
+                yield f"-1, {channels}, {side}, {side}", "square"
+                yield f"-1, {side}, {side}, {channels}", "square"
 
 
 def _met(scene: Scene) -> Iterator[tuple[int, ...]]:
