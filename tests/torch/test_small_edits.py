@@ -46,6 +46,60 @@ for step in range(30):
 print("loss", loss.item())
 """
 
+GENERATOR = """\
+import numpy as np
+import torch
+from scipy.sparse import csr_matrix
+
+samples = csr_matrix(np.eye(12, 4, dtype="float32"))
+
+
+def batches(size):
+    for start in range(0, 12, size):
+        rows = slice(start, start + size)
+        yield samples[rows], rows
+
+
+total = 0.0
+for batch, rows in batches(4):
+    total += torch.tensor(batch).sum().item()
+for batch, rows in batches(6):
+    total += torch.tensor(batch).mean().item()
+print(total, samples.nnz)
+"""
+
+FILES = {
+    "net.py": """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.first = nn.Linear(width, 8)
+        self.last = nn.Linear(16, 1)
+
+    def forward(self, x):
+        return self.last(torch.relu(self.first(x)))
+""",
+    "program.py": """\
+import torch
+
+from net import Net
+
+torch.manual_seed(1)
+x, net = torch.rand(32, 4), Net(4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(4):
+    optimizer.zero_grad()
+    loss = ((net(x) - x.sum(1, keepdim=True)) ** 2).mean()
+    loss.backward()
+    optimizer.step()
+print(loss.item())
+""",
+}
+
 REPAIRED = {
     "a list that is divided": (
         "import numpy as np\n\nlosses = [0.5, 0.25]\nprint(np.mean(losses / 2))\n",
@@ -64,6 +118,23 @@ REPAIRED = {
         "grey.unsqueeze(1)",
     ),
     "a misspelt function": ("import torch\n\nprint(torch.linspaces(0, 1, 5))\n", "torch.linspace(0, 1, 5)"),
+    "a value that a generator gives": (GENERATOR, "yield samples[rows].toarray(), rows"),
+    "a function that gives nothing back": (
+        "import torch\n\n\ndef scaled(x):\n    x = x / x.max()\n    x = x - 0.5\n\n\nprint(scaled(torch.arange(6.0)).sum())\n",
+        "return x",
+    ),
+    "a function of a module below": (
+        "import torch\n\nprint(torch.softplus(torch.arange(4.0)).mean())\n",
+        "torch.nn.functional.softplus(",
+    ),
+    "an import of a name that is written otherwise": (
+        "from torch.nn import Linears\n\nprint(Linears(3, 2).in_features)\n",
+        "Linear(3, 2)",
+    ),
+    "an argument too many": (
+        "import numpy as np\nimport torch\n\nprint(torch.manual_seed(3, 'all').initial_seed())\n",
+        "torch.manual_seed(3)",
+    ),
     "a convolution without the margins of its siblings": (MARGINS, "nn.Conv2d(6, 6, 3, padding=1)"),
 }
 
@@ -86,10 +157,11 @@ LEFT_ALONE = {
 }
 
 
-def accepted(text: str, folder: Path) -> list[str]:
+def accepted(text: str, folder: Path, **beside: str) -> list[str]:
     """The accepted patches of a program, with every rule off."""
     path = folder / "program.py"
-    path.write_text(text)
+    for name, written in {"program.py": text, **beside}.items():
+        (folder / name).write_text(written)
     settings = Settings(python=sys.executable, select=(UNEXPLAINED_CODE,), cache_dir=folder / "cache", budget=240)
     report = suggest_file(path.read_bytes(), str(path), settings, lambda said: None)
     return [patch.diff for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED]
@@ -106,3 +178,10 @@ def test_it_repairs(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", LEFT_ALONE)
 def test_it_leaves_alone(name: str, tmp_path: Path) -> None:
     assert not accepted(LEFT_ALONE[name], tmp_path)
+
+
+def test_it_repairs_a_module_beside_the_program(tmp_path: Path) -> None:
+    patches = accepted(FILES["program.py"], tmp_path, **{"net.py": FILES["net.py"]})
+    assert patches
+    assert "/net.py" in patches[0]
+    assert "+        self.last = nn.Linear(8, 1)" in patches[0]

@@ -264,7 +264,7 @@ def _below(module: types.ModuleType, name: str) -> List[Any]:
     for outer, one in inner[:PARTS]:
         inner_too = [(part, held) for part, held in vars(one).items() if _is_part(part, held, one)] if words else []
         for path, held in [(outer, one)] + [("%s.%s" % (outer, part), held) for part, held in inner_too[:PARTS]]:
-            for other in vars(held):
+            for other in vars(held).get("__all__") or vars(held):
                 dotted = "%s.%s" % (path, other)
                 if not other.startswith("_") and (other == name or set(_words(dotted)) == words):
                     found.append([dotted, _sort(held, other)])
@@ -272,10 +272,11 @@ def _below(module: types.ModuleType, name: str) -> List[Any]:
 
 
 def _is_part(name: str, held: Any, module: types.ModuleType) -> bool:
-    """Whether what a module has is a public module of the same package."""
+    """Whether what a module has is a public module of the same package, under its own name."""
     package = module.__name__.partition(".")[0]
     own = str(getattr(held, "__name__", ""))  # a module that loads late may have none
-    return not name.startswith("_") and isinstance(held, types.ModuleType) and own.startswith(package)
+    of_package = own.startswith(package) and own.rpartition(".")[2] == name
+    return not name.startswith("_") and isinstance(held, types.ModuleType) and of_package
 
 
 def _words(name: str) -> List[str]:
