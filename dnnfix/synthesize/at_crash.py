@@ -77,12 +77,15 @@ class _Start:
     score: float
 
 
-def search_at_crash(source: Source, trace: Trace, laboratory: Laboratory, progress: Callable[[str], None]) -> Found:
-    """Edits, one or two, after which a program that crashes runs to its end or its budget."""
+def search_at_crash(variant: Variant, trace: Trace, laboratory: Laboratory, progress: Callable[[str], None]) -> Found:
+    """Edits, one or two, after which a program that crashes runs to its end or its budget.
+
+    `variant` is the program, or a step of its repair already, and `trace` its run.
+    """
     finding = unexplained_crash(trace)
     if finding is None:
         return Found()
-    starts = [_Start(Variant(source), trace, 0.0)]
+    starts = [_Start(variant, trace, 0.0)]
     for _ in range(DEPTH):
         ends: list[tuple[Trace, Choice]] = []
         further: list[_Start] = []

@@ -158,11 +158,17 @@ def _explore(search: _Search) -> None:
 
 
 def _try_small_edits(search: _Search) -> None:
-    """Where no rule has a patch for a crash, search for one; what comes up the ladder counts where nothing rivals it."""
+    """Where no rule has a patch for a crash, search for one; what comes up the ladder counts where nothing rivals it.
+
+    It goes on from the furthest step that rules came to, where there is one.
+    """
     if search.trace.crash is None or not search.wishes.may_fix(UNEXPLAINED_CODE, UNEXPLAINED_RULE):
         return
-    found = search_at_crash(search.origin, search.trace, search.laboratory, search.progress)
-    if found.choices:
+    step = partial(search.attempts, search.laboratory)
+    start = Variant(search.origin) if step is None else step[0]
+    trace = search.trace if step is None else step[1].evidence.after
+    found = search_at_crash(start, trace, search.laboratory, search.progress)
+    if found.choices and step is None:
         search.original = (*search.original, *found.findings)
     held: list[tuple[Variant, Climb]] = []
     best: Choice | None = None
@@ -170,7 +176,8 @@ def _try_small_edits(search: _Search) -> None:
         if choice.variant.source.contents in search.seen or search.laboratory.out_of_time():
             continue
         search.seen.add(choice.variant.source.contents)
-        search.direct.add(choice.variant.source.contents)
+        if step is None:
+            search.direct.add(choice.variant.source.contents)
         result = _climb(search, choice.variant)
         if not result.accepted:
             continue

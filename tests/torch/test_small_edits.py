@@ -157,12 +157,14 @@ LEFT_ALONE = {
 }
 
 
-def accepted(text: str, folder: Path, **beside: str) -> list[str]:
-    """The accepted patches of a program, with every rule off."""
+def accepted(text: str, folder: Path, rules: tuple[str, ...] = (), **beside: str) -> list[str]:
+    """The accepted patches of a program, with every rule off but these."""
     path = folder / "program.py"
     for name, written in {"program.py": text, **beside}.items():
         (folder / name).write_text(written)
-    settings = Settings(python=sys.executable, select=(UNEXPLAINED_CODE,), cache_dir=folder / "cache", budget=240)
+    settings = Settings(
+        python=sys.executable, select=(UNEXPLAINED_CODE, *rules), cache_dir=folder / "cache", budget=240
+    )
     report = suggest_file(path.read_bytes(), str(path), settings, lambda said: None)
     return [patch.diff for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED]
 
@@ -181,7 +183,15 @@ def test_it_leaves_alone(name: str, tmp_path: Path) -> None:
 
 
 def test_it_repairs_a_module_beside_the_program(tmp_path: Path) -> None:
-    patches = accepted(FILES["program.py"], tmp_path, **{"net.py": FILES["net.py"]})
+    patches = accepted(FILES["program.py"], tmp_path, (), **{"net.py": FILES["net.py"]})
     assert patches
     assert "/net.py" in patches[0]
     assert "+        self.last = nn.Linear(8, 1)" in patches[0]
+
+
+def test_it_goes_on_from_what_rules_repaired(tmp_path: Path) -> None:
+    text = "import numpy as np\n\nlosses = [np.float(1), np.float(3)]\nprint(np.mean(losses / 2))\n"
+    patches = accepted(text, tmp_path, rules=("DNF501",))
+    assert patches
+    assert "np.float(" not in "".join(line for line in patches[0].splitlines() if line.startswith("+"))
+    assert "np.array(losses) / 2" in patches[0]
