@@ -9,7 +9,13 @@ import pytest
 
 from dnnfix.config import Settings
 from dnnfix.pipeline import suggest_file
-from dnnfix.records import UNEXPLAINED_CODE, PatchVerdict
+from dnnfix.pipeline.runs import laboratory_for
+from dnnfix.records import UNEXPLAINED_CODE, PatchVerdict, Replace
+from dnnfix.run.job import Speculation
+from dnnfix.source.program import Source
+from dnnfix.subject import Subject
+from dnnfix.synthesize.scene import scenes_of
+from dnnfix.synthesize.small_edits import Guess, guesses
 
 MARGINS = """\
 import torch
@@ -195,3 +201,23 @@ def test_it_goes_on_from_what_rules_repaired(tmp_path: Path) -> None:
     assert patches
     assert "np.float(" not in "".join(line for line in patches[0].splitlines() if line.startswith("+"))
     assert "np.array(losses) / 2" in patches[0]
+
+
+def test_a_function_of_one_sample_is_called_on_each(tmp_path: Path) -> None:
+    """It is offered, and not accepted: to leave samples out removes the crash as well."""
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import numpy as np\n\n\ndef grey(picture):\n    red, green, blue = picture.transpose(2, 0, 1)\n"
+        "    return (red + green + blue) / 3\n\n\npictures = np.random.rand(6, 8, 8, 3)\nprint(grey(pictures).mean())\n"
+    )
+    source = Source.from_bytes(path.read_bytes(), str(path))
+    with laboratory_for(source, Settings(python=sys.executable, cache_dir=tmp_path / "cache"), []) as laboratory:
+        seen = laboratory.speculate(source, 0, Speculation()).probes["survey"]
+        trace = laboratory.observe(source, 0)
+    offered = {edit.code for guess in guesses(scenes_of(Subject(source, trace), seen)) for edit in replaced(guess)}
+    assert "np.array([grey(one) for one in pictures])" in offered
+
+
+def replaced(guess: Guess) -> list[Replace]:
+    """The expressions that a guess exchanges."""
+    return [edit for edit in guess.edits if isinstance(edit, Replace)]

@@ -26,6 +26,9 @@ SECONDS = 1.0
 PROCESSES = 2
 """Forks side by side."""
 
+HEAVY = 0.6
+"""Share of `within` for edits that cost a fork and the running again of statements each."""
+
 AT_ONCE = 48
 """Edits that are tried before it is asked whether more are worth it."""
 
@@ -59,8 +62,9 @@ def speculate(error: BaseException, wanted: Dict[str, Any]) -> None:
     # The cheap ones first: where one of them holds, few of the others are worth their time.
     left = [*sorted(light), *(number for number in range(len(edits)) if frames and number not in light)]
     while left and time.monotonic() < until:
-        least = max((edits[n].score for n, said in enumerate(told) if _holds(said)), default=-1e9) - wanted["within"]
-        left = [number for number in left if edits[number].score >= least]
+        best = max((edits[n].score for n, said in enumerate(told) if _holds(said)), default=-1e9)
+        least = {True: best - wanted["within"], False: best - wanted["within"] * HEAVY}
+        left = [number for number in left if edits[number].score >= least[number in light]]
         now, left = left[:AT_ONCE], left[AT_ONCE:]
         tell([number for number in now if number in light], attempt, AT_ONCE // PROCESSES)
         # What exchanges code or makes objects anew would be there for whatever is tried next in the same fork.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.records import FixPattern, Replace
+from dnnfix.records import Edit, FixPattern, Replace
 from dnnfix.synthesize.operators.change import Change, replaced
 from dnnfix.synthesize.scene import Scene, Told
 from dnnfix.synthesize.slices import Place, Role
+from dnnfix.synthesize.spelling import spell
 
 PATTERN = FixPattern.NEURAL_CONNECTION
 
@@ -41,9 +42,27 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         yield from _curried(scene, node, first)
     if first is not None and _is_data(scene.told(first)):
         yield from _made_then_called(scene, node)
+    if first is not None and place.role is not Role.CONSTRUCTOR:
+        yield from _for_each(scene, node, first)
     function = scene.told(node.func)
     if function is not None and not function.takes:
         yield from _of_no_function(scene, place, node, function)
+
+
+def _for_each(scene: Scene, node: ast.Call, first: ast.expr) -> Iterator[Change]:
+    """A function of one sample, called on many: on each of them, and what it gives put together."""
+    told = scene.told(first)
+    if told is None or not (told.size or len(told.shape or ()) > 2):
+        return
+    rest = "".join(f", {scene.code(arg)}" for arg in (*node.args[1:], *node.keywords))
+    code = f"[{scene.code(node.func)}(one{rest}) for one in {scene.code(first)}]"
+    joined = "torch.stack" if told.is_torch else "numpy.array" if told.is_numpy else ""
+    imports: tuple[Edit, ...] = ()
+    if joined:
+        spelling = spell(scene.subject, joined)
+        code, imports = f"{spelling.code}({code})", tuple(spelling.imports)
+    edits = (Replace(scene.site(node), code), *imports)
+    yield Change(edits, f"Call {scene.code(node.func)} on each of {scene.code(first)[:40]}", "each")
 
 
 def _of_no_function(scene: Scene, place: Place, node: ast.Call, function: Told) -> Iterator[Change]:
