@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Subject, receiver_is, uses_of
+from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Source, Subject, receiver_is, uses_of
 
 SEQUENTIAL = ("keras.Sequential", "keras.models.Sequential")
 
@@ -40,8 +40,7 @@ class PoppedLayer(ApiChange):
                 continue
             if not receiver_is(source, layers.value, "keras.Model"):
                 continue
-            made = source.constructor(layers.value)
-            simple = made is not None and source.qualified(made.func) in SEQUENTIAL
+            simple = _is_sequential(source, layers.value)
             model = source.segment(source.site(layers.value))
             yield Hit(
                 source.site(call),
@@ -96,6 +95,39 @@ for _ in range(2):
 """,
         ),
         Example(
+            "a network that a function makes",
+            """\
+from keras import Sequential
+from keras.layers import Dense
+
+
+def small_net():
+    net = Sequential()
+    net.add(Dense(4))
+    net.add(Dense(10))
+    return net
+
+
+model = small_net()
+model.layers.pop()
+""",
+            """\
+from keras import Sequential
+from keras.layers import Dense
+
+
+def small_net():
+    net = Sequential()
+    net.add(Dense(4))
+    net.add(Dense(10))
+    return net
+
+
+model = small_net()
+model.pop()
+""",
+        ),
+        Example(
             "a layer that is kept",
             """\
 import keras
@@ -137,3 +169,17 @@ stack.layers.pop()
 """,
         ),
     )
+
+
+def _is_sequential(source: Source, model: ast.expr, depth: int = 3) -> bool:
+    """Whether a sequential model is held, made there or by a function of the program's own."""
+    made = source.constructor(model)
+    if made is None or depth == 0:
+        return False
+    if source.qualified(made.func) in SEQUENTIAL:
+        return True
+    maker = source.definition(made.func)
+    if not isinstance(maker, ast.FunctionDef):
+        return False
+    given = [node.value for node in ast.walk(maker) if isinstance(node, ast.Return) and node.value is not None]
+    return bool(given) and all(_is_sequential(source, value, depth - 1) for value in given)
