@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +14,12 @@ from dnnfix.source.program import Source
 from dnnfix.source.viewpoint import seen_from
 from dnnfix.subject import Subject
 from dnnfix.template import FixTemplate
+
+_PRIVATE = re.compile(r"\b(?:(?:tf_)?keras\.src(?!\.legacy)|tensorflow\.python|tensorflow\._api|torch\._\w+)[\w.]*")
+"""Names in libraries that no patch writes: they are nobody's to use, and go away without notice.
+
+`keras.src.legacy` is left out: old generators of pictures are nowhere else.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +90,10 @@ def _edited(source: Source, edits: list[Edit]) -> Source:
     """One file with the edits carried out."""
     changed = apply_edits(source, edits)
     try:
-        return Source.from_bytes(changed, source.path)
+        made = Source.from_bytes(changed, source.path)
     except InputError as error:
         raise EditError(f"the edited program cannot be read: {error}") from error
+    written = Counter(_PRIVATE.findall(made.text)) - Counter(_PRIVATE.findall(source.text))
+    if written:
+        raise EditError(f"the edit writes {min(written)}, which its library keeps to itself")
+    return made

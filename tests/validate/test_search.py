@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import pytest
+
 from dnnfix import registry
 from dnnfix.detect.catalogue import detect
+from dnnfix.errors import EditError
 from dnnfix.records import (
     Candidate,
     Crash,
@@ -33,6 +36,7 @@ from dnnfix.records import (
 from dnnfix.run.job import Experiment, Speculation
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
+from dnnfix.synthesize.candidates import edited
 from dnnfix.synthesize.search import Repair, repair
 from dnnfix.template import FixTemplate
 from dnnfix.validate.evidence import Validator
@@ -266,3 +270,12 @@ def test_training_that_was_not_compared_for_want_of_time_is_told_as_that() -> No
         result = search("a = 222\n", Slow(time=4))
         assert not accepted(result)
         assert said in result.results[0].reason
+
+
+@pytest.mark.parametrize("written", ["keras.src.layers.Dense", "torch._six.inf", "tensorflow.python.ops.math_ops.add"])
+def test_no_edit_writes_what_a_library_keeps_to_itself(written: str) -> None:
+    source = Source.from_bytes(b"x = 1\n", "a.py")
+    with pytest.raises(EditError, match="keeps to itself"):
+        edited(source, [Replace(Site(1, 5, 1, 6), written)])
+    there = Source.from_bytes(f"x = 1\ny = {written}\n".encode(), "a.py")
+    assert edited(there, [Replace(Site(1, 5, 1, 6), "2")]).text == f"x = 2\ny = {written}\n"
