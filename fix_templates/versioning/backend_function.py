@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import AddDefinition, ApiChange, Edit, Example, Hit, Reject, Replace, Source, Subject, uses_of
+from dnnfix.api import AddDefinition, ApiChange, Edit, Example, Hit, Reject, Replace, Source, Subject, spell, uses_of
 
 _NAME = "backend_function"
 _CODE = f'''\
@@ -32,8 +32,8 @@ def {_NAME}(inputs, outputs):
 class BackendFunction(ApiChange):
     """Keras 3 has no `K.function`: it runs eagerly, and there is no graph that a function could be cut out of.
 
-    What lies between two places of a network is a model of its own, which is called with arrays and gives arrays, in
-    lists as before. `K.learning_phase()` among the inputs becomes the question whether the network trains. Where the
+    What lies between two places of a network is a model of its own, whose `predict_on_batch` takes arrays and gives arrays.
+    Where the program may count on lists of one array, or hands over more than arrays, a function of its own sees to that. `K.learning_phase()` among the inputs becomes the question whether the network trains. Where the
     function updates variables, or gives gradients, there is no such model.
 
     Fix safety: unsafe: the same layers with the same weights are run, by a function of the program's own.
@@ -64,7 +64,7 @@ class BackendFunction(ApiChange):
                 source.site(call),
                 "keras.backend.function is gone since Keras 3.0: a model from the inputs to the outputs does the same",
                 title="build a model from the inputs to the outputs",
-                edits=() if decline else tuple(_edits(source, call)),
+                edits=() if decline else _as_model(subject, call) or tuple(_edits(source, call)),
                 decline=decline,
                 removed={"keras": "3.0"},
             )
@@ -80,6 +80,43 @@ model = load_model("net.h5")
 middle = K.function([model.layers[0].input], [model.layers[3].output])
 print(middle([images])[0].shape)
 """,
+            """\
+import keras
+from keras.models import load_model
+
+model = load_model("net.h5")
+middle = keras.Model(model.layers[0].input, model.layers[3].output).predict_on_batch
+print(middle(images).shape)
+""",
+        ),
+        Example(
+            "two outputs",
+            """\
+import keras
+from keras import backend as K
+
+model = keras.models.load_model("net.h5")
+both = K.function([model.input], [model.layers[0].output, model.output])
+first, last = both([images])
+""",
+            """\
+import keras
+
+model = keras.models.load_model("net.h5")
+both = keras.Model([model.input], [model.layers[0].output, model.output]).predict_on_batch
+first, last = both([images])
+""",
+        ),
+        Example(
+            "a list that is kept",
+            """\
+from keras import backend as K
+from keras.models import load_model
+
+model = load_model("net.h5")
+middle = K.function([model.layers[0].input], [model.layers[3].output])
+found = middle([images])
+""",
             f"""\
 from keras.models import load_model
 
@@ -89,7 +126,7 @@ from keras.models import load_model
 
 model = load_model("net.h5")
 middle = {_NAME}([model.layers[0].input], [model.layers[3].output])
-print(middle([images])[0].shape)
+found = middle([images])
 """,
         ),
         Example(
@@ -163,6 +200,65 @@ def step(x):
 """,
         ),
     )
+
+
+def _as_model(subject: Subject, call: ast.Call) -> tuple[Edit, ...]:
+    """The call as a model of one line; none where the program may count on what only the function did.
+
+    A model gives an array for a list of one output, so each use has to take the first of it; more outputs come in a list.
+    """
+    source = subject.source
+    places = [*call.args[:2], *_named(call, "inputs", "outputs")]
+    phases = [node for node in source.all_calls if _full(source, node.func) == "keras.backend.learning_phase"]
+    lists = [place for place in places if isinstance(place, ast.List)]
+    if (
+        len(places) != 2
+        or len(lists) != 2
+        or phases
+        or any(isinstance(e, ast.Starred) for one in lists for e in one.elts)
+    ):
+        return ()
+    model = spell(subject, "keras.Model")
+    inputs, outputs = (source.segment(source.site(place)) for place in lists)
+    if len(lists[1].elts) > 1:
+        code = f"{model.code}({inputs}, {outputs}).predict_on_batch"
+        return (Replace(source.site(call), code), *model.imports)
+    uses = _first_of_each(source, call)
+    if uses is None or len(lists[0].elts) != 1:
+        return ()
+    inputs, outputs = (source.segment(source.site(one.elts[0])) for one in lists)
+    given = [(use, source.segment(source.site(argument))) for use, argument in uses]
+    edits: list[Edit] = [Replace(source.site(call), f"{model.code}({inputs}, {outputs}).predict_on_batch")]
+    for use, argument in given:
+        edits.append(Replace(source.site(use), f"{source.segment(source.site(_called(use)))}({argument})"))
+    return (*edits, *model.imports)
+
+
+def _called(use: ast.Subscript) -> ast.expr:
+    assert isinstance(use.value, ast.Call)
+    return use.value.func
+
+
+def _first_of_each(source: Source, call: ast.Call) -> list[tuple[ast.Subscript, ast.expr]] | None:
+    """The uses `f([x])[0]` of the name that a call is assigned to, with `x` of each; `None` where there is another use."""
+    made = source.parent(call)
+    if not isinstance(made, ast.Assign) or len(made.targets) != 1 or not isinstance(made.targets[0], ast.Name):
+        return None
+    found: list[tuple[ast.Subscript, ast.expr]] = []
+    for name in source.nodes(ast.Name):
+        if name.id != made.targets[0].id or name is made.targets[0]:
+            continue
+        asked = source.parent(name)
+        first = source.parent(asked) if isinstance(asked, ast.Call) and asked.func is name else None
+        if not isinstance(asked, ast.Call) or not isinstance(first, ast.Subscript):
+            return None
+        given = asked.args[0] if len(asked.args) == 1 and not asked.keywords else None
+        if not isinstance(given, ast.List) or len(given.elts) != 1 or isinstance(given.elts[0], ast.Starred):
+            return None
+        if not isinstance(first.slice, ast.Constant) or first.slice.value != 0:
+            return None
+        found.append((first, given.elts[0]))
+    return found
 
 
 def _edits(source: Source, call: ast.Call) -> Iterator[Edit]:
