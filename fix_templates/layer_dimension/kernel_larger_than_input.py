@@ -84,6 +84,7 @@ class KernelLargerThanInput(FixTemplate):
             *_axes_swapped(subject, found),
             *_channels_last(subject, found),
             *_padded(subject, found),
+            *_all_padded(subject, found),
             *_smaller(subject, found),
             *_one_pooling_less(subject, found),
         ):
@@ -408,12 +409,30 @@ def _padded(subject: Subject, found: _Window) -> Iterator[Proposal]:
         yield edits, f"Pad the input of {short(found.call.name)} ({border})", 0.6
 
 
+def _all_padded(subject: Subject, found: _Window) -> Iterator[Proposal]:
+    """Give every convolution up to the window a border, so that only the poolings make the image smaller."""
+    edits: dict[Edit, None] = {}
+    before = way_back(subject, found.call.inputs[0]) if found.call.inputs else ()
+    for call in (found.call, *before):
+        facts = layer_facts(call)
+        if facts is None or facts.kind != "convolution" or call.args.get("padding", 0) not in (0, "valid", "VALID"):
+            continue
+        window = sizes(call.args.get("kernel_size"), facts.spatial)
+        if window is None or max(window) < 2:
+            continue
+        border = '"same"' if call.name.startswith("keras.") else str(max(window) // 2)
+        for edit in set_constructor_argument(subject, call, "padding", border) or ():
+            edits[edit] = None
+    if len(edits) > 1:
+        yield tuple(edits), "Pad the input of every convolution", 0.58
+
+
 def _smaller(subject: Subject, found: _Window) -> Iterator[Proposal]:
     room = min(found.size)
     facts = layer_facts(found.call)
     fits = min(2, room) if facts is None or facts.kind == "pooling" else room - 1 + room % 2
-    if fits < 1 or (fits == 1 and facts is not None and facts.kind == "pooling"):
-        return
+    if fits < 2:
+        return  # a window of one element looks at nothing around it
     node = subject.constructor_node(found.call) if found.call.made_at is not None else subject.call_node(found.call)
     if node is None:
         return

@@ -69,6 +69,11 @@ def makes_pairs(scene: Scene, place: Place) -> bool:
     return all(len(other.shape or ()) <= rank for other in others)
 
 
+def _reduced(name: str, axis: int) -> str:
+    """The form of a reduction: over the first axis, which is most often that of the samples, it makes one of all of them."""
+    return f"{name} over rows" if axis == 0 else name
+
+
 def _torch(told: Told) -> Iterator[tuple[str, str]]:
     shape = told.shape or ()
     rank = len(shape)
@@ -98,9 +103,7 @@ def _torch(told: Told) -> Iterator[tuple[str, str]]:
         yield ".reshape(-1, 1)", "column"
     for axis in range(rank):
         if rank > 1:
-            yield f".argmax({axis})", "argmax"
-            yield f".mean({axis})", "mean"
-            yield f".sum({axis})", "sum"
+            yield from ((f".{name}({axis})", _reduced(name, axis)) for name in ("argmax", "mean", "sum"))
     if rank > 2:
         yield "[:, -1]", "last"
         yield "[-1]", "last"
@@ -139,8 +142,7 @@ def _numpy(told: Told) -> Iterator[tuple[str, str]]:
     if rank > 1:
         yield ".ravel()", "flat"
         for axis in range(rank):
-            yield f".argmax(axis={axis})", "argmax"
-            yield f".mean(axis={axis})", "mean"
+            yield from ((f".{name}(axis={axis})", _reduced(name, axis)) for name in ("argmax", "mean"))
     if rank > 2:
         yield "[:, -1]", "last"
     if rank > 0:
@@ -170,8 +172,8 @@ def _by_functions(scene: Scene, place: Place, told: Told) -> Iterator[Change]:
         order = [*range(rank - 2), rank - 1, rank - 2]
         yield call("transpose", f"{order}" if of_tensorflow else f"{tuple(order)}", "transpose")
         for axis in range(rank):
-            yield call("argmax", f"axis={axis}", "argmax")
-            yield call("reduce_mean" if of_tensorflow else "mean", f"axis={axis}", "mean")
+            yield call("argmax", f"axis={axis}", _reduced("argmax", axis))
+            yield call("reduce_mean" if of_tensorflow else "mean", f"axis={axis}", _reduced("mean", axis))
     if rank > 2 and of_tensorflow and shape[-1] is not None:
         yield call("reshape", f"[-1, {shape[-1]}]", "rows")
     if rank > 2:

@@ -27,15 +27,22 @@ SPELLINGS = 3
 LARGEST = 1 << 18
 """Layers of larger sizes do not fit where many of them are tried."""
 
+_BEYOND = re.compile(r"index (\d+) is out of bounds for (?:axis|dimension) \d+ with size (\d+)")
 _NUMBER = re.compile(r"(?<![\w.])\d{1,9}(?![\w.])")
 
 
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
     """Other whole numbers for the one at a place."""
     number = place.told.number if place.told is not None else None
-    if not isinstance(number, int) or isinstance(number, bool) or isinstance(place.node, ast.Call):
+    if not isinstance(number, int) or isinstance(number, bool) or not _is_size(scene, place.node):
         return
-    if not _is_size(scene, place.node):
+    beyond = _BEYOND.search(scene.message)
+    if beyond is not None:  # no size of the data's is meant: there is one index more than there are places
+        if beyond.group(1) == beyond.group(2) == str(number):
+            code = f"{scene.code(place.node)} + 1"
+            yield Change((Replace(scene.site(place.node), code),), f"Take {code}", "one more")
+        return
+    if isinstance(place.node, ast.Call):
         return
     for size in list(sizes(scene))[:MOST]:
         if size == number:
