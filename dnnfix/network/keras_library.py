@@ -141,7 +141,7 @@ class KerasLibrary:
     def call_made(self, made: Made, arguments: Arguments, node: ast.Call | None) -> Abstract:
         """Calling a Keras layer, loss or model."""
         draft = made.draft
-        if draft.kind == "loss":
+        if draft.kind == "loss" and draft.name in LOSSES:
             return self.loss(draft.name, arguments, node, made)
         if draft.kind != "layer":
             draft.called += 1

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from dnnfix.errors import EditError
 from dnnfix.records import (
@@ -12,17 +12,24 @@ from dnnfix.records import (
     UNEXPLAINED_RULE,
     Applicability,
     Candidate,
+    Edit,
     Family,
     Finding,
+    InsertAfter,
+    InsertBefore,
+    Replace,
+    ReplaceLines,
     RunOutcome,
     Site,
     Symptom,
     Trace,
+    Wrap,
 )
 from dnnfix.run.job import Speculation
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import Variant, apply
+from dnnfix.synthesize.lines import line_map
 from dnnfix.synthesize.progress import gets_past
 from dnnfix.synthesize.scene import scenes_of
 from dnnfix.synthesize.small_edits import Came, Tried, guesses, one_of_each, outcomes, tryings
@@ -60,6 +67,8 @@ class Choice:
 
     variant: Variant
     score: float
+    last: float = 0.0
+    """The score of its last edit by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +104,8 @@ def search_at_crash(variant: Variant, trace: Trace, laboratory: Laboratory, prog
             here, beyond = _from(start, finding, laboratory, progress)
             ends += here
             further += beyond
+        if starts and starts[0].variant is not variant:
+            ends += _needed_alone(_Start(variant, trace, 0.0), ends, laboratory)
         likely = [choice for choice in _one_of_each_class(ends) if choice.score >= FLOOR]
         if likely:
             return Found((finding,), tuple(likely[:CHOICES]))
@@ -143,8 +154,45 @@ def _sorted(
             ):
                 further.append(_Start(variant, after, score))
         elif after.outcome.says_something:
-            ends.append((after, Choice(variant, score)))
+            ends.append((after, Choice(variant, score, one.guess.score)))
     return ends, further
+
+
+def _needed_alone(
+    start: _Start, ends: Sequence[tuple[Trace, Choice]], laboratory: Laboratory
+) -> list[tuple[Trace, Choice]]:
+    """Of the likeliest patches of two edits those whose second one ends the crash without the first."""
+    found: list[tuple[Trace, Choice]] = []
+    for _, choice in sorted(ends, key=lambda end: -end[1].score)[:CHOICES]:
+        alone = _last_of(choice.variant, start.variant)
+        if alone is not None and not laboratory.out_of_time():
+            after = laboratory.observe(alone.source, start.trace.seed)
+            if after.crash is None and after.outcome.says_something:
+                found.append((after, Choice(alone, choice.last)))
+    return found
+
+
+def _last_of(variant: Variant, base: Variant) -> Variant | None:
+    """The last edit of a variant on the program that the search began with; `None` where it has no place there."""
+    made_from, candidate = variant.made_from[-1], variant.applied[-1]
+    lines = line_map(base.source.text, made_from.text)
+    edits: list[Edit] = []
+    for edit in candidate.edits:
+        path = edit.site.path
+        if path and made_from.files[path].text != base.source.files[path].text:
+            return None
+        if not path and isinstance(edit, Replace | Wrap | InsertBefore | InsertAfter | ReplaceLines):
+            edit = replace(edit, site=_at(edit.site, lines))
+        edits.append(edit)
+    try:
+        return apply(base, replace(candidate, edits=tuple(edits)))
+    except EditError:
+        return None
+
+
+def _at(site: Site, lines: Mapping[int, int]) -> Site:
+    line = lines.get(site.line, site.line)
+    return Site(line, site.column, line + site.end_line - site.line, site.end_column, site.path)
 
 
 def _one_of_each_class(ends: Sequence[tuple[Trace, Choice]]) -> list[Choice]:

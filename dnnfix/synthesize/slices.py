@@ -94,7 +94,7 @@ def spots(scene: Scene) -> list[Spot]:
     for frame in scene.past:
         left_at = None if frame.path else source.places.node_at(frame.statement)
         function = source.enclosing(left_at, *FUNCTIONS) if left_at is not None else None
-        if isinstance(function, FUNCTIONS) and not isinstance(left_at, ast.Return) and NOTHING in scene.message:
+        if isinstance(function, FUNCTIONS) and not isinstance(left_at, ast.Return):
             found.append(Spot(function, Role.SOURCE, NEAR))
     return found
 

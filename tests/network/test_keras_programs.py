@@ -321,3 +321,13 @@ def test_merges_take_all_their_inputs() -> None:
     assert names(network) == ["Concatenate", "Dense", "Dense", "Add"]
     assert [v.shape for v in network.calls[0].inputs] == [(None, 3), (None, 4)]
     assert [v.producer for v in network.calls[3].inputs] == [2, 3]
+
+
+def test_a_loss_that_keras_does_not_have_is_read_past() -> None:
+    code = """
+import keras
+criterion = keras.losses.MeanSquareError()
+model = keras.Sequential([keras.layers.Dense(1)])
+print(criterion([1.0], model([[2.0]])))
+"""
+    assert losses(code) == []

@@ -102,9 +102,10 @@ def _left_out(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Ite
             named = NAMED if f"'{keyword.arg}'" in scene.message and not twice else 0.0
             yield Change((RemoveArgument(site, keyword.arg),), f"Leave out {keyword.arg}", "drop", named)
     for number, arg in enumerate(call.args):
-        if len(call.args) + len(call.keywords) > 1 and not isinstance(arg, ast.Starred):
+        too_many = _TOO_MANY.search(scene.message) is not None
+        if (too_many or len(call.args) + len(call.keywords) > 1) and not isinstance(arg, ast.Starred):
             meant = twice is not None and number < len(places) and places[number].name == twice.group(1)
-            likeness = NAMED if meant or _TOO_MANY.search(scene.message) else 0.0
+            likeness = NAMED if meant or too_many else 0.0
             rest = [*call.args[:number], *call.args[number + 1 :]]
             odd = any(_is_odd(p, scene.told(one)) for p, one in zip(places, rest, strict=False))
             edit = RemoveArgument(site, "", number)

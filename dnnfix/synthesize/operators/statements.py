@@ -10,9 +10,12 @@ from dnnfix.records import Edit, FixPattern, InsertAfter, InsertBefore, Replace,
 from dnnfix.synthesize.operators.change import Change
 from dnnfix.synthesize.operators.names import NEAR, ranked
 from dnnfix.synthesize.scene import Scene
-from dnnfix.synthesize.slices import Role, Spot
+from dnnfix.synthesize.slices import NOTHING, Role, Spot
 
 PATTERN = FixPattern.NEURAL_CONNECTION
+
+UNSAID = -0.6
+"""What a function that gives nothing loses where the message does not speak of nothing."""
 
 OWNERS = 4
 """Objects of a statement whose method is called before it."""
@@ -52,12 +55,13 @@ def _called_before(scene: Scene, node: ast.stmt) -> Iterator[Change]:
 def _returned(scene: Scene, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Change]:
     """What a function without a `return` made last, returned."""
     last = node.body[-1]
+    less = 0.0 if NOTHING in scene.message else UNSAID
     own = [each for each in ast.walk(node) if isinstance(each, ast.Return | ast.Yield | ast.YieldFrom)]
     if any(each.value is not None for each in own) or node.name == "__init__":
         return
     if isinstance(last, ast.Expr) and not isinstance(last.value, ast.Constant):
         code = " " * last.col_offset + f"return {scene.code(last.value)}"
-        yield Change((ReplaceLines(scene.site(last), code),), f"Return {scene.code(last.value)[:40]}", "return")
+        yield Change((ReplaceLines(scene.site(last), code),), f"Return {scene.code(last.value)[:40]}", "return", less)
     names = [
         target.id
         for statement in node.body
@@ -66,7 +70,7 @@ def _returned(scene: Scene, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Ite
         if isinstance(target, ast.Name)
     ]
     for name in list(dict.fromkeys(reversed(names)))[:3]:
-        yield Change((InsertAfter(scene.site(last), f"return {name}"),), f"Return {name}", "return")
+        yield Change((InsertAfter(scene.site(last), f"return {name}"),), f"Return {name}", "return", less)
 
 
 def _without_target(scene: Scene, node: ast.stmt) -> Iterator[Change]:
