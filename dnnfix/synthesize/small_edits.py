@@ -20,6 +20,7 @@ from dnnfix.synthesize.operators import Change, Operator, operators
 from dnnfix.synthesize.prior import score
 from dnnfix.synthesize.scene import Scene
 from dnnfix.synthesize.slices import Place, Role, places
+from dnnfix.synthesize.traits import Traits, traits_of
 
 MOST = 4000
 """Edits that are tried at one crash, the likeliest."""
@@ -30,12 +31,6 @@ SETTLING = frozenset({"rename", "by name", "all by name", "attribute", "spelling
 SAID = 120
 """Characters of two messages that are compared."""
 
-ALIKE = 0.1
-"""What the same change at all places alike loses, in logarithms, against the change at one."""
-
-REBOUND = 0.3
-"""What a name that is bound anew for all that follows loses against a change where it is used."""
-
 
 @dataclass(frozen=True, slots=True)
 class Guess:
@@ -45,6 +40,7 @@ class Guess:
     operator: str
     pattern: FixPattern
     place: Place
+    traits: Traits
     score: float
 
 
@@ -69,9 +65,8 @@ def guesses(scene: Scene) -> list[Guess]:
     for place in places(scene):
         for operator in operators():
             for order, change in enumerate(operator.changes(scene, place)):
-                likely = score(operator.name, change.form, place, order) + change.likeness
-                guess = Guess(change, operator.name, operator.pattern, place, likely)
-                for each in (guess, *wider(scene, operator, guess, order)):
+                guess = _guess(scene, operator, change, place, order)
+                for each in (guess, *wider(scene, operator, guess)):
                     if each.change.edits not in seen:
                         seen.add(each.change.edits)
                         found.append(each)
@@ -79,7 +74,12 @@ def guesses(scene: Scene) -> list[Guess]:
     return found[:MOST]
 
 
-def wider(scene: Scene, operator: Operator, guess: Guess, order: int) -> Iterator[Guess]:
+def _guess(scene: Scene, operator: Operator, change: Change, place: Place, order: int, wide: str = "") -> Guess:
+    traits = traits_of(scene, operator, change, place, order, wide)
+    return Guess(change, operator.name, operator.pattern, place, traits, score(traits))
+
+
+def wider(scene: Scene, operator: Operator, guess: Guess) -> Iterator[Guess]:
     """The same change at all places that are like the guess's, and once for all uses of a name that follow."""
     node = guess.place.node
     if isinstance(node, ast.Call) and guess.operator in ("arguments", "calls"):
@@ -104,13 +104,18 @@ def wider(scene: Scene, operator: Operator, guess: Guess, order: int) -> Iterato
         if isinstance(edit, Wrap) and not isinstance(statement, ast.For | ast.While | ast.With | ast.If):
             code = f"{node.id} = {edit.before}{node.id}{edit.after}"
             change = Change((InsertBefore(scene.site(statement), code), *imports), f"Write {code}", guess.change.form)
-            yield replace(guess, change=change, score=guess.score - REBOUND)
+            yield _as_wide(guess, change, "rebound")
 
 
 def _as_well(guess: Guess, edits: Sequence[Edit], words: str) -> Iterator[Guess]:
     if len(edits) > len(guess.change.edits):
         change = replace(guess.change, edits=tuple(edits), title=f"{guess.change.title}, {words}")
-        yield replace(guess, change=change, score=guess.score - ALIKE)
+        yield _as_wide(guess, change, words)
+
+
+def _as_wide(guess: Guess, change: Change, wide: str) -> Guess:
+    traits = replace(guess.traits, wide=wide)
+    return replace(guess, change=change, traits=traits, score=score(traits))
 
 
 def _within(one: ast.AST, other: ast.AST) -> bool:
