@@ -129,6 +129,13 @@ def test_guesses_of_which_none_is_right_lose_against_none() -> None:
     assert found.weights["forms", "a"] < found.none < found.weights["forms", "b"]
 
 
+def test_what_is_capped_gets_no_likelier() -> None:
+    start = {("forms", "a"): -1.0, ("forms", "b"): 0.0}
+    found = fit(preferring(300, 100), start, lambda key: 1e-3, lambda key: key[1] == "a")
+    assert found.weights["forms", "a"] == -1.0
+    assert found.weights["forms", "b"] == pytest.approx(-1.0 - 1.0986, abs=0.02)
+
+
 def test_folds_share_out_programs() -> None:
     names = [f"p{number}" for number in range(23)]
     parts = list(folds(random.Random(0).sample(names, 23), 10))

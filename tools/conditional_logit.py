@@ -7,7 +7,7 @@ towards those they start from, so that what is seen seldom stays where it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,8 +41,16 @@ class Fitted:
         return given + sum(value * self.weights.get((group, name), 0.0) for group, name, value in features)
 
 
-def fit(choices: Sequence[Choice], start: dict[Key, float], strength: Callable[[Key], float]) -> Fitted:
-    """The weights that make the right guesses likeliest, less half of `strength` for each squared step away from `start`."""
+def fit(
+    choices: Sequence[Choice],
+    start: Mapping[Key, float],
+    strength: Callable[[Key], float],
+    capped: Callable[[Key], bool] = lambda key: False,
+) -> Fitted:
+    """The weights that make the right guesses likeliest, less half of `strength` for each squared step away from `start`.
+
+    No weight that is `capped` gets larger than it was at the start.
+    """
     keys = sorted(
         {(group, name) for choice in choices for row in choice.features for group, name, _ in row} | set(start)
     )
@@ -63,11 +71,12 @@ def fit(choices: Sequence[Choice], start: dict[Key, float], strength: Callable[[
         away = weights - begun
         return total + 0.5 * float(held @ away**2), slope + held * away
 
-    found = minimize(loss, begun, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
+    bounds = [(None, start.get(key, 0.0) if capped(key) else None) for key in keys] + [(None, None)]
+    found = minimize(loss, begun, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500}).x
     return Fitted({key: float(found[number]) for key, number in place.items()}, float(found[-1]))
 
 
-def _table(choice: Choice, place: dict[Key, int]) -> tuple[Any, Any, Any]:
+def _table(choice: Choice, place: Mapping[Key, int]) -> tuple[Any, Any, Any]:
     """Rows of features with the outcome `none` as the last, what their scores have besides, and which of them are right."""
     table = np.zeros((len(choice.features) + 1, len(place) + 1))
     for number, row in enumerate(choice.features):

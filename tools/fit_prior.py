@@ -20,7 +20,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -36,9 +36,21 @@ TYPED = Path(__file__).with_name("typed_prior.json")
 STRENGTHS = {"operators": 1.0, "forms": 3.0, "roles": 1.0, "wide": 3.0, "numbers": 1.0}
 """How strongly the weights of a group are held where they were typed: those of forms most, as many are seen seldom."""
 
+TAKING = frozenset(
+    ["arguments.drop", "axes.first", "axes.last", "axes.mean", "axes.sum", "calls.no index", "calls.no method", "calls.uncalled",
+     "calls.unwrap", "elements.drop", "kinds.element", "kinds.entry", "names.no attribute", "operations.left alone",
+     "operations.right alone"]
+)  # fmt: skip
+"""Forms that take something away. A crash is silenced by leaving out what crashes, so they are never held for likelier than
+they were typed, whatever the pairs say."""
+
 FOLDS = 10
 
 MARGINS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0)
+"""Leads of the likeliest class over the second that are tried; see `dnnfix.synthesize.search.MARGIN`."""
+
+FLOORS = (-9.0, -4.0, -3.5, -3.0, -2.6, -2.0, -1.5, -1.0, -0.5, 0.0)
+"""Least scores of the likeliest class that are tried; see `dnnfix.synthesize.at_crash.FLOOR`."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +134,7 @@ def typed() -> dict[Key, float]:
 
 def fitted(pairs: Iterable[dict[str, Any]]) -> Fitted:
     """The weights fitted on pairs."""
-    return fit(tuple(choices(pairs)), typed(), lambda key: STRENGTHS[key[0]])
+    return fit(tuple(choices(pairs)), typed(), lambda key: STRENGTHS[key[0]], lambda key: key[1] in TAKING)
 
 
 def weights_of(found: Fitted) -> dict[str, dict[str, float]]:
@@ -153,21 +165,30 @@ def crossed(pairs: Sequence[dict[str, Any]]) -> Iterator[Ranked]:
 
 
 def check(pairs: Sequence[dict[str, Any]]) -> None:
-    """Print how good the ranking is, typed and fitted, and what comes of each margin."""
+    """Print how good the ranking is, typed and fitted, and what comes of each margin and floor."""
     by_hand = Fitted(typed(), 0.0)
-    for name, all_ranked in (("typed", [ranked(pair, by_hand) for pair in pairs]), ("fitted", list(crossed(pairs)))):
-        places = [one.place for one in all_ranked if one.place is not None]
+    programs = len({pair["program"] for pair in pairs})
+    print(
+        f"{len(pairs)} crashes of {programs} programs, {sum(bool(pair['guesses']) for pair in pairs)} with edits that hold"
+    )
+    for name, found in (("typed", [ranked(pair, by_hand) for pair in pairs]), ("fitted", list(crossed(pairs)))):
+        places = [one.place for one in found if one.place is not None]
         first, three = (sum(place <= most for place in places) / len(places) for most in (1, 3))
         reciprocal = sum(1 / place for place in places) / len(places)
         print(
-            f"{name}: {len(places)} crashes with a right edit: first {first:.3f}, within three {three:.3f}, mean {reciprocal:.3f}"
+            f"{name}: of {len(places)} with a right edit: first {first:.3f}, within three {three:.3f}, mean {reciprocal:.3f}"
         )
-        for margin in MARGINS:
-            taken = [one for one in all_ranked if one.classes and one.lead >= margin]
-            wrong = sum(one.place != 1 for one in taken)
-            rivalled = [one for one in taken if len(one.classes) > 1]
-            lost = sum(one.place != 1 for one in rivalled)
-            print(f"  margin {margin}: {len(taken)} taken, {wrong} wrong; of several {len(rivalled)}, {lost} wrong")
+        several = [one for one in found if len(one.classes) > 1 and one.place is not None]
+        _print_taken("margin", MARGINS, lambda least, among=several: [one for one in among if one.lead >= least])
+        some = [one for one in found if one.classes]
+        _print_taken("floor", FLOORS, lambda least, among=some: [one for one in among if one.classes[0][0] >= least])
+
+
+def _print_taken(name: str, values: Iterable[float], taken: Callable[[float], list[Ranked]]) -> None:
+    for value in values:
+        chosen = taken(value)
+        wrong = sum(one.place != 1 for one in chosen)
+        print(f"  {name} {value:5.2f}: {len(chosen)} taken, {wrong} of them wrong")
 
 
 if __name__ == "__main__":
