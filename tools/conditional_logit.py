@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import logsumexp
 
 Feature = tuple[str, str, float]
 Key = tuple[str, str]
@@ -21,11 +20,10 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Choice:
-    """The guesses at one crash: the features of each, what its score has besides, and whether it is right."""
+    """The guesses at one crash: the features of each, and whether it is right."""
 
     program: str
     features: tuple[tuple[Feature, ...], ...]
-    given: tuple[float, ...]
     right: tuple[bool, ...]
 
 
@@ -36,55 +34,48 @@ class Fitted:
     weights: dict[Key, float]
     none: float
 
-    def score(self, features: Iterable[Feature], given: float) -> float:
+    def score(self, features: Iterable[Feature]) -> float:
         """The score of a guess."""
-        return given + sum(value * self.weights.get((group, name), 0.0) for group, name, value in features)
+        return sum(value * self.weights.get((group, name), 0.0) for group, name, value in features)
 
 
 def fit(
     choices: Sequence[Choice],
     start: Mapping[Key, float],
     strength: Callable[[Key], float],
-    capped: Callable[[Key], bool] = lambda key: False,
 ) -> Fitted:
-    """The weights that make the right guesses likeliest, less half of `strength` for each squared step away from `start`.
-
-    No weight that is `capped` gets larger than it was at the start.
-    """
+    """The weights that make the right guesses likeliest, less half of `strength` for each squared step away from `start`."""
     keys = sorted(
         {(group, name) for choice in choices for row in choice.features for group, name, _ in row} | set(start)
     )
     place = {key: number for number, key in enumerate(keys)}
     begun = np.array([start.get(key, 0.0) for key in keys] + [0.0])
     held = np.array([strength(key) for key in keys] + [1e-4])
-    tables = [_table(choice, place) for choice in choices]
+    table = np.concatenate([_rows(choice, place) for choice in choices])
+    right = np.concatenate([[*choice.right, not any(choice.right)] for choice in choices])
+    starts = np.cumsum([0, *(len(choice.right) + 1 for choice in choices[:-1])])
+    crash = np.repeat(np.arange(len(choices)), [len(choice.right) + 1 for choice in choices])
 
     def loss(weights: Any) -> tuple[float, Any]:
-        total, slope = 0.0, np.zeros_like(weights)
-        for table, given, right in tables:
-            scores = table @ weights + given
-            whole, wanted = logsumexp(scores), logsumexp(scores[right])
-            total += whole - wanted
-            chances = np.exp(scores - whole)
-            chances[right] -= np.exp(scores[right] - wanted)
-            slope += chances @ table
+        scores = table @ weights
+        wanted = np.where(right, scores, -np.inf)
+        of_all, of_right = np.logaddexp.reduceat(scores, starts), np.logaddexp.reduceat(wanted, starts)
+        slope = (np.exp(scores - of_all[crash]) - np.exp(wanted - of_right[crash])) @ table
         away = weights - begun
-        return total + 0.5 * float(held @ away**2), slope + held * away
+        return float((of_all - of_right).sum() + 0.5 * held @ away**2), slope + held * away
 
-    bounds = [(None, start.get(key, 0.0) if capped(key) else None) for key in keys] + [(None, None)]
-    found = minimize(loss, begun, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500}).x
+    found = minimize(loss, begun, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
     return Fitted({key: float(found[number]) for key, number in place.items()}, float(found[-1]))
 
 
-def _table(choice: Choice, place: Mapping[Key, int]) -> tuple[Any, Any, Any]:
-    """Rows of features with the outcome `none` as the last, what their scores have besides, and which of them are right."""
+def _rows(choice: Choice, place: Mapping[Key, int]) -> Any:
+    """Rows of features, with the outcome that none is right as the last."""
     table = np.zeros((len(choice.features) + 1, len(place) + 1))
     for number, row in enumerate(choice.features):
         for group, name, value in row:
             table[number, place[group, name]] += value
     table[-1, -1] = 1.0
-    right = np.array([*choice.right, not any(choice.right)])
-    return table, np.array([*choice.given, 0.0]), right
+    return table
 
 
 def folds(programs: Iterable[str], many: int) -> Iterator[frozenset[str]]:

@@ -26,17 +26,21 @@ def features(traits: Traits) -> Iterator[tuple[str, str, float]]:
     """What the score of a guess is summed from: the group of a weight, its name in there, and the feature's value."""
     yield "operators", traits.operator, 1.0
     yield "forms", f"{traits.operator}.{traits.form}", 1.0
-    yield "roles", traits.role, 1.0
-    yield "wide", traits.wide, 1.0
+    yield "places", traits.role, 1.0
     yield "numbers", "steps", float(traits.steps)
     yield "numbers", "order", float(traits.order)
+    yield "numbers", "likeness", traits.likeness
+    if traits.wide:
+        yield "ways", traits.wide, 1.0
+    if traits.seen:
+        yield "ways", "seen", 1.0
 
 
 def score(traits: Traits, weights: Weights | None = None) -> float:
     """The logarithm of an edit's weight."""
     given = weights if weights is not None else _weights()
     unknown = {"operators": UNKNOWN}
-    return traits.likeness + sum(
+    return sum(
         value * given.get(group, {}).get(name, unknown.get(group, 0.0)) for group, name, value in features(traits)
     )
 

@@ -65,18 +65,14 @@ def guesses(scene: Scene) -> list[Guess]:
     for place in places(scene):
         for operator in operators():
             for order, change in enumerate(operator.changes(scene, place)):
-                guess = _guess(scene, operator, change, place, order)
+                traits = traits_of(scene.subject.source, operator.name, change, place, order)
+                guess = Guess(change, operator.name, operator.pattern, place, traits, score(traits))
                 for each in (guess, *wider(scene, operator, guess)):
                     if each.change.edits not in seen:
                         seen.add(each.change.edits)
                         found.append(each)
     found.sort(key=lambda guess: -guess.score)
     return found[:MOST]
-
-
-def _guess(scene: Scene, operator: Operator, change: Change, place: Place, order: int, wide: str = "") -> Guess:
-    traits = traits_of(scene, operator, change, place, order, wide)
-    return Guess(change, operator.name, operator.pattern, place, traits, score(traits))
 
 
 def wider(scene: Scene, operator: Operator, guess: Guess) -> Iterator[Guess]:
