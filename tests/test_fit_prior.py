@@ -16,7 +16,6 @@ from dnnfix.synthesize import prior
 from dnnfix.synthesize.operators import operators
 from dnnfix.synthesize.scene import Frame, Parameter, Scene, Told
 from dnnfix.synthesize.slices import Place, Role
-from dnnfix.synthesize.traits import Traits
 from tools.conditional_logit import Choice, fit, folds
 from tools.inverse_edits import FAMILIES, Fault, draws, faults, misspelt
 
@@ -87,19 +86,14 @@ def test_names_are_misspelt_as_people_do(name: str, other: str) -> None:
     assert other in misspelt(name)
 
 
-def choice(program: str, right: str, *others: str) -> Choice:
-    names = (right, *others)
-    return Choice(
-        program,
-        tuple(((("forms", name, 1.0),)) for name in names),
-        (True,) + (False,) * len(others),
-    )
+def choice(right: str, *others: str) -> Choice:
+    rows = tuple((("forms", name, 1.0),) for name in (right, *others))
+    return Choice(rows, (True,) + (False,) * len(others))
 
 
 def preferring(much: int, little: int) -> list[Choice]:
     """Crashes at which `a` is right against `b`, and some the other way round."""
-    found = [choice(f"{number}", "a", "b") for number in range(much)]
-    return found + [choice(f"{number}", "b", "a") for number in range(little)]
+    return [choice("a", "b")] * much + [choice("b", "a")] * little
 
 
 def test_a_preference_is_recovered_on_the_scale_of_logarithms() -> None:
@@ -114,15 +108,15 @@ def test_a_form_that_is_seen_once_stays_near_where_it_was_typed() -> None:
 
 
 def test_of_several_right_guesses_each_may_be_the_one() -> None:
-    both = Choice("p", ((("forms", "a", 1.0),), (("forms", "b", 1.0),), (("forms", "c", 1.0),)), (True, True, False))
+    both = Choice(((("forms", "a", 1.0),), (("forms", "b", 1.0),), (("forms", "c", 1.0),)), (True, True, False))
     found = fit([both] * 50, {}, lambda key: 0.1)
     assert found.weights["forms", "a"] == pytest.approx(found.weights["forms", "b"])
     assert found.weights["forms", "c"] < found.weights["forms", "a"]
 
 
 def test_guesses_of_which_none_is_right_lose_against_none() -> None:
-    wrong = Choice("p", ((("forms", "a", 1.0),),), (False,))
-    found = fit([wrong] * 30 + [choice(str(number), "b") for number in range(30)], {}, lambda key: 0.1)
+    wrong = Choice(((("forms", "a", 1.0),),), (False,))
+    found = fit([wrong] * 30 + [choice("b")] * 30, {}, lambda key: 0.1)
     assert found.weights["forms", "a"] < found.none < found.weights["forms", "b"]
 
 
@@ -134,7 +128,7 @@ def test_folds_share_out_programs() -> None:
 
 
 def test_a_score_is_the_sum_of_the_weights_and_the_likeness() -> None:
-    traits = Traits("axes", "squeeze", "failing", 2, 3, -0.5)
+    traits = prior.Traits("axes", "squeeze", "failing", 2, 3, -0.5)
     weights = {
         "operators": {"axes": 1.0},
         "forms": {"axes.squeeze": 0.5},

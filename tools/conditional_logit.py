@@ -22,7 +22,6 @@ Key = tuple[str, str]
 class Choice:
     """The guesses at one crash: the features of each, and whether it is right."""
 
-    program: str
     features: tuple[tuple[Feature, ...], ...]
     right: tuple[bool, ...]
 
@@ -54,7 +53,7 @@ def fit(
     table = np.concatenate([_rows(choice, place) for choice in choices])
     right = np.concatenate([[*choice.right, not any(choice.right)] for choice in choices])
     starts = np.cumsum([0, *(len(choice.right) + 1 for choice in choices[:-1])])
-    crash = np.repeat(np.arange(len(choices)), [len(choice.right) + 1 for choice in choices])
+    crash: Any = np.repeat(np.arange(len(choices)), [len(choice.right) + 1 for choice in choices])
 
     def loss(weights: Any) -> tuple[float, Any]:
         scores = table @ weights

@@ -1,18 +1,17 @@
 """How likely a small edit is to be the one that was meant, before it is run: a log-linear model over what it is and where.
 
-Its weights are data (`prior.json`), fitted on healthy programs that were broken (`tools/fit_prior.py`). A score is the
-logarithm of a weight; only differences of scores within one crash say something.
+Its weights are data (`prior.json`), fitted on healthy programs that were broken (`tools/fit_prior.py`). A score is a logarithm:
+the difference of two says how much likelier one edit is than another at the same crash.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-from dnnfix.synthesize.traits import Traits
 
 WEIGHTS = Path(__file__).with_name("prior.json")
 
@@ -20,6 +19,23 @@ UNKNOWN = -2.0
 """The weight of an operator that the weights do not name."""
 
 Weights = Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What the likelihood of a guess is made of: see `Place` for `role` and `steps`, `Change` for `form` and `likeness`.
+
+    `order` is the operator's own order at the place, from 0.
+    """
+
+    operator: str
+    form: str
+    role: str
+    steps: int
+    order: int = 0
+    likeness: float = 0.0
+    wide: str = ""
+    """How the change goes beyond its place: `alike` and `everywhere` at all places alike, `rebound` for all that follows."""
 
 
 def features(traits: Traits) -> Iterator[tuple[str, str, float]]:
@@ -32,8 +48,6 @@ def features(traits: Traits) -> Iterator[tuple[str, str, float]]:
     yield "numbers", "likeness", traits.likeness
     if traits.wide:
         yield "ways", traits.wide, 1.0
-    if traits.seen:
-        yield "ways", "seen", 1.0
 
 
 def score(traits: Traits, weights: Weights | None = None) -> float:

@@ -17,10 +17,9 @@ from dnnfix.run.job import TextEdit, Trying
 from dnnfix.source.edits import text_changes
 from dnnfix.source.program import Source
 from dnnfix.synthesize.operators import Change, Operator, operators
-from dnnfix.synthesize.prior import score
+from dnnfix.synthesize.prior import Traits, score
 from dnnfix.synthesize.scene import Scene
 from dnnfix.synthesize.slices import Place, Role, places
-from dnnfix.synthesize.traits import Traits, traits_of
 
 MOST = 4000
 """Edits that are tried at one crash, the likeliest."""
@@ -65,7 +64,8 @@ def guesses(scene: Scene) -> list[Guess]:
     for place in places(scene):
         for operator in operators():
             for order, change in enumerate(operator.changes(scene, place)):
-                traits = traits_of(scene.subject.source, operator.name, change, place, order)
+                where = (place.role.value, place.steps)
+                traits = Traits(operator.name, change.form, *where, order, change.likeness)
                 guess = Guess(change, operator.name, operator.pattern, place, traits, score(traits))
                 for each in (guess, *wider(scene, operator, guess)):
                     if each.change.edits not in seen:
