@@ -47,8 +47,12 @@ from dnnfix.validate.side_effects import side_effects
 MAX_DEPTH = 4
 """Faults in a row that hide one another; each costs a run."""
 
-MARGIN = 1.0
-"""How much likelier (in logarithms) a small edit has to be than another that holds and makes the program do something else."""
+MARGIN = 1.05
+"""How much likelier (in logarithms) a small edit has to be than another that holds and makes the program do something else.
+
+The least at which, on programs that the weights were not fitted on, no more than one in fifty of the edits that are ahead by it
+is wrong where another one is right (`tools/fit_prior.py fit --check`).
+"""
 
 MAX_CLIMBS = 48
 """Candidates tried for one program: bounds the search where the budget of time does not."""

@@ -21,7 +21,7 @@ from dnnfix.source.program import Source
 from dnnfix.source.viewpoint import seen_from
 from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.operators import Change, Operator, operators, statements
-from dnnfix.synthesize.prior import score
+from dnnfix.synthesize.prior import Traits, score
 from dnnfix.synthesize.scene import Scene
 from dnnfix.synthesize.slices import Place, Role, Spot, places, spots
 
@@ -53,12 +53,6 @@ _WORD = re.compile(r"\w+")
 SAID = 120
 """Characters of two messages that are compared."""
 
-ALIKE = 0.1
-"""What the same change at all places alike loses, in logarithms, against the change at one."""
-
-REBOUND = 0.3
-"""What a name that is bound anew for all that follows loses against a change where it is used."""
-
 
 @dataclass(frozen=True, slots=True)
 class Guess:
@@ -71,6 +65,7 @@ class Guess:
     operator: str
     pattern: FixPattern
     place: Place | Spot
+    traits: Traits
     score: float
     path: str = ""
 
@@ -115,20 +110,25 @@ def _guesses(scene: Scene) -> list[Guess]:
     for place in places(scene):
         for operator in operators():
             for order, change in enumerate(operator.changes(scene, place)):
-                likely = score(operator.name, change.form, place, order) + change.likeness
-                likely += UNREAD * (change.form in OF_OTHERS and _leaves_unread(scene, place.node, change))
-                guess = Guess(change, operator.name, operator.pattern, place, likely)
+                unread = UNREAD * (change.form in OF_OTHERS and _leaves_unread(scene, place.node, change))
+                guess = _guess(operator.name, operator.pattern, change, place, order, unread)
                 for each in (guess, *wider(scene, operator, place, guess)):
                     if each.change.edits not in seen:
                         seen.add(each.change.edits)
                         found.append(each)
     for spot in spots(scene):
         for order, change in enumerate(statements.changes(scene, spot)):
-            likely = score("statements", change.form, spot, order) + change.likeness
             if change.edits not in seen:
                 seen.add(change.edits)
-                found.append(Guess(change, "statements", statements.PATTERN, spot, likely))
+                found.append(_guess("statements", statements.PATTERN, change, spot, order))
     return found
+
+
+def _guess(
+    operator: str, pattern: FixPattern, change: Change, place: Place | Spot, order: int, less: float = 0.0
+) -> Guess:
+    traits = Traits(operator, change.form, place.role.value, place.steps, order, change.likeness + less)
+    return Guess(change, operator, pattern, place, traits, score(traits))
 
 
 def _leaves_unread(scene: Scene, node: ast.expr, change: Change) -> bool:
@@ -173,7 +173,7 @@ def wider(scene: Scene, operator: Operator, place: Place, guess: Guess) -> Itera
         if isinstance(edit, Wrap) and not isinstance(statement, ast.For | ast.While | ast.With | ast.If):
             code = f"{node.id} = {edit.before}{node.id}{edit.after}"
             change = Change((InsertBefore(scene.site(statement), code), *imports), f"Write {code}", guess.change.form)
-            yield replace(guess, change=change, score=guess.score - REBOUND)
+            yield _as_wide(guess, change, "rebound")
 
 
 def _of_siblings(scene: Scene, operator: Operator, place: Place, guess: Guess) -> Iterator[Guess]:
@@ -204,7 +204,12 @@ def _put(change: Change) -> tuple[str, str]:
 def _as_well(guess: Guess, edits: Sequence[Edit], words: str) -> Iterator[Guess]:
     if len(edits) > len(guess.change.edits):
         change = replace(guess.change, edits=tuple(edits), title=f"{guess.change.title}, {words}")
-        yield replace(guess, change=change, score=guess.score - ALIKE)
+        yield _as_wide(guess, change, "everywhere" if words == "everywhere" else "alike")
+
+
+def _as_wide(guess: Guess, change: Change, wide: str) -> Guess:
+    traits = replace(guess.traits, wide=wide)
+    return replace(guess, change=change, traits=traits, score=score(traits))
 
 
 def _within(one: ast.AST, other: ast.AST) -> bool:
