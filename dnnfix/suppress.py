@@ -90,6 +90,13 @@ def split(
     return Split(tuple(kept), tuple(suppressed), unused)
 
 
+def silenced_lines(text: str) -> frozenset[int]:
+    """The lines of a program on which a comment silences rules of ours, or everything."""
+    comments = read_comments(text) if "noqa" in text.lower() else ()
+    own = (each for each in comments if not each.codes or any(code.startswith("DNF") for code in each.codes))
+    return frozenset(each.site.line for each in own if not each.whole_file)
+
+
 def read_comments(text: str) -> Iterator[Comment]:
     """The suppression comments of a program; text that Python cannot tokenize is searched line by line."""
     try:

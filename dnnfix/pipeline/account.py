@@ -16,7 +16,7 @@ from dnnfix.records import (
     Trace,
 )
 from dnnfix.source.program import Source
-from dnnfix.suppress import split
+from dnnfix.suppress import silenced_lines, split
 
 if TYPE_CHECKING:
     from dnnfix.synthesize.search import Repair
@@ -39,11 +39,17 @@ def unexplained(trace: Trace, outcome: Repair) -> Iterator[FindingResult]:
 
 
 def searchable(source: Source, trace: Trace, settings: Settings) -> bool:
-    """Whether small edits may be searched for at the crash of a run: it is the program's own, and nothing silences it."""
+    """Whether small edits may be searched for at the crash of a run: it is the program's own, and nothing silences it.
+
+    A comment on the line that fails silences the search whatever rule it names: who wrote it knows of the fault.
+    """
     from dnnfix.synthesize.at_crash import unexplained_crash
 
     finding = unexplained_crash(trace)
-    return finding is not None and wanted(finding, source, settings)
+    if finding is None or not wanted(finding, source, settings):
+        return False
+    file = source.files.get(finding.site.path)
+    return file is None or finding.site.line not in silenced_lines(file.text)
 
 
 def doubt(finding: Finding, source: Source) -> str:
