@@ -128,7 +128,7 @@ def _from(
     progress(f"trying {len(able)} small edits at the crash")
     seconds = min(MOST_SPECULATING, SPECULATING * laboratory.time_left())
     told = laboratory.speculate(source, seed, Speculation(written, seconds, WITHIN)).probes.get("speculation")
-    tried = one_of_each(outcomes(able, told, crash))
+    tried = one_of_each(outcomes(source, able, told, crash))
     held = max((one.guess.score for one in tried if one.came is Came.HELD), default=FLOOR) - WITHIN
     tried = [one for one in tried if one.came <= Came.MOVED or one.guess.score >= held]
     tried = [one for one in tried if start.score + one.guess.score >= FLOOR]

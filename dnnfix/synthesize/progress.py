@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 
 from dnnfix.records import Crash, Frame, RunOutcome, Trace
@@ -46,6 +46,37 @@ def gets_past(before: Source, first: Trace, after: Source, second: Trace) -> boo
     if len(second.steps) < len(first.steps) or same_crash(first, second, line_map(before.text, after.text)):
         return False
     return len(second.steps) > len(first.steps) or _later(before, first.crash, after, second.crash)
+
+
+def may_be_past(source: Source, crash: Crash, lines: Sequence[tuple[str, int]]) -> bool:
+    """Whether an exception that passed the lines (file, line), outermost first, may come after one that crashed before.
+
+    `lines` begin at a frame of the crash or further in. It may where they part from those of the crash at a later line of
+    the same function, or at what one line called.
+    """
+    known = [(frame.site.path, frame.site.line) for frame in crash.frames]
+    start = next((n for n, place in enumerate(known) if lines and _in_one_function(source, place, lines[0])), None)
+    if start is None:
+        return False
+    for old, new in zip(known[start:], lines, strict=False):
+        if old != new:
+            return not _in_one_function(source, old, new) or new[1] > old[1]
+    return len(known) - start != len(lines)
+
+
+def _in_one_function(source: Source, one: tuple[str, int], other: tuple[str, int]) -> bool:
+    """Whether two lines (file, line) stand in one function, or both in none."""
+    if one[0] != other[0] or one[0] not in source.files:
+        return False
+    owners = [_function_at(source.files[path].tree, line) for path, line in (one, other)]
+    return owners[0] is owners[1]
+
+
+def _function_at(tree: ast.AST, line: int) -> ast.AST | None:
+    """The innermost function around a line."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    around = [node for node in functions if node.lineno <= line <= (node.end_lineno or node.lineno)]
+    return max(around, key=lambda node: node.lineno, default=None)
 
 
 def _later(before: Source, first: Crash, after: Source, second: Crash) -> bool:
@@ -101,7 +132,7 @@ def _blocks_to(tree: ast.Module, line: int) -> Iterator[tuple[list[ast.stmt], in
         block = next(inner, None)
 
 
-def blocks_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+def blocks_of(statement: ast.AST) -> Iterator[list[ast.stmt]]:
     """The blocks of a compound statement that have statements."""
     parts: list[ast.AST] = [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]
     for part in parts:

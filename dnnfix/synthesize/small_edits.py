@@ -22,14 +22,32 @@ from dnnfix.source.viewpoint import seen_from
 from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.operators import Change, Operator, operators, statements
 from dnnfix.synthesize.prior import Traits, score
+from dnnfix.synthesize.progress import may_be_past
 from dnnfix.synthesize.scene import Scene
 from dnnfix.synthesize.slices import Place, Role, Spot, places, spots
 
 MOST = 4000
 """Edits that are tried at one crash, the likeliest."""
 
-SETTLING = frozenset({"rename", "by name", "all by name", "attribute", "spelling", "import", "curry", "make and call"})
+SETTLING = frozenset(
+    {
+        "rename",
+        "by name",
+        "all by name",
+        "attribute",
+        "spelling",
+        "import",
+        "curry",
+        "make and call",
+        "missing",
+        "inwards",
+        "outwards",
+    }
+)
 """Forms of change after which another complaint of the same call is progress: a library looks at one thing after the other."""
+
+SPELLED = frozenset({"attribute", "spelling", "of another", "alone"})
+"""Forms of change that are the same wherever the same expression stands."""
 
 MISTAKES = frozenset(
     {"NameError", "TypeError", "AttributeError", "SyntaxError", "IndexError", "UnboundLocalError", "KeyError"}
@@ -49,6 +67,9 @@ _MISGIVEN = re.compile(
     r"multiple values for|missing (?:a |\d+ )?required|required positional|unexpected keyword", re.IGNORECASE
 )
 _WORD = re.compile(r"\w+")
+
+FURTHER_BACK = frozenset({Role.CONSTRUCTOR, Role.DEFINITION, Role.SOURCE})
+"""Roles of places before the failing statement: what is edited there may fail anew in what that statement calls."""
 
 SAID = 120
 """Characters of two messages that are compared."""
@@ -161,11 +182,17 @@ def wider(scene: Scene, operator: Operator, place: Place, guess: Guess) -> Itera
                     (c.edits for c in same if c.title == guess.change.title), same[0].edits if len(same) == 1 else ()
                 )
         yield from _as_well(guess, edits, "alike")
-    elif guess.change.form in ("attribute", "spelling") and isinstance(node, ast.Name | ast.Attribute):
+    elif guess.change.form in SPELLED and isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         (edit, *_) = guess.change.edits
         uses = [n for n in scene.subject.source.nodes(type(node)) if ast.unparse(n) == ast.unparse(node)]
         if isinstance(edit, Replace):
             yield from _as_well(guess, [Replace(scene.site(n), edit.code) for n in uses], "everywhere")
+    elif guess.change.form == "sized" and isinstance(node, ast.Name):
+        (edit, *_) = guess.change.edits
+        around = scene.subject.source.statement_of(node)
+        uses = [n for n in ast.walk(around) if isinstance(n, ast.Name) and n.id == node.id]
+        if isinstance(edit, Replace):
+            yield from _as_well(guess, [Replace(scene.site(n), edit.code) for n in uses], "in the whole statement")
     elif isinstance(node, ast.Name) and guess.operator in ("axes", "kinds", "shapes"):
         yield from _of_siblings(scene, operator, place, guess)
         (edit, *imports) = guess.change.edits
@@ -251,19 +278,19 @@ def _inserted(path: str, line: int, column: int, text: str) -> TextEdit:
     return TextEdit(path, (line, column), (line, column), text)
 
 
-def outcomes(tried: Sequence[Guess], answers: Json, crash: Crash) -> list[Tried]:
+def outcomes(source: Source, tried: Sequence[Guess], answers: Json, crash: Crash) -> list[Tried]:
     """What the speculation said of each guess, the best first; those that fail as the program did are left out."""
     told = answers if isinstance(answers, (list, tuple)) else ()
     found: list[Tried] = []
     for number, guess in enumerate(tried):
         answer: Any = told[number] if number < len(told) else {}
-        came = _came(guess, answer if isinstance(answer, dict) else {}, crash)
+        came = _came(source, guess, answer if isinstance(answer, dict) else {}, crash)
         if came is not None:
             found.append(Tried(guess, came, str(answer.get("print") or "") if came is Came.HELD else ""))
     return sorted(found, key=lambda one: (one.came, -one.guess.score))
 
 
-def _came(guess: Guess, answer: Mapping[str, Any], crash: Crash) -> Came | None:
+def _came(source: Source, guess: Guess, answer: Mapping[str, Any], crash: Crash) -> Came | None:
     error = answer.get("error")
     if answer.get("ok"):
         return Came.HELD if error is None else Came.MOVED
@@ -272,10 +299,13 @@ def _came(guess: Guess, answer: Mapping[str, Any], crash: Crash) -> Came | None:
     kind, said = str(error[0]).rpartition(".")[2], str(error[1])
     if crash.message.startswith(said[:SAID]):
         return None
-    if _MISGIVEN.search(said):
+    if _MISGIVEN.search(said) and said.partition("(")[0] == crash.message.partition("(")[0]:
         return None
     settles = guess.change.form in SETTLING and guess.place.role is Role.FAILING
     if settles and _OF_ARGUMENTS.search(crash.message):
+        return Came.MOVED
+    lines = [(str(path), int(line)) for path, line in answer.get("at", ())]
+    if kind not in MISTAKES and guess.place.role in FURTHER_BACK and may_be_past(source, crash, lines):
         return Came.MOVED
     return Came.OTHERWISE if kind != crash.kind.rpartition(".")[2] and kind not in MISTAKES else None
 

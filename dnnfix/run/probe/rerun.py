@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import sys
 from types import CodeType, ModuleType
-from typing import AbstractSet, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set
+from typing import AbstractSet, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
 
 from . import standing
 from .standing import Change, Standing
@@ -158,7 +158,8 @@ def _use(statement: ast.stmt, space: Dict[str, Any]) -> _Use:
     changes: Set[str] = set()
     uses: Set[str] = set()
     if isinstance(statement, _DEFINITIONS):
-        binds.add(statement.name)
+        used = {n.id for part in _at_definition(statement) for n in ast.walk(part) if isinstance(n, ast.Name)}
+        return _Use({statement.name}, set(), used)
     for node in ast.walk(statement):
         if isinstance(node, ast.Name):
             (uses if isinstance(node.ctx, ast.Load) else binds).add(node.id)
@@ -173,6 +174,20 @@ def _use(statement: ast.stmt, space: Dict[str, Any]) -> _Use:
             if isinstance(function, ast.Attribute):
                 changes |= {n for n in _base(function) if not isinstance(space.get(n), ModuleType)}
     return _Use(binds, changes - binds, uses)
+
+
+def _at_definition(statement: Any) -> Iterator[ast.AST]:
+    """The parts of a definition that run with it; what stands in functions runs when they are called."""
+    yield from statement.decorator_list
+    if isinstance(statement, ast.ClassDef):
+        yield from (*statement.bases, *statement.keywords)
+        for inner in statement.body:
+            if isinstance(inner, _DEFINITIONS):
+                yield from _at_definition(inner)
+            else:
+                yield inner
+    else:
+        yield from (default for default in (*statement.args.defaults, *statement.args.kw_defaults) if default)
 
 
 def _base(node: Any) -> Set[str]:

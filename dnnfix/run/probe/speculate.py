@@ -217,6 +217,8 @@ def _run_all(
         told["slow"] = True
     except BaseException as error:
         told["error"] = [type_name(error), str(error)[:300]]
+        entries = sites.entries_of(error.__traceback__)
+        told["at"] = [[sites.path_of(entry.tb_frame.f_code.co_filename), entry.tb_lineno] for entry in entries]
     return told
 
 

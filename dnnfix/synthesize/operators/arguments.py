@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from dnnfix.detect.misspellings import parts as words_of
 from dnnfix.records import FixPattern, RemoveArgument, RenameArgument, Replace, SetArgument
-from dnnfix.synthesize.operators.change import Change
+from dnnfix.synthesize.operators.change import NUMBER, Change
+from dnnfix.synthesize.operators.names import GOOD, NEAR, alike, ranked
 from dnnfix.synthesize.scene import Parameter, Scene, Told
 from dnnfix.synthesize.slices import Place, Role
 
@@ -26,11 +28,20 @@ NAMED = 1.8
 ODD = -1.5
 """What leaving an argument out loses where another would then be of a kind that its parameter does not take."""
 
+COUNTED = frozenset({"num", "size", "classes", "depth", "units", "channels", "length", "maxlen"})
+"""Words of parameters that are sizes, and are left to what the data show where they are not given."""
+
 AXES = ("dim", "axis", "dim0", "dim1")
 """Parameters that are numbers of axes."""
 
 _TOO_MANY = re.compile(r"takes (?:from \d+ to )?\d+ positional arguments? but \d+ w")
 _TWICE = re.compile(r"multiple values for (?:keyword )?argument '(\w+)'")
+
+ABSENT_AXES = (("-1", 0.0), ("1", -0.3), ("0", -1.2))
+"""Axes that are given where none was, each with what it loses in logarithms: the first is most often that of the samples."""
+
+_WANTED = re.compile(r"missing (?:a |\d+ )?required (?:positional |keyword-only )?arguments?:? (.+)")
+_OPTION = re.compile(r"invalid combination of arguments - got \(\).*?\(int (dim|axis)\b", re.DOTALL)
 
 SMALL = (0, 1, 2, -1)
 """Whole numbers that axes, paddings and strides have."""
@@ -43,8 +54,10 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         return
     takes = scene.takes(call)
     if place.role is Role.FAILING:  # other calls took what they were given
+        yield from _missing(scene, call)
         yield from _names(scene, call, takes)
-    yield from _orders(scene, call)
+    if place.role in (Role.FAILING, Role.STATEMENT, Role.CONSTRUCTOR):
+        yield from _orders(scene, call)
     yield from _left_out(scene, call, takes)
     yield from _values(scene, call, takes)
     yield from _as_siblings(scene, call)
@@ -132,7 +145,35 @@ def _values(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Itera
             continue
         for other, form in _others(parameter, value.value):
             title = f"Set {name} to {other}" if name else f"Take {other} for {scene.code(value)}"
-            yield Change((Replace(scene.site(value), other),), title, form)
+            said = NAMED * (form == "flag" and _plain(name) in _plain(scene.message))
+            yield Change((Replace(scene.site(value), other),), title, form, said)
+            alike = [k.value for c in scene.subject.source.all_calls for k in c.keywords if k.arg == name]
+            sites = [scene.site(v) for v in alike if isinstance(v, ast.Constant) and v.value is value.value]
+            if said and len(sites) > 1:
+                yield Change(tuple(Replace(site, other) for site in sites), f"{title} everywhere", form, said)
+
+
+def _plain(text: str) -> str:
+    """A text without what separates words: `inplace`, `in_place` and `in-place` are one."""
+    return re.sub(r"[-_ ]", "", text).lower()
+
+
+def _missing(scene: Scene, call: ast.Call) -> Iterator[Change]:
+    """An argument that the message says is missing: a name that is called so, or an axis."""
+    function = ast.unparse(call.func).rpartition(".")[2]
+    names = _WANTED.search(scene.message)
+    wanted = re.findall(r"['\"](\w+)['\"]", names.group(1)) if names is not None else []
+    wanted += _OPTION.findall(scene.message)[:1]
+    if f"{function}()" not in scene.message or len(wanted) != 1 or any(k.arg == wanted[0] for k in call.keywords):
+        return
+    (name,) = wanted
+    site = scene.site(call)
+    if name in AXES:
+        for value, less in ABSENT_AXES:
+            yield Change((SetArgument(site, name, value),), f"Give {value} as {name}", "missing", less)
+    for other, less in ranked(name, scene.names(call))[:NEAR]:
+        if alike(name, other) >= GOOD:
+            yield Change((SetArgument(site, name, other),), f"Give {other} as {name}", "missing", less)
 
 
 def _others(name: str, value: object) -> Iterator[tuple[str, str]]:
@@ -177,6 +218,11 @@ def _added(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterat
         for value in _instead(parameter):
             edit = SetArgument(site, parameter.name, value)
             yield Change((edit,), f"Set {parameter.name} to {value}", f"add {_group(parameter)}")
+        if parameter.default == "None" and set(parameter.name.split("_")) & COUNTED:
+            for size in dict.fromkeys(int(text) for text in NUMBER.findall(scene.message)):
+                for value in islice(scene.spelled(size, call), 2) if size > 1 else ():
+                    edit = SetArgument(site, parameter.name, value)
+                    yield Change((edit,), f"Set {parameter.name} to {value}", "add size")
         if parameter.default is None and parameter.name in scene.names(call):
             edit = SetArgument(site, parameter.name, parameter.name)
             yield Change((edit,), f"Give {parameter.name}", "add name")

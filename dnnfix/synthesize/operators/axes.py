@@ -38,14 +38,41 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     elif told.is_numpy:
         written = _numpy(told)
     else:
+        yield from _spread(scene, place, told)
         yield from _by_functions(scene, place, told)
         return
+    yield from _spread(scene, place, told)
     pairs = makes_pairs(scene, place)
     for after, form in written:
         if not (pairs and form in WIDENING):
             yield around(scene, place.node, "", after, form)
     if told.is_torch and told.shape and told.shape[0] == 1:
         yield around(scene, place.node, "", "[0]", "first")
+
+
+def _spread(scene: Scene, place: Place, told: Told) -> Iterator[Change]:
+    """Several axes of one more, where the array meets one that has all its sizes in the same order, and others between."""
+    shape = told.sizes or ()
+    for other in _met_by(scene, place.node):
+        wide = other.sizes or ()
+        if 1 < len(shape) < len(wide) - 1 and shape[0] == wide[0]:
+            for kept in combinations(range(len(wide)), len(shape)):
+                if kept[0] == 0 and all(wide[axis] == size for axis, size in zip(kept, shape, strict=True)):
+                    index = ", ".join(":" if axis in kept else "None" for axis in range(len(wide)))
+                    yield around(scene, place.node, "", f"[{index}]", "spread")
+
+
+def _met_by(scene: Scene, node: ast.expr) -> Iterator[Told]:
+    """The arrays that stand in one operation or call with another."""
+    above = scene.subject.source.parent(node)
+    if isinstance(above, ast.keyword):
+        above = scene.subject.source.parent(above)
+    both = [above.left, above.right] if isinstance(above, ast.BinOp) else []
+    both += [*above.args, *(keyword.value for keyword in above.keywords)] if isinstance(above, ast.Call) else []
+    for other in both:
+        told = scene.told(other) if other is not node else None
+        if told is not None and told.shape is not None:
+            yield told
 
 
 def makes_pairs(scene: Scene, place: Place) -> bool:

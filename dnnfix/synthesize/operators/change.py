@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dnnfix.records import Edit, Replace, Wrap
 from dnnfix.synthesize.scene import Scene
+
+NUMBER = re.compile(r"(?<![\w.#])(?<!dimension )(?<!axis )(?<!dim )(?<!argument )\d{1,9}(?![\w.])")
+"""A whole number in a message that may be a size: not which axis or argument it speaks of."""
 
 LONGEST = 60
 """Characters of code in a title."""
@@ -34,13 +38,21 @@ def replaced(scene: Scene, node: ast.expr, code: str, form: str, likeness: float
     return Change((Replace(scene.site(node), code),), title, form, likeness)
 
 
-def around(scene: Scene, node: ast.expr, before: str, after: str, form: str, imports: Iterable[Edit] = ()) -> Change:
+def around(
+    scene: Scene,
+    node: ast.expr,
+    before: str,
+    after: str,
+    form: str,
+    imports: Iterable[Edit] = (),
+    likeness: float = 0.0,
+) -> Change:
     """Code around an expression; what is put behind an operation goes around all of it."""
     loose = isinstance(node, ast.BinOp | ast.UnaryOp | ast.BoolOp | ast.Compare | ast.IfExp | ast.Lambda | ast.Await)
     if not before and loose:
         before, after = "(", f"){after}"
     title = f"Take {before}{_short(scene.code(node))}{after} for {_short(scene.code(node))}"
-    return Change((Wrap(scene.site(node), before, after), *imports), title, form)
+    return Change((Wrap(scene.site(node), before, after), *imports), title, form, likeness)
 
 
 def _short(code: str) -> str:

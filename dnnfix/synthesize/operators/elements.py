@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from dnnfix.records import DeleteElement, FixPattern, Replace
 from dnnfix.synthesize.operators.change import Change, replaced
-from dnnfix.synthesize.scene import Scene
+from dnnfix.synthesize.operators.names import ranked
+from dnnfix.synthesize.scene import Scene, Told
 from dnnfix.synthesize.slices import Place, Role
 
 PATTERN = FixPattern.DATA_WRANGLING
+
+KEYS = 12
+"""Keys of a dictionary that are tried for one."""
+
+MOST = 8
+"""Elements up to which a list of one is made longer."""
+
+_EXPECTED = re.compile(r"expected (\d+)\b", re.IGNORECASE)
 
 UNREAD = -2.0
 """What a target that nothing reads loses, in logarithms, against one that is read."""
@@ -28,6 +38,16 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
             if len(node.elts) > 1:
                 edit = DeleteElement(scene.site(node), number)
                 yield Change((edit,), f"Leave out {scene.code(node.elts[number])[:40]}", "drop")
+        if isinstance(node, ast.List) and len(node.elts) == 1:
+            yield from _one_for_each(scene, node)
+
+
+def _one_for_each(scene: Scene, node: ast.List) -> Iterator[Change]:
+    """A list of one where the message expects several: that one, or that list, for each."""
+    for number in {int(text) for text in _EXPECTED.findall(scene.message)}:
+        if 1 < number <= MOST:
+            for code in (scene.code(node), scene.code(node.elts[0])):
+                yield replaced(scene, node, f"[{', '.join([code] * number)}]", "for each")
 
 
 def _targets(scene: Scene, node: ast.Tuple) -> Iterator[Change]:
@@ -67,12 +87,41 @@ def _index(scene: Scene, node: ast.Subscript) -> Iterator[Change]:
                 code = ", ".join(codes[:number] + codes[number + 1 :])
                 yield replaced(scene, node, f"{whole}[{code}]", "axis less")
     if owner is not None and owner.keys and isinstance(index, ast.Constant | ast.Name):
-        for key in owner.keys[:12]:
-            yield replaced(scene, node, f"{whole}[{key!r}]", "key")
+        yield from _keys(scene, node, owner)
+    for number, element in enumerate(elements):
+        for bounds in _bounds(scene, element) if isinstance(element, ast.Slice) else ():
+            code = ", ".join([*codes[:number], bounds, *codes[number + 1 :]])
+            yield replaced(scene, node, f"{whole}[{code}]", "bounds")
     if isinstance(index, ast.Constant) and isinstance(index.value, int):
         for other in (index.value - 1, 0, -1):
             if other != index.value:
                 yield replaced(scene, node, f"{whole}[{other}]", "index")
+
+
+def _keys(scene: Scene, node: ast.Subscript, owner: Told) -> Iterator[Change]:
+    """Other keys: where one is missing, those that are spelt alike."""
+    whole, index = scene.code(node.value), node.slice
+    missing = index.value if isinstance(index, ast.Constant) else None
+    if scene.kind == "KeyError" and isinstance(missing, str) and missing not in owner.keys:
+        for key, less in ranked(missing, [key for key in owner.keys if isinstance(key, str)])[:KEYS]:
+            yield replaced(scene, node, f"{whole}[{key!r}]", "spelling", less)
+    else:
+        yield from (replaced(scene, node, f"{whole}[{other!r}]", "key") for other in owner.keys[:KEYS])
+
+
+def _bounds(scene: Scene, node: ast.Slice) -> Iterator[str]:
+    """A slice without one of its bounds, or with one that is a number one further."""
+    lower, upper = (scene.code(part) if part is not None else "" for part in (node.lower, node.upper))
+    rest = f":{scene.code(node.step)}" if node.step is not None else ""
+    if upper:
+        yield f"{lower}:{rest}"
+    if lower:
+        yield f":{upper}{rest}"
+    if isinstance(node.upper, ast.Constant) and isinstance(node.upper.value, int):
+        yield f"{lower}:{node.upper.value + 1}{rest}"
+        yield f"{lower}:{node.upper.value - 1}{rest}"
+    if isinstance(node.lower, ast.Constant) and isinstance(node.lower.value, int):
+        yield f"{node.lower.value + 1}:{upper}{rest}"
 
 
 def _slice(scene: Scene, node: ast.Slice) -> str:

@@ -66,13 +66,22 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     of_numbers = place.told.is_array and not place.told.is_sparse
     if of_numbers and scene.kind != "TypeError" and _OF_SIZES.search(scene.message):
         return  # sizes do not depend on what kind the numbers are of
-    if isinstance(place.node, ast.Constant) and place.role is not Role.FAILING:
+    if isinstance(place.node, ast.Constant) and (place.role is not Role.FAILING or _is_no_number(place.told)):
         return
     if scene.site(place.node) in scene.compared:
         yield around(scene, place.node, "", "()", "call compared")
         return
+    if place.told.is_torch and place.told.grown and "leaf" in scene.message:
+        yield around(scene, place.node, "", ".data", "data")
     for before, after, form, imports in _conversions(scene, place.told):
         yield around(scene, place.node, before, after, form, imports)
+
+
+def _is_no_number(told: Told) -> bool:
+    """Whether a written value has no whole number in it: another text, or a part of one."""
+    if told.text is not None:
+        return not told.text.strip().lstrip("+-").replace(".", "", 1).isdigit()
+    return isinstance(told.number, float) and not told.number.is_integer()
 
 
 def _changed_in_place(scene: Scene, place: Place) -> bool:

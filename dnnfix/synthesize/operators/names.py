@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dnnfix.detect.misspellings import SHORT
 from dnnfix.detect.misspellings import parts as words_of
 from dnnfix.records import AddImport, FixPattern
-from dnnfix.synthesize.operators.change import Change, replaced
-from dnnfix.synthesize.scene import Scene
+from dnnfix.synthesize.operators.change import NUMBER, Change, replaced
+from dnnfix.synthesize.scene import Scene, Told
 from dnnfix.synthesize.slices import Place, Role
 
 PATTERN = FixPattern.NEURAL_CONNECTION
@@ -59,6 +59,9 @@ def _for_name(scene: Scene, place: Place, node: ast.Name) -> Iterator[Change]:
     if f"self.{node.id}" in names:
         yield replaced(scene, node, f"self.{node.id}", "of self")
     held = place.told
+    if missing:
+        owners = [name for name, told in names.items() if node.id in told.attributes]
+        yield from (replaced(scene, node, f"{owner}.{node.id}", "of another") for owner in owners[:NEAR])
     known = [name for name in names if name != node.id and not name.startswith("__")]
     if missing:
         known += [name for name in dir(builtins) if not name.startswith("_")]
@@ -72,8 +75,17 @@ def _for_name(scene: Scene, place: Place, node: ast.Name) -> Iterator[Change]:
             and not names[name].module
             and not (held.module or (held.takes and not names[name].takes))
         ]
+        sized = [name for name in fits if place.told is not None and _speaks_of(scene, place.told, names[name])]
+        yield from (replaced(scene, node, name, "sized") for name in sized)
+        fits = [name for name in fits if name not in sized]
         for name in sorted(fits, key=lambda name: -alike(node.id, name))[:NEAR]:
             yield replaced(scene, node, name, "name", SPELLING * min(0.0, alike(node.id, name) - 1.0))
+
+
+def _speaks_of(scene: Scene, held: Told, other: Told) -> bool:
+    """Whether the message names a number that stands in a place, and the one that a name holds."""
+    both = {number for number in (held.number, other.number) if isinstance(number, int) and number > 1}
+    return len(both) == 2 and both <= {int(text) for text in NUMBER.findall(scene.message)}
 
 
 def _for_attribute(scene: Scene, place: Place, node: ast.Attribute) -> Iterator[Change]:
@@ -83,6 +95,8 @@ def _for_attribute(scene: Scene, place: Place, node: ast.Attribute) -> Iterator[
         fits = [name for name, sort in scene.near if (sort != "value") == called]
         for name, less in ranked(node.attr, fits)[:NEAR]:
             yield replaced(scene, node, f"{scene.code(node.value)}.{name}", "attribute", less)
+        if node.attr in scene.names(node):
+            yield replaced(scene, node, node.attr, "alone")
         yield replaced(scene, node, scene.code(node.value), "no attribute")
         return
     names = scene.names(node)

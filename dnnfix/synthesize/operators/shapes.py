@@ -18,6 +18,9 @@ PATTERN = FixPattern.DATA_DIMENSION
 NAMED = 6
 """Sizes with names that are put together."""
 
+MIXED = -1.5
+"""What a shape loses, in logarithms, that has as many axes and another last one: a sample's numbers become another's."""
+
 MOST = 24
 """Shapes that one array is given."""
 
@@ -30,23 +33,25 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     if place.told is None or not sizes or prod(sizes) < 2:
         return
     seen: set[str] = set()
-    for shape, form in _shapes(scene, place, sizes):
+    for shape, form, less in _shapes(scene, place, sizes):
         if shape in seen or len(seen) >= MOST:
             continue
         seen.add(shape)
         if place.told.is_torch or place.told.is_numpy:
-            yield around(scene, place.node, "", f".reshape({shape})", form)
+            yield around(scene, place.node, "", f".reshape({shape})", form, likeness=less)
         elif "tensorflow" in place.told.kind:
             spelling = spell(scene.subject, "tensorflow.reshape")
-            yield around(scene, place.node, f"{spelling.code}(", f", [{shape}])", form, spelling.imports)
+            yield around(scene, place.node, f"{spelling.code}(", f", [{shape}])", form, spelling.imports, less)
 
 
-def _shapes(scene: Scene, place: Place, sizes: tuple[int, ...]) -> Iterator[tuple[str, str]]:
+def _shapes(scene: Scene, place: Place, sizes: tuple[int, ...]) -> Iterator[tuple[str, str, float]]:
+    """Shapes, each with its form and what it loses, in logarithms, against the best of that form."""
     elements = prod(sizes)
     for wanted in _met(scene):
         rest = prod(wanted[1:])
         if rest > 0 and elements % rest == 0 and len(wanted) > 1 and wanted[1:] != sizes:  # that is one axis more
-            yield ", ".join(["-1", *(_spelled(scene, place, size) for size in wanted[1:])]), "met"
+            mixed = len(wanted) == len(sizes) and wanted[-1] != sizes[-1]
+            yield ", ".join(["-1", *(_spelled(scene, place, size) for size in wanted[1:])]), "met", MIXED * mixed
     named = {
         name: told.number
         for name, told in scene.names(place.node).items()
@@ -57,18 +62,18 @@ def _shapes(scene: Scene, place: Place, sizes: tuple[int, ...]) -> Iterator[tupl
         for chosen in permutations(named, length):
             size = prod(named[name] for name in chosen)
             if size <= elements and elements % size == 0:
-                yield ", ".join(["-1", *chosen]), "named"
+                yield ", ".join(["-1", *chosen]), "named", 0.0
     for channels in (1, 3):
         for name, side in named.items():
             if elements % (channels * side * side) == 0:
-                yield f"-1, {channels}, {name}, {name}", "picture"
-                yield f"-1, {name}, {name}, {channels}", "picture"
+                yield f"-1, {channels}, {name}, {name}", "picture", 0.0
+                yield f"-1, {name}, {name}, {channels}", "picture", 0.0
     if len(sizes) == 2:
         for channels in (1, 3):
             side = isqrt(sizes[1] // channels)
             if side > 1 and channels * side * side == sizes[1]:
-                yield f"-1, {channels}, {side}, {side}", "square"
-                yield f"-1, {side}, {side}, {channels}", "square"
+                yield f"-1, {channels}, {side}, {side}", "square", 0.0
+                yield f"-1, {side}, {side}, {channels}", "square", 0.0
 
 
 def _met(scene: Scene) -> Iterator[tuple[int, ...]]:

@@ -9,7 +9,7 @@ from itertools import islice
 from math import log2, prod
 
 from dnnfix.records import FixPattern, Replace
-from dnnfix.synthesize.operators.change import Change
+from dnnfix.synthesize.operators.change import NUMBER, Change
 from dnnfix.synthesize.scene import Scene
 from dnnfix.synthesize.slices import Place
 
@@ -28,7 +28,6 @@ LARGEST = 1 << 18
 """Layers of larger sizes do not fit where many of them are tried."""
 
 _BEYOND = re.compile(r"index (\d+) is out of bounds for (?:axis|dimension) \d+ with size (\d+)")
-_NUMBER = re.compile(r"(?<![\w.])\d{1,9}(?![\w.])")
 
 
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
@@ -44,6 +43,9 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         return
     if isinstance(place.node, ast.Call):
         return
+    if scene.kind == "IndexError" and "out of range" in scene.message:
+        yield from _counted(scene, place, number)
+        return
     for size in list(sizes(scene))[:MOST]:
         if size == number:
             continue
@@ -54,18 +56,30 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
             yield Change((Replace(scene.site(place.node), code),), title, form, far)
 
 
+def _counted(scene: Scene, place: Place, number: int) -> Iterator[Change]:
+    """For a number beyond the places of a list that was indexed: how many it has."""
+    source = scene.subject.source
+    statement = None if scene.frames[0].path else source.places.node_at(scene.frames[0].statement)
+    for node in ast.walk(statement) if statement is not None else ():
+        owner = scene.told(node.value) if isinstance(node, ast.Subscript) else None
+        beyond = owner is not None and owner.size is not None and owner.size < number
+        if beyond and isinstance(node, ast.Subscript) and ast.unparse(node.value) in scene.names(place.node):
+            code = f"len({scene.code(node.value)})"
+            yield Change((Replace(scene.site(place.node), code),), f"Take {code} for {number}", "counted")
+
+
 def _is_size(scene: Scene, node: ast.expr) -> bool:
     """Whether a number is an argument, an element of one, or what a name is given: no index, no exponent."""
     above = scene.subject.source.parent(node)
     while isinstance(above, ast.Tuple | ast.List | ast.keyword | ast.BinOp):
         above = scene.subject.source.parent(above)
-    return isinstance(above, ast.Call | ast.Assign)
+    return isinstance(above, ast.Call | ast.Assign | ast.Return)
 
 
 def sizes(scene: Scene) -> Iterator[int]:
     """The sizes of the failing values, those of the message first, then their products."""
     found: dict[int, None] = {}
-    for text in _NUMBER.findall(scene.message):
+    for text in NUMBER.findall(scene.message):
         found[int(text)] = None
     crash = scene.subject.crash
     shapes: list[tuple[int, ...]] = []

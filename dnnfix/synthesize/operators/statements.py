@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dnnfix.records import Edit, FixPattern, InsertAfter, InsertBefore, Replace, ReplaceLines
 from dnnfix.synthesize.operators.change import Change
 from dnnfix.synthesize.operators.names import NEAR, ranked
+from dnnfix.synthesize.progress import blocks_of
 from dnnfix.synthesize.scene import Scene
 from dnnfix.synthesize.slices import NOTHING, Role, Spot
 
@@ -16,6 +18,12 @@ PATTERN = FixPattern.NEURAL_CONNECTION
 
 UNSAID = -0.6
 """What a function that gives nothing loses where the message does not speak of nothing."""
+
+EARLY = frozenset({"NameError", "UnboundLocalError", "TypeError", "AttributeError"})
+"""Exceptions of what has no value yet."""
+
+FURTHER = 12
+"""Statements behind which another is moved."""
 
 OWNERS = 4
 """Objects of a statement whose method is called before it."""
@@ -36,6 +44,7 @@ def changes(scene: Scene, spot: Spot) -> Iterator[Change]:
         yield from _without_target(scene, node)
     else:
         yield from _called_before(scene, node)
+        yield from _moved(scene, spot)
 
 
 def _called_before(scene: Scene, node: ast.stmt) -> Iterator[Change]:
@@ -50,6 +59,29 @@ def _called_before(scene: Scene, node: ast.stmt) -> Iterator[Change]:
         for owner in list(owners)[:OWNERS]:
             code = f"{owner}.{method}()"
             yield Change((InsertBefore(scene.site(node), code),), f"Call {code} first", "call")
+
+
+def _moved(scene: Scene, spot: Spot) -> Iterator[Change]:
+    """The failing statement behind what gives one of its names a value only after it."""
+    node, source = spot.statement, scene.subject.source
+    if spot.role is not Role.FAILING or scene.kind not in EARLY or isinstance(node, ast.Return | ast.Raise):
+        return
+    block = next((block for block in blocks_of(source.parent(node) or source.tree) if node in block), [node])
+    behind = block[block.index(node) + 1 :][:FURTHER]
+    own = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    read = {ast.unparse(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)} - own
+    for other in behind:
+        targets = [n for n in ast.walk(other) if isinstance(n, ast.Name | ast.Attribute)]
+        if own & {n.id for n in targets if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}:
+            return
+        given = [ast.unparse(n) for n in targets if isinstance(n.ctx, ast.Store) and ast.unparse(n) in read]
+        if given:
+            whole, upto = scene.site(node), scene.site(other)
+            lines = source.text.split("\n")
+            between = lines[whole.end_line : upto.end_line]
+            code = "\n".join([*between, *lines[whole.line - 1 : whole.end_line]])
+            site = replace(whole, end_line=upto.end_line, end_column=upto.end_column)
+            yield Change((ReplaceLines(site, code),), f"Ask for {given[0]} after it is given", "moved")
 
 
 def _returned(scene: Scene, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Change]:
