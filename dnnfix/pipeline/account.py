@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -50,6 +52,26 @@ def searchable(source: Source, trace: Trace, settings: Settings) -> bool:
         return False
     file = source.files.get(finding.site.path)
     return file is None or finding.site.line not in silenced_lines(file.text)
+
+
+_OF_NAMES = frozenset({"NameError", "UnboundLocalError", "ImportError", "ModuleNotFoundError"})
+_OF_BINDING = re.compile(
+    r"positional argument|keyword argument|multiple values for|a leaf Variable|must be Tensor, not tuple|has no attribute"
+)
+_OWNER = re.compile(r"(?:type object )?'(\w+)'(?: object)? has no attribute")
+
+
+def whatever_the_data(source: Source, trace: Trace) -> bool:
+    """Whether a program would crash in the same way on any data: by a name, or by how one of its own calls is written."""
+    crash = trace.crash
+    if crash is None or crash.site is None:
+        return False
+    if crash.kind.rpartition(".")[2] in _OF_NAMES:
+        return True
+    owner = _OWNER.search(crash.message)
+    if owner is not None:
+        return any(node.name == owner.group(1) for file in source.files.values() for node in file.nodes(ast.ClassDef))
+    return _OF_BINDING.search(crash.message) is not None
 
 
 def doubt(finding: Finding, source: Source) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dnnfix.config import Settings
-from dnnfix.pipeline.account import doubt, misread, searchable, unchecked, unexplained, unrun, wanted
+from dnnfix.pipeline.account import doubt, misread, searchable, unchecked, unexplained, unrun, wanted, whatever_the_data
 from dnnfix.pipeline.proofs import certified
 from dnnfix.pipeline.runs import Progress, laboratory_for, made_runnable, with_modules
 from dnnfix.pipeline.static import selected
@@ -41,7 +41,8 @@ def suggest_file(
         if reproduction.steps:
             trace = laboratory.observe(source, settings.seed)
         # The crash of a program that ran on made-up things may be theirs.
-        own = not reproduction.invents and searchable(source, trace, settings)
+        own = not reproduction.invents or whatever_the_data(source, trace)
+        own = own and searchable(source, trace, settings)
         found = repair(source, trace, laboratory, templates, settings, progress, at_crash=own)
         made = again(Try(reproduction, trace, found, settings), source, stood, laboratory, templates, progress)
         made = looked_further(made, source, laboratory, templates, progress)

@@ -1,4 +1,4 @@
-"""What gave a name its value, wherever that may have been: all that was ever assigned, gone through or unpacked to it.
+"""What gave a name its value, wherever that may have been: all that was ever assigned, gone through or unpacked to it, or done to it.
 
 Rules ask `Source.bindings`, which says nothing where one value is unknown. A search wants every place that may be to blame.
 """
@@ -56,6 +56,9 @@ def _pairs(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
         base = node.func.value
         for arg in node.args:
             yield base.value if isinstance(base, ast.Subscript) else base, arg
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
+        if node.value.args or node.value.keywords:  # what was done to it
+            yield node.value.func.value, node.value
     elif isinstance(node, ast.withitem) and node.optional_vars is not None:
         yield node.optional_vars, node.context_expr
 

@@ -144,8 +144,9 @@ def _walk(scene: Scene) -> Iterator[Step]:
                 if id(value) in seen:
                     continue
                 seen.add(id(value))
+                done = isinstance(source.parent(value), ast.Expr)  # to what is named, which it is not
                 for node in parts(value):
-                    yield node, Role.DEFINITION, steps, scene.told(use) if node is value else None
+                    yield node, Role.DEFINITION, steps, scene.told(use) if node is value and not done else None
                     if isinstance(node, ast.Name | ast.Attribute):
                         following.append((node, steps + 1))
                 for test in _decided_by(source, value):

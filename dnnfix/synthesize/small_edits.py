@@ -102,7 +102,7 @@ class Came(IntEnum):
     HELD = 0
     """The edited statement ran, and all that follows in its block."""
     MOVED = 1
-    """The statement ran, and something behind it did not; or the same call complains of something else."""
+    """The statement ran, and something behind it did not; it ran on until its time was over; or the same call complains of something else."""
     OTHERWISE = 2
     """The statement failed in another way: what it needs may be gone."""
     UNKNOWN = 3
@@ -171,7 +171,7 @@ def _leaves_unread(scene: Scene, node: ast.expr, change: Change) -> bool:
 def wider(scene: Scene, operator: Operator, place: Place, guess: Guess) -> Iterator[Guess]:
     """The same change at all places that are like the guess's, and once for all uses of a name that follow."""
     node = place.node
-    if isinstance(node, ast.Call) and guess.operator in ("arguments", "calls"):
+    if isinstance(node, ast.Call) and guess.operator in ("arguments", "brackets", "calls"):
         edits = list(guess.change.edits)
         function = ast.unparse(node.func)
         for other in scene.subject.source.all_calls:
@@ -295,7 +295,7 @@ def _came(source: Source, guess: Guess, answer: Mapping[str, Any], crash: Crash)
     if answer.get("ok"):
         return Came.HELD if error is None else Came.MOVED
     if error is None:
-        return Came.UNKNOWN
+        return Came.MOVED if answer.get("slow") else Came.UNKNOWN
     kind, said = str(error[0]).rpartition(".")[2], str(error[1])
     if crash.message.startswith(said[:SAID]):
         return None

@@ -190,6 +190,8 @@ def _describe(value: Any, told: Dict[str, Any], depth: int) -> None:
         told["module"] = value.__name__
     elif isinstance(value, type) or inspect.isroutine(value):
         told["takes"] = takes(value)
+        own = vars(value) if isinstance(value, type) else ()
+        told["attributes"] = [name for name in own if not name.startswith("_")][:KEYS]
     else:
         _describe_object(value, told)
 

@@ -43,6 +43,9 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         return
     if isinstance(place.node, ast.Call):
         return
+    if scene.kind == "IndexError" and "index out of range in self" in scene.message:
+        yield from _row_more(scene, place)
+        return
     if scene.kind == "IndexError" and "out of range" in scene.message:
         yield from _counted(scene, place, number)
         return
@@ -54,6 +57,20 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
             form = "number" if code.isdigit() else "named"
             title = f"Take {code} for {scene.code(place.node)}"
             yield Change((Replace(scene.site(place.node), code),), title, form, far)
+
+
+def _row_more(scene: Scene, place: Place) -> Iterator[Change]:
+    """One row more for a table that is indexed from one on; the message does not say which index was asked for."""
+    above = scene.subject.source.parent(place.node)
+    if isinstance(above, ast.Call) and above.args[:1] == [place.node] and ast.unparse(above.func).endswith("Embedding"):
+        code = f"{scene.code(place.node)} + 1"
+        yield Change((Replace(scene.site(place.node), code),), f"Take {code}", "one more")
+        same = [call for call in scene.subject.source.all_calls if ast.unparse(call.func) == ast.unparse(above.func)]
+        edits = tuple(
+            Replace(scene.site(call.args[0]), f"{scene.code(call.args[0])} + 1") for call in same if call.args
+        )
+        if len(edits) > 1:
+            yield Change(edits, f"Take {code}, and so for the others", "one more")
 
 
 def _counted(scene: Scene, place: Place, number: int) -> Iterator[Change]:
