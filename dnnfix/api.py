@@ -174,6 +174,7 @@ from dnnfix.records import (
     Applicability,
     Call,
     Candidate,
+    CodeWarning,
     Component,
     Crash,
     Decline,

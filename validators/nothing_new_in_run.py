@@ -1,16 +1,17 @@
 """The patch brings no new kind of warning and no non-finite loss into the part of the program that ran.
 
 Warnings are compared by category and by the wording without numbers, since a patch may well change a size that a
-warning quotes. A program that crashed before says nothing of the warnings that would have come later, so only the
-non-finite loss counts there, and not against a patch that only renames.
+warning quotes. A program that crashed before says nothing of the warnings that would have come later, so only those of
+the changed lines count there, and the non-finite loss, that not against a patch that only renames.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 
-from dnnfix.api import Evidence, Json, Status, Trace, Verdict, own_fault
+from dnnfix.api import CodeWarning, Evidence, Json, Status, Trace, Verdict, changed_lines, own_fault
 
 NAME = "nothing-new-in-run"
 RUNG = "run"
@@ -27,12 +28,11 @@ def judge(evidence: Evidence) -> Verdict:
         if before.crash is not None and not _losses(before) and evidence.renames:
             return own_fault(NAME, RUNG, "the loss becomes non-finite", measured)
         return Verdict(NAME, RUNG, Status.FAIL, "the loss becomes non-finite", measured)
-    if before.crash is None:
-        new = sorted(_warnings(after) - _warnings(before))
-        if new:
-            return Verdict(
-                NAME, RUNG, Status.FAIL, f"a new warning: {new[0][0]}", {"warnings": tuple(m for _, m in new[:3])}
-            )
+    warned = after.warnings if before.crash is None else _on_changed_lines(evidence)
+    new = sorted(_kinds(warned) - _kinds(before.warnings))
+    if new:
+        said = {"warnings": tuple(message for _, message in new[:3])}
+        return Verdict(NAME, RUNG, Status.FAIL, f"a new warning: {new[0][0]}", said)
     return Verdict(NAME, RUNG, Status.PASS, "no new warning, no non-finite loss")
 
 
@@ -44,9 +44,14 @@ def _finite(trace: Trace) -> bool:
     return all(math.isfinite(loss) for loss in _losses(trace))
 
 
-def _warnings(trace: Trace) -> set[tuple[str, str]]:
+def _on_changed_lines(evidence: Evidence) -> list[CodeWarning]:
+    lines = changed_lines(evidence.source_before, evidence.source_after)
+    return [w for w in evidence.after.warnings if w.site is not None and (w.site.path, w.site.line) in lines]
+
+
+def _kinds(warnings: Iterable[CodeWarning]) -> set[tuple[str, str]]:
     return {
         (warning.category, re.sub(r"[\d.]+", "N", warning.message)[:160])
-        for warning in trace.warnings
+        for warning in warnings
         if warning.category not in IGNORED
     }

@@ -131,6 +131,8 @@ def _from(
     tried = one_of_each(outcomes(source, able, told, crash))
     held = max((one.guess.score for one in tried if one.came is Came.HELD), default=FLOOR) - WITHIN
     tried = [one for one in tried if one.came <= Came.MOVED or one.guess.score >= held]
+    if any(one.came is Came.HELD for one in tried):
+        tried = [one for one in tried if one.came is not Came.SLOW]
     tried = [one for one in tried if start.score + one.guess.score >= FLOOR]
     made = [(variant, one) for one in tried[:RUNS] if (variant := _applied(start.variant, finding, one)) is not None]
     progress(f"running the {len(made)} likeliest of what is left")

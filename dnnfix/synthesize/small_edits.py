@@ -63,6 +63,9 @@ OF_OTHERS = frozenset({"name", "other attribute", "unwrap", "left alone", "right
 _OF_ARGUMENTS = re.compile(
     r"argument|parameter|keyword|positional|no attribute|not defined|not callable|cannot import", re.IGNORECASE
 )
+_NO_NUMBER = re.compile(r"invalid literal for int|could not convert string to float")
+"""What a conversion says of what has no number in it: that is the edit's own doing."""
+
 _MISGIVEN = re.compile(
     r"multiple values for|missing (?:a |\d+ )?required|required positional|unexpected keyword", re.IGNORECASE
 )
@@ -102,10 +105,12 @@ class Came(IntEnum):
     HELD = 0
     """The edited statement ran, and all that follows in its block."""
     MOVED = 1
-    """The statement ran, and something behind it did not; it ran on until its time was over; or the same call complains of something else."""
-    OTHERWISE = 2
+    """The statement ran, and something behind it did not; or the same call complains of something else."""
+    SLOW = 2
+    """It ran on until its time was over."""
+    OTHERWISE = 3
     """The statement failed in another way: what it needs may be gone."""
-    UNKNOWN = 3
+    UNKNOWN = 4
     """It could not be tried there, or gave no answer."""
 
 
@@ -295,9 +300,9 @@ def _came(source: Source, guess: Guess, answer: Mapping[str, Any], crash: Crash)
     if answer.get("ok"):
         return Came.HELD if error is None else Came.MOVED
     if error is None:
-        return Came.MOVED if answer.get("slow") else Came.UNKNOWN
+        return Came.SLOW if answer.get("slow") else Came.UNKNOWN
     kind, said = str(error[0]).rpartition(".")[2], str(error[1])
-    if crash.message.startswith(said[:SAID]):
+    if crash.message.startswith(said[:SAID]) or _NO_NUMBER.search(said):
         return None
     if _MISGIVEN.search(said) and said.partition("(")[0] == crash.message.partition("(")[0]:
         return None

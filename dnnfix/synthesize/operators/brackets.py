@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from dnnfix.records import FixPattern
-from dnnfix.synthesize.operators.change import Change, replaced
+from dnnfix.records import FixPattern, RemoveArgument, SetArgument
+from dnnfix.synthesize.operators.change import Change, replaced, short
 from dnnfix.synthesize.scene import Scene
 from dnnfix.synthesize.slices import Place, Role
 
@@ -66,21 +66,10 @@ def _of_tuple(scene: Scene, node: ast.Call) -> Iterator[Change]:
 
 def _inwards(scene: Scene, node: ast.Call) -> Iterator[Change]:
     """`f(g(x), a)` as `f(g(x, a))`, and `Layer(…)(x, a)` as `Layer(…, a)(x)`."""
-    starred = any(isinstance(arg, ast.Starred) for arg in node.args)
-    if starred or any(keyword.arg is None for keyword in node.keywords):
-        return
-    inner = [arg for arg in node.args if isinstance(arg, ast.Call)]
+    inner = [arg for arg in node.args if isinstance(arg, ast.Call)][-1:]
+    inner += [node.func] if isinstance(node.func, ast.Call) else []
     for keyword in node.keywords:
-        rest = [each for each in node.keywords if each is not keyword]
-        for call in inner[-1:]:
-            inside = _call(scene, call, call.args, [*call.keywords, keyword])
-            given = [inside if arg is call else scene.code(arg) for arg in node.args]
-            code = f"{scene.code(node.func)}({', '.join([*given, *map(scene.code, rest)])})"
-            yield replaced(scene, node, code, "inwards", _named(scene, keyword))
-        if isinstance(node.func, ast.Call):
-            made = _call(scene, node.func, node.func.args, [*node.func.keywords, keyword])
-            code = f"{made}({', '.join([*map(scene.code, node.args), *map(scene.code, rest)])})"
-            yield replaced(scene, node, code, "inwards", _named(scene, keyword))
+        yield from (_moved(scene, keyword, node, call, "inwards") for call in inner if keyword.arg is not None)
     if len(node.args) > 1 and isinstance(node.args[-2], ast.Call) and not node.keywords:
         call, last = node.args[-2], node.args[-1]
         inside = _call(scene, call, [*call.args, last], call.keywords)
@@ -93,15 +82,9 @@ def _outwards(scene: Scene, node: ast.Call) -> Iterator[Change]:
     above = scene.subject.source.parent(node)
     if not isinstance(above, ast.Call):
         return
-    for keyword in node.keywords:
-        if keyword.arg is None:
-            continue
-        without = _call(scene, node, node.args, [each for each in node.keywords if each is not keyword])
-        given = [without if arg is node else scene.code(arg) for arg in (*above.args, *above.keywords)]
-        function = without if above.func is node else scene.code(above.func)
-        if above.func is node or node in above.args:
-            code = f"{function}({', '.join([*given, scene.code(keyword)])})"
-            yield replaced(scene, above, code, "outwards", _named(scene, keyword))
+    if above.func is node or node in above.args:
+        named = [keyword for keyword in node.keywords if keyword.arg is not None]
+        yield from (_moved(scene, keyword, node, above, "outwards") for keyword in named)
     if above.args and above.args[-1] is node and not above.keywords and not node.keywords and len(node.args) > 1:
         without = _call(scene, node, node.args[:-1], [])
         given = [*map(scene.code, above.args[:-1]), without, scene.code(node.args[-1])]
@@ -120,9 +103,13 @@ def _by_name(scene: Scene, node: ast.Call) -> Iterator[Change]:
             yield replaced(scene, node, f"{scene.code(node.func)}({code})", "by name")
 
 
-def _named(scene: Scene, keyword: ast.keyword) -> float:
-    refused = any(said in scene.message for said in _REFUSED)
-    return NAMED * (refused and (keyword.arg or "") in scene.message or "no keyword arguments" in scene.message)
+def _moved(scene: Scene, keyword: ast.keyword, giver: ast.Call, taker: ast.Call, form: str) -> Change:
+    name = keyword.arg or ""
+    refused = any(said in scene.message for said in _REFUSED) and name in scene.message
+    likeness = NAMED * (refused or "no keyword arguments" in scene.message)
+    given = SetArgument(scene.site(taker), name, scene.code(keyword.value))
+    title = f"Give {name} to {short(scene.code(taker.func))}"
+    return Change((RemoveArgument(scene.site(giver), name), given), title, form, likeness)
 
 
 def _call(scene: Scene, call: ast.Call, args: Sequence[ast.expr], keywords: Sequence[ast.keyword]) -> str:

@@ -34,7 +34,7 @@ class Change:
 
 def replaced(scene: Scene, node: ast.expr, code: str, form: str, likeness: float = 0.0) -> Change:
     """Other code in place of an expression."""
-    title = f"Take {_short(code)} for {_short(scene.code(node))}"
+    title = f"Take {short(code)} for {short(scene.code(node))}"
     return Change((Replace(scene.site(node), code),), title, form, likeness)
 
 
@@ -51,10 +51,11 @@ def around(
     loose = isinstance(node, ast.BinOp | ast.UnaryOp | ast.BoolOp | ast.Compare | ast.IfExp | ast.Lambda | ast.Await)
     if not before and loose:
         before, after = "(", f"){after}"
-    title = f"Take {before}{_short(scene.code(node))}{after} for {_short(scene.code(node))}"
+    title = f"Take {before}{short(scene.code(node))}{after} for {short(scene.code(node))}"
     return Change((Wrap(scene.site(node), before, after), *imports), title, form, likeness)
 
 
-def _short(code: str) -> str:
+def short(code: str) -> str:
+    """Code in one line, cut where it is long."""
     line = " ".join(code.split())
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
