@@ -3,18 +3,26 @@
 A crash can be silenced by writing the observed batch size into a `view` or a layer; the last batch of an epoch then
 crashes again. The probe therefore calls the model with other batch sizes. A program may be tied to its batch size for
 reasons of its own, though, and a patch that left it as it was is not to blame: where the original ran, it is asked
-whether it took them; where it crashed, whether the patch wrote the size of the batch into the program.
+whether it took them; where it crashed, whether the patch wrote the size of the batch into the program, or the other
+sizes bring the same crash back.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 
 from dnnfix.api import Applicability, Evidence, Json, Source, Status, Trace, Verdict
 
 NAME = "shapes-agree"
 RUNG = "shapes"
+
+TELLING = 12
+"""Characters from which on a message tells one crash from another."""
+
+ALIKE = 160
+"""Characters of two messages that are compared."""
 
 
 def judge(evidence: Evidence) -> Verdict:
@@ -30,7 +38,8 @@ def judge(evidence: Evidence) -> Verdict:
     before = _sizes(evidence.before)
     if before and all(before.get(size, "ok") != "ok" for size in refused):
         return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the original is tied to its batch size too")
-    if evidence.before.crash is not None and not _writes_batch(evidence):
+    again = any(_complains_alike(str(said), evidence.before) for said in refused.values())
+    if evidence.before.crash is not None and not _writes_batch(evidence) and not again:
         reason = "the program is tied to its batch size, and not by the patch"
         return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, reason, {"sizes": dict(after)})
     size, said = next(iter(refused.items()))
@@ -40,6 +49,16 @@ def judge(evidence: Evidence) -> Verdict:
 def _sizes(trace: Trace) -> dict[str, Json]:
     found = trace.probes.get("batch-sizes")
     return dict(found) if isinstance(found, dict) else {}
+
+
+def _complains_alike(said: str, before: Trace) -> bool:
+    """Whether what another batch size brings is, but for its numbers, what the original crashed with."""
+    crashed = _without_numbers(before.crash.message) if before.crash is not None else ""
+    return len(crashed) >= TELLING and crashed in _without_numbers(said)
+
+
+def _without_numbers(text: str) -> str:
+    return re.sub(r"\d+", "N", text)[:ALIKE]
 
 
 def _writes_batch(evidence: Evidence) -> bool:

@@ -29,15 +29,17 @@ def misread(source: Source) -> tuple[str, ...]:
     return tuple(f"the file as it stands: {note}" for note in source.recoveries)
 
 
-def unexplained(trace: Trace, outcome: Repair) -> Iterator[FindingResult]:
+def unexplained(source: Source, trace: Trace, outcome: Repair) -> Iterator[FindingResult]:
     """The crash of the program, where nothing has a finding for it: a crash is never reported as "no problem"."""
     from dnnfix.synthesize.at_crash import unexplained_crash
 
     explained = any(result.finding.symptom is Symptom.CRASH for result in outcome.results)
     explained = explained or any(patch.verdict is PatchVerdict.ACCEPTED for patch in outcome.patches)
-    finding = unexplained_crash(trace)
+    finding = unexplained_crash(source, trace)
     if finding is not None and not explained:
-        yield FindingResult(finding, FindingOutcome.DECLINED, "no template explains this crash")
+        yield FindingResult(
+            finding, FindingOutcome.DECLINED, "no rule explains it, and no small edit was proven to remove it"
+        )
 
 
 def searchable(source: Source, trace: Trace, settings: Settings) -> bool:
@@ -47,7 +49,7 @@ def searchable(source: Source, trace: Trace, settings: Settings) -> bool:
     """
     from dnnfix.synthesize.at_crash import unexplained_crash
 
-    finding = unexplained_crash(trace)
+    finding = unexplained_crash(source, trace)
     if finding is None or not wanted(finding, source, settings):
         return False
     file = source.files.get(finding.site.path)

@@ -49,7 +49,7 @@ def suggest_file(
         trace, outcome, reproduction = made.trace, made.repair, made.reproduction
         steps = laboratory.observed_steps
         patches = tuple(certified(p, outcome, tier, made.settings, reproduction, steps) for p in outcome.patches)
-        crash = tuple(unexplained(trace, outcome))
+        crash = tuple(unexplained(source, trace, outcome))
         doubted = crash if reproduction.invents else ()
         heard = tuple(r for r in crash if not doubted and wanted(r.finding, source, settings))
         silenced = tuple(

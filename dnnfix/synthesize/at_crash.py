@@ -29,6 +29,7 @@ from dnnfix.run.job import Speculation
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import Variant, apply
+from dnnfix.synthesize.crash_account import account
 from dnnfix.synthesize.lines import line_map
 from dnnfix.synthesize.progress import gets_past
 from dnnfix.synthesize.scene import scenes_of
@@ -36,7 +37,7 @@ from dnnfix.synthesize.small_edits import Came, Tried, guesses, one_of_each, out
 from dnnfix.validate.behaviour import Behaviour, behaviour
 from dnnfix.validate.ladder import Laboratory
 
-SPECULATING = 0.25
+SPECULATING = 0.35
 """Share of the time left that edits are tried for in one crash."""
 
 MOST_SPECULATING = 30.0
@@ -91,7 +92,7 @@ def search_at_crash(variant: Variant, trace: Trace, laboratory: Laboratory, prog
 
     `variant` is the program, or a step of its repair already, and `trace` its run.
     """
-    finding = unexplained_crash(trace)
+    finding = unexplained_crash(variant.source, trace)
     if finding is None:
         return Found()
     starts = [_Start(variant, trace, 0.0)]
@@ -242,7 +243,7 @@ def _applied(variant: Variant, finding: Finding, one: Tried) -> Variant | None:
         return None
 
 
-def unexplained_crash(trace: Trace) -> Finding | None:
+def unexplained_crash(source: Source, trace: Trace) -> Finding | None:
     """What is said of a crash that no rule names; `None` where the program did not crash, or the cut of a loop may be to blame."""
     crash = trace.crash
     if crash is None or trace.outcome is not RunOutcome.CRASHED or (trace.cut and trace.steps):
@@ -255,6 +256,7 @@ def unexplained_crash(trace: Trace) -> Finding | None:
         crash.site or Site(1, 1, 1, 1),
         f"the program crashes: {said[:300]}",
         Symptom.CRASH,
+        evidence=account(source, crash),
         confidence=1.0,
         cause=CRASH_CAUSE,
     )

@@ -470,7 +470,10 @@ def _result(search: _Search, finding: Finding, patches: list[Patch]) -> FindingR
     if refused is not None:
         reason = f"{refused.validator}: {refused.reason}"
         return FindingResult(finding, FindingOutcome.REJECTED, reason, names)
-    reason = search.edit_errors.get(finding.id) or (proposals.declined if proposals else "") or "fixes are switched off"
+    otherwise = (
+        "no small edit was proven to remove it" if finding.code == UNEXPLAINED_CODE else "fixes are switched off"
+    )
+    reason = search.edit_errors.get(finding.id) or (proposals.declined if proposals else "") or otherwise
     return FindingResult(finding, FindingOutcome.DECLINED, reason, names)
 
 
