@@ -30,6 +30,11 @@ def same_crash(first: Trace, second: Trace, lines: Mapping[int, int]) -> bool:
     a, b = first.crash, second.crash
     if a is None or b is None or a.kind != b.kind or a.message != b.message:
         return False
+    made = [crash.call.made_at if crash.call is not None else None for crash in (a, b)]
+    if made[0] is not None and made[1] is not None and made[0].path == made[1].path:
+        same_layer = made[0].line == lines.get(made[1].line, made[1].line)
+        if not same_layer:
+            return False
     if a.site is None or b.site is None or a.site.path or b.site.path:
         return a.site == b.site
     return a.site.line == lines.get(b.site.line, b.site.line)

@@ -167,6 +167,10 @@ def _leaves_unread(scene: Scene, node: ast.expr, change: Change) -> bool:
     ]
     home = source.enclosing(node, *FUNCTIONS) or source.tree
     inside = {id(each) for each in ast.walk(node)}
+    for statement in ast.walk(home):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)]) if name in gone:  # it is made anew from itself
+                inside |= {id(n) for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == name}
     reads = [
         n.id for n in ast.walk(home) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and id(n) not in inside
     ]

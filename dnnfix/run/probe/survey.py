@@ -39,6 +39,9 @@ KEYS = 40
 LONGEST = 160
 """Characters of a text that are told."""
 
+ATTRIBUTES = 200
+"""Names of a module or a class that are told; of one with more, as of a class that a library grew, those are not."""
+
 CALLS = 300
 """Calls of the program whose parameters are told."""
 
@@ -188,6 +191,7 @@ def _describe(value: Any, told: Dict[str, Any], depth: int) -> None:
             told["items"] = [described(item, depth + 1) for item in list(value.values())[:ITEMS]]
     elif isinstance(value, types.ModuleType):
         told["module"] = value.__name__
+        told["attributes"] = [name for name in vars(value) if not name.startswith("_")][:ATTRIBUTES]
     elif isinstance(value, type) or inspect.isroutine(value):
         told["takes"] = takes(value)
         own = vars(value) if isinstance(value, type) else ()
@@ -209,7 +213,7 @@ def _describe_object(value: Any, told: Dict[str, Any]) -> None:
         told["takes"] = takes(getattr(value, "forward", None) or getattr(value, "call", None) or value)
     names = [name for name in dir(type(value)) if not name.startswith("_")]
     own = [name for name in getattr(value, "__dict__", {}) if not name.startswith("_")]
-    told["attributes"] = own[:KEYS] + (names[:KEYS] if len(names) <= KEYS else [])
+    told["attributes"] = own[:KEYS] + (names if len(names) <= ATTRIBUTES else [])
 
 
 def _describe_range(value: Any, told: Dict[str, Any]) -> None:

@@ -20,6 +20,15 @@ KEYS = 12
 MOST = 8
 """Elements up to which a list of one is made longer."""
 
+TOO_MANY = 1.5
+"""What more targets gain, in logarithms, where the message says that there are too many values."""
+
+STARRED = -0.2
+"""What leaving any number of further values loses against leaving one."""
+
+FIRST = -1.4
+"""What leaving a value before the others loses: what is added to what a function gives comes last."""
+
 _EXPECTED = re.compile(r"expected (\d+)\b", re.IGNORECASE)
 
 UNREAD = -2.0
@@ -60,12 +69,13 @@ def _targets(scene: Scene, node: ast.Tuple) -> Iterator[Change]:
         )
         yield change
     names = [scene.code(element) for element in node.elts]
-    yield Change(
-        (Replace(scene.site(node), ", ".join([*names, "_"])),), "Take one value more, and leave it", "more targets"
-    )
-    yield Change(
-        (Replace(scene.site(node), ", ".join(["_", *names])),), "Take one value more, and leave it", "more targets"
-    )
+    meant = TOO_MANY * ("too many values to unpack" in scene.message)
+    for more, title, less in (
+        ([*names, "_"], "Take one value more, and leave it", 0.0),
+        ([*(names[:-1] if names[-1] == "_" else names), "*_"], "Leave all further values", STARRED),
+        (["_", *names], "Leave a value that comes first", FIRST),
+    ):
+        yield Change((Replace(scene.site(node), ", ".join(more)),), title, "more targets", meant + less)
 
 
 def _index(scene: Scene, node: ast.Subscript) -> Iterator[Change]:
@@ -93,6 +103,14 @@ def _index(scene: Scene, node: ast.Subscript) -> Iterator[Change]:
             code = ", ".join([*codes[:number], bounds, *codes[number + 1 :]])
             yield replaced(scene, node, f"{whole}[{code}]", "bounds")
     if isinstance(index, ast.Constant) and isinstance(index.value, int):
+        if (
+            scene.kind == "IndexError"
+            and owner is not None
+            and owner.size is not None
+            and index.value >= owner.size > 0
+        ):
+            yield replaced(scene, node, f"{whole}[{owner.size - 1}]", "last index")
+            return
         for other in (index.value - 1, 0, -1):
             if other != index.value:
                 yield replaced(scene, node, f"{whole}[{other}]", "index")

@@ -52,6 +52,9 @@ MORE = ("places", "names")
 
 CALLABLE = ("function", "method", "builtin_function_or_method")
 
+_COUNTED = re.compile(
+    r"'(?:tuple|list|Size|dict|str)' and '(?:int|float)'|'(?:int|float)' and '(?:tuple|list|Size|dict|str)'|\"(?:int|float)\"\) to (?:list|tuple)"
+)
 _MISSING = re.compile(r"has no attribute '(\w+)'")
 _OF_SIZES = re.compile(r"\b(?:shapes?|sizes?|dimensions?|channels|cardinality|broadcast|aligned)\b", re.IGNORECASE)
 
@@ -73,6 +76,8 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         return
     if place.told.is_torch and place.told.grown and "leaf" in scene.message:
         yield around(scene, place.node, "", ".data", "data")
+    if place.told.size is not None and _COUNTED.search(scene.message) and scene.kind == "TypeError":
+        yield around(scene, place.node, "len(", ")", "length")
     for before, after, form, imports in _conversions(scene, place.told):
         yield around(scene, place.node, before, after, form, imports)
 

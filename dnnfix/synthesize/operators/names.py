@@ -42,6 +42,15 @@ GOOD = 0.9
 """Likeness from which on a name may be the one that was meant."""
 
 
+def _own_class(scene: Scene, node: ast.Call) -> Iterator[Change]:
+    """`super(Other, self)` in a class that is not that one."""
+    owner = scene.subject.source.enclosing(node, ast.ClassDef)
+    match node:
+        case ast.Call(func=ast.Name(id="super"), args=[ast.Name() as named, _]):
+            if isinstance(owner, ast.ClassDef) and named.id != owner.name:
+                yield replaced(scene, named, owner.name, "own class")
+
+
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
     """Other names for the name, or the attribute, at a place."""
     node = place.node
@@ -49,6 +58,8 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         yield from _for_name(scene, place, node)
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         yield from _for_attribute(scene, place, node)
+    elif isinstance(node, ast.Call):
+        yield from _own_class(scene, node)
 
 
 def _for_name(scene: Scene, place: Place, node: ast.Name) -> Iterator[Change]:
@@ -59,7 +70,8 @@ def _for_name(scene: Scene, place: Place, node: ast.Name) -> Iterator[Change]:
     if f"self.{node.id}" in names:
         yield replaced(scene, node, f"self.{node.id}", "of self")
     held = place.told
-    if missing:
+    shadows = hasattr(builtins, node.id) and node.id not in names and scene.kind == "TypeError"
+    if missing or (shadows and place.role is Role.FAILING and scene.subject.source.is_called(node)):
         owners = [name for name, told in names.items() if node.id in told.attributes]
         yield from (replaced(scene, node, f"{owner}.{node.id}", "of another") for owner in owners[:NEAR])
     known = [name for name in names if name != node.id and not name.startswith("__")]

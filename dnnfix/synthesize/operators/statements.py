@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dnnfix.records import Edit, FixPattern, InsertAfter, InsertBefore, Replace, ReplaceLines
+from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.operators.change import Change
 from dnnfix.synthesize.operators.names import NEAR, ranked
 from dnnfix.synthesize.progress import blocks_of
@@ -50,15 +51,29 @@ def changes(scene: Scene, spot: Spot) -> Iterator[Change]:
 def _called_before(scene: Scene, node: ast.stmt) -> Iterator[Change]:
     """A method that the message names, called without arguments on an object of the statement before it."""
     methods = list(dict.fromkeys(_NAMED_CALL.findall(scene.message)))
+    if "__init__" in methods:
+        yield from _constructed_first(scene, node)
     owners: dict[str, None] = {}
     for each in ast.walk(node):
         told = scene.told(each) if isinstance(each, ast.Name | ast.Attribute) else None
         if told is not None and told.attributes and isinstance(each, ast.expr):
             owners[scene.code(each)] = None
-    for method in methods[:OWNERS]:
+    for method in [method for method in methods if not method.startswith("_")][:OWNERS]:
         for owner in list(owners)[:OWNERS]:
             code = f"{owner}.{method}()"
             yield Change((InsertBefore(scene.site(node), code),), f"Call {code} first", "call")
+
+
+def _constructed_first(scene: Scene, node: ast.stmt) -> Iterator[Change]:
+    """The constructor of the class above, called before all else in the constructor that a statement stands in."""
+    function = scene.subject.source.enclosing(node, *FUNCTIONS)
+    if not isinstance(function, FUNCTIONS) or function.name != "__init__":
+        return
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    calls = [each for each in ast.walk(function) if isinstance(each, ast.Call)]
+    if body and not any(isinstance(call.func, ast.Attribute) and call.func.attr == "__init__" for call in calls):
+        code = "super().__init__()"
+        yield Change((InsertBefore(scene.site(body[0]), code),), f"Call {code} first", "construct")
 
 
 def _moved(scene: Scene, spot: Spot) -> Iterator[Change]:
