@@ -141,6 +141,75 @@ REPAIRED = {
         "import numpy as np\nimport torch\n\nprint(torch.manual_seed(3, 'all').initial_seed())\n",
         "torch.manual_seed(3)",
     ),
+    "an argument behind the wrong bracket": (
+        (
+            "import torch\n\nlayers = []\nlayers.append(torch.nn.Linear(3, 2), bias=False)\n"
+            "print(layers[0](torch.rand(4, 3)).shape)\n"
+        ),
+        "layers.append(torch.nn.Linear(3, 2, bias=False))",
+    ),
+    "a condition that is about the whole pair": (
+        (
+            "import torch\n\nfound = iter([torch.ones(2)])\nlast = torch.zeros(2)\nfor step in range(3):\n"
+            "    pair = next(found), last if step == 0 else None\n    print(step, pair)\n"
+        ),
+        "pair = (next(found), last) if step == 0 else None",
+    ),
+    "a question asked before there is an answer": (
+        (
+            "import torch\n\n\ndef scaled(x, weights=None):\n    assert weights.dim() == x.dim()\n    if weights is None:\n"
+            "        weights = torch.full_like(x, 2)\n    return x * weights\n\n\nprint(scaled(torch.rand(4)).sum())\n"
+        ),
+        "assert weights.dim() == x.dim()",
+    ),
+    "an axis left out": (
+        "import torch\n\nscores = torch.rand(5)\nprint(scores.softmax().max())\n",
+        "scores.softmax(dim=-1)",
+    ),
+    "a bound too many": (
+        "import torch\n\nimage = torch.rand(1, 3, 6, 8)\nheight, width = image.shape[2:3]\nprint(height * width)\n",
+        "image.shape[2:]",
+    ),
+    "keys that are written otherwise": (
+        (
+            'import torch\n\noptions = {"hidden_size": 4, "depth": 2}\nfirst = torch.zeros(2, options["lstm_hidden_size"])\n'
+            'second = torch.ones(3, options["lstm_hidden_size"])\nprint(first.sum() + second.sum())\n'
+        ),
+        "second = torch.ones(3, options['hidden_size'])",
+    ),
+    "the truth of an array": (
+        "import torch\n\nfirst = True\nx = torch.rand(2, 3)\ny = first and x or torch.relu(x)\nprint(y.sum())\n",
+        "y = x if first else torch.relu(x)",
+    ),
+    "more samples promised than there are": (
+        (
+            "import torch\nfrom torch.utils.data import DataLoader, Dataset\n\n\nclass Rows(Dataset):\n"
+            "    def __init__(self):\n        self.rows = [torch.full((2,), float(n)) for n in range(12)]\n\n"
+            "    def __getitem__(self, index):\n        return self.rows[index]\n\n    def __len__(self):\n        return 500\n\n\n"
+            "for batch in DataLoader(Rows(), batch_size=4):\n    print(batch.sum())\n"
+        ),
+        "return len(self.rows)",
+    ),
+    "a class above that is not constructed": (
+        (
+            "import torch\n\n\nclass Net(torch.nn.Module):\n    def __init__(self):\n        self.layer = torch.nn.Linear(3, 1)\n\n"
+            "    def forward(self, x):\n        return self.layer(x)\n\n\nprint(Net()(torch.rand(5, 3)).shape)\n"
+        ),
+        "super().__init__()",
+    ),
+    "values that nothing takes": (
+        "import torch\n\nfor row in [(1.0, 2.0, 'a'), (3.0, 4.0, 'b')]:\n    x, y = row\n    print(torch.tensor([x, y]).sum())\n",
+        "x, y, _ = row",
+    ),
+    "a size that another name holds": (
+        (
+            "import torch\n\n\nclass Scale(torch.nn.Module):\n    def __init__(self, size):\n        super().__init__()\n"
+            "        self.gain = torch.nn.Parameter(torch.ones(size))\n\n    def forward(self, x):\n        return self.gain * x\n\n\n"
+            "hidden = 6\nwhole = 12\nlast = torch.nn.Sequential(Scale(hidden), torch.nn.Linear(hidden, 3))\n"
+            "print(last(torch.rand(4, 12)).shape)\n"
+        ),
+        "Scale(whole), torch.nn.Linear(whole, 3)",
+    ),
     "a convolution without the margins of its siblings": (MARGINS, "nn.Conv2d(6, 6, 3, padding=1)"),
 }
 

@@ -195,7 +195,13 @@ def _space(one: Standing) -> Dict[str, Any]:
     """Where a frame's statements are run: of a function a copy, as comprehensions in it see one space only."""
     if one.frame.f_locals is one.frame.f_globals:
         return one.frame.f_globals
-    return {**one.frame.f_globals, **one.frame.f_locals}
+    space = {**one.frame.f_globals, **one.frame.f_locals}
+    if "self" in space and "__class__" not in space:  # a method has it where it asks for `super()`
+        kinds = type(space["self"]).__mro__
+        code = one.frame.f_code
+        own = (kind for kind in kinds if getattr(vars(kind).get(code.co_name), "__code__", None) is code)
+        space["__class__"] = next(own, kinds[0])
+    return space
 
 
 def _run_all(

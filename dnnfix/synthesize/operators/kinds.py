@@ -53,7 +53,8 @@ MORE = ("places", "names")
 CALLABLE = ("function", "method", "builtin_function_or_method")
 
 _COUNTED = re.compile(
-    r"'(?:tuple|list|Size|dict|str)' and '(?:int|float)'|'(?:int|float)' and '(?:tuple|list|Size|dict|str)'|\"(?:int|float)\"\) to (?:list|tuple)"
+    r"between instances of '(?:tuple|list|Size|dict|str)' and '(?:int|float)'"
+    r"|between instances of '(?:int|float)' and '(?:tuple|list|Size|dict|str)'"
 )
 _MISSING = re.compile(r"has no attribute '(\w+)'")
 _OF_SIZES = re.compile(r"\b(?:shapes?|sizes?|dimensions?|channels|cardinality|broadcast|aligned)\b", re.IGNORECASE)

@@ -61,8 +61,9 @@ def _shapes(scene: Scene, place: Place, sizes: tuple[int, ...]) -> Iterator[tupl
     for length in (1, 2, 3):
         for chosen in permutations(named, length):
             size = prod(named[name] for name in chosen)
+            mixed = length + 1 == len(sizes) and named[chosen[-1]] != sizes[-1]
             if size <= elements and elements % size == 0:
-                yield ", ".join(["-1", *chosen]), "named", 0.0
+                yield ", ".join(["-1", *chosen]), "named", MIXED * mixed
     for channels in (1, 3):
         for name, side in named.items():
             if elements % (channels * side * side) == 0:
