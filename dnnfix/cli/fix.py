@@ -19,7 +19,7 @@ from dnnfix.emit.diff import taken
 from dnnfix.emit.hunks import apply, own_section, replacements, sections
 from dnnfix.emit.view import printable, view
 from dnnfix.errors import ConfigError
-from dnnfix.records import FileReport, Patch
+from dnnfix.records import FileReport, Patch, PatchVerdict
 
 OPERANDS = "PATH ..."
 
@@ -184,7 +184,7 @@ def _asked(console: Console, program: Program, report: FileReport) -> tuple[tupl
     """The patches that the user said yes to, and whether to go on asking. Rivals of a taken patch are not offered."""
     from dnnfix.emit.text import file_text
 
-    offered = list(applicable(report))
+    offered = list(applicable(report, choices=True))
     if not offered:
         console.write(file_text(report, view(program.raw, program.path), palette(console)))
         return (), True
@@ -215,7 +215,8 @@ def _shown(console: Console, program: Program, report: FileReport, patch: Patch)
 
 def _answer(console: Console, patch: Patch) -> str:
     """`y`, `n` or `q`; the end of the input means `q`."""
-    kind = f"{patch.candidate.applicability}, partial" if patch.remains else str(patch.candidate.applicability)
+    kind = str(patch.candidate.applicability)
+    kind += ", partial" if patch.remains else ", a choice" if patch.verdict is PatchVerdict.CHOICE else ""
     while True:
         console.clear()
         console.err.write(f"Apply {patch.id} ({kind})? [y/n/q] ")

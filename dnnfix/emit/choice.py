@@ -23,10 +23,13 @@ def chosen(file: FileReport, unsafe: bool, drafts: bool = False, unproven: bool 
     return tuple(taken)
 
 
-def applicable(file: FileReport, drafts: bool = False, unproven: bool = False) -> Iterator[Patch]:
+def applicable(
+    file: FileReport, drafts: bool = False, unproven: bool = False, choices: bool = False
+) -> Iterator[Patch]:
     """Accepted patches that may ever be applied, best first; where there is none, the partial one.
 
-    With `drafts` also safe ones that were not run, with `unproven` also migrations that could not be run.
+    With `drafts` also safe ones that were not run, with `unproven` also migrations that could not be run, with `choices` also
+    those of which a person has to say whether they are meant.
     """
     for patch in sorted(file.patches, key=lambda patch: patch.rank):
         if patch.candidate.applicability is Applicability.DISPLAY_ONLY or not patch.diff:
@@ -34,6 +37,7 @@ def applicable(file: FileReport, drafts: bool = False, unproven: bool = False) -
         safe = patch.candidate.applicability is Applicability.SAFE
         migration = all(finding.family is Family.VERSIONING for finding in patch.candidate.findings)
         draft = patch.verdict is PatchVerdict.UNVALIDATED and (drafts and safe or unproven and migration)
+        draft = draft or (choices and patch.verdict is PatchVerdict.CHOICE)
         if patch.verdict in (PatchVerdict.ACCEPTED, PatchVerdict.PARTIAL) or draft:
             yield patch
 

@@ -94,6 +94,7 @@ def _patch(file: FileReport, patch: Patch) -> Json:
         "applicability": patch.candidate.applicability.value,
         "verdict": patch.verdict.value,
         "rank": patch.rank,
+        "prior": round(patch.candidate.prior, 4),
         "diff": plain(patch.diff),
         "findings": [plain(finding_id(file, finding)) for finding in _settled(file, patch)],
         "verdicts": [

@@ -120,7 +120,10 @@ def _result(file: FileReport, result: FindingResult, seen: View, places: Mapping
 
 
 def _offered(patch: Patch) -> bool:
-    if patch.verdict is PatchVerdict.REJECTED or patch.candidate.applicability is Applicability.DISPLAY_ONLY:
+    if (
+        patch.verdict in (PatchVerdict.REJECTED, PatchVerdict.CHOICE)
+        or patch.candidate.applicability is Applicability.DISPLAY_ONLY
+    ):
         return False
     return bool(patch.diff)
 

@@ -25,6 +25,8 @@ FRAME = 2
 """Lines shown above a site."""
 MAX_FRAME_LINES = 6
 """Lines of a long site that are shown and underlined."""
+CHOOSE = "not proven to be what was meant: fix --interactive takes it"
+"""What is said of each choice."""
 MAX_LINE = 160
 """Characters of a line of facts before it is cut."""
 
@@ -146,7 +148,11 @@ def _finding(
         yield from _repair(best, palette, rival=not independent(file, best, above))
     elif result.reason not in file.unchecked:  # else the last lines say it for all findings at once
         yield f"  {palette.yellow}{result.outcome:<10}{palette.off} {printable(result.reason)}"
-    yield from _others(patches, best, palette, verbose)
+    choices = [patch for patch in patches if patch.verdict is PatchVerdict.CHOICE] if best is None else []
+    for number, patch in enumerate(choices, 1):
+        yield f"  {palette.yellow}choice {number}{palette.off}   {printable(patch.candidate.title)} ({CHOOSE})"
+        yield from diff_lines(patch.diff, palette)
+    yield from _others([patch for patch in patches if patch not in choices], best, palette, verbose)
 
 
 def frame(finding: Finding, seen: View, palette: Palette = PLAIN) -> Iterator[str]:

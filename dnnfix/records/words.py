@@ -111,6 +111,7 @@ class FindingOutcome(StrEnum):
 
     REPAIRED = "repaired"
     PARTIAL = "partial"
+    CHOICES = "choices"
     REJECTED = "rejected"
     DECLINED = "declined"
     FAILED = "failed"
@@ -120,9 +121,12 @@ class PatchVerdict(StrEnum):
     """What the ladder made of a candidate. `UNVALIDATED` is for the static path, which runs nothing.
 
     `PARTIAL` removes its fault and gets the run further, to a stop that is not of its making; it never counts as accepted.
+    `CHOICE` is one of several edits that pass every rung, under which the program does different things, or an unlikely one: which
+    was meant no run can tell. It is shown, and applied only where a person takes it.
     """
 
     ACCEPTED = "accepted"
     PARTIAL = "partial"
+    CHOICE = "choice"
     REJECTED = "rejected"
     UNVALIDATED = "unvalidated"

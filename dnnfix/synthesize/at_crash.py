@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -235,7 +236,7 @@ def _applied(variant: Variant, finding: Finding, one: Tried) -> Variant | None:
         edits=guess.edits,
         findings=(finding,),
         applicability=Applicability.UNSAFE,
-        prior=0.3,
+        prior=1 / (1 + math.exp(FLOOR - guess.score)),
     )
     try:
         return apply(variant, candidate)

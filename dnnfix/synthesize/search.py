@@ -54,6 +54,12 @@ The least at which, on programs that the weights were not fitted on, no more tha
 is wrong where another one is right (`tools/fit_prior.py fit --check`).
 """
 
+LIKELY = -2.6
+"""Score from which on a small edit that nothing rivals is accepted."""
+
+SHOWN = 3
+"""Small edits that a person may choose from."""
+
 MAX_CLIMBS = 48
 """Candidates tried for one program: bounds the search where the budget of time does not."""
 
@@ -93,6 +99,8 @@ class _Search:
     original: tuple[Finding, ...] = ()
     climbs: list[tuple[Variant, Climb]] = field(default_factory=list)
     accepted: list[tuple[Variant, Climb]] = field(default_factory=list)
+    choices: list[tuple[Variant, Climb]] = field(default_factory=list)
+    """Small edits that came up the ladder, of which none can be told to be the one that was meant."""
     attempts: list[Attempt] = field(default_factory=list)
     """What templates proposed and what came of it."""
     partial: tuple[Variant, Climb] | None = None
@@ -174,8 +182,7 @@ def _try_small_edits(search: _Search) -> None:
     found = search_at_crash(start, trace, search.laboratory, search.progress)
     if found.choices and step is None:
         search.original = (*search.original, *found.findings)
-    held: list[tuple[Variant, Climb]] = []
-    best: Choice | None = None
+    held: list[tuple[Choice, Climb]] = []
     for choice in found.choices:
         if choice.variant.source.contents in search.seen or search.laboratory.out_of_time():
             continue
@@ -183,27 +190,34 @@ def _try_small_edits(search: _Search) -> None:
         if step is None:
             search.direct.add(choice.variant.source.contents)
         result = _climb(search, choice.variant)
-        if not result.accepted:
-            continue
-        held.append((choice.variant, result))
-        best = best or choice
-        if best is not choice:
-            if best.score - choice.score < MARGIN:
-                _refuse(
-                    search, held, "other small edits remove the crash too, and the program does something else then"
-                )
-                return
-            _refuse(search, held[1:], "another small edit is likelier")
-            break
-    search.accepted += held[:1]
+        if result.accepted:
+            held.append((choice, result))
+            if len(held) == SHOWN or held[0][0].score - choice.score >= MARGIN:
+                break
+    _choose(search, held)
 
 
-def _refuse(search: _Search, held: list[tuple[Variant, Climb]], reason: str) -> None:
-    """Take back edits that came up the ladder."""
-    verdict = Verdict("unambiguous", "harmless", Status.INCONCLUSIVE, reason)
-    for variant, result in held:
+def _choose(search: _Search, held: list[tuple[Choice, Climb]]) -> None:
+    """Of the small edits that came up the ladder accept the likeliest, where nothing rivals it; the others are choices."""
+    if not held:
+        return
+    best = held[0][0]
+    if any(best.score - choice.score < MARGIN for choice, _ in held[1:]):
+        refused, reason = held, "the program does something else under each of several edits that remove the crash"
+    elif best.score < LIKELY:
+        refused, reason = (
+            held,
+            "it removes the crash, and it is too unlikely a repair to be taken for the one that was meant",
+        )
+    else:
+        refused, reason = held[1:], "another small edit is likelier"
+        search.accepted.append((best.variant, held[0][1]))
+    for choice, result in refused:
+        verdict = Verdict("unambiguous", "harmless", Status.INCONCLUSIVE, reason)
         evidence = replace(result.evidence, verdicts=(*result.evidence.verdicts, verdict))
-        search.climbs[search.climbs.index((variant, result))] = (variant, Climb(evidence, fell="harmless"))
+        taken_back = (choice.variant, Climb(evidence, fell="harmless"))
+        search.climbs[search.climbs.index((choice.variant, result))] = taken_back
+        search.choices.append(taken_back)
 
 
 def _candidates(
@@ -386,10 +400,11 @@ def _report(search: _Search) -> Repair:
     ordered = sorted(search.accepted, key=lambda item: _merit(*item), reverse=True)
     furthest = [search.partial] if search.partial is not None else []
     steps = {program.contents for variant, _ in furthest for program in (*variant.made_from, variant.source)}
-    rest = [item for item in search.climbs if not item[1].accepted and item[0].source.contents not in steps]
+    fallen = [item for item in search.climbs if item not in search.choices]
+    rest = [item for item in fallen if not item[1].accepted and item[0].source.contents not in steps]
     patches: list[Patch] = []
     proofs: dict[str, Evidence] = {}
-    for variant, result in (*ordered, *furthest, *rest):
+    for variant, result in (*ordered, *furthest, *search.choices, *rest):
         patches.append(replace(_patch(search, variant, result), rank=len(patches)))
         if result.accepted:
             proofs[patches[-1].id] = result.evidence
@@ -435,6 +450,8 @@ def _patch(search: _Search, variant: Variant, result: Climb) -> Patch:
         verdict = PatchVerdict.ACCEPTED
     elif search.partial is not None and variant is search.partial[0]:
         verdict = PatchVerdict.PARTIAL
+    elif (variant, result) in search.choices:
+        verdict = PatchVerdict.CHOICE
     elif result.fell == "not run":
         verdict = PatchVerdict.UNVALIDATED
     else:
@@ -466,6 +483,9 @@ def _result(search: _Search, finding: Finding, patches: list[Patch]) -> FindingR
         if search.trace.outcome.says_something:
             reason = "not validated: the time of this file was used up"
         return FindingResult(finding, FindingOutcome.DECLINED, reason, names)
+    open_choice = next((p for p in own if p.verdict is PatchVerdict.CHOICE), None)
+    if open_choice is not None and open_choice.refusal is not None:
+        return FindingResult(finding, FindingOutcome.CHOICES, open_choice.refusal.reason, names)
     refused = next((p.refusal for p in own if p.refusal is not None), None)
     if refused is not None:
         reason = f"{refused.validator}: {refused.reason}"

@@ -336,3 +336,31 @@ def test_targets_meet_predictions(
     after = compared(name, prediction, target)
     given = evidence(after if before == "as before" else CRASHED, after)
     assert judge("targets-meet-predictions", given) is status
+
+
+# --- classes stay apart
+
+
+def scored(*given: int, taken: tuple[int, ...], crash: bool = False) -> Trace:
+    """A linear layer whose output is reshaped and goes into a cross-entropy."""
+    where = Site(1, 1, 1, 9)
+    labels = Value(4, taken[:1], dtype="int64")
+    layer = Call(1, "torch.nn.Linear", where, 1, inputs=(Value(1, given),), outputs=(Value(2, given, producer=1),))
+    shaped = Call(2, "torch.Tensor.reshape", where, inputs=layer.outputs, outputs=(Value(3, taken, producer=2),))
+    loss = Call(3, "torch.nn.functional.cross_entropy", where, inputs=(*shaped.outputs, labels))
+    network = Network("torch", "trace", calls=(layer, shaped, loss))
+    return replace(CRASHED if crash else FINISHED, network=network)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "status"),
+    [
+        (scored(8, 5, 3, taken=(8, 5, 3), crash=True), scored(8, 5, 3, taken=(8, 15)), Status.FAIL),
+        (scored(8, 5, 3, taken=(8, 5, 3), crash=True), scored(8, 5, 3, taken=(40, 3)), Status.PASS),
+        (scored(8, 1, 3, taken=(8, 1, 3), crash=True), scored(8, 1, 3, taken=(8, 3)), Status.PASS),
+        (scored(8, 5, 3, taken=(8, 15)), scored(8, 5, 3, taken=(8, 15)), Status.NOT_APPLICABLE),
+        (CRASHED, scored(8, 5, 3, taken=(8, 15)), Status.NOT_APPLICABLE),
+    ],
+)
+def test_classes_are_not_folded_into_one_axis_with_others(before: Trace, after: Trace, status: Status) -> None:
+    assert judge("classes-stay-apart", evidence(before, after)) is status
