@@ -65,7 +65,7 @@ def test_a_new_baseline_counts(call: Call, looked_at: list[str], folder: Path) -
 )
 def test_a_broken_cache_is_an_empty_one(call: Call, looked_at: list[str], tmp_path: Path, text: str) -> None:
     first = call("check", ".")
-    (file,) = (tmp_path / "cache" / "dnnfix").iterdir()
+    (file,) = (tmp_path / "cache" / "dnnfix").glob("check-*.json")
     file.write_text(text)
     assert call("check", ".") == first
     assert looked_at == ["a.py", "b.py"] * 2
@@ -75,7 +75,7 @@ def test_a_forged_entry_is_no_error(call: Call, looked_at: list[str], tmp_path: 
     import json
 
     first = call("check", ".")
-    (file,) = (tmp_path / "cache" / "dnnfix").iterdir()
+    (file,) = (tmp_path / "cache" / "dnnfix").glob("check-*.json")
     document = json.loads(file.read_text())
     document["reports"] = [{"unchecked": [], "findings": [[{}]]} for _ in document["reports"]]
     file.write_text(json.dumps(document))

@@ -202,6 +202,17 @@ def test_interactive(
     assert "Apply p-unsafe (unsafe)? [y/n/q]" in said.err
 
 
+def test_a_choice_is_for_the_person(call: Call, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = (replace(p, verdict=PatchVerdict.CHOICE) for p in BOTH[:2])
+    file = stage(one, other)
+    assert call("fix", "--unsafe", "a.py").code == 1
+    assert file.read_bytes() == BEFORE
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\ny\n"))
+    said = call("fix", "--interactive", "a.py")
+    assert "Apply p-unsafe (unsafe, a choice)? [y/n/q]" in said.err
+    assert file.read_bytes() == BEFORE.replace(b"bad(5)", b"other(5)")
+
+
 def test_changed_meanwhile(call: Call, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     file = stage(*BOTH)
 

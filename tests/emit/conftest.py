@@ -139,3 +139,16 @@ def partial() -> FileReport:
     step = patch(moved, verdict=PatchVerdict.PARTIAL, verdicts=verdicts, certificate=None)
     result = FindingResult(moved, FindingOutcome.PARTIAL, f"removes this fault; {step.remains}", ("patch-1",))
     return FileReport("pkg/train.py", (result,), (step,), (RunRecord("run-1", RunOutcome.CRASHED, 0.5, 0),))
+
+
+@pytest.fixture
+def choices() -> FileReport:
+    """A crash that either of two edits removes."""
+    crash = finding("DNF901", 3, symptom=Symptom.CRASH, rule="unexplained-crash", evidence={})
+    open_ = Verdict("unambiguous", "harmless", Status.INCONCLUSIVE, "the program does something else under each")
+    two = tuple(
+        patch(crash, f"patch-{n}", verdict=PatchVerdict.CHOICE, rank=n - 1, verdicts=(open_,), certificate=None)
+        for n in (1, 2)
+    )
+    result = FindingResult(crash, FindingOutcome.CHOICES, open_.reason, ("patch-1", "patch-2"))
+    return FileReport("pkg/train.py", (result,), two, (RunRecord("run-1", RunOutcome.CRASHED, 0.5, 0),))

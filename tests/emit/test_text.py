@@ -180,3 +180,18 @@ def test_a_partial_patch_is_taken_as_an_accepted_one_is(partial: FileReport) -> 
     assert chosen(partial, unsafe=False) == ()
     safe = replace(step, candidate=replace(step.candidate, applicability=Applicability.SAFE))
     assert chosen(replace(partial, patches=(safe,)), unsafe=False) == (safe,)
+
+
+def test_choices_are_all_shown_and_said_not_to_be_proven(choices: FileReport, views: dict[str, View]) -> None:
+    said = file_text(choices, views["pkg/train.py"])
+    assert "  choices    the program does something else under each\n" in said
+    assert "  choice 1   hand raw scores to the loss (not proven to be what was meant" in said
+    assert "  choice 2   hand raw scores to the loss" in said and said.count("+++ b/pkg/train.py") == 2
+    assert "proven    " not in said and "tried" not in said
+    assert "1 choices" in summary(Report((choices,)))
+
+
+def test_choices_are_never_taken_without_asking(choices: FileReport) -> None:
+    assert chosen(choices, unsafe=True, unproven=True) == ()
+    assert list(applicable(choices)) == []
+    assert list(applicable(choices, choices=True)) == list(choices.patches)
