@@ -2,7 +2,7 @@
 
 Warnings are compared by category and by the wording without numbers, since a patch may well change a size that a
 warning quotes. A program that crashed before says nothing of the warnings that would have come later, so only those of
-the changed lines count there, and the non-finite loss, that not against a patch that only renames.
+the changed lines count there, and not against a migration, and the non-finite loss, that not against a patch that only renames.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ import math
 import re
 from collections.abc import Iterable
 
-from dnnfix.api import CodeWarning, Evidence, Json, Status, Trace, Verdict, changed_lines, own_fault
+from dnnfix.api import CodeWarning, Evidence, Family, Json, Status, Trace, Verdict, changed_lines, own_fault
 
 NAME = "nothing-new-in-run"
 RUNG = "run"
 
 IGNORED = frozenset({"DeprecationWarning", "PendingDeprecationWarning", "FutureWarning", "ResourceWarning"})
 """Categories that speak of libraries, not of what the program computes."""
+
+_ADVICE = re.compile(r"\bprefer\b|\bdeprecat", re.IGNORECASE)
+"""What warnings say that only advise to write the same in another way."""
 
 
 def judge(evidence: Evidence) -> Verdict:
@@ -45,8 +48,14 @@ def _finite(trace: Trace) -> bool:
 
 
 def _on_changed_lines(evidence: Evidence) -> list[CodeWarning]:
+    if all(finding.family is Family.VERSIONING for finding in evidence.findings):
+        return []
     lines = changed_lines(evidence.source_before, evidence.source_after)
-    return [w for w in evidence.after.warnings if w.site is not None and (w.site.path, w.site.line) in lines]
+    return [
+        w
+        for w in evidence.after.warnings
+        if w.site is not None and (w.site.path, w.site.line) in lines and not _ADVICE.search(w.message)
+    ]
 
 
 def _kinds(warnings: Iterable[CodeWarning]) -> set[tuple[str, str]]:
