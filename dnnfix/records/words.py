@@ -111,7 +111,7 @@ class FindingOutcome(StrEnum):
 
     REPAIRED = "repaired"
     PARTIAL = "partial"
-    CHOICES = "choices"
+    UNDECIDED = "undecided"
     REJECTED = "rejected"
     DECLINED = "declined"
     FAILED = "failed"

@@ -488,7 +488,7 @@ def _result(search: _Search, finding: Finding, patches: list[Patch]) -> FindingR
         return FindingResult(finding, FindingOutcome.DECLINED, reason, names)
     open_choice = next((p for p in own if p.verdict is PatchVerdict.CHOICE), None)
     if open_choice is not None and open_choice.refusal is not None:
-        return FindingResult(finding, FindingOutcome.CHOICES, open_choice.refusal.reason, names)
+        return FindingResult(finding, FindingOutcome.UNDECIDED, open_choice.refusal.reason, names)
     refused = next((p.refusal for p in own if p.refusal is not None), None)
     if refused is not None:
         reason = f"{refused.validator}: {refused.reason}"

@@ -150,5 +150,5 @@ def choices() -> FileReport:
         patch(crash, f"patch-{n}", verdict=PatchVerdict.CHOICE, rank=n - 1, verdicts=(open_,), certificate=None)
         for n in (1, 2)
     )
-    result = FindingResult(crash, FindingOutcome.CHOICES, open_.reason, ("patch-1", "patch-2"))
+    result = FindingResult(crash, FindingOutcome.UNDECIDED, open_.reason, ("patch-1", "patch-2"))
     return FileReport("pkg/train.py", (result,), two, (RunRecord("run-1", RunOutcome.CRASHED, 0.5, 0),))

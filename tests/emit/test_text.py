@@ -184,11 +184,11 @@ def test_a_partial_patch_is_taken_as_an_accepted_one_is(partial: FileReport) -> 
 
 def test_choices_are_all_shown_and_said_not_to_be_proven(choices: FileReport, views: dict[str, View]) -> None:
     said = file_text(choices, views["pkg/train.py"])
-    assert "  choices    the program does something else under each\n" in said
+    assert "  undecided  the program does something else under each\n" in said
     assert "  choice 1   hand raw scores to the loss (not proven to be what was meant" in said
     assert "  choice 2   hand raw scores to the loss" in said and said.count("+++ b/pkg/train.py") == 2
     assert "proven    " not in said and "tried" not in said
-    assert "1 choices" in summary(Report((choices,)))
+    assert "1 undecided" in summary(Report((choices,)))
 
 
 def test_choices_are_never_taken_without_asking(choices: FileReport) -> None:

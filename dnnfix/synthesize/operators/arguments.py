@@ -25,6 +25,9 @@ WORDS = (
 NAMED = 1.8
 """What an argument that the message names gains, in logarithms, where it is left out."""
 
+SIBLING = 1.5
+"""What a name for an argument gains, in logarithms, where other calls of the same function in the program use it."""
+
 ODD = -1.5
 """What leaving an argument out loses where another would then be of a kind that its parameter does not take."""
 
@@ -74,8 +77,10 @@ def _names(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterat
             continue
         others = [name for name in free if name not in given and name not in placed]
         others.sort(key=lambda name: -_likeness(keyword.arg or "", name))
+        used = _used_by_siblings(scene, call)
         for name in others[:4]:
-            yield Change((RenameArgument(site, keyword.arg, name),), f"Give {keyword.arg} as {name}", "rename")
+            known = SIBLING * (name in used)
+            yield Change((RenameArgument(site, keyword.arg, name),), f"Give {keyword.arg} as {name}", "rename", known)
     starred = any(isinstance(arg, ast.Starred) for arg in call.args)
     for number, arg in enumerate(call.args if not starred else ()):
         for name in [name for name in free if name not in given][:6]:
@@ -89,6 +94,13 @@ def _names(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterat
             if len(order) == len(call.args) and not given & set(order):
                 edits = tuple(RenameArgument(site, "", name, n) for n, name in enumerate(order))
                 yield Change(edits, f"Give the arguments as {', '.join(order)}", "all by name")
+
+
+def _used_by_siblings(scene: Scene, call: ast.Call) -> set[str]:
+    """The names under which other calls of the same function are given something."""
+    function = ast.unparse(call.func)
+    others = [c for c in scene.subject.source.all_calls if c is not call and ast.unparse(c.func) == function]
+    return {keyword.arg for other in others for keyword in other.keywords if keyword.arg is not None}
 
 
 def _likeness(one: str, other: str) -> float:
