@@ -9,6 +9,7 @@ from dnnfix.emit.choice import independent
 from dnnfix.emit.contract import sandbox, unchecked
 from dnnfix.emit.view import View, place, printable
 from dnnfix.records import (
+    CRASH_CAUSE,
     FileReport,
     Finding,
     FindingOutcome,
@@ -132,6 +133,9 @@ def _finding(
     at = place(file, finding.site, seen)
     yield f"{palette.bold}{printable(str(at))}{palette.off}: {palette.red}{finding.code}{palette.off} {finding.rule}"
     yield f"  {printable(finding.message)}"
+    if _beaten(file, result) and not verbose:
+        yield f"  {palette.yellow}{result.outcome:<10}{palette.off} {printable(result.reason)}"
+        return
     if not finding.site.path:
         yield from frame(finding, seen, palette)
     facts = _facts(finding)
@@ -153,6 +157,15 @@ def _finding(
         yield f"  {palette.yellow}choice {number}{palette.off}   {printable(patch.candidate.title)} ({CHOOSE})"
         yield from diff_lines(patch.diff, palette)
     yield from _others([patch for patch in patches if patch not in choices], best, palette, verbose)
+
+
+def _beaten(file: FileReport, result: FindingResult) -> bool:
+    """Whether a finding explains a crash in another way than the one that a patch was proven for."""
+    if result.finding.cause != CRASH_CAUSE or result.outcome is FindingOutcome.REPAIRED:
+        return False
+    return any(
+        other.finding.cause == CRASH_CAUSE and other.outcome is FindingOutcome.REPAIRED for other in file.findings
+    )
 
 
 def frame(finding: Finding, seen: View, palette: Palette = PLAIN) -> Iterator[str]:

@@ -11,7 +11,22 @@ from dnnfix.emit.choice import applicable, chosen
 from dnnfix.emit.github import commands, problem
 from dnnfix.emit.text import COLOURS, PLAIN, file_text, frame, summary, verdict_line
 from dnnfix.emit.view import View
-from dnnfix.records import Applicability, FileReport, Finding, Json, Patch, Report, Site, Status, Verdict
+from dnnfix.records import (
+    CRASH_CAUSE,
+    Applicability,
+    FileReport,
+    Finding,
+    FindingOutcome,
+    FindingResult,
+    Json,
+    Patch,
+    Report,
+    Site,
+    Status,
+    Symptom,
+    Verdict,
+)
+from tests.emit.conftest import finding, patch
 
 
 def underlined(finding: Finding, text: str) -> list[str]:
@@ -195,3 +210,16 @@ def test_choices_are_never_taken_without_asking(choices: FileReport) -> None:
     assert chosen(choices, unsafe=True, unproven=True) == ()
     assert list(applicable(choices)) == []
     assert list(applicable(choices, choices=True)) == list(choices.patches)
+
+
+def test_an_explanation_that_another_one_beat_takes_two_lines(views: dict[str, View]) -> None:
+    crash = finding("DNF410", 3, symptom=Symptom.CRASH, cause=CRASH_CAUSE, evidence={})
+    other = finding("DNF552", 3, symptom=Symptom.CRASH, cause=CRASH_CAUSE, evidence={"name": "inputs"})
+    results = (
+        FindingResult(crash, FindingOutcome.REPAIRED, "repair", ("patch-1",)),
+        FindingResult(other, FindingOutcome.REJECTED, "another explanation of the crash was proven: DNF410"),
+    )
+    file = FileReport("pkg/train.py", results, (patch(crash),))
+    short, long = (file_text(file, views["pkg/train.py"], verbose=verbose) for verbose in (False, True))
+    assert "  rejected   another explanation of the crash was proven: DNF410\n" in short
+    assert "name inputs" in long and "name inputs" not in short
