@@ -14,10 +14,24 @@ SIMPLE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Tuple,
 
 
 def wrapped(subject: Subject, node: ast.expr, before: str, after: str) -> Wrap:
-    """The edit that puts code around an expression; parentheses are added where a suffix would bind too tightly."""
+    """The edit that puts code around an expression; parentheses are added where a suffix would bind too tightly.
+
+    Of a choice between a value and a plain number the value is meant.
+    """
+    node = chosen_value(node)
     if not before and not isinstance(node, SIMPLE):
         before, after = "(", f"){after}"
     return Wrap(subject.source.site(node), before, after)
+
+
+def chosen_value(node: ast.expr) -> ast.expr:
+    """Of `value if test else 1.0` the value; else the expression itself."""
+    match node:
+        case ast.IfExp(body=ast.Constant(), orelse=value) if not isinstance(value, ast.Constant):
+            return value
+        case ast.IfExp(body=value, orelse=ast.Constant()) if not isinstance(value, ast.Constant):
+            return value
+    return node
 
 
 def change_data(

@@ -60,6 +60,11 @@ LIKELY = -1.75
 Of the patches that were right on crashes of the benchmark's open half the least likely had -1.3.
 """
 
+GUESSED = 0.25
+"""How likely a rule must hold its patch to be for it to be accepted: a number in place of a name that is computed is a guess."""
+
+UNLIKELY = "it removes the fault, and it is too unlikely a repair to be taken for the one that was meant"
+
 SHOWN = 3
 """Small edits that a person may choose from."""
 
@@ -158,7 +163,9 @@ def _explore(search: _Search) -> None:
                     continue
                 result = _climb(search, candidate_variant)
                 search.attempts.append(Attempt(candidate_variant, result, variant.source, trace))
-                if result.accepted:
+                if result.accepted and _least_likely(candidate_variant) < GUESSED:
+                    _take_back(search, candidate_variant, result, UNLIKELY)
+                elif result.accepted:
                     search.accepted.append((candidate_variant, result))
                 if _got_further(variant.source, trace, findings, result) or _settled_one(
                     search, trace, findings, result
@@ -216,11 +223,21 @@ def _choose(search: _Search, held: list[tuple[Choice, Climb]]) -> None:
         refused, reason = held[1:], "another small edit is likelier"
         search.accepted.append((best.variant, held[0][1]))
     for choice, result in refused:
-        verdict = Verdict("unambiguous", "harmless", Status.INCONCLUSIVE, reason)
-        evidence = replace(result.evidence, verdicts=(*result.evidence.verdicts, verdict))
-        taken_back = (choice.variant, Climb(evidence, fell="harmless"))
-        search.climbs[search.climbs.index((choice.variant, result))] = taken_back
-        search.choices.append(taken_back)
+        _take_back(search, choice.variant, result, reason)
+
+
+def _take_back(search: _Search, variant: Variant, result: Climb, reason: str) -> None:
+    """Make a choice of a patch that came up the ladder."""
+    verdict = Verdict("unambiguous", "harmless", Status.INCONCLUSIVE, reason)
+    evidence = replace(result.evidence, verdicts=(*result.evidence.verdicts, verdict))
+    taken_back = (variant, Climb(evidence, fell="harmless"))
+    search.climbs[search.climbs.index((variant, result))] = taken_back
+    search.choices.append(taken_back)
+
+
+def _least_likely(variant: Variant) -> float:
+    """How likely the least likely part of a patch was held to be before it was run."""
+    return min(candidate.prior * candidate.findings[0].confidence for candidate in variant.applied)
 
 
 def _candidates(

@@ -57,6 +57,12 @@ MISTAKES = frozenset(
 UNREAD = -1.0
 """What an edit loses, in logarithms, after which a name is read nowhere any more: what was made for something is not used."""
 
+REUSED = -1.5
+"""What an edit of a constructor loses where the layer that failed had taken other inputs before: its new use is at fault."""
+
+AS_INDEX = -1.5
+"""What other axes lose for an array that others are indexed with: what is taken by it gets them too."""
+
 OF_OTHERS = frozenset({"name", "other attribute", "unwrap", "left alone", "right alone", "no index", "no method"})
 """Forms of change that put something else in the place of a value, and leave the value out."""
 
@@ -133,11 +139,14 @@ def _guesses(scene: Scene) -> list[Guess]:
     """What the operators offer in one file; equal edits once."""
     found: list[Guess] = []
     seen: set[tuple[object, ...]] = set()
+    reused = REUSED * _worked_before(scene)
     for place in places(scene):
+        built = reused if place.role is Role.CONSTRUCTOR else 0.0
         for operator in operators():
             for order, change in enumerate(operator.changes(scene, place)):
                 unread = UNREAD * (change.form in OF_OTHERS and _leaves_unread(scene, place.node, change))
-                guess = _guess(operator.name, operator.pattern, change, place, order, unread)
+                indexing = AS_INDEX * (operator.name in ("axes", "shapes") and _is_index(scene, place.node))
+                guess = _guess(operator.name, operator.pattern, change, place, order, unread + built + indexing)
                 for each in (guess, *wider(scene, operator, place, guess)):
                     if each.change.edits not in seen:
                         seen.add(each.change.edits)
@@ -148,6 +157,27 @@ def _guesses(scene: Scene) -> list[Guess]:
                 seen.add(change.edits)
                 found.append(_guess("statements", statements.PATTERN, change, spot, order))
     return found
+
+
+def _is_index(scene: Scene, node: ast.AST) -> bool:
+    """Whether an expression is what another one is indexed with, or a part of it."""
+    above = scene.subject.source.parent(node)
+    while isinstance(above, ast.expr):
+        if isinstance(above, ast.Subscript) and above.slice is node:
+            return True
+        node, above = above, scene.subject.source.parent(above)
+    return False
+
+
+def _worked_before(scene: Scene) -> bool:
+    """Whether the layer that failed had been called before, on samples of another shape."""
+    crash = scene.subject.crash
+    call = crash.call if crash is not None else None
+    if call is None or call.component is None or not call.inputs:
+        return False
+    now = (call.inputs[0].shape or ())[1:]
+    earlier = [each for each in scene.subject.network.calls if each.component == call.component and each.outputs]
+    return any(each.inputs and (each.inputs[0].shape or ())[1:] != now for each in earlier)
 
 
 def _guess(
@@ -191,6 +221,8 @@ def wider(scene: Scene, operator: Operator, place: Place, guess: Guess) -> Itera
                     (c.edits for c in same if c.title == guess.change.title), same[0].edits if len(same) == 1 else ()
                 )
         yield from _as_well(guess, edits, "alike")
+        if guess.operator == "arguments" and place.role is Role.DEFINITION:
+            yield from _of_same_arguments(scene, operator, place, guess, node)
     elif guess.change.form in SPELLED and isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         (edit, *_) = guess.change.edits
         uses = [n for n in scene.subject.source.nodes(type(node)) if ast.unparse(n) == ast.unparse(node)]
@@ -210,6 +242,21 @@ def wider(scene: Scene, operator: Operator, place: Place, guess: Guess) -> Itera
             code = f"{node.id} = {edit.before}{node.id}{edit.after}"
             change = Change((InsertBefore(scene.site(statement), code), *imports), f"Write {code}", guess.change.form)
             yield _as_wide(guess, change, "rebound")
+
+
+def _of_same_arguments(scene: Scene, operator: Operator, place: Place, guess: Guess, node: ast.Call) -> Iterator[Guess]:
+    """The same change of other functions' calls in the same block that are given the same: a mean and a deviation."""
+    source = scene.subject.source
+    block = source.parent(source.statement_of(node))
+    edits = list(guess.change.edits)
+    for other in source.all_calls:
+        same = [ast.unparse(each) for each in (*other.args, *other.keywords)]
+        if other is node or not same or same != [ast.unparse(each) for each in (*node.args, *node.keywords)]:
+            continue
+        if source.parent(source.statement_of(other)) is block:
+            like = operator.changes(scene, replace(place, node=other, told=None))
+            edits += next((c.edits for c in like if c.title == guess.change.title), ())
+    yield from _as_well(guess, edits, "and of what is given the same")
 
 
 def _of_siblings(scene: Scene, operator: Operator, place: Place, guess: Guess) -> Iterator[Guess]:

@@ -104,9 +104,9 @@ from keras.models import Model, Sequential
 
 left = Sequential([Input((2,)), Dense(4)])
 right = Sequential([Input((3,)), Dense(4)])
-merged = Concatenate()([left.output, right.output])
+merged = Concatenate()([left.outputs[0], right.outputs[0]])
 merged = Dense(8, activation="relu")(merged)
-net = Model([left.input, right.input], Dense(1)(merged))
+net = Model([left.inputs[0], right.inputs[0]], Dense(1)(merged))
 net.compile(loss="mse", optimizer="adam")
 """,
         ),
@@ -131,8 +131,8 @@ from keras.layers import Concatenate, Dense
 def build():
     words = keras.Sequential([keras.Input((5,)), Dense(4)])
     image = keras.Sequential([keras.Input((7,)), Dense(4)])
-    joined = Concatenate(axis=1)([words.output, image.output])
-    both = keras.Model([words.input, image.input], Dense(2)(joined))
+    joined = Concatenate(axis=1)([words.outputs[0], image.outputs[0]])
+    both = keras.Model([words.inputs[0], image.inputs[0]], Dense(2)(joined))
     return both
 """,
         ),
@@ -145,7 +145,7 @@ from keras.models import Model, Sequential
 a = Sequential([Input((2,)), Dense(4)])
 b = Sequential([Input((2,)), Dense(4)])
 x = concatenate([a, b])
-model = Model([a.input, b.input], Dense(1)(x))
+model = Model([a.inputs[0], b.inputs[0]], Dense(1)(x))
 """,
             after="""\
 from keras.layers import Dense, Input, concatenate
@@ -153,8 +153,8 @@ from keras.models import Model, Sequential
 
 a = Sequential([Input((2,)), Dense(4)])
 b = Sequential([Input((2,)), Dense(4)])
-x = concatenate([a.output, b.output])
-model = Model([a.input, b.input], Dense(1)(x))
+x = concatenate([a.outputs[0], b.outputs[0]])
+model = Model([a.inputs[0], b.inputs[0]], Dense(1)(x))
 """,
         ),
     )
@@ -167,7 +167,7 @@ from keras.models import Model, Sequential
 
 a = Sequential([Input((2,)), Dense(4)])
 b = Sequential([Input((2,)), Dense(4)])
-both = Concatenate()([a.output, b.output])
+both = Concatenate()([a.outputs[0], b.outputs[0]])
 x, y = Input((2,)), Input((2,))
 again = concatenate([a(x), b(y)])
 """,
@@ -195,7 +195,7 @@ def _joined(source: Source, call: ast.Call) -> _Joined | None:
     branches = [each.id for each in given.elts if isinstance(each, ast.Name) and _is_model(source, each)]
     if len(branches) != len(given.elts):
         return None
-    outputs = f"[{', '.join(f'{branch}.output' for branch in branches)}]"
+    outputs = f"[{', '.join(f'{branch}.outputs[0]' for branch in branches)}]"
     settings = ", ".join(ast.unparse(keyword) for keyword in call.keywords)
     maker = call.func.func if isinstance(call.func, ast.Call) else None
     if name in _LAYERS and len(call.args) == 1:
@@ -239,7 +239,7 @@ def _edits(subject: Subject, found: _Joined) -> tuple[Edit, ...] | None:
         layer = source.segment(source.site(call.args[0]))
         text = f"{tensor} = {layer}({tensor})"
         if statement is adds[-1]:
-            inputs = ", ".join(f"{branch}.input" for branch in found.branches)
+            inputs = ", ".join(f"{branch}.inputs[0]" for branch in found.branches)
             text = f"{_owner(call)} = {model.code}([{inputs}], {layer}({tensor}))"
         edits.append(Replace(source.site(statement), text))
     return (*edits, *model.imports)

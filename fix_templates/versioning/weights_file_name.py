@@ -23,6 +23,9 @@ from dnnfix.api import (
 
 ENDINGS = (".hdf5", ".h5", ".keras", ".ckpt", ".weights")
 
+TAKEN = {".keras": (".h5",)}
+"""Other endings that Keras of today takes."""
+
 FILES = frozenset({"save_weights", "load_weights", "exists", "isfile", "remove"})
 """Functions and methods that take the name of a file."""
 
@@ -31,7 +34,7 @@ _PLACE = re.compile(r"(%[-+ 0#]*[\d.*]*\w|\})$")
 
 
 class WeightsFileName(ApiChange):
-    """Keras 3 saves weights to names that end in `.weights.h5`, and checkpoints of models to names ending in `.keras`.
+    """Keras 3 saves weights to names that end in `.weights.h5`, and checkpoints of models to `.keras` (of late `.h5`, too).
 
     Everything else is a ValueError, at the end of training for `save_weights`. The same name elsewhere in the program
     (where the weights are loaded) is changed along with it.
@@ -53,7 +56,7 @@ class WeightsFileName(ApiChange):
             ending = _ending(subject, call)
             given = call.args[0] if call.args else keyword_value(call, "filepath")
             written = _end(subject, given) if ending and given is not None else None
-            if given is None or written is None or written.value.endswith(ending):
+            if given is None or written is None or written.value.endswith((ending, *TAKEN.get(ending, ()))):
                 continue
             new = _renamed(written.value, ending)
             yield Hit(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
@@ -25,8 +26,17 @@ WORDS = (
 NAMED = 1.8
 """What an argument that the message names gains, in logarithms, where it is left out."""
 
+KNOWN = ("dtype", "device", "dim", "keepdim", "axis", "keepdims", "requires_grad", "size", "out", "layout", "shape")
+"""Keywords of functions written in C, whose signature cannot be asked for."""
+
+SPELT = 0.75
+"""Likeness from which on a keyword is one of those."""
+
 SIBLING = 1.5
 """What a name for an argument gains, in logarithms, where other calls of the same function in the program use it."""
+
+ONE_SIBLING = -1.0
+"""What an argument loses that a single other call gives: of two calls neither is the odd one."""
 
 ODD = -1.5
 """What leaving an argument out loses where another would then be of a kind that its parameter does not take."""
@@ -70,6 +80,8 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
 def _names(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterator[Change]:
     """A keyword that is not taken, under a name that is; places given by name."""
     site, free = scene.site(call), [p.name for p in takes if p.how in ("both", "name")]
+    if not takes:
+        yield from _known_names(scene, call)
     given = {keyword.arg for keyword in call.keywords}
     placed = {p.name for p in [p for p in takes if p.how in ("both", "place")][: len(call.args)]}
     for keyword in call.keywords:
@@ -94,6 +106,17 @@ def _names(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterat
             if len(order) == len(call.args) and not given & set(order):
                 edits = tuple(RenameArgument(site, "", name, n) for n, name in enumerate(order))
                 yield Change(edits, f"Give the arguments as {', '.join(order)}", "all by name")
+
+
+def _known_names(scene: Scene, call: ast.Call) -> Iterator[Change]:
+    """A keyword that the message names, spelt as one that functions without a signature take."""
+    for keyword in call.keywords:
+        if keyword.arg is None or f"'{keyword.arg}'" not in scene.message or keyword.arg in KNOWN:
+            continue
+        name = max(KNOWN, key=lambda known: alike(keyword.arg or "", known))
+        if alike(keyword.arg, name) >= SPELT:
+            edit = RenameArgument(scene.site(call), keyword.arg, name)
+            yield Change((edit,), f"Give {keyword.arg} as {name}", "rename")
 
 
 def _used_by_siblings(scene: Scene, call: ast.Call) -> set[str]:
@@ -208,15 +231,18 @@ def _as_siblings(scene: Scene, call: ast.Call) -> Iterator[Change]:
     """An argument that other calls of the same function give by name, and this one does not or gives another value."""
     function = ast.unparse(call.func)
     own = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
-    others: dict[tuple[str, str], None] = {}
+    others: Counter[tuple[str, str]] = Counter()
     for other in scene.subject.source.all_calls:
         if other is not call and ast.unparse(other.func) == function:
-            for keyword in other.keywords:
-                if keyword.arg is not None and isinstance(keyword.value, ast.Constant):
-                    others[keyword.arg, ast.unparse(keyword.value)] = None
-    for name, value in others:
+            others.update(
+                (keyword.arg, ast.unparse(keyword.value))
+                for keyword in other.keywords
+                if keyword.arg is not None and isinstance(keyword.value, ast.Constant)
+            )
+    for (name, value), calls in others.items():
         if own.get(name) != value:
-            yield Change((SetArgument(scene.site(call), name, value),), f"Set {name} to {value}", "as sibling")
+            edit = SetArgument(scene.site(call), name, value)
+            yield Change((edit,), f"Set {name} to {value}", "as sibling", ONE_SIBLING * (calls == 1))
 
 
 def _added(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterator[Change]:

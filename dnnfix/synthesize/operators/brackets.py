@@ -31,6 +31,7 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     if not isinstance(node, ast.Call):
         return
     yield from _of_tuple(scene, node)
+    yield from _as_one(scene, node)
     yield from _inwards(scene, node)
     yield from _outwards(scene, node)
     yield from _by_name(scene, node)
@@ -62,6 +63,14 @@ def _of_tuple(scene: Scene, node: ast.Call) -> Iterator[Change]:
         first, *rest = map(scene.code, function.value.elts)
         given = [*rest, *map(scene.code, node.args), *map(scene.code, node.keywords)]
         yield replaced(scene, node, f"({first}).{function.attr}({', '.join(given)})", "tuple")
+
+
+def _as_one(scene: Scene, node: ast.Call) -> Iterator[Change]:
+    """`Reshape(1, n)` as `Reshape((1, n))`: one argument that holds several, where more were given than are taken."""
+    if len(node.args) > 1 and "positional argument" in scene.message and "given" in scene.message:
+        whole = f"({', '.join(map(scene.code, node.args))})"
+        given = ", ".join([whole, *map(scene.code, node.keywords)])
+        yield replaced(scene, node, f"{scene.code(node.func)}({given})", "as one")
 
 
 def _inwards(scene: Scene, node: ast.Call) -> Iterator[Change]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dnnfix.records import Edit, Replace, Wrap
+from dnnfix.synthesize.data import chosen_value
 from dnnfix.synthesize.scene import Scene
 
 NUMBER = re.compile(r"(?<![\w.#])(?<!dimension )(?<!axis )(?<!dim )(?<!argument )\d{1,9}(?![\w.])")
@@ -48,6 +49,7 @@ def around(
     likeness: float = 0.0,
 ) -> Change:
     """Code around an expression; what is put behind an operation goes around all of it."""
+    node = chosen_value(node)
     loose = isinstance(node, ast.BinOp | ast.UnaryOp | ast.BoolOp | ast.Compare | ast.IfExp | ast.Lambda | ast.Await)
     if not before and loose:
         before, after = "(", f"){after}"

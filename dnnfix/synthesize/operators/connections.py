@@ -37,7 +37,7 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
             yield replaced(scene, given, code, "all inputs")
     parts = [name for name, told in names.items() if told.last in ("Sequential", "Functional", "Model")]
     if 1 < len(parts) <= MOST:
-        yield replaced(scene, given, f"[{', '.join(f'{name}.input' for name in parts)}]", "inputs of parts")
+        yield replaced(scene, given, f"[{', '.join(f'{name}.inputs[0]' for name in parts)}]", "inputs of parts")
 
 
 def _is_input(scene: Scene, call: ast.Call, name: str) -> bool:

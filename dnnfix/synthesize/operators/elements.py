@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import combinations
 
 from dnnfix.records import DeleteElement, FixPattern, Replace
 from dnnfix.synthesize.operators.change import Change, replaced
@@ -16,6 +17,12 @@ PATTERN = FixPattern.DATA_WRANGLING
 
 KEYS = 12
 """Keys of a dictionary that are tried for one."""
+
+COPIED = 2.2
+"""What another index gains where the same element stands there twice."""
+
+FEW = 4
+"""Elements up to which two are exchanged."""
 
 MOST = 8
 """Elements up to which a list of one is made longer."""
@@ -47,8 +54,18 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
             if len(node.elts) > 1:
                 edit = DeleteElement(scene.site(node), number)
                 yield Change((edit,), f"Leave out {scene.code(node.elts[number])[:40]}", "drop")
+        yield from _exchanged(scene, node)
         if isinstance(node, ast.List) and len(node.elts) == 1:
             yield from _one_for_each(scene, node)
+
+
+def _exchanged(scene: Scene, node: ast.Tuple | ast.List) -> Iterator[Change]:
+    """Two elements of a few in each other's place."""
+    for one, other in combinations(node.elts, 2) if len(node.elts) <= FEW else ():
+        codes = scene.code(one), scene.code(other)
+        if codes[0] != codes[1] and not isinstance(one, ast.Starred) and not isinstance(other, ast.Starred):
+            edits = (Replace(scene.site(one), codes[1]), Replace(scene.site(other), codes[0]))
+            yield Change(edits, f"Exchange {codes[0][:40]} and {codes[1][:40]}", "exchange")
 
 
 def _one_for_each(scene: Scene, node: ast.List) -> Iterator[Change]:
@@ -111,9 +128,19 @@ def _index(scene: Scene, node: ast.Subscript) -> Iterator[Change]:
         ):
             yield replaced(scene, node, f"{whole}[{owner.size - 1}]", "last index")
             return
-        for other in (index.value - 1, 0, -1):
+        twin = COPIED * _stands_twice(scene, node)
+        for other in (index.value - 1, 0, -1, *([index.value + 1] if twin else [])):
             if other != index.value:
-                yield replaced(scene, node, f"{whole}[{other}]", "index")
+                yield replaced(scene, node, f"{whole}[{other}]", "index", twin * (abs(other - index.value) == 1))
+
+
+def _stands_twice(scene: Scene, node: ast.Subscript) -> bool:
+    """Whether the same element stands next to itself among arguments or elements: one of them may be a copy left as it was."""
+    match scene.subject.source.parent(node):
+        case ast.Call(args=beside) | ast.Tuple(elts=beside) | ast.List(elts=beside):
+            codes = [ast.unparse(each) for each in beside]
+            return (own := ast.unparse(node)) in codes and codes.count(own) == 2
+    return False
 
 
 def _keys(scene: Scene, node: ast.Subscript, owner: Told) -> Iterator[Change]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.records import Edit, FixPattern
-from dnnfix.synthesize.operators.change import Change, around
+from dnnfix.synthesize.operators.change import Change, around, replaced
 from dnnfix.synthesize.scene import Scene, Told
 from dnnfix.synthesize.slices import Place, Role
 from dnnfix.synthesize.spelling import spell
@@ -50,6 +50,9 @@ CHANGING = frozenset(
 MORE = ("places", "names")
 """Parameters that take any number of arguments, and so none."""
 
+SIMILAR = frozenset({"list", "tuple", "set", "frozenset", "int", "float"})
+"""Kinds of which one is often tested for where another will do."""
+
 CALLABLE = ("function", "method", "builtin_function_or_method")
 
 _COUNTED = re.compile(
@@ -60,8 +63,19 @@ _MISSING = re.compile(r"has no attribute '(\w+)'")
 _OF_SIZES = re.compile(r"\b(?:shapes?|sizes?|dimensions?|channels|cardinality|broadcast|aligned)\b", re.IGNORECASE)
 
 
+def _asked_for(scene: Scene, node: ast.expr) -> Iterator[Change]:
+    """A test for one kind lets the kind pass as well that the value is of."""
+    match node:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[value, kinds]):
+            told = scene.told(value)
+            asked = [ast.unparse(each) for each in (kinds.elts if isinstance(kinds, ast.Tuple) else [kinds])]
+            if told is not None and told.kind in SIMILAR and set(asked) <= SIMILAR and told.kind not in asked:
+                yield replaced(scene, kinds, f"({', '.join([*asked, told.kind])})", "asked for")
+
+
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
     """Other kinds for the value at a place."""
+    yield from _asked_for(scene, place.node)
     if place.told is None or _changed_in_place(scene, place):
         return
     missing = _MISSING.search(scene.message) if scene.kind == "AttributeError" else None

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from dnnfix.detect.misspellings import SHORT
 from dnnfix.detect.misspellings import parts as words_of
-from dnnfix.records import AddImport, FixPattern
+from dnnfix.records import AddImport, FixPattern, Replace
 from dnnfix.synthesize.operators.change import NUMBER, Change, replaced
 from dnnfix.synthesize.scene import Scene, Told
 from dnnfix.synthesize.slices import Place, Role
@@ -38,6 +38,12 @@ BELOW = 0.1
 OTHERWISE = 0.2
 """What a name of a class loses against one of a function, where a function is looked for, and the other way round."""
 
+ALL_OF_CLASS = 0.1
+"""What it gains to set right all that is wrong in the same way in one class."""
+
+TWICE = -1.0
+"""What a size loses that stands beside already: rather the two are in each other's place."""
+
 GOOD = 0.9
 """Likeness from which on a name may be the one that was meant."""
 
@@ -45,10 +51,25 @@ GOOD = 0.9
 def _own_class(scene: Scene, node: ast.Call) -> Iterator[Change]:
     """`super(Other, self)` in a class that is not that one."""
     owner = scene.subject.source.enclosing(node, ast.ClassDef)
+    if not isinstance(owner, ast.ClassDef):
+        return
     match node:
-        case ast.Call(func=ast.Name(id="super"), args=[ast.Name() as named, _]):
-            if isinstance(owner, ast.ClassDef) and named.id != owner.name:
-                yield replaced(scene, named, owner.name, "own class")
+        case ast.Call(func=ast.Name(id="super"), args=[ast.Name() as named, _]) if named.id != owner.name:
+            yield replaced(scene, named, owner.name, "own class")
+            same = [
+                call.args[0] for call in ast.walk(owner) if _is_super_of(call, named.id) and isinstance(call, ast.Call)
+            ]
+            if len(same) > 1:
+                edits = tuple(Replace(scene.site(each), owner.name) for each in same)
+                yield Change(edits, f"Take {owner.name} for {named.id} in the whole class", "own class", ALL_OF_CLASS)
+
+
+def _is_super_of(node: ast.AST, name: str) -> bool:
+    """Whether it is `super(name, …)`."""
+    match node:
+        case ast.Call(func=ast.Name(id="super"), args=[ast.Name(id=of), _]):
+            return of == name
+    return False
 
 
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
@@ -88,10 +109,18 @@ def _for_name(scene: Scene, place: Place, node: ast.Name) -> Iterator[Change]:
             and not (held.module or (held.takes and not names[name].takes))
         ]
         sized = [name for name in fits if place.told is not None and _speaks_of(scene, place.told, names[name])]
-        yield from (replaced(scene, node, name, "sized") for name in sized)
+        yield from (replaced(scene, node, name, "sized", TWICE * _stands_beside(scene, node, name)) for name in sized)
         fits = [name for name in fits if name not in sized]
         for name in sorted(fits, key=lambda name: -alike(node.id, name))[:NEAR]:
             yield replaced(scene, node, name, "name", SPELLING * min(0.0, alike(node.id, name) - 1.0))
+
+
+def _stands_beside(scene: Scene, node: ast.Name, name: str) -> bool:
+    """Whether a name is an element of the same display, or an argument of the same call, already."""
+    match scene.subject.source.parent(node):
+        case ast.Tuple(elts=beside) | ast.List(elts=beside) | ast.Call(args=beside):
+            return any(isinstance(other, ast.Name) and other.id == name for other in beside)
+    return False
 
 
 def _speaks_of(scene: Scene, held: Told, other: Told) -> bool:
@@ -107,8 +136,13 @@ def _for_attribute(scene: Scene, place: Place, node: ast.Attribute) -> Iterator[
         fits = [name for name, sort in scene.near if (sort != "value") == called]
         for name, less in ranked(node.attr, fits)[:NEAR]:
             yield replaced(scene, node, f"{scene.code(node.value)}.{name}", "attribute", less)
+        if f"{node.attr}s" in fits:
+            yield replaced(scene, node, f"{scene.code(node.value)}.{node.attr}s[0]", "one of several")
         if node.attr in scene.names(node):
             yield replaced(scene, node, node.attr, "alone")
+        joined = f"{ast.unparse(node.value)}_{node.attr}"
+        if joined in scene.names(node):
+            yield replaced(scene, node, joined, "joined")
         yield replaced(scene, node, scene.code(node.value), "no attribute")
         return
     names = scene.names(node)
@@ -147,6 +181,8 @@ def _alike(one: str, other: str) -> float:
     lengths = min(len(first), len(second)) / max(len(first), len(second), 1)
     if second.startswith(first) and len(first) >= SHORT:
         letters = max(letters, ABBREVIATED)
+    if len(first) >= SHORT and any(word.startswith(one.lower()) for word in words_of(other)):
+        letters = max(letters, ABBREVIATED - BELOW)
     begun = 1.0 if second.startswith(first) else lengths if first in second or second in first else 0.0
     written = one[:1].isupper() != other[:1].isupper()
     return letters + WORDS * shared + WORDS * begun - OTHERWISE * written

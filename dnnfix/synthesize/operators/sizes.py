@@ -10,6 +10,7 @@ from math import log2, prod
 
 from dnnfix.records import FixPattern, Replace
 from dnnfix.synthesize.operators.change import NUMBER, Change
+from dnnfix.synthesize.operators.names import GOOD, alike
 from dnnfix.synthesize.scene import Scene
 from dnnfix.synthesize.slices import Place
 
@@ -20,6 +21,9 @@ MOST = 40
 
 FAR = -0.12
 """What a size loses, in logarithms, for each time that it is twice or half of the one that stands there."""
+
+RENAMED = -2.0
+"""What a name loses, in logarithms, for each unit of likeness that it falls short of the name that stands there."""
 
 SPELLINGS = 3
 """Ways to write one size that are tried."""
@@ -56,7 +60,16 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         for code in islice(scene.spelled(size, place.node), SPELLINGS):
             form = "number" if code.isdigit() else "named"
             title = f"Take {code} for {scene.code(place.node)}"
-            yield Change((Replace(scene.site(place.node), code),), title, form, far)
+            other = _otherwise_named(place.node, code) if form == "named" else 0.0
+            yield Change((Replace(scene.site(place.node), code),), title, form, far + other)
+
+
+def _otherwise_named(node: ast.expr, code: str) -> float:
+    """What a name for a size loses where another name stands there that is not spelt alike."""
+    if not isinstance(node, ast.Name | ast.Attribute):
+        return 0.0
+    last = node.id if isinstance(node, ast.Name) else node.attr
+    return RENAMED * max(0.0, GOOD - alike(last, code.rpartition(".")[2]))
 
 
 def _row_more(scene: Scene, place: Place) -> Iterator[Change]:

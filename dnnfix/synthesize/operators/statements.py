@@ -71,6 +71,10 @@ def _constructed_first(scene: Scene, node: ast.stmt) -> Iterator[Change]:
         return
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
     calls = [each for each in ast.walk(function) if isinstance(each, ast.Call)]
+    for call in calls:
+        if isinstance(call.func, ast.Name) and call.func.id == "super" and len(call.args) == 1:  # it is of no object
+            yield Change((Replace(scene.site(call), "super()"),), f"Take super() for {scene.code(call)}", "construct")
+            return
     if body and not any(isinstance(call.func, ast.Attribute) and call.func.attr == "__init__" for call in calls):
         code = "super().__init__()"
         yield Change((InsertBefore(scene.site(body[0]), code),), f"Call {code} first", "construct")
