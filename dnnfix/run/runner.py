@@ -188,14 +188,15 @@ class Runner:
         return self._preloaded.setdefault(framework, used)
 
     def _backend(self, program: bytes, wants_tensorflow: bool) -> str:
-        """The backend of Keras: the one that the program names, where it is installed."""
+        """The backend of Keras: the one that the program names, where it is installed, else the one of the environment."""
         installed = self._interpreter.installed
         named = _BACKEND.search(program)
         if named and (name := named.group(1).decode("ascii", "replace")) in installed:
             return name
         if wants_tensorflow:
             return "tensorflow"
-        return next((name for name in ("torch", "jax", "tensorflow") if name in installed), "torch")
+        usual = (os.environ.get("KERAS_BACKEND", ""), "torch", "jax", "tensorflow")
+        return next((name for name in usual if name in installed), "torch")
 
 
 def _imported(text: bytes) -> Iterator[str]:

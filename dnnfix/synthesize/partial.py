@@ -23,6 +23,9 @@ from dnnfix.validate.ladder import BLOCKING, Climb, Laboratory
 _LACKING = frozenset({RunOutcome.NEEDS_DATA, RunOutcome.NEEDS_NETWORK, RunOutcome.NEEDS_GPU, RunOutcome.ENVIRONMENT})
 """Ends of a run for want of something that is no part of the program, at a place of the program."""
 
+_OF_IMPORTS = frozenset({"ModuleNotFoundError", "ImportError"})
+"""Exceptions of an import, whatever the values are that a program computed before it."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt:
@@ -88,7 +91,8 @@ def _is_sound(result: Climb, crash: Crash, rivals: Sequence[Attempt]) -> bool:
         return False
     if all(finding.family is Family.VERSIONING for finding in evidence.findings):
         stopped = after.outcome is RunOutcome.CRASHED or after.outcome in _LACKING
-        return stopped and (evidence.renames or not may_have_caused(before, patched, crash, by_imports=False))
+        free = evidence.renames or crash.kind.rpartition(".")[2] in _OF_IMPORTS
+        return stopped and (free or not may_have_caused(before, patched, crash, by_imports=False))
     explained = all(f.symptom is Symptom.CRASH or f.family is Family.VERSIONING for f in evidence.findings)
     alone = explained and not rivals and after.outcome is RunOutcome.CRASHED
     return alone and not may_have_caused(before, patched, crash, by_imports=True)

@@ -108,6 +108,14 @@ def test_programs_with_tensorflow_share_a_warm_process() -> None:
     assert kind(quiet).once is None and kind(quiet).settings == (("TF_CPP_MIN_LOG_LEVEL", "3"),)
 
 
+def test_the_backend_is_the_users_where_the_program_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = b"import keras\n"
+    monkeypatch.setenv("KERAS_BACKEND", "tensorflow")
+    assert kind(plain).backend == "tensorflow"
+    monkeypatch.setenv("KERAS_BACKEND", "unheard-of")
+    assert kind(plain).backend == "torch"
+
+
 @pytest.mark.parametrize(
     "program",
     [

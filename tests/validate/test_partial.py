@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import pytest
@@ -207,6 +208,22 @@ def test_never_partial(program: str, why: str) -> None:
 def test_partial(program: str) -> None:
     patch = step(search(program))
     assert patch is not None and "BAD" in patch.remains
+
+
+class Absent(Laboratory):
+    """A run that stops for `BAD` stops at the import of it."""
+
+    def _trace(self, source: Source, seed: int) -> Trace:
+        trace = super()._trace(source, seed)
+        if trace.crash is None or "BAD" not in trace.crash.message:
+            return trace
+        return replace(trace, crash=replace(trace.crash, kind="ModuleNotFoundError"))
+
+
+def test_an_import_that_fails_owes_nothing_to_what_a_migration_wrote() -> None:
+    program = "a = reshaped\nc = a.BAD\n"
+    assert step(search(program)) is None
+    assert step(search(program, Absent(BAD))) is not None
 
 
 def test_a_run_that_then_lacks_data_got_further_too() -> None:
