@@ -210,6 +210,36 @@ REPAIRED = {
         ),
         "Scale(whole), torch.nn.Linear(whole, 3)",
     ),
+    "a keyword of a function without a signature": (
+        "import torch\n\nprint(torch.ones(3, 4, dytpe=torch.bool).triu(1).sum())\n",
+        "dtype=torch.bool",
+    ),
+    "several arguments in place of one that holds them": (
+        "import keras\n\nkeras.Sequential([keras.Input((12,)), keras.layers.Reshape(3, 4)]).summary()\n",
+        "keras.layers.Reshape((3, 4))",
+    ),
+    "a list where a tuple is asked for": (
+        (
+            "import torch\n\n\ndef mean(batch):\n    if isinstance(batch, tuple):\n        batch = batch[0]\n"
+            "    return batch.mean(dim=1)\n\n\nprint(mean([torch.rand(4, 3), torch.rand(4)]).shape)\n"
+        ),
+        "isinstance(batch, (tuple, list))",
+    ),
+    "a dot for what is a name": (
+        (
+            "import torch\n\n\ndef rows(index, dim, dim_size=None):\n    if dim_size is None:\n        dim_size = 4\n"
+            "    return torch.zeros(dim.size).index_add_(dim, index, torch.ones(3))\n\n\nprint(rows(torch.arange(3), 0))\n"
+        ),
+        "torch.zeros(dim_size)",
+    ),
+    "super of no object": (
+        (
+            "import torch\n\n\nclass Net(torch.nn.Module):\n    def __init__(self):\n        super(Net).__init__()\n"
+            "        self.layer = torch.nn.Linear(3, 1)\n\n    def forward(self, x):\n        return self.layer(x)\n\n\n"
+            "print(Net()(torch.rand(5, 3)).shape)\n"
+        ),
+        "super().__init__()",
+    ),
     "a convolution without the margins of its siblings": (MARGINS, "nn.Conv2d(6, 6, 3, padding=1)"),
 }
 
@@ -227,6 +257,11 @@ LEFT_ALONE = {
     ),
     "arrays of other sizes": (
         "import numpy as np\n\nscores = np.zeros((20, 5))\nprint((scores - np.ones((20, 3))).sum())\n"
+    ),
+    "a layer that worked before": (
+        "import keras\n\nencoded = 8\nwords = keras.Input((20,))\nhidden = keras.layers.Dense(encoded)(words)\n"
+        "wide = keras.layers.Dense(16)(hidden)\nlast = keras.layers.Dense(20)\nwhole = keras.Model(words, last(wide))\n"
+        "code = keras.Input((encoded,))\ndecoder = keras.Model(code, last(code))\nprint(decoder.count_params())\n"
     ),
     "a text that is no number": 'import numpy as np\n\nprint(int("seven"))\n',
 }
