@@ -41,6 +41,8 @@ class Order:
     project: Project
     place: str
     kind: Kind
+    start: str = ""
+    """The folder that the program is run from, as seen from its own; empty for that."""
 
 
 @dataclass
@@ -259,6 +261,7 @@ def _payload(order: Order, zygote: Zygote) -> bytes:
         {
             "path": os.path.basename(order.place),
             "place": order.place,
+            "start": order.start,
             "program": job.program.decode("latin-1"),
             "beside": [[path, text.decode("latin-1")] for path, text in job.beside],
             "seed": job.seed,

@@ -20,7 +20,7 @@ from dnnfix.run.engine import Engine, Order
 from dnnfix.run.interpreter import describe, describe_baseline
 from dnnfix.run.job import Job, Tier
 from dnnfix.run.project import Project, gather
-from dnnfix.run.visible import repository_of, too_broad
+from dnnfix.run.visible import repository_of, started_from, too_broad
 from dnnfix.run.zygote import Kind
 
 PRELOADED = {
@@ -125,7 +125,8 @@ class Runner:
         if self._engine.closed:
             raise SandboxError("The runner is closed.")
         project, place = self._project(job)
-        return self._engine.submit(Order(job, project, place, self._kind(job, project)))
+        start = started_from(project.root, place, job.program, job.arguments) if project.root is not None else ""
+        return self._engine.submit(Order(job, project, place, self._kind(job, project), start))
 
     def _project(self, job: Job) -> tuple[Project, str]:
         """The files that go with a job, and where in them the program lies."""
@@ -135,11 +136,12 @@ class Runner:
         if repository is None and path.is_file():
             repository = repository_of(folder)
         place = path.name if job.path not in ("", "-") else "program.py"
+        text = b"\n".join([job.program, *(f"'{argument}'".encode("utf-8", "replace") for argument in job.arguments)])
         if repository is None or not folder.is_relative_to(repository):
-            return self._gathered(repository, repository, job.program, ()), place
+            return self._gathered(repository, repository, text, ()), place
         place = str(folder.relative_to(repository) / path.name)
         # What a program names comes first: of its folder alone everything does, so that others there share the project.
-        return self._gathered(folder, repository, job.program, place if folder != repository else ()), place
+        return self._gathered(folder, repository, text, place if folder != repository else ()), place
 
     def _gathered(self, folder: Path | None, repository: Path | None, text: bytes, of: object) -> Project:
         """The project in a folder, gathered once for the first of the programs that it is `of`."""

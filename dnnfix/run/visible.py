@@ -111,6 +111,25 @@ def _text_of(place: str) -> bytes:
         return b""
 
 
+def started_from(root: Path, place: str, text: bytes, arguments: Iterable[str]) -> str:
+    """The folder in `root` that the program at `place` is run from, as seen from its own; empty for that.
+
+    A program finds its files from the folder that it is started in, by its author most often the program's own, else the working
+    directory or the repository. Where more of what it names, and of its arguments, is there in one of those, it is started there.
+    """
+    own = root / os.path.dirname(place)
+    working = _working_directory()
+    others = [above for above in (working, root) if above is not None and above != own]
+    others = [above for above in others if own.is_relative_to(above) and above.is_relative_to(root)]
+    names = {os.path.normpath(name) for name in (*sorted(names_in(text))[:NAMES], *arguments) if name.strip("./ ")}
+
+    def there(folder: Path) -> int:
+        return sum(not os.path.isabs(name) and os.path.lexists(folder / name) for name in names)
+
+    best = max([own, *others], key=there) if others else own  # the first of those that have as many
+    return "" if best == own else os.path.relpath(best, own)
+
+
 def names_in(text: bytes) -> set[str]:
     """The strings in a program's text that could be the names of files."""
     return {match.decode("utf-8", "replace") for match in _STRING.findall(text)}

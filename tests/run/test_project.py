@@ -101,6 +101,24 @@ def test_the_repository_is_that_of_git_or_the_working_directory(
     assert visible.repository_of(own) == own
 
 
+def test_a_program_is_started_from_its_own_folder_unless_more_is_there_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path, "r/src/deep/train.py", "r/src/deep/a.csv", "r/src/b.csv", "r/c.csv")
+    root = tmp_path / "r"
+
+    def started(text: bytes, *arguments: str) -> str:
+        return visible.started_from(root, "src/deep/train.py", text, arguments)
+
+    monkeypatch.chdir(root / "src")
+    assert started(b"open('a.csv')") == started(b"open('nowhere.csv')") == ""
+    assert started(b"", "b.csv") == started(b"open('b.csv')") == ".."
+    assert started(b"", "--data=.", "c.csv") == "../.."
+    assert started(b"open('a.csv')", "c.csv") == "", "as much is there in its own folder"
+    monkeypatch.chdir(tmp_path)
+    assert started(b"", "b.csv") == "", "neither the working directory nor the repository"
+
+
 def test_paths_are_those_in_the_repository(tmp_path: Path) -> None:
     fill(tmp_path, "r/src/train.py", "r/src/sub/a.py", "r/data/x.csv", "r/empty/deep/.keep", "r/.env", "r/README.md")
     found = gather(tmp_path / "r" / "src", b"", tmp_path / "r")

@@ -46,6 +46,26 @@ def test_data_and_modules_of_the_repository_are_there(run: Run, repository: Path
     assert (trace.outcome, trace.printed) == (RunOutcome.FINISHED, "1;2 7 src\n"), trace.detail
 
 
+AROUND = """
+import os, sys
+from beside import name
+print(open(sys.argv[1]).read(), name, os.path.basename(os.getcwd()), os.path.dirname(__file__) == os.getcwd())
+"""
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [("data/train.csv", "1;2 beside repository False\n"), ("../data/train.csv", "1;2 beside src True\n")],
+)
+def test_a_program_starts_where_what_it_names_is_there(
+    runner: Runner, repository: Path, argument: str, said: str
+) -> None:
+    (repository / "src" / "beside.py").write_text("name = 'beside'\n")
+    path = str(repository / "src" / "train.py")
+    trace = runner.run(Job(path, AROUND.encode(), arguments=(argument,)))
+    assert (trace.outcome, trace.printed) == (RunOutcome.FINISHED, said), trace.detail
+
+
 def test_secrets_are_not(run: Run, repository: Path) -> None:
     trace = run(
         f"""

@@ -66,6 +66,8 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
     wanted = job.get("speculation")
     if wanted and not wanted.get("edits"):
         returned.watch()
+    if job.get("start"):
+        os.chdir(job["start"])
     budget.begin()
     begun = time.monotonic()
     ended, detail = _execute(source, filename, job, hooks)
