@@ -56,20 +56,18 @@ def _own_class(scene: Scene, node: ast.Call) -> Iterator[Change]:
     match node:
         case ast.Call(func=ast.Name(id="super"), args=[ast.Name() as named, _]) if named.id != owner.name:
             yield replaced(scene, named, owner.name, "own class")
-            same = [
-                call.args[0] for call in ast.walk(owner) if _is_super_of(call, named.id) and isinstance(call, ast.Call)
-            ]
+            same = [given for node in ast.walk(owner) if (given := _super_of(node, named.id)) is not None]
             if len(same) > 1:
                 edits = tuple(Replace(scene.site(each), owner.name) for each in same)
                 yield Change(edits, f"Take {owner.name} for {named.id} in the whole class", "own class", ALL_OF_CLASS)
 
 
-def _is_super_of(node: ast.AST, name: str) -> bool:
-    """Whether it is `super(name, …)`."""
+def _super_of(node: ast.AST, name: str) -> ast.Name | None:
+    """The class that `super(name, …)` is given."""
     match node:
-        case ast.Call(func=ast.Name(id="super"), args=[ast.Name(id=of), _]):
-            return of == name
-    return False
+        case ast.Call(func=ast.Name(id="super"), args=[ast.Name(id=of) as given, _]) if of == name:
+            return given
+    return None
 
 
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
