@@ -46,8 +46,11 @@ SETTLING = frozenset(
 )
 """Forms of change after which another complaint of the same call is progress: a library looks at one thing after the other."""
 
-SPELLED = frozenset({"attribute", "spelling", "of another", "alone"})
+SPELLED = frozenset({"attribute", "spelling", "of another", "alone", "one of several", "joined"})
 """Forms of change that are the same wherever the same expression stands."""
+
+OF_KIND = frozenset({"attribute", "one of several"})
+"""Forms of change that are the same for all objects of a kind."""
 
 MISTAKES = frozenset(
     {"NameError", "TypeError", "AttributeError", "SyntaxError", "IndexError", "UnboundLocalError", "KeyError"}
@@ -228,6 +231,8 @@ def wider(scene: Scene, operator: Operator, place: Place, guess: Guess) -> Itera
         uses = [n for n in scene.subject.source.nodes(type(node)) if ast.unparse(n) == ast.unparse(node)]
         if isinstance(edit, Replace):
             yield from _as_well(guess, [Replace(scene.site(n), edit.code) for n in uses], "everywhere")
+        if isinstance(edit, Replace) and isinstance(node, ast.Attribute) and guess.change.form in OF_KIND:
+            yield from _of_its_kind(scene, guess, node, edit)
     elif guess.change.form == "sized" and isinstance(node, ast.Name):
         (edit, *_) = guess.change.edits
         around = scene.subject.source.statement_of(node)
@@ -242,6 +247,17 @@ def wider(scene: Scene, operator: Operator, place: Place, guess: Guess) -> Itera
             code = f"{node.id} = {edit.before}{node.id}{edit.after}"
             change = Change((InsertBefore(scene.site(statement), code), *imports), f"Write {code}", guess.change.form)
             yield _as_wide(guess, change, "rebound")
+
+
+def _of_its_kind(scene: Scene, guess: Guess, node: ast.Attribute, edit: Replace) -> Iterator[Guess]:
+    """The same attribute of all objects of the same kind, some of them under other names."""
+    own = scene.told(node.value)
+    uses = [n for n in scene.subject.source.nodes(ast.Attribute) if n.attr == node.attr]
+    same = [n for n in uses if own is not None and (told := scene.told(n.value)) is not None and told.kind == own.kind]
+    if len({ast.unparse(n.value) for n in same}) > 1:
+        instead = edit.code.removeprefix(f"{scene.code(node.value)}.")
+        edits = [Replace(scene.site(n), f"{scene.code(n.value)}.{instead}") for n in same]
+        yield from _as_well(guess, edits, "everywhere")
 
 
 def _of_same_arguments(scene: Scene, operator: Operator, place: Place, guess: Guess, node: ast.Call) -> Iterator[Guess]:
