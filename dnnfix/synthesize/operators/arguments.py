@@ -29,6 +29,12 @@ NAMED = 1.8
 KNOWN = ("dtype", "device", "dim", "keepdim", "axis", "keepdims", "requires_grad", "size", "out", "layout", "shape")
 """Keywords of functions written in C, whose signature cannot be asked for."""
 
+REDUCTIONS = frozenset({"mean", "std", "var", "sum", "prod", "norm", "amax", "amin", "logsumexp"})
+"""Functions and methods of torch that take an axis away."""
+
+KEPT = 0.6
+"""What it gains to keep a reduced axis where sizes do not meet."""
+
 SPELT = 0.75
 """Likeness from which on a keyword is one of those."""
 
@@ -53,6 +59,7 @@ _TWICE = re.compile(r"multiple values for (?:keyword )?argument '(\w+)'")
 ABSENT_AXES = (("-1", 0.0), ("1", -0.3), ("0", -1.2))
 """Axes that are given where none was, each with what it loses in logarithms: the first is most often that of the samples."""
 
+_OF_SIZES = re.compile(r"expanded size|must match|broadcast|same size", re.IGNORECASE)
 _WANTED = re.compile(r"missing (?:a |\d+ )?required (?:positional |keyword-only )?arguments?:? (.+)")
 _OPTION = re.compile(r"invalid combination of arguments - got \(\).*?\(int (dim|axis)\b", re.DOTALL)
 
@@ -75,6 +82,8 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     yield from _values(scene, call, takes)
     yield from _as_siblings(scene, call)
     yield from _added(scene, call, takes)
+    if not takes:
+        yield from _kept(scene, call)
 
 
 def _names(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterator[Change]:
@@ -264,6 +273,14 @@ def _added(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterat
         if parameter.default is None and parameter.name in scene.names(call):
             edit = SetArgument(site, parameter.name, parameter.name)
             yield Change((edit,), f"Give {parameter.name}", "add name")
+
+
+def _kept(scene: Scene, call: ast.Call) -> Iterator[Change]:
+    """A reduction over one axis keeps it: torch's do not tell what they take."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    given = {keyword.arg for keyword in call.keywords}
+    if name in REDUCTIONS and "dim" in given and "keepdim" not in given and _OF_SIZES.search(scene.message):
+        yield Change((SetArgument(scene.site(call), "keepdim", "True"),), "Set keepdim to True", "add flag", KEPT)
 
 
 def _instead(parameter: Parameter) -> Iterator[str]:
