@@ -119,19 +119,27 @@ def _index(scene: Scene, node: ast.Subscript) -> Iterator[Change]:
         for bounds in _bounds(scene, element) if isinstance(element, ast.Slice) else ():
             code = ", ".join([*codes[:number], bounds, *codes[number + 1 :]])
             yield replaced(scene, node, f"{whole}[{code}]", "bounds")
-    if isinstance(index, ast.Constant) and isinstance(index.value, int):
-        if (
-            scene.kind == "IndexError"
-            and owner is not None
-            and owner.size is not None
-            and index.value >= owner.size > 0
-        ):
-            yield replaced(scene, node, f"{whole}[{owner.size - 1}]", "last index")
-            return
-        twin = COPIED * _stands_twice(scene, node)
-        for other in (index.value - 1, 0, -1, *([index.value + 1] if twin else [])):
-            if other != index.value:
-                yield replaced(scene, node, f"{whole}[{other}]", "index", twin * (abs(other - index.value) == 1))
+    at = _whole(index)
+    if at is None:
+        return
+    if scene.kind == "IndexError" and owner is not None and owner.size is not None and at >= owner.size > 0:
+        yield replaced(scene, node, f"{whole}[{owner.size - 1}]", "last index")
+        return
+    twin = COPIED * _stands_twice(scene, node)
+    for other in dict.fromkeys((at - 1, 0, -1, *([at + 1] if twin else []))):
+        if other != at:
+            beside = abs(other - at) == 1 and (other < 0) == (at < 0)
+            yield replaced(scene, node, f"{whole}[{other}]", "index", twin * beside)
+
+
+def _whole(node: ast.expr) -> int | None:
+    """The whole number that an index is written as."""
+    match node:
+        case ast.Constant(value=int(number)) if not isinstance(number, bool):
+            return number
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+            return -number
+    return None
 
 
 def _stands_twice(scene: Scene, node: ast.Subscript) -> bool:
