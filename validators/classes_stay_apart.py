@@ -41,10 +41,7 @@ def _folded(subject: Subject) -> Iterator[tuple[str, tuple[int, ...], int]]:
         given, taken = use.producer.outputs[0].shape, use.prediction.shape
         if given is None or taken is None or len(taken) != 2 or len(given) < 3:
             continue
-        each = tuple(size for size in given[1:] if size is not None and size > 1)
-        if (
-            len(each) > 1
-            and len(each) >= len([size for size in given[1:] if size != 1])
-            and taken[1] == math.prod(each)
-        ):
+        folded = [size for size in given[1:] if size != 1]
+        each = tuple(size for size in folded if size)
+        if len(each) == len(folded) > 1 and taken[1] == math.prod(each):
             yield use.name, each, math.prod(each)

@@ -37,8 +37,8 @@ def applicable(
         safe = patch.candidate.applicability is Applicability.SAFE
         migration = all(finding.family is Family.VERSIONING for finding in patch.candidate.findings)
         draft = patch.verdict is PatchVerdict.UNVALIDATED and (drafts and safe or unproven and migration)
-        draft = draft or (choices and patch.verdict is PatchVerdict.CHOICE)
-        if patch.verdict in (PatchVerdict.ACCEPTED, PatchVerdict.PARTIAL) or draft:
+        choice = choices and patch.verdict is PatchVerdict.CHOICE
+        if patch.verdict in (PatchVerdict.ACCEPTED, PatchVerdict.PARTIAL) or draft or choice:
             yield patch
 
 

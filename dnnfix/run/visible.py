@@ -121,12 +121,14 @@ def started_from(root: Path, place: str, text: bytes, arguments: Iterable[str]) 
     working = _working_directory()
     others = [above for above in (working, root) if above is not None and above != own]
     others = [above for above in others if own.is_relative_to(above) and above.is_relative_to(root)]
+    if not others:
+        return ""
     names = {os.path.normpath(name) for name in (*sorted(names_in(text))[:NAMES], *arguments) if name.strip("./ ")}
 
     def there(folder: Path) -> int:
         return sum(not os.path.isabs(name) and os.path.lexists(folder / name) for name in names)
 
-    best = max([own, *others], key=there) if others else own  # the first of those that have as many
+    best = max([own, *others], key=there)  # the first of those that have as many
     return "" if best == own else os.path.relpath(best, own)
 
 

@@ -145,11 +145,12 @@ def _guesses(scene: Scene) -> list[Guess]:
     reused = REUSED * _worked_before(scene)
     for place in places(scene):
         built = reused if place.role is Role.CONSTRUCTOR else 0.0
+        as_index = AS_INDEX * _is_index(scene, place.node)
         for operator in operators():
+            less = built + (as_index if operator.name in ("axes", "shapes") else 0.0)
             for order, change in enumerate(operator.changes(scene, place)):
                 unread = UNREAD * (change.form in OF_OTHERS and _leaves_unread(scene, place.node, change))
-                indexing = AS_INDEX * (operator.name in ("axes", "shapes") and _is_index(scene, place.node))
-                guess = _guess(operator.name, operator.pattern, change, place, order, unread + built + indexing)
+                guess = _guess(operator.name, operator.pattern, change, place, order, unread + less)
                 for each in (guess, *wider(scene, operator, place, guess)):
                     if each.change.edits not in seen:
                         seen.add(each.change.edits)
@@ -265,11 +266,12 @@ def _of_same_arguments(scene: Scene, operator: Operator, place: Place, guess: Gu
     source = scene.subject.source
     block = source.parent(source.statement_of(node))
     edits = list(guess.change.edits)
-    for other in source.all_calls:
-        same = [ast.unparse(each) for each in (*other.args, *other.keywords)]
-        if other is node or not same or same != [ast.unparse(each) for each in (*node.args, *node.keywords)]:
-            continue
-        if source.parent(source.statement_of(other)) is block:
+    given = [ast.unparse(each) for each in (*node.args, *node.keywords)]
+    beside = [
+        each for each in source.all_calls if each is not node and source.parent(source.statement_of(each)) is block
+    ]
+    for other in beside if given else ():
+        if [ast.unparse(each) for each in (*other.args, *other.keywords)] == given:
             like = operator.changes(scene, replace(place, node=other, told=None))
             edits += next((c.edits for c in like if c.title == guess.change.title), ())
     yield from _as_well(guess, edits, "and of what is given the same")

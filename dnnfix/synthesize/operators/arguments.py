@@ -130,9 +130,15 @@ def _known_names(scene: Scene, call: ast.Call) -> Iterator[Change]:
 
 def _used_by_siblings(scene: Scene, call: ast.Call) -> set[str]:
     """The names under which other calls of the same function are given something."""
+    return {keyword.arg for other in _siblings(scene, call) for keyword in other.keywords if keyword.arg is not None}
+
+
+def _siblings(scene: Scene, call: ast.Call) -> list[ast.Call]:
+    """The other calls of the same function."""
     function = ast.unparse(call.func)
-    others = [c for c in scene.subject.source.all_calls if c is not call and ast.unparse(c.func) == function]
-    return {keyword.arg for other in others for keyword in other.keywords if keyword.arg is not None}
+    return [
+        other for other in scene.subject.source.all_calls if other is not call and ast.unparse(other.func) == function
+    ]
 
 
 def _likeness(one: str, other: str) -> float:
@@ -238,16 +244,13 @@ def _others(name: str, value: object) -> Iterator[tuple[str, str]]:
 
 def _as_siblings(scene: Scene, call: ast.Call) -> Iterator[Change]:
     """An argument that other calls of the same function give by name, and this one does not or gives another value."""
-    function = ast.unparse(call.func)
     own = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
-    others: Counter[tuple[str, str]] = Counter()
-    for other in scene.subject.source.all_calls:
-        if other is not call and ast.unparse(other.func) == function:
-            others.update(
-                (keyword.arg, ast.unparse(keyword.value))
-                for keyword in other.keywords
-                if keyword.arg is not None and isinstance(keyword.value, ast.Constant)
-            )
+    others = Counter(
+        (keyword.arg, ast.unparse(keyword.value))
+        for other in _siblings(scene, call)
+        for keyword in other.keywords
+        if keyword.arg is not None and isinstance(keyword.value, ast.Constant)
+    )
     for (name, value), calls in others.items():
         if own.get(name) != value:
             edit = SetArgument(scene.site(call), name, value)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from dnnfix.records import DeleteElement, FixPattern, Replace
+from dnnfix.source import arithmetic
 from dnnfix.synthesize.operators.change import Change, replaced
 from dnnfix.synthesize.operators.names import ranked
 from dnnfix.synthesize.scene import Scene, Told
@@ -119,7 +120,7 @@ def _index(scene: Scene, node: ast.Subscript) -> Iterator[Change]:
         for bounds in _bounds(scene, element) if isinstance(element, ast.Slice) else ():
             code = ", ".join([*codes[:number], bounds, *codes[number + 1 :]])
             yield replaced(scene, node, f"{whole}[{code}]", "bounds")
-    at = _whole(index)
+    at = arithmetic.number(index) if isinstance(index, ast.Constant | ast.UnaryOp) else None
     if at is None:
         return
     if scene.kind == "IndexError" and owner is not None and owner.size is not None and at >= owner.size > 0:
@@ -132,22 +133,11 @@ def _index(scene: Scene, node: ast.Subscript) -> Iterator[Change]:
             yield replaced(scene, node, f"{whole}[{other}]", "index", twin * beside)
 
 
-def _whole(node: ast.expr) -> int | None:
-    """The whole number that an index is written as."""
-    match node:
-        case ast.Constant(value=int(number)) if not isinstance(number, bool):
-            return number
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
-            return -number
-    return None
-
-
 def _stands_twice(scene: Scene, node: ast.Subscript) -> bool:
     """Whether the same element stands next to itself among arguments or elements: one of them may be a copy left as it was."""
     match scene.subject.source.parent(node):
         case ast.Call(args=beside) | ast.Tuple(elts=beside) | ast.List(elts=beside):
-            codes = [ast.unparse(each) for each in beside]
-            return (own := ast.unparse(node)) in codes and codes.count(own) == 2
+            return [ast.unparse(each) for each in beside].count(ast.unparse(node)) == 2
     return False
 
 
