@@ -101,10 +101,14 @@ class Hooks:
 
     def withdraw(self) -> None:
         """Take the watchers away."""
-        self._recorder.on = False
+        self.stop_recording()
         self._components.quiet += 1
         self._patches.undo()
         self._steps.remove()
+
+    def stop_recording(self) -> None:
+        """Record no more calls; steps are counted all the same."""
+        self._recorder.on = False
 
     @property
     def step_seconds(self) -> Optional[float]:

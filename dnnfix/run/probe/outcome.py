@@ -51,17 +51,19 @@ def report(error: BaseException, hooks: List[Any]) -> Ending:
     interface = interfaces.asked_for(error)
     if interface is not None:
         wire.emit("probe", name="interface", value=interface)
-    _look_closer(error)
+    _look_closer(error, hooks)
     return ending
 
 
-def _look_closer(error: BaseException) -> None:
+def _look_closer(error: BaseException, hooks: List[Any]) -> None:
     """What a search over edits wants to know of a crash, while the frames that it left are alive."""
     wanted = budget.job.get("speculation")
     if wanted:
         from . import speculate, survey
 
         if wanted.get("edits"):
+            for hook in hooks:
+                hook.stop_recording()
             speculate.speculate(error, wanted)
         else:
             survey.survey(error)

@@ -13,7 +13,7 @@ import gc
 import sys
 import time
 import types
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence
 
 from . import budget, clocked, forked, layers, loops, prints, rerun, sites, standing, wire
 from .guard import guarded
@@ -90,6 +90,9 @@ class Attempt:
     def __init__(self, frames: List[Standing]) -> None:
         self._frames = frames
         self._random = _random_states()
+        self._rests: Dict[int, List[Any]] = {}
+        if frames:
+            self._rest(len(frames) - 1)  # once, and not in every fork
 
     def __call__(self, edit: Edit) -> Dict[str, Any]:
         """What came of the edit: `ok`, `error`, a fingerprint `print`, and what came of the statements that follow."""
@@ -105,12 +108,12 @@ class Attempt:
                 return dict(self._statement(number - 1, Edit({}, edit.imports)), plan="rebuild")
         number = self._frame_in(edit)
         if number:
-            again = rerun.in_frames(self._frames, edit.changes, edit.imports, _run_all)
+            again = rerun.in_frames(self._frames, edit.changes, edit.imports, _run_again)
             if "failed" not in again:
                 return again
             exchange(self._frames[number], edit.changes)
             return dict(self._statement(number - 1, Edit({}, edit.imports)), plan="exchange")
-        told = rerun.from_definitions(self._frames, edit.changes, edit.imports, _run_all)
+        told = rerun.from_definitions(self._frames, edit.changes, edit.imports, _run_again)
         return told if "failed" not in told else self._in_part(edit) or told
 
     def _in_part(self, edit: Edit) -> Dict[str, Any]:
@@ -173,11 +176,23 @@ class Attempt:
         before = dict(space)
         try:
             _imports(edit.imports, space)
-            return _run_all(statements, standing.alone(one.rest), space, one.filename)
+            return _run_all(statements, self._rest(number), space, one.filename)
         finally:
             if space is one.frame.f_globals:
                 space.clear()
                 space.update(before)
+
+    def _rest(self, number: int) -> List[Any]:
+        """The code of the statements that follow a frame's in its block, as far as they run outside of a function."""
+        if number not in self._rests:
+            one = self._frames[number]
+            found = self._rests[number] = []
+            for statement in standing.alone(one.rest):
+                try:
+                    found.append(_code([statement], one.filename))
+                except (SyntaxError, ValueError):
+                    break
+        return self._rests[number]
 
 
 def _at_statement(one: Standing, changes: Sequence[Change]) -> bool:
@@ -204,20 +219,23 @@ def _space(one: Standing) -> Dict[str, Any]:
     return space
 
 
-def _run_all(
-    first: List[ast.stmt], rest: List[ast.stmt], space: Dict[str, Any], filename: str, names: Sequence[str] = ()
-) -> Dict[str, Any]:
-    """Run the first statements, which are what was edited, then the rest as far as they go."""
+def _run_again(first: List[ast.stmt], rest: List[ast.stmt], space: Dict[str, Any], filename: str) -> Dict[str, Any]:
+    """Run the first statements, and then the rest, of which none was run before."""
+    return _run_all(first, (_code([statement], filename) for statement in rest), space, filename)
+
+
+def _run_all(first: List[ast.stmt], rest: Iterable[Any], space: Dict[str, Any], filename: str) -> Dict[str, Any]:
+    """Run the first statements, which are what was edited, then the code of the rest as far as it goes."""
     told: Dict[str, Any] = {"ok": False}
     try:
         with clocked.limited(SECONDS):
-            _run(first, space, filename)
+            exec(_code(first, filename), space)
             told["ok"] = True
             given = {name: space[name] for name in {*_bound(first), RESULT} if name in space}
             told["print"] = prints.of_names(given)
             told["further"] = 0
-            for statement in rest:
-                _run([statement], space, filename)
+            for code in rest:
+                exec(code, space)
                 told["further"] += 1
     except clocked.OverTime:
         told["slow"] = True
@@ -228,7 +246,8 @@ def _run_all(
     return told
 
 
-def _run(statements: List[ast.stmt], space: Dict[str, Any], filename: str) -> None:
+def _code(statements: List[ast.stmt], filename: str) -> Any:
+    """Code of statements, to be run by themselves; raises `SyntaxError`, `ValueError`."""
     looped = ast.For(
         target=ast.Name(id="__dnnfix_once__", ctx=ast.Store()),
         iter=ast.Tuple(elts=[ast.Constant(value=0, kind=None)], ctx=ast.Load()),
@@ -238,7 +257,7 @@ def _run(statements: List[ast.stmt], space: Dict[str, Any], filename: str) -> No
     module = ast.Module(body=[looped], type_ignores=[])
     rewritten = loops.rewrite(ast.Module(body=statements, type_ignores=[]), filename)
     looped.body = rewritten.body
-    exec(compile(ast.fix_missing_locations(module), filename, "exec", dont_inherit=True), space)
+    return compile(ast.fix_missing_locations(module), filename, "exec", dont_inherit=True)
 
 
 def _bound(statements: Sequence[ast.stmt]) -> List[str]:

@@ -82,11 +82,15 @@ class Hooks:
 
     def withdraw(self) -> None:
         """Take the watchers away."""
-        self._recorder.stop()
-        self._recorder.settle()
+        self.stop_recording()
         self._patches.undo()
         self._steps.remove()
         self._loop.remove()
+
+    def stop_recording(self) -> None:
+        """Record no more calls; steps are counted all the same."""
+        self._recorder.stop()
+        self._recorder.settle()
 
     @property
     def step_seconds(self) -> Optional[float]:
