@@ -9,6 +9,7 @@ from typing import Any
 
 from dnnfix.records import Json, Site
 from dnnfix.subject import Subject
+from dnnfix.synthesize.definitions import FUNCTIONS
 
 TENSOR = frozenset({"torch.Tensor", "torch.nn.parameter.Parameter"})
 ARRAY = "numpy.ndarray"
@@ -175,6 +176,17 @@ class Scene:
             ):
                 yield name
         yield str(number)
+
+    def measured(self, number: int, node: ast.AST) -> Iterator[tuple[str, int]]:
+        """A number as the size of an array that its function, or the module, has a name for, each with the axis."""
+        owner = self.subject.source.enclosing(node, *FUNCTIONS) or self.subject.source.tree
+        own = {n.arg for n in ast.walk(owner) if isinstance(n, ast.arg)}
+        own |= {n.id for n in ast.walk(owner) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        for name, told in self.names(node).items():
+            for axis, size in enumerate(told.shape or () if name in own else ()):
+                if size == number > 1:
+                    of_torch = told.is_torch and ".size(" in self.subject.source.text
+                    yield (f"{name}.size({axis})" if of_torch else f"{name}.shape[{axis}]"), axis
 
 
 def _at(tree: Any, site: Site) -> ast.AST:

@@ -65,10 +65,10 @@ def used_up() -> bool:
     return hurried
 
 
-def end_after_a_step() -> None:
-    """From now on, loops that train end after one more step."""
-    global steps, _limit
-    steps, _limit = 0, 1
+def end_after(more: int) -> None:
+    """From now on, loops that train end after so many more steps, whatever the clock says."""
+    global steps, _limit, _until
+    steps, _limit, _until = 0, more, None
 
 
 def evaluation_batches() -> int:

@@ -108,6 +108,7 @@ class Hooks:
 
     def stop_recording(self) -> None:
         """Record no more calls; steps are counted all the same."""
+        self._steps.stop_recording()
         self._recorder.on = False
 
     @property

@@ -58,6 +58,10 @@ class Steps:
         """Whether the calls of this step are recorded: the first steps of each model that trains."""
         return self.records(self.key())
 
+    def stop_recording(self) -> None:
+        """Record the calls of no further step."""
+        self._record = 0
+
     def records(self, key: Any) -> bool:
         """Whether the calls of the next step of the model of that key are recorded."""
         return self._of_model.get(key, 0) < self._record and (

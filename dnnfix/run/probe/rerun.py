@@ -97,8 +97,7 @@ def in_frames(
         if chosen is None:
             continue
         statements = [s for n in sorted(chosen) for s in _edited(text, block[n], own)]
-        same = one.frame.f_locals is one.frame.f_globals
-        space = one.frame.f_globals if same else {**one.frame.f_globals, **one.frame.f_locals}
+        space = one.space()
         for statement in imports:
             exec(statement, space)
         rest = one.blocks[0][1][one.blocks[0][2] + 1 :] if len(one.blocks) == 1 else []

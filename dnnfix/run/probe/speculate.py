@@ -90,6 +90,7 @@ class Attempt:
     def __init__(self, frames: List[Standing]) -> None:
         self._frames = frames
         self._random = _random_states()
+        self._steps = budget.steps
         self._rests: Dict[int, List[Any]] = {}
         if frames:
             self._rest(len(frames) - 1)  # once, and not in every fork
@@ -98,7 +99,7 @@ class Attempt:
         """What came of the edit: `ok`, `error`, a fingerprint `print`, and what came of the statements that follow."""
         for state in self._random:
             state()
-        budget.end_after_a_step()
+        budget.end_after(1)
         number = self.frame_at(edit)
         if number is not None:
             return self._statement(number, edit)
@@ -106,6 +107,7 @@ class Attempt:
         if rebuilt is not None:
             with rebuilt as number:
                 return dict(self._statement(number - 1, Edit({}, edit.imports)), plan="rebuild")
+        budget.end_after(self._steps + 1)  # a loop that is run anew has to come to where it failed
         number = self._frame_in(edit)
         if number:
             again = rerun.in_frames(self._frames, edit.changes, edit.imports, _run_again)
@@ -133,7 +135,7 @@ class Attempt:
             return {}
         for state in self._random:
             state()
-        budget.end_after_a_step()
+        budget.end_after(1)
         try:
             if edit.changes:
                 exchange(self._frames[number], edit.changes)
@@ -172,7 +174,7 @@ class Attempt:
             statements = standing.piece(one, edit.changes.get(one.filename, []))
         except (SyntaxError, ValueError) as error:
             return {"failed": str(error)}
-        space = _space(one)
+        space = one.space()
         before = dict(space)
         try:
             _imports(edit.imports, space)
@@ -204,19 +206,6 @@ def _at_statement(one: Standing, changes: Sequence[Change]) -> bool:
         return inside
     body = min(text.span(block[0])[0] for block in standing.blocks_of(one.statement) if block)
     return all(change.end <= body for change in changes)
-
-
-def _space(one: Standing) -> Dict[str, Any]:
-    """Where a frame's statements are run: of a function a copy, as comprehensions in it see one space only."""
-    if one.frame.f_locals is one.frame.f_globals:
-        return one.frame.f_globals
-    space = {**one.frame.f_globals, **one.frame.f_locals}
-    if "self" in space and "__class__" not in space:  # a method has it where it asks for `super()`
-        kinds = type(space["self"]).__mro__
-        code = one.frame.f_code
-        own = (kind for kind in kinds if getattr(vars(kind).get(code.co_name), "__code__", None) is code)
-        space["__class__"] = next(own, kinds[0])
-    return space
 
 
 def _run_again(first: List[ast.stmt], rest: List[ast.stmt], space: Dict[str, Any], filename: str) -> Dict[str, Any]:

@@ -46,6 +46,18 @@ class Standing(NamedTuple):
         _, block, index = self.blocks[-1]
         return block[index + 1 :]
 
+    def space(self) -> Dict[str, Any]:
+        """Where the frame's statements are run: of a function a copy, as comprehensions in it see one space only."""
+        if self.frame.f_locals is self.frame.f_globals:
+            return self.frame.f_globals
+        space = {**self.frame.f_globals, **self.frame.f_locals}
+        if "self" in space and "__class__" not in space:  # a method has it where it asks for `super()`
+            kinds = type(space["self"]).__mro__
+            code = self.frame.f_code
+            own = (kind for kind in kinds if getattr(vars(kind).get(code.co_name), "__code__", None) is code)
+            space["__class__"] = next(own, kinds[0])
+        return space
+
 
 class Text:
     """The text of one file, by places."""

@@ -89,6 +89,7 @@ class Hooks:
 
     def stop_recording(self) -> None:
         """Record no more calls; steps are counted all the same."""
+        self._steps.stop_recording()
         self._recorder.stop()
         self._recorder.settle()
 

@@ -255,6 +255,10 @@ class Steps:
     def _spreads(self, pairs: List[Any]) -> List[Optional[float]]:
         return guarded(output_spreads)(pairs) or [None] * len(pairs)
 
+    def stop_recording(self) -> None:
+        """Record no calls after training."""
+        self._after_training = True
+
     @guarded
     def finish(self) -> None:
         """The program has ended: write what is left."""

@@ -12,7 +12,7 @@ from dnnfix.records import FixPattern, Replace
 from dnnfix.synthesize.operators.change import NUMBER, Change
 from dnnfix.synthesize.operators.names import GOOD, alike
 from dnnfix.synthesize.scene import Scene
-from dnnfix.synthesize.slices import Place
+from dnnfix.synthesize.slices import Place, Role
 
 PATTERN = FixPattern.LAYER_DIMENSION
 
@@ -24,6 +24,12 @@ FAR = -0.12
 
 RENAMED = -2.0
 """What a name loses, in logarithms, for each unit of likeness that it falls short of the name that stands there."""
+
+BOTH_SAID = 0.5
+"""What it gains where the message names both the size that stands there and the other one: they should meet."""
+
+OF_SAMPLES = -2.0
+"""What a size loses, in logarithms, for a layer that is made of how many samples there are."""
 
 SPELLINGS = 3
 """Ways to write one size that are tried."""
@@ -53,15 +59,21 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     if scene.kind == "IndexError" and "out of range" in scene.message:
         yield from _counted(scene, place, number)
         return
+    said = set(NUMBER.findall(scene.message))
     for size in list(sizes(scene))[:MOST]:
         if size == number:
             continue
         far = FAR * abs(log2(size / number)) if number > 0 else FAR
+        both = BOTH_SAID * ({str(number), str(size)} <= said)
         for code in islice(scene.spelled(size, place.node), SPELLINGS):
             form = "number" if code.isdigit() else "named"
             title = f"Take {code} for {scene.code(place.node)}"
             other = _otherwise_named(place.node, code) if form == "named" else 0.0
-            yield Change((Replace(scene.site(place.node), code),), title, form, far + other)
+            yield Change((Replace(scene.site(place.node), code),), title, form, far + other + both)
+        for code, axis in islice(scene.measured(size, place.node), SPELLINGS):
+            less = OF_SAMPLES * (axis == 0 and place.role is Role.CONSTRUCTOR) + both
+            title = f"Take {code} for {scene.code(place.node)}"
+            yield Change((Replace(scene.site(place.node), code),), title, "measured", less)
 
 
 def _otherwise_named(node: ast.expr, code: str) -> float:
