@@ -29,6 +29,9 @@ OF_DATA = frozenset({"__getitem__", "__call__", "__next__", "__iter__", "collate
 PLAIN = frozenset({"int", "float", "bool", "str", "list", "tuple", "dict", "NoneType"})
 """Kinds that say nothing of where a value came from."""
 
+CUTTING = frozenset({"item", "detach", "numpy", "tolist"})
+"""Methods behind which no gradients flow, wherever in the program they are called."""
+
 NOTHING = "NoneType"
 """The kind of `None`."""
 
@@ -88,7 +91,7 @@ def spots(scene: Scene) -> list[Spot]:
         found.append(Spot(statement, Role.CALLER if number else Role.FAILING, 2 * number))
         for node in parts(statement):
             told = scene.told(node) if isinstance(node, ast.Name | ast.Attribute) else None
-            if told is not None and told.kind == NOTHING:
+            if told is not None and (told.kind == NOTHING or f"'{told.kind}' object" in scene.message):
                 given = [source.statement_of(value) for value in definitions(source, node)]
                 found += [Spot(each, Role.DEFINITION, 2 * number + 1) for each in given]
     for frame in scene.past:
@@ -96,7 +99,21 @@ def spots(scene: Scene) -> list[Spot]:
         function = source.enclosing(left_at, *FUNCTIONS) if left_at is not None else None
         if isinstance(function, FUNCTIONS) and not isinstance(left_at, ast.Return):
             found.append(Spot(function, Role.SOURCE, NEAR))
+    found += [Spot(node, Role.SOURCE, NEAR) for node in source.nodes(ast.FunctionDef) if is_too_deep(scene, node)]
+    if "in-place" in scene.message or "inplace" in scene.message:
+        changed = source.nodes(ast.AugAssign)
+        found += [Spot(node, Role.SOURCE, NEAR) for node in changed if isinstance(scene.told(node.target), Told)]
     return found
+
+
+def is_too_deep(scene: Scene, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function is the last in a method and takes `self`, and the message says that there is none of its name."""
+    method = scene.subject.source.parent(node)
+    if not isinstance(method, FUNCTIONS) or method.body[-1] is not node:
+        return False
+    missed = any(f"{quote}{node.name}{quote}" in scene.message for quote in "'\"")
+    of_class = isinstance(scene.subject.source.parent(method), ast.ClassDef)
+    return missed and of_class and [each.arg for each in node.args.args[:1]] == ["self"]
 
 
 def places(scene: Scene) -> list[Place]:
@@ -131,6 +148,9 @@ def _walk(scene: Scene) -> Iterator[Step]:
             if isinstance(node, ast.Name | ast.Attribute) and number < 2:
                 pending.append((node, steps + 1))
     yield from _constructors(scene)
+    if "does not require grad" in scene.message:
+        cuts = [call for call in source.all_calls if isinstance(call.func, ast.Attribute) and call.func.attr in CUTTING]
+        yield from ((call, Role.SOURCE, NEAR, None) for call in cuts)
     for value, steps in _given(scene):
         for node in parts(value):
             yield node, Role.SOURCE, steps, None

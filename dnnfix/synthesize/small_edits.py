@@ -139,9 +139,14 @@ def guesses(scenes: Mapping[str, Scene]) -> list[Guess]:
 
 
 def _guesses(scene: Scene) -> list[Guess]:
-    """What the operators offer in one file; equal edits once."""
-    found: list[Guess] = []
-    seen: set[tuple[object, ...]] = set()
+    """What the operators offer in one file; of equal edits the likeliest."""
+    found: dict[tuple[Edit, ...], Guess] = {}
+
+    def add(guess: Guess) -> None:
+        known = found.get(guess.change.edits)
+        if known is None or known.score < guess.score:
+            found[guess.change.edits] = guess
+
     reused = REUSED * _worked_before(scene)
     for place in places(scene):
         built = reused if place.role is Role.CONSTRUCTOR else 0.0
@@ -152,15 +157,11 @@ def _guesses(scene: Scene) -> list[Guess]:
                 unread = UNREAD * (change.form in OF_OTHERS and _leaves_unread(scene, place.node, change))
                 guess = _guess(operator.name, operator.pattern, change, place, order, unread + less)
                 for each in (guess, *wider(scene, operator, place, guess)):
-                    if each.change.edits not in seen:
-                        seen.add(each.change.edits)
-                        found.append(each)
+                    add(each)
     for spot in spots(scene):
         for order, change in enumerate(statements.changes(scene, spot)):
-            if change.edits not in seen:
-                seen.add(change.edits)
-                found.append(_guess("statements", statements.PATTERN, change, spot, order))
-    return found
+            add(_guess("statements", statements.PATTERN, change, spot, order))
+    return list(found.values())
 
 
 def _is_index(scene: Scene, node: ast.AST) -> bool:

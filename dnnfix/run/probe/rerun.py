@@ -15,6 +15,7 @@ from . import standing
 from .standing import Change, Standing
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FLAT = (ast.If, ast.Try)
 """Compound statements that are gone into: what was run of them is a block like any other."""
 
@@ -107,6 +108,16 @@ def in_frames(
     return {"failed": "nothing that was run depends on it"}
 
 
+def is_carried(one: Standing) -> bool:
+    """Whether a frame's statement uses a name that a loop around it binds there or further on: in the round before."""
+    loops = [n for n, (_, block, index) in enumerate(one.blocks) if isinstance(block[index], _LOOPS)]
+    if not loops or isinstance(one.statement, _LOOPS):
+        return False
+    later = [s for _, block, index in one.blocks[loops[0] + 1 :] for s in block[index:]]
+    bound = {name for statement in later for name in _use(statement, one.frame.f_globals).binds}
+    return bool(bound & _use(one.statement, one.frame.f_globals).uses)
+
+
 def _executed(one: Standing) -> List[ast.stmt]:
     """The statements of a frame that were run, in order, up to the one under way: branches as a part of their block."""
     found: List[ast.stmt] = []
@@ -123,6 +134,9 @@ def _dependent(block: Sequence[ast.stmt], begun: Set[int], one: Standing) -> Opt
     uses = [_use(statement, one.frame.f_globals) for statement in block]
     last = len(block) - 1
     chosen = set(begun) | {last}
+    if isinstance(block[last], _LOOPS):  # its first round begins with what stands before it
+        for name in uses[last].binds & uses[last].uses:
+            _made_anew(uses, last, name, chosen)
     while True:
         before = set(chosen)
         touched: Set[str] = set()
@@ -221,7 +235,7 @@ def _edited(text: standing.Text, statement: ast.stmt, changes: Sequence[Change])
         return [statement]
     start, end = text.whole(statement)
     stop = (end[0], len(text.lines[end[0] - 1]) + 1)
-    lines = text.between((start[0], 1), stop, own)
+    lines = text.between((start[0], 1), stop, [standing.in_lines(change, stop) for change in own])
     indent = start[1] - 1
     if not indent:
         return ast.parse(lines).body

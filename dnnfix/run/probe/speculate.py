@@ -13,7 +13,7 @@ import gc
 import sys
 import time
 import types
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set
 
 from . import budget, clocked, forked, layers, loops, prints, rerun, sites, standing, wire
 from .guard import guarded
@@ -41,6 +41,8 @@ class Edit(NamedTuple):
     changes: Dict[str, List[Change]]
     imports: List[str]
     score: float = 0.0
+    anew: bool = False
+    """Whether the loop around it is to be run from its beginning, as what an earlier round of it left is what failed."""
 
 
 @guarded
@@ -50,14 +52,17 @@ def speculate(error: BaseException, wanted: Dict[str, Any]) -> None:
     frames = standing.standings(error)
     edits = [_edit(fields) for fields in wanted.get("edits", ())]
     told: List[Dict[str, Any]] = [{} for _ in edits]
-    attempt = Attempt(frames)
+    attempt = Attempt(frames, error)
     until = time.monotonic() + float(wanted["seconds"])
 
     def tell(chosen: List[int], work: Callable[[Edit], Dict[str, Any]], share: int) -> None:
         seconds = until - time.monotonic()
         for number, said in zip(chosen, forked.answers([edits[n] for n in chosen], work, PROCESSES, seconds, share)):
-            told[number] = dict(told[number], **said)
+            told[number] = dict(told[number], **said) if work == attempt.outwards else said or told[number]
 
+    numbers = range(len(frames))
+    held = forked.answers(numbers, attempt.unchanged, PROCESSES, until - time.monotonic(), 1)
+    attempt.forgetful.update(number for number in numbers if held[number].get("ok"))
     light = {number for number, edit in enumerate(edits) if frames and attempt.is_light(edit)}
     # The cheap ones first: where one of them holds, few of the others are worth their time.
     left = [*sorted(light), *(number for number in range(len(edits)) if frames and number not in light)]
@@ -70,6 +75,11 @@ def speculate(error: BaseException, wanted: Dict[str, Any]) -> None:
         # What exchanges code or makes objects anew would be there for whatever is tried next in the same fork.
         tell([number for number in now if number in light and _holds(told[number])], attempt.outwards, 1)
         tell([number for number in now if number not in light], attempt, 1)
+        anew = [number for number in now if number in light and attempt.is_carried(edits[number], told[number])]
+        for number in anew:
+            edits[number] = edits[number]._replace(anew=True)
+            light.discard(number)
+        left = anew + left
     wire.emit("probe", name="speculation", value=told)
 
 
@@ -87,8 +97,11 @@ def _edit(fields: Dict[str, Any]) -> Edit:
 class Attempt:
     """Tries one edit after another; see the module."""
 
-    def __init__(self, frames: List[Standing]) -> None:
+    def __init__(self, frames: List[Standing], error: BaseException) -> None:
         self._frames = frames
+        self._message = _said(error)
+        self.forgetful: Set[int] = set()
+        """Frames whose statement runs, unchanged, where it had failed: it takes other data, or the first again."""
         self._random = _random_states()
         self._steps = budget.steps
         self._rests: Dict[int, List[Any]] = {}
@@ -100,18 +113,20 @@ class Attempt:
         for state in self._random:
             state()
         budget.end_after(1)
-        number = self.frame_at(edit)
+        number = None if edit.anew else self.frame_at(edit)
         if number is not None:
             return self._statement(number, edit)
         rebuilt = layers.rebuild(self._frames, edit.changes)
-        if rebuilt is not None:
+        if rebuilt is not None and self._place_of(edit) is not None:
             with rebuilt as number:
                 return dict(self._statement(number - 1, Edit({}, edit.imports)), plan="rebuild")
         budget.end_after(self._steps + 1)  # a loop that is run anew has to come to where it failed
         number = self._frame_in(edit)
+        if edit.anew:
+            return rerun.in_frames(self._frames, edit.changes, edit.imports, _run_again)
         if number:
             again = rerun.in_frames(self._frames, edit.changes, edit.imports, _run_again)
-            if "failed" not in again:
+            if "failed" not in again or number - 1 in self.forgetful:
                 return again
             exchange(self._frames[number], edit.changes)
             return dict(self._statement(number - 1, Edit({}, edit.imports)), plan="exchange")
@@ -126,12 +141,27 @@ class Attempt:
 
     def is_light(self, edit: Edit) -> bool:
         """Whether what an edit does can be undone, so that another may be tried after it in the same fork."""
-        return self.frame_at(edit) is not None or layers.place_of(self._frames, edit.changes) is not None
+        return self.frame_at(edit) is not None or self._place_of(edit) is not None
+
+    def unchanged(self, number: int) -> Dict[str, Any]:
+        """What comes of the statement that a frame is at as it is."""
+        return self._statement(number, Edit({}, []))
+
+    def is_carried(self, edit: Edit, told: Dict[str, Any]) -> bool:
+        """Whether an edit failed as the program did, in a loop whose earlier round may have made what failed."""
+        if told.get("error", [None, None])[1] != self._message:
+            return False
+        number = self.frame_at(edit)
+        return number is not None and rerun.is_carried(self._frames[number])
+
+    def _place_of(self, edit: Edit) -> Any:
+        place = layers.place_of(self._frames, edit.changes)
+        return None if place is None or place.number - 1 in self.forgetful else place
 
     def outwards(self, edit: Edit) -> Dict[str, Any]:
         """What comes of an edit that holds in its frame where that goes on: the caller's statement, and what follows it."""
         number = self.frame_at(edit)
-        if not number:
+        if not number or number - 1 in self.forgetful:
             return {}
         for state in self._random:
             state()
@@ -152,6 +182,8 @@ class Attempt:
             return len(self._frames) - 1
         for number in reversed(range(len(self._frames))):
             one = self._frames[number]
+            if number in self.forgetful:
+                continue
             if set(edit.changes) == {one.filename} and _at_statement(one, edit.changes[one.filename]):
                 return number
         return None
@@ -229,10 +261,14 @@ def _run_all(first: List[ast.stmt], rest: Iterable[Any], space: Dict[str, Any], 
     except clocked.OverTime:
         told["slow"] = True
     except BaseException as error:
-        told["error"] = [type_name(error), str(error)[:300]]
+        told["error"] = [type_name(error), _said(error)]
         entries = sites.entries_of(error.__traceback__)
         told["at"] = [[sites.path_of(entry.tb_frame.f_code.co_filename), entry.tb_lineno] for entry in entries]
     return told
+
+
+def _said(error: BaseException) -> str:
+    return str(error)[:300]
 
 
 def _code(statements: List[ast.stmt], filename: str) -> Any:

@@ -207,12 +207,12 @@ def _with_indent(own: Text, statement: ast.stmt, changes: List[Change]) -> str:
     around = [c for c in changes if c.start == c.end and c.start in ((line, 1), (end[0] + 1, 1))]
     lead = "".join(c.text for c in around if c.start[0] == line)
     tail = "".join(c.text for c in around if c.start[0] != line)
-    inner = [_in_lines(change, last) for change in changes if change not in around]
+    inner = [in_lines(change, last) for change in changes if change not in around]
     stop = end if behind and not behind.startswith("#") else last
     return "%s%s\n%s" % (lead, own.between((line, 1), stop, inner), tail)
 
 
-def _in_lines(change: Change, last: Place) -> Change:
+def in_lines(change: Change, last: Place) -> Change:
     """A change of whole lines without the end of the last of them."""
     of_lines = change.end == (last[0] + 1, 1)
     return Change(change.start, last, change.text.rstrip("\n")) if of_lines else change

@@ -16,6 +16,24 @@ PATTERN = FixPattern.NEURAL_CONNECTION
 UNCALLABLE = 1.5
 """What other forms of a call gain, in logarithms, where the message says that what is called cannot be."""
 
+CONVERSIONS = {
+    "item": ("does not require grad",),
+    "detach": ("does not require grad",),
+    "numpy": ("does not require grad",),
+    "tolist": ("does not require grad",),
+    "clone": ("cannot assign",),
+    "long": ("long", "int64", "integral"),
+    "int": ("int",),
+    "float": ("float",),
+    "double": ("double", "float64"),
+    "half": ("half", "float16"),
+    "bool": ("bool",),
+}
+"""Methods that make another kind of the same values, each with words of messages that speak of what comes of them."""
+
+SAID = 2.0
+"""What leaving a conversion out gains, in logarithms, where the message speaks of what it makes."""
+
 METHODS = {
     "str": ("format", "split", "strip", "lower"),
     "dict": ("get", "items", "keys", "values", "update"),
@@ -36,7 +54,9 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     if first is not None:
         yield replaced(scene, node, scene.code(first), "unwrap")
     if isinstance(node.func, ast.Attribute):
-        yield replaced(scene, node, scene.code(node.func.value), "no method")
+        converts = node.func.attr in CONVERSIONS and not node.args
+        form = "no conversion" if converts else "no method"
+        yield replaced(scene, node, scene.code(node.func.value), form, SAID * _is_said(scene, node.func.attr))
     yield replaced(scene, node, scene.code(node.func), "uncalled")
     if first is not None and isinstance(first, ast.Call) and first.args:
         yield from _curried(scene, node, first)
@@ -47,6 +67,11 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     function = scene.told(node.func)
     if function is not None and not function.takes:
         yield from _of_no_function(scene, place, node, function)
+
+
+def _is_said(scene: Scene, method: str) -> bool:
+    """Whether the message speaks of what a conversion makes."""
+    return any(word in scene.message.lower() for word in CONVERSIONS.get(method, ()))
 
 
 def _for_each(scene: Scene, node: ast.Call, first: ast.expr) -> Iterator[Change]:

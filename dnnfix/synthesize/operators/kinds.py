@@ -121,6 +121,8 @@ def _conversions(scene: Scene, told: Told) -> Iterator[tuple[str, str, str, tupl
     kind = told.last
     frameworks = scene.subject.source.frameworks
     if told.is_torch:
+        if told.dtype != "bool" and "bool" in scene.message:
+            yield plain("", ".bool()", "number")
         yield plain("", ".float()" if told.dtype != "float32" else ".long()", "number")
         if told.dtype != "float32":
             yield plain("", ".long()", "number")

@@ -24,7 +24,7 @@ FUNCTIONS = (
     ("Conv1D", "Conv2D", "Conv3D"), ("MaxPooling1D", "MaxPooling2D", "MaxPooling3D"), ("GlobalMaxPooling1D", "GlobalMaxPooling2D"),
     ("CrossEntropyLoss", "BCEWithLogitsLoss", "BCELoss", "NLLLoss", "MSELoss"),
     ("cross_entropy", "binary_cross_entropy_with_logits", "binary_cross_entropy", "nll_loss", "mse_loss"),
-    ("tensor", "as_tensor", "from_numpy"),
+    ("tensor", "stack", "as_tensor", "from_numpy"),
 )  # fmt: skip
 """Functions that take the same operands and are written in each other's place."""
 

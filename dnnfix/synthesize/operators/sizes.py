@@ -9,6 +9,7 @@ from itertools import islice
 from math import log2, prod
 
 from dnnfix.records import FixPattern, Replace
+from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.operators.change import NUMBER, Change
 from dnnfix.synthesize.operators.names import GOOD, alike
 from dnnfix.synthesize.scene import Scene
@@ -34,6 +35,12 @@ OF_SAMPLES = -2.0
 SPELLINGS = 3
 """Ways to write one size that are tried."""
 
+FEW = (2, 3, 4)
+"""Multiples of a size that are tried: two directions, the parts of a `cat`, the gates of a cell."""
+
+MORE_ROWS = 4
+"""Rows that a table may lack for what is not counted: padding, unknown words, the begin and the end of a sentence."""
+
 LARGEST = 1 << 18
 """Layers of larger sizes do not fit where many of them are tried."""
 
@@ -47,14 +54,15 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         return
     beyond = _BEYOND.search(scene.message)
     if beyond is not None:  # no size of the data's is meant: there is one index more than there are places
+        yield from _one_less(scene, place)
         if beyond.group(1) == beyond.group(2) == str(number):
             code = f"{scene.code(place.node)} + 1"
             yield Change((Replace(scene.site(place.node), code),), f"Take {code}", "one more")
         return
-    if isinstance(place.node, ast.Call):
-        return
     if scene.kind == "IndexError" and "index out of range in self" in scene.message:
-        yield from _row_more(scene, place)
+        yield from _rows_more(scene, place, number)
+        return
+    if isinstance(place.node, ast.Call):
         return
     if scene.kind == "IndexError" and "out of range" in scene.message:
         yield from _counted(scene, place, number)
@@ -65,6 +73,10 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
             continue
         far = FAR * abs(log2(size / number)) if number > 0 else FAR
         both = BOTH_SAID * ({str(number), str(size)} <= said)
+        multiple = _multiple(scene, place.node, number, size)
+        if multiple:
+            title = f"Take {multiple} for {scene.code(place.node)}"
+            yield Change((Replace(scene.site(place.node), multiple),), title, "multiple", both)
         for code in islice(scene.spelled(size, place.node), SPELLINGS):
             form = "number" if code.isdigit() else "named"
             title = f"Take {code} for {scene.code(place.node)}"
@@ -84,8 +96,45 @@ def _otherwise_named(node: ast.expr, code: str) -> float:
     return RENAMED * max(0.0, GOOD - alike(last, code.rpartition(".")[2]))
 
 
-def _row_more(scene: Scene, place: Place) -> Iterator[Change]:
-    """One row more for a table that is indexed from one on; the message does not say which index was asked for."""
+def _one_less(scene: Scene, place: Place) -> Iterator[Change]:
+    """One less for how many there are to be asked for: the last index is beyond the last place."""
+    node, source = place.node, scene.subject.source
+    above = source.parent(node)
+    owner = source.enclosing(node, *FUNCTIONS)
+    counts = isinstance(above, ast.Return) and isinstance(owner, FUNCTIONS) and owner.name == "__len__"
+    if counts or (isinstance(above, ast.Call) and ast.unparse(above.func) == "range"):
+        match node:
+            case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=1)):
+                code = scene.code(left)
+            case _:
+                code = f"{scene.code(node)} - 1"
+        yield Change((Replace(scene.site(node), code),), f"Take {code} for {scene.code(node)}", "one less")
+
+
+def _multiple(scene: Scene, node: ast.expr, number: int, size: int) -> str:
+    """A size as a small multiple, or a part, of the expression that stands there; empty where it is none."""
+    code = scene.code(node)
+    if number > 1 and isinstance(node, ast.Name | ast.Attribute):
+        if size % number == 0 and size // number in FEW:
+            return f"{size // number} * {code}"
+        if number % size == 0 and number // size in FEW:
+            return f"{code} // {number // size}"
+    return ""
+
+
+def _rows_more(scene: Scene, place: Place, number: int) -> Iterator[Change]:
+    """More rows for a table that is indexed beyond its last: as many as the highest index asks for, else one."""
+    crash = scene.subject.crash
+    inputs = crash.call.inputs if crash is not None and crash.call is not None else ()
+    highest = max((value.high for value in inputs if value.high is not None), default=None)
+    named = isinstance(place.node, ast.Name | ast.Attribute)
+    if highest is not None and (named or (isinstance(place.node, ast.Call) and ast.unparse(place.node.func) == "len")):
+        more = int(highest) + 1 - number
+        if 1 < more <= MORE_ROWS:
+            code = f"{scene.code(place.node)} + {more}"
+            yield Change((Replace(scene.site(place.node), code),), f"Take {code}", "rows more")
+        if more != 1:
+            return
     above = scene.subject.source.parent(place.node)
     if isinstance(above, ast.Call) and above.args[:1] == [place.node] and ast.unparse(above.func).endswith("Embedding"):
         code = f"{scene.code(place.node)} + 1"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from dnnfix.synthesize.operators.change import Change
 from dnnfix.synthesize.operators.names import NEAR, ranked
 from dnnfix.synthesize.progress import blocks_of
 from dnnfix.synthesize.scene import Scene
-from dnnfix.synthesize.slices import NOTHING, Role, Spot
+from dnnfix.synthesize.slices import NOTHING, Role, Spot, is_too_deep
 
 PATTERN = FixPattern.NEURAL_CONNECTION
 
@@ -40,8 +41,14 @@ def changes(scene: Scene, spot: Spot) -> Iterator[Change]:
     if isinstance(node, ast.ImportFrom):
         yield from _imported(scene, node)
     elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        yield from _returned(scene, node)
+        if is_too_deep(scene, node):
+            yield from _of_class(scene, node)
+        else:
+            yield from _returned(scene, node)
+    elif isinstance(node, ast.AugAssign):
+        yield from _out_of_place(scene, node)
     elif spot.role is Role.DEFINITION:
+        yield from _unpacked(scene, node)
         yield from _without_target(scene, node)
     else:
         yield from _called_before(scene, node)
@@ -103,6 +110,16 @@ def _moved(scene: Scene, spot: Spot) -> Iterator[Change]:
             yield Change((ReplaceLines(site, code),), f"Ask for {given[0]} after it is given", "moved")
 
 
+def _of_class(scene: Scene, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Change]:
+    """A method that was written into another one, a level further out."""
+    site = scene.site(node)
+    method = scene.subject.source.parent(node)
+    outer = method.col_offset if isinstance(method, ast.FunctionDef) else 0
+    lines = scene.subject.source.text.split("\n")[site.line - 1 : site.end_line]
+    code = textwrap.indent(textwrap.dedent("\n".join(lines)), " " * outer)
+    yield Change((ReplaceLines(site, code),), f"Make {node.name} a method", "dedent")
+
+
 def _returned(scene: Scene, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Change]:
     """What a function without a `return` made last, returned."""
     last = node.body[-1]
@@ -122,6 +139,31 @@ def _returned(scene: Scene, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Ite
     ]
     for name in list(dict.fromkeys(reversed(names)))[:3]:
         yield Change((InsertAfter(scene.site(last), f"return {name}"),), f"Return {name}", "return", less)
+
+
+def _out_of_place(scene: Scene, node: ast.AugAssign) -> Iterator[Change]:
+    """`x *= y` as `x = x * y`: another value under the same name, where that one may not be changed."""
+    if isinstance(node.target, ast.Name | ast.Attribute):
+        code = f"{scene.code(node.target)} = {ast.unparse(ast.BinOp(node.target, node.op, node.value))}"
+        yield Change((ReplaceLines(scene.site(node), " " * node.col_offset + code),), f"Write {code}", "out of place")
+
+
+def _unpacked(scene: Scene, node: ast.stmt) -> Iterator[Change]:
+    """A tuple that a call gives, under the names of a tuple that the call is given, or its first value alone."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name) as target], value=ast.Call() as call):
+            told = scene.told(call) or scene.told(target)
+            count = len(told.items) if told is not None and told.kind == "tuple" else 0
+            given = [each for each in call.args if isinstance(each, ast.Tuple) and len(each.elts) == count > 1]
+            names = [[ast.unparse(each) for each in one.elts] for one in given]
+            for same in [each for each in names if name in each and all(map(str.isidentifier, each))][:1]:
+                code = f"{', '.join(same)} = {scene.code(call)}"
+                lines = ReplaceLines(scene.site(node), " " * node.col_offset + code)
+                yield Change((lines,), f"Unpack {', '.join(same)}", "unpacked")
+            if count > 1:
+                code = f"{', '.join([name] + ['_'] * (count - 1))} = {scene.code(call)}"
+                lines = ReplaceLines(scene.site(node), " " * node.col_offset + code)
+                yield Change((lines,), f"Unpack {name} alone", "unpacked first")
 
 
 def _without_target(scene: Scene, node: ast.stmt) -> Iterator[Change]:
