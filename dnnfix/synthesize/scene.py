@@ -178,10 +178,15 @@ class Scene:
         yield str(number)
 
     def measured(self, number: int, node: ast.AST) -> Iterator[tuple[str, int]]:
-        """A number as the size of an array that its function, or the module, has a name for, each with the axis."""
+        """A number as the size of an array that its function, or the module, has a name for by then, each with the axis."""
         owner = self.subject.source.enclosing(node, *FUNCTIONS) or self.subject.source.tree
-        own = {n.arg for n in ast.walk(owner) if isinstance(n, ast.arg)}
-        own |= {n.id for n in ast.walk(owner) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        line = self.site(node).line
+        own = {n.arg for n in ast.walk(owner) if isinstance(n, ast.arg) and n.lineno <= line}
+        own |= {
+            n.id
+            for n in ast.walk(owner)
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.lineno < line
+        }
         for name, told in self.names(node).items():
             for axis, size in enumerate(told.shape or () if name in own else ()):
                 if size == number > 1:

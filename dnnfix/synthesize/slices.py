@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from dnnfix.records import Site
 from dnnfix.source.program import Source
-from dnnfix.synthesize.definitions import FUNCTIONS, definitions
+from dnnfix.synthesize.definitions import FILLING, FUNCTIONS, definitions
 from dnnfix.synthesize.scene import Scene, Told
 
 LAYERS = 8
@@ -121,8 +121,11 @@ def places(scene: Scene) -> list[Place]:
     found: dict[Site, Place] = {}
     for node, role, steps, told in _walk(scene):
         site = scene.site(node)
-        if site not in found:
+        known = found.get(site)
+        if known is None:
             found[site] = Place(node, role, steps, told or scene.told(node))
+        elif known.told is None and told is not None:
+            found[site] = replace(known, told=told)
     return sorted(found.values(), key=lambda place: place.steps)
 
 
@@ -164,9 +167,9 @@ def _walk(scene: Scene) -> Iterator[Step]:
                 if id(value) in seen:
                     continue
                 seen.add(id(value))
-                done = isinstance(source.parent(value), ast.Expr)  # to what is named, which it is not
+                held = _held_by(source, value, scene.told(use))
                 for node in parts(value):
-                    yield node, Role.DEFINITION, steps, scene.told(use) if node is value and not done else None
+                    yield node, Role.DEFINITION, steps, held if node is value else None
                     if isinstance(node, ast.Name | ast.Attribute):
                         following.append((node, steps + 1))
                 for test in _decided_by(source, value):
@@ -182,6 +185,16 @@ def parts(root: ast.AST) -> Iterator[ast.expr]:
     for child in ast.iter_child_nodes(root):
         if isinstance(child, ast.expr | ast.keyword | ast.withitem | ast.comprehension):
             yield from parts(child)
+
+
+def _held_by(source: Source, value: ast.expr, told: Told | None) -> Told | None:
+    """What an expression held that gave a name its value, as far as what the name held tells it."""
+    match source.parent(value):
+        case ast.Expr():  # it was done to what is named
+            return None
+        case ast.Call(func=ast.Attribute(attr=name)) if name in FILLING:
+            return told.items[-1] if told is not None and told.items else None
+    return told
 
 
 def _decided_by(source: Source, value: ast.expr) -> Iterator[ast.expr]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from math import log2, prod
 
+from dnnfix.detect.misspellings import parts as words_of
 from dnnfix.records import FixPattern, Replace
 from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.operators.change import NUMBER, Change
@@ -28,6 +29,18 @@ RENAMED = -2.0
 
 BOTH_SAID = 0.5
 """What it gains where the message names both the size that stands there and the other one: they should meet."""
+
+CHOSEN = frozenset({"class", "classes", "channel", "channels", "dim", "hidden", "features", "units", "embed", "vocab"})
+"""Words of names for sizes that do not come from one batch."""
+
+MANY = 3
+"""Places that read a name, from which on what it is given is not to blame for what fails in one of them."""
+
+WIDELY = -0.8
+"""What another number for such a name loses, in logarithms."""
+
+OF_NETWORK = -1.0
+"""What the size of an array loses, in logarithms, in the place of such a name."""
 
 OF_SAMPLES = -2.0
 """What a size loses, in logarithms, for a layer that is made of how many samples there are."""
@@ -67,13 +80,15 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     if scene.kind == "IndexError" and "out of range" in scene.message:
         yield from _counted(scene, place, number)
         return
+    wide = WIDELY * _is_widely_read(scene, place.node)
+    fixed = wide + OF_NETWORK * (isinstance(place.node, ast.Name | ast.Attribute) and _is_of_network(place.node))
     said = set(NUMBER.findall(scene.message))
     for size in list(sizes(scene))[:MOST]:
         if size == number:
             continue
-        far = FAR * abs(log2(size / number)) if number > 0 else FAR
+        far = wide + (FAR * abs(log2(size / number)) if number > 0 else FAR)
         both = BOTH_SAID * ({str(number), str(size)} <= said)
-        multiple = _multiple(scene, place.node, number, size)
+        multiple = _multiple(scene, place.node, number, size) if both else ""
         if multiple:
             title = f"Take {multiple} for {scene.code(place.node)}"
             yield Change((Replace(scene.site(place.node), multiple),), title, "multiple", both)
@@ -83,9 +98,26 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
             other = _otherwise_named(place.node, code) if form == "named" else 0.0
             yield Change((Replace(scene.site(place.node), code),), title, form, far + other + both)
         for code, axis in islice(scene.measured(size, place.node), SPELLINGS):
-            less = OF_SAMPLES * (axis == 0 and place.role is Role.CONSTRUCTOR) + both
+            less = OF_SAMPLES * (axis == 0 and place.role is Role.CONSTRUCTOR) + both + fixed
             title = f"Take {code} for {scene.code(place.node)}"
             yield Change((Replace(scene.site(place.node), code),), title, "measured", less)
+
+
+def _is_widely_read(scene: Scene, node: ast.expr) -> bool:
+    """Whether a number is given to a name that many places read: all but one of them work with it."""
+    statement = scene.subject.source.statement_of(node)
+    if not isinstance(node, ast.Constant) or not isinstance(statement, ast.Assign):
+        return False
+    given = {n.id for target in statement.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    if isinstance(statement.value, ast.Call):  # an argument of what makes something else
+        return False
+    reads = [n.id for n in scene.subject.source.nodes(ast.Name) if isinstance(n.ctx, ast.Load)]
+    return any(reads.count(name) >= MANY for name in given)
+
+
+def _is_of_network(node: ast.Name | ast.Attribute) -> bool:
+    """Whether a name speaks of a size that is chosen for the network, and not of how many or how long the data are."""
+    return not CHOSEN.isdisjoint(words_of(ast.unparse(node).rpartition(".")[2]))
 
 
 def _otherwise_named(node: ast.expr, code: str) -> float:
