@@ -30,7 +30,10 @@ HEAVY = 0.6
 """Share of `within` for edits that cost a fork and the running again of statements each."""
 
 AT_ONCE = 48
-"""Edits that are tried before it is asked whether more are worth it."""
+"""Edits that are tried before it is asked whether more are worth it: at first, and of those that cost a fork each."""
+
+MOST_AT_ONCE = 384
+"""The same of the others, once many were tried: a new fork costs as much as ten of them."""
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -66,12 +69,15 @@ def speculate(error: BaseException, wanted: Dict[str, Any]) -> None:
     light = {number for number, edit in enumerate(edits) if frames and attempt.is_light(edit)}
     # The cheap ones first: where one of them holds, few of the others are worth their time.
     left = [*sorted(light), *(number for number in range(len(edits)) if frames and number not in light)]
+    at_once = AT_ONCE
     while left and time.monotonic() < until:
         best = max((edits[n].score for n, said in enumerate(told) if _holds(said)), default=-1e9)
         least = {True: best - wanted["within"], False: best - wanted["within"] * HEAVY}
         left = [number for number in left if edits[number].score >= least[number in light]]
-        now, left = left[:AT_ONCE], left[AT_ONCE:]
-        tell([number for number in now if number in light], attempt, AT_ONCE // PROCESSES)
+        size = at_once if left and left[0] in light else AT_ONCE
+        now, left = left[:size], left[size:]
+        at_once = min(2 * at_once, MOST_AT_ONCE)
+        tell([number for number in now if number in light], attempt, size // PROCESSES)
         # What exchanges code or makes objects anew would be there for whatever is tried next in the same fork.
         tell([number for number in now if number in light and _holds(told[number])], attempt.outwards, 1)
         tell([number for number in now if number not in light], attempt, 1)
