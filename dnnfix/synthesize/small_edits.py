@@ -386,11 +386,15 @@ def _came(source: Source, guess: Guess, answer: Mapping[str, Any], crash: Crash)
 
 
 def one_of_each(tried: Iterable[Tried]) -> list[Tried]:
-    """Of the guesses that came to the same values in the same statement the likeliest, in the order given."""
+    """Of the guesses that came to the same values in the same statement the likeliest, in the order given.
+
+    Sizes that are equal there need not be so for other data: of them the likeliest of each form.
+    """
     found: list[Tried] = []
     seen: set[tuple[object, ...]] = set()
     for one in tried:
-        key = (one.print,) if one.print else (one.guess.path, one.guess.change.edits)
+        form = one.guess.change.form if one.guess.operator == "sizes" else ""
+        key = (one.print, form) if one.print else (one.guess.path, one.guess.change.edits)
         if key not in seen:
             seen.add(key)
             found.append(one)

@@ -52,6 +52,60 @@ for step in range(30):
 print("loss", loss.item())
 """
 
+LAST_BATCH = """\
+import torch
+from torch import nn
+
+
+class Reader(nn.Module):
+    def __init__(self, batch):
+        super().__init__()
+        self.batch = batch
+        self.read = nn.GRU(2, 5, batch_first=True)
+        self.score = nn.Linear(5, 1)
+
+    def begin(self, count):
+        return torch.zeros(1, count, 5)
+
+    def forward(self, rows):
+        read, _ = self.read(rows, self.begin(self.batch))
+        return self.score(read[:, -1]) / rows.size(0)
+
+
+rows, wanted = torch.rand(20, 4, 2), torch.rand(20, 1)
+net = Reader(8)
+optimizer = torch.optim.Adam(net.parameters())
+for turn in range(2):
+    for start in range(0, 20, 8):
+        loss = (net(rows[start:start + 8]) - wanted[start:start + 8]).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+print(loss.item())
+"""
+
+CELL = """\
+import torch
+from torch import nn
+
+
+class Turns(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.LSTMCell(2, 4)
+        self.score = nn.Linear(4, 1)
+
+    def forward(self, seen):
+        state = torch.zeros(len(seen), 4)
+        kept = torch.zeros(len(seen), 4)
+        for turn in range(seen.shape[1]):
+            state = self.cell(seen[:, turn], (state, kept))
+        return self.score(state)
+
+
+print(Turns()(torch.rand(6, 3, 2)).mean())
+"""
+
 GENERATOR = """\
 import numpy as np
 import torch
@@ -239,6 +293,59 @@ REPAIRED = {
             "print(Net()(torch.rand(5, 3)).shape)\n"
         ),
         "super().__init__()",
+    ),
+    "a last batch that is smaller": (LAST_BATCH, "self.begin(rows.size(0))"),
+    "a pair that a cell gives, taken for one in the round before": (
+        CELL,
+        "state, kept = self.cell(seen[:, turn], (state, kept))",
+    ),
+    "a number where gradients flow": (
+        (
+            "import torch\n\nlayer = torch.nn.Linear(3, 1)\nkept = []\nfor row in torch.rand(4, 3):\n"
+            "    kept.append(layer(row).sum().item())\nloss = torch.stack([torch.as_tensor(one) for one in kept]).mean()\n"
+            "loss.backward()\nprint(layer.weight.grad.sum())\n"
+        ),
+        "kept.append(layer(row).sum())",
+    ),
+    "a copy in the place of a parameter": (
+        (
+            "import torch\n\nfirst, last = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)\nlast.weight = first.weight.clone()\n"
+            "print(last(first(torch.rand(2, 3))).shape)\n"
+        ),
+        "last.weight = first.weight",
+    ),
+    "a method in a list, where its value was meant": (
+        (
+            "import torch\n\n\ndef turn(rows):\n    seen = []\n    for row in rows:\n        loss = (row * row).mean()\n"
+            "        seen.append(loss.item)\n    return seen\n\n\nlosses = turn(torch.rand(4, 3))\nprint(sum(losses) / len(losses))\n"
+        ),
+        "seen.append(loss.item())",
+    ),
+    "windows up to one beyond the end": (
+        (
+            "import torch\n\n\nclass Windows(torch.utils.data.Dataset):\n    def __init__(self, series):\n        self.series = series\n\n"
+            "    def __len__(self):\n        return len(self.series) - 5 + 1\n\n    def __getitem__(self, at):\n"
+            "        return self.series[at:at + 5], self.series[at + 5]\n\n\n"
+            "for past, following in torch.utils.data.DataLoader(Windows(torch.arange(30.0)), batch_size=4):\n"
+            "    print(past.shape, following.sum())\n"
+        ),
+        "return len(self.series) - 5",
+    ),
+    "rows for what is not counted": (
+        (
+            "import torch\n\nwords = {}\nfor word in 'a net of a few words'.split():\n    words.setdefault(word, len(words) + 2)\n"
+            "rows = len(words)\ntable = torch.nn.Embedding(rows, 3)\nprint(table(torch.tensor(list(words.values()))).shape)\n"
+        ),
+        "torch.nn.Embedding(rows + 2, 3)",
+    ),
+    "both directions of a recurrent layer": (
+        (
+            "import torch\n\n\nclass Tagger(torch.nn.Module):\n    def __init__(self, wide):\n        super().__init__()\n"
+            "        self.read = torch.nn.GRU(3, wide, batch_first=True, bidirectional=True)\n"
+            "        self.mix = torch.nn.Conv1d(wide, 2, 1)\n\n    def forward(self, seen):\n"
+            "        return self.mix(self.read(seen)[0].transpose(1, 2))\n\n\nprint(Tagger(6)(torch.rand(4, 5, 3)).shape)\n"
+        ),
+        "torch.nn.Conv1d(2 * wide, 2, 1)",
     ),
     "a convolution without the margins of its siblings": (MARGINS, "nn.Conv2d(6, 6, 3, padding=1)"),
 }

@@ -33,6 +33,12 @@ BOTH_SAID = 0.5
 CHOSEN = frozenset({"class", "classes", "channel", "channels", "dim", "hidden", "features", "units", "embed", "vocab"})
 """Words of names for sizes that do not come from one batch."""
 
+WINDOWS = frozenset({"kernel_size", "stride", "strides", "padding", "dilation", "dilation_rate", "pool_size", "groups"})
+"""Parameters that say how a layer goes over its data, and not how large these are."""
+
+OF_WINDOW = -1.0
+"""What a size of the data's loses, in logarithms, as one of those."""
+
 MANY = 3
 """Places that read a name, from which on what it is given is not to blame for what fails in one of them."""
 
@@ -50,6 +56,9 @@ SPELLINGS = 3
 
 FEW = (2, 3, 4)
 """Multiples of a size that are tried: two directions, the parts of a `cat`, the gates of a cell."""
+
+WHERE_LAYERS_ARE_MADE = frozenset({Role.CONSTRUCTOR, Role.DEFINITION, Role.SOURCE})
+"""Places that the sizes of layers come from."""
 
 MORE_ROWS = 4
 """Rows that a table may lack for what is not counted: padding, unknown words, the begin and the end of a sentence."""
@@ -80,7 +89,7 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     if scene.kind == "IndexError" and "out of range" in scene.message:
         yield from _counted(scene, place, number)
         return
-    wide = WIDELY * _is_widely_read(scene, place.node)
+    wide = WIDELY * _is_widely_read(scene, place.node) + OF_WINDOW * (_parameter(scene, place.node) in WINDOWS)
     fixed = wide + OF_NETWORK * (isinstance(place.node, ast.Name | ast.Attribute) and _is_of_network(place.node))
     said = set(NUMBER.findall(scene.message))
     for size in list(sizes(scene))[:MOST]:
@@ -88,10 +97,9 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
             continue
         far = wide + (FAR * abs(log2(size / number)) if number > 0 else FAR)
         both = BOTH_SAID * ({str(number), str(size)} <= said)
-        multiple = _multiple(scene, place.node, number, size) if both else ""
-        if multiple:
-            title = f"Take {multiple} for {scene.code(place.node)}"
-            yield Change((Replace(scene.site(place.node), multiple),), title, "multiple", both)
+        for code, form in _multiples(scene, place, number, size) if both else ():
+            title = f"Take {code} for {scene.code(place.node)}"
+            yield Change((Replace(scene.site(place.node), code),), title, form, both)
         for code in islice(scene.spelled(size, place.node), SPELLINGS):
             form = "number" if code.isdigit() else "named"
             title = f"Take {code} for {scene.code(place.node)}"
@@ -101,6 +109,17 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
             less = OF_SAMPLES * (axis == 0 and place.role is Role.CONSTRUCTOR) + both + fixed
             title = f"Take {code} for {scene.code(place.node)}"
             yield Change((Replace(scene.site(place.node), code),), title, "measured", less)
+
+
+def _parameter(scene: Scene, node: ast.expr) -> str:
+    """The parameter that an expression is given as; empty where that is not known."""
+    match scene.subject.source.parent(node):
+        case ast.keyword(arg=str() as name):
+            return name
+        case ast.Call(args=args) as call if node in args:
+            places = [each.name for each in scene.takes(call) if each.how in ("both", "place")]
+            return places[args.index(node)] if args.index(node) < len(places) else ""
+    return ""
 
 
 def _is_widely_read(scene: Scene, node: ast.expr) -> bool:
@@ -138,20 +157,21 @@ def _one_less(scene: Scene, place: Place) -> Iterator[Change]:
         match node:
             case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=1)):
                 code = scene.code(left)
+            case ast.Constant():
+                return
             case _:
                 code = f"{scene.code(node)} - 1"
         yield Change((Replace(scene.site(node), code),), f"Take {code} for {scene.code(node)}", "one less")
 
 
-def _multiple(scene: Scene, node: ast.expr, number: int, size: int) -> str:
-    """A size as a small multiple, or a part, of the expression that stands there; empty where it is none."""
-    code = scene.code(node)
-    if number > 1 and isinstance(node, ast.Name | ast.Attribute):
+def _multiples(scene: Scene, place: Place, number: int, size: int) -> Iterator[tuple[str, str]]:
+    """The size of a layer as a small multiple, or a part, of the name that stands there."""
+    code = scene.code(place.node)
+    if number > 1 and isinstance(place.node, ast.Name | ast.Attribute) and place.role in WHERE_LAYERS_ARE_MADE:
         if size % number == 0 and size // number in FEW:
-            return f"{size // number} * {code}"
+            yield f"{size // number} * {code}", "multiple"
         if number % size == 0 and number // size in FEW:
-            return f"{code} // {number // size}"
-    return ""
+            yield f"{code} // {number // size}", "part"
 
 
 def _rows_more(scene: Scene, place: Place, number: int) -> Iterator[Change]:
