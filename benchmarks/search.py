@@ -1,14 +1,16 @@
 """What the search over small edits at a crash costs: edits tried in a second, and a first patch beside one plain run.
 
 Run it as `python benchmarks/search.py [--python PYTHON] [--rounds 3]`. The crashes below are of no rule's making; every rule is off
-for them. A plain run is one run of the program under the probe up to its crash, in a fork of a warm process: what any of the
-search's own runs costs at least.
+for them. A plain run is `python program.py`, and what it is compared with the whole command `dnnfix suggest program.py`, each in a new
+process: what a person waits for. Beside it, the same within one warm process over one run of the program under the probe up to its
+crash, in a fork: what any of the search's own runs costs at least.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -125,8 +127,30 @@ def edits_per_second(runner: Runner, table: Table) -> None:
     )
 
 
+def commands(python: str, rounds: int, table: Table) -> None:
+    """The command with every rule off, from its start to its end, over the program by itself."""
+    ratios = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, program in CRASHES.items():
+            path = Path(folder, "program.py")
+            path.write_text(program)
+            suggest = [sys.executable, "-m", "dnnfix", "suggest", path.name, "--isolated", "--python", python]
+            suggest += ["--select", UNEXPLAINED_CODE, "--quiet", "--cache-dir"]
+            run = partial(subprocess.run, cwd=folder, capture_output=True, text=True)
+            plain = min(_timed(partial(run, [python, path.name])) for _ in range(rounds))
+            took = []
+            for number in range(rounds):
+                begun = time.perf_counter()
+                ended = run([*suggest, str(Path(folder, f"cache{number}"))])
+                took.append(time.perf_counter() - begun)
+            ratios.append(min(took) / plain)
+            accepted = "1 accepted" if "+++" in ended.stdout else "0 accepted"
+            table.row(f"{name}, by the command", ratios[-1], None, f"{min(took):.2f} s / {plain:.2f} s, {accepted}")
+    table.row("first accepted patch by the command / the program by itself, median", statistics.median(ratios), 10)
+
+
 def first_patches(python: str, rounds: int, table: Table) -> None:
-    """`suggest` with every rule off, from the first run to the proven patch, over one plain run."""
+    """`suggest` with every rule off, from the first run to the proven patch, over one run in a warm fork."""
     ratios = []
     with tempfile.TemporaryDirectory() as folder, Runner(Path(python), framework="torch") as runner:
         for name, program in CRASHES.items():
@@ -145,7 +169,7 @@ def first_patches(python: str, rounds: int, table: Table) -> None:
                 accepted = sum(patch.verdict.value == "accepted" for patch in report.patches)
             ratios.append(min(took) / plain)
             table.row(name, ratios[-1], None, f"{min(took):.2f} s / {plain:.3f} s, {accepted} accepted")
-    table.row("first accepted patch / one plain run, median", statistics.median(ratios), 10)
+    table.row("first accepted patch / one run in a warm fork, median", statistics.median(ratios), None)
 
 
 def along_the_slice(python: str, table: Table) -> None:
@@ -180,6 +204,7 @@ def main() -> None:
     table.title("the search over small edits")
     with Runner(Path(asked.python), framework="torch") as runner:
         edits_per_second(runner, table)
+    commands(asked.python, asked.rounds, table)
     first_patches(asked.python, asked.rounds, table)
     along_the_slice(asked.python, table)
     table.end()

@@ -95,6 +95,57 @@ def test_code_elsewhere_in_a_function_on_the_way_is_exchanged(runner: Runner) ->
     assert "error" not in told
 
 
+CARRIED = """\
+def join(kept, value):
+    return kept + value, value
+
+
+def follow(values):
+    kept = 0
+    for value in values:
+        kept = join(kept, value)
+    return kept
+
+
+print(follow([1, 2, 3]))
+"""
+
+FORGETFUL = """\
+rows = iter([1, 2, "3", 4])
+
+
+def ahead(by):
+    row = next(rows)
+    return row * by
+
+
+total = 0
+for _ in range(4):
+    total = total + ahead(1.5)
+"""
+
+
+def test_a_loop_is_run_from_its_beginning_where_an_earlier_round_made_what_failed(runner: Runner) -> None:
+    right, wrong = speculate(
+        runner,
+        CARRIED,
+        edit(CARRIED, "kept = join(kept, value)", "kept, _ = join(kept, value)"),
+        edit(CARRIED, "kept = join(kept, value)", "kept = join(kept, 2 * value)"),
+    )[0]
+    assert right["ok"]
+    assert right["plan"] == "again"
+    assert "error" not in right
+    assert wrong["error"][0] == "TypeError"
+
+
+def test_a_statement_that_holds_as_it_is_proves_no_edit(runner: Runner) -> None:
+    told, unchanged = speculate(
+        runner, FORGETFUL, edit(FORGETFUL, "ahead(1.5)", "ahead(2.5)"), edit(FORGETFUL, "row * by", "float(row) * by")
+    )[0]
+    assert "print" not in told, "the statement alone would have taken the next row"
+    assert unchanged["ok"], "the function's own statement has its row still"
+
+
 def test_edits_that_come_to_the_same_have_the_same_print(runner: Runner) -> None:
     program = "values = [1, 2]\nother = values + 3\nprint(other)\n"
     told, _ = speculate(

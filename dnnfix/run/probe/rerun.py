@@ -82,9 +82,14 @@ def in_frames(
     imports: Sequence[str],
     run: Run,
     names: AbstractSet[str] = frozenset(),
+    forgetful: AbstractSet[int] = frozenset(),
 ) -> Dict[str, Any]:
-    """Run the statements that are changed or use one of `names`, and all that depends on them, in the innermost frame with any."""
-    for one in reversed(frames):
+    """Run the statements that are changed or use one of `names`, and all that depends on them, in the innermost frame with any.
+
+    Of the frames `forgetful` the statement under way alone is not run: it holds without any change.
+    """
+    for number in reversed(range(len(frames))):
+        one = frames[number]
         block = _executed(one)
         text = standing.text(one.filename)
         own = changes.get(one.filename, [])
@@ -95,7 +100,7 @@ def in_frames(
         if begun == [len(block) - 1] and not own and one is not frames[0]:
             continue  # the names are used in what is under way only: further out they may be used before
         chosen = _dependent(block, set(begun), one)
-        if chosen is None:
+        if chosen is None or (number in forgetful and chosen == {len(block) - 1}):
             continue
         statements = [s for n in sorted(chosen) for s in _edited(text, block[n], own)]
         space = one.space()

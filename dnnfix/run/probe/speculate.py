@@ -131,11 +131,12 @@ class Attempt:
         if edit.anew:
             return rerun.in_frames(self._frames, edit.changes, edit.imports, _run_again)
         if number:
-            again = rerun.in_frames(self._frames, edit.changes, edit.imports, _run_again)
-            if "failed" not in again or number - 1 in self.forgetful:
+            again = rerun.in_frames(self._frames, edit.changes, edit.imports, _run_again, forgetful=self.forgetful)
+            if "failed" not in again:
                 return again
-            exchange(self._frames[number], edit.changes)
-            return dict(self._statement(number - 1, Edit({}, edit.imports)), plan="exchange")
+            if number - 1 not in self.forgetful:
+                exchange(self._frames[number], edit.changes)
+                return dict(self._statement(number - 1, Edit({}, edit.imports)), plan="exchange")
         told = rerun.from_definitions(self._frames, edit.changes, edit.imports, _run_again)
         return told if "failed" not in told else self._in_part(edit) or told
 
