@@ -99,7 +99,8 @@ class HiddenStateShape(FixTemplate):
         if node is not None and len(node.args) == 2:
             none = False
             edit = RemoveArgument(subject.source.site(node), "hx", 1)
-            yield self.candidate(finding, "Start from a fresh state (zeros)", edit, prior=0.4)
+            prior = 0.2 if _is_carried(subject, node) else 0.4
+            yield self.candidate(finding, "Start from a fresh state (zeros)", edit, prior=prior)
         if none:
             yield Decline("neither the state nor the call that takes it is written at one place")
 
@@ -352,6 +353,17 @@ class _State:
     sequence: tuple[int, ...]
     states: tuple[Value, ...]
     wanted: tuple[int, ...]
+
+
+def _is_carried(subject: Subject, call: ast.Call) -> bool:
+    """Whether the state comes into a function and leaves it again, as from one step of a sequence to the next."""
+    function = subject.source.enclosing(call, ast.FunctionDef)
+    if not isinstance(function, ast.FunctionDef) or not isinstance(call.args[1], ast.Name):
+        return False
+    name = call.args[1].id
+    returned = [node for each in ast.walk(function) if isinstance(each, ast.Return) for node in ast.walk(each)]
+    given = [each.arg for each in function.args.args]
+    return name in given and any(isinstance(node, ast.Name) and node.id == name for node in returned)
 
 
 def _state(subject: Subject) -> _State | None:

@@ -258,7 +258,19 @@ def _near(error: BaseException) -> List[Any]:
         return []
     found = [[name, _sort(owner, name)] for name in dir(owner) if not name.startswith("_")][:NEAR]
     if isinstance(owner, types.ModuleType):
-        found += _below(owner, str(getattr(error, "name", "")))
+        return found + _below(owner, str(getattr(error, "name", "")))
+    return found + _within(owner, str(getattr(error, "name", "")))
+
+
+def _within(owner: Any, name: str) -> List[Any]:
+    """What the parts of an object, a network's layers among them, have under that name."""
+    held = {**(getattr(owner, "__dict__", None) or {}), **getattr(owner, "_modules", {})}
+    found: List[Any] = []
+    for part, one in list(held.items())[:PARTS]:
+        inner = {**(getattr(one, "__dict__", None) or {}), **getattr(one, "_modules", {})}
+        if not part.startswith("_") and not isinstance(one, (type, types.ModuleType)) and name in inner:
+            dotted = "%s.%s" % (part, name)
+            found += [[dotted, "value"]] + [[dotted, "call"]] * callable(inner[name])
     return found
 
 

@@ -56,6 +56,11 @@ AXES = ("dim", "axis", "dim0", "dim1")
 _TOO_MANY = re.compile(r"takes (?:from \d+ to )?\d+ positional arguments? but \d+ w")
 _TWICE = re.compile(r"multiple values for (?:keyword )?argument '(\w+)'")
 
+OF_AXES = REDUCTIONS | frozenset(
+    {"squeeze", "unsqueeze", "argmax", "argmin", "softmax", "log_softmax", "cumsum", "size"}
+)
+"""Methods of arrays whose first argument is an axis; written in C, they do not tell it."""
+
 ABSENT_AXES = (("-1", 0.0), ("1", -0.3), ("0", -1.2))
 """Axes that are given where none was, each with what it loses in logarithms: the first is most often that of the samples."""
 
@@ -82,6 +87,7 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     yield from _values(scene, call, takes)
     yield from _as_siblings(scene, call)
     yield from _added(scene, call, takes)
+    yield from _inserted(scene, call, takes)
     if not takes:
         yield from _kept(scene, call)
 
@@ -189,7 +195,10 @@ def _is_odd(parameter: Parameter, told: Told | None) -> bool:
 def _values(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterator[Change]:
     places = [p.name for p in takes if p.how in ("both", "place")]
     given = [(k.arg, k.value, k.arg) for k in call.keywords if k.arg]
-    given += [("", arg, places[number] if number < len(places) else "") for number, arg in enumerate(call.args)]
+    if not takes and isinstance(call.func, ast.Attribute):
+        places = [call.func.attr]
+    places += [""] * len(call.args)
+    given += [("", arg, name) for arg, name in zip(call.args, places, strict=False)]
     for name, value, parameter in given:
         if not isinstance(value, ast.Constant):
             continue
@@ -235,7 +244,7 @@ def _others(name: str, value: object) -> Iterator[tuple[str, str]]:
             if value in group:
                 yield from ((repr(other), "word") for other in group if other != value)
     elif isinstance(value, int):
-        form = "axis" if name in AXES else "number"
+        form = "axis" if name in AXES or name in OF_AXES else "number"
         near = (value - 1, value + 1) if value not in SMALL else ()
         yield from (
             (str(other), form) for other in (*SMALL, *near) if other != value and (other >= 0 or name in (*AXES, ""))
@@ -276,6 +285,21 @@ def _added(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterat
         if parameter.default is None and parameter.name in scene.names(call):
             edit = SetArgument(site, parameter.name, parameter.name)
             yield Change((edit,), f"Give {parameter.name}", "add name")
+
+
+def _inserted(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterator[Change]:
+    """An argument that was left out between others: a name in scope that is called as its parameter is."""
+    places = [p.name for p in takes if p.how in ("both", "place")]
+    codes = [scene.code(arg) for arg in call.args]
+    given = {keyword.arg for keyword in call.keywords}
+    names = scene.names(call)
+    for number, name in enumerate(places[: len(codes)]):
+        free = name not in codes and name not in given and name != "self" and name in names
+        if free and len(codes) < len(places) and not any(isinstance(arg, ast.Starred) for arg in call.args):
+            rest = [scene.code(keyword) for keyword in call.keywords]
+            code = ", ".join([*codes[:number], name, *codes[number:], *rest])
+            change = Replace(scene.site(call), f"{scene.code(call.func)}({code})")
+            yield Change((change,), f"Give {name} before {codes[number][:40]}", "insert")
 
 
 def _kept(scene: Scene, call: ast.Call) -> Iterator[Change]:

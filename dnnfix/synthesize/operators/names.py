@@ -44,6 +44,12 @@ ALL_OF_CLASS = 0.1
 TWICE = -1.0
 """What a size loses that stands beside already: rather the two are in each other's place."""
 
+WHERE_SIZES_ARE_GIVEN = frozenset({Role.CONSTRUCTOR, Role.DEFINITION})
+"""Places where a name of another kind for a size may have been meant."""
+
+UNLIKE = -2.0
+"""What such a name loses elsewhere, in logarithms, for each unit of likeness that it falls short."""
+
 GOOD = 0.9
 """Likeness from which on a name may be the one that was meant."""
 
@@ -107,7 +113,10 @@ def _for_name(scene: Scene, place: Place, node: ast.Name) -> Iterator[Change]:
             and not (held.module or (held.takes and not names[name].takes))
         ]
         sized = [name for name in fits if place.told is not None and _speaks_of(scene, place.told, names[name])]
-        yield from (replaced(scene, node, name, "sized", TWICE * _stands_beside(scene, node, name)) for name in sized)
+        for name in sized:
+            less = TWICE * _stands_beside(scene, node, name)
+            less += UNLIKE * (place.role not in WHERE_SIZES_ARE_GIVEN) * max(0.0, GOOD - alike(node.id, name))
+            yield replaced(scene, node, name, "sized", less)
         fits = [name for name in fits if name not in sized]
         for name in sorted(fits, key=lambda name: -alike(node.id, name))[:NEAR]:
             yield replaced(scene, node, name, "name", SPELLING * min(0.0, alike(node.id, name) - 1.0))

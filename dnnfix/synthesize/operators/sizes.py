@@ -39,6 +39,14 @@ WINDOWS = frozenset({"kernel_size", "stride", "strides", "padding", "dilation", 
 OF_WINDOW = -1.0
 """What a size of the data's loses, in logarithms, as one of those."""
 
+NO_SIZES = frozenset(
+    {"AttributeError", "NameError", "UnboundLocalError", "KeyError", "ImportError", "ModuleNotFoundError"}
+)
+"""Exceptions that speak of no size."""
+
+OF_TURNS = -1.5
+"""What another number of turns of a loop loses, in logarithms: to stop before what fails mends nothing."""
+
 MANY = 3
 """Places that read a name, from which on what it is given is not to blame for what fails in one of them."""
 
@@ -72,7 +80,9 @@ _BEYOND = re.compile(r"index (\d+) is out of bounds for (?:axis|dimension) \d+ w
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
     """Other whole numbers for the one at a place."""
     number = place.told.number if place.told is not None else None
-    if not isinstance(number, int) or isinstance(number, bool) or not _is_size(scene, place.node):
+    if scene.kind in NO_SIZES or not isinstance(number, int) or isinstance(number, bool):
+        return
+    if not _is_size(scene, place.node):
         return
     beyond = _BEYOND.search(scene.message)
     if beyond is not None:  # no size of the data's is meant: there is one index more than there are places
@@ -89,7 +99,8 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     if scene.kind == "IndexError" and "out of range" in scene.message:
         yield from _counted(scene, place, number)
         return
-    wide = WIDELY * _is_widely_read(scene, place.node) + OF_WINDOW * (_parameter(scene, place.node) in WINDOWS)
+    turns = OF_TURNS * _is_of_range(scene, place.node)
+    wide = turns + WIDELY * _is_widely_read(scene, place.node) + OF_WINDOW * (_parameter(scene, place.node) in WINDOWS)
     fixed = wide + OF_NETWORK * (isinstance(place.node, ast.Name | ast.Attribute) and _is_of_network(place.node))
     said = set(NUMBER.findall(scene.message))
     for size in list(sizes(scene))[:MOST]:
@@ -109,6 +120,11 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
             less = OF_SAMPLES * (axis == 0 and place.role is Role.CONSTRUCTOR) + both + fixed
             title = f"Take {code} for {scene.code(place.node)}"
             yield Change((Replace(scene.site(place.node), code),), title, "measured", less)
+
+
+def _is_of_range(scene: Scene, node: ast.expr) -> bool:
+    above = scene.subject.source.parent(node)
+    return isinstance(above, ast.Call) and ast.unparse(above.func) == "range"
 
 
 def _parameter(scene: Scene, node: ast.expr) -> str:
