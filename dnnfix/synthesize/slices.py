@@ -91,6 +91,9 @@ def spots(scene: Scene) -> list[Spot]:
         found.append(Spot(statement, Role.CALLER if number else Role.FAILING, 2 * number))
         for node in parts(statement):
             told = scene.told(node) if isinstance(node, ast.Name | ast.Attribute) else None
+            if number < 2 and isinstance(node, ast.Name):
+                done = [source.statement_of(value) for value in definitions(source, node)]
+                found += [Spot(each, Role.DEFINITION, 2 * number + 1) for each in done if done_to(each) == node.id]
             if told is not None and (told.kind == NOTHING or f"'{told.kind}' object" in scene.message):
                 given = [source.statement_of(value) for value in definitions(source, node)]
                 found += [Spot(each, Role.DEFINITION, 2 * number + 1) for each in given]
@@ -99,11 +102,28 @@ def spots(scene: Scene) -> list[Spot]:
         function = source.enclosing(left_at, *FUNCTIONS) if left_at is not None else None
         if isinstance(function, FUNCTIONS) and not isinstance(left_at, ast.Return):
             found.append(Spot(function, Role.SOURCE, NEAR))
-    found += [Spot(node, Role.SOURCE, NEAR) for node in source.nodes(ast.FunctionDef) if is_too_deep(scene, node)]
+    for function in source.nodes(ast.FunctionDef):
+        if is_too_deep(scene, function) or _constructs_named(scene, function):
+            found.append(Spot(function, Role.SOURCE, NEAR))
     if "in-place" in scene.message or "inplace" in scene.message:
         changed = source.nodes(ast.AugAssign)
         found += [Spot(node, Role.SOURCE, NEAR) for node in changed if isinstance(scene.told(node.target), Told)]
     return found
+
+
+def done_to(statement: ast.stmt) -> str:
+    """The name whose method a statement calls for nothing but what it does to it; empty where it is no such call."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method))):
+            return "" if method in FILLING or method.endswith("_") else name
+    return ""
+
+
+def _constructs_named(scene: Scene, function: ast.FunctionDef) -> bool:
+    """Whether a function constructs objects of a class of which the message says that its constructor was not called."""
+    owner = scene.subject.source.parent(function)
+    named = isinstance(owner, ast.ClassDef) and f"'{owner.name}'" in scene.message
+    return named and function.name == "__init__" and "__init__()" in scene.message
 
 
 def is_too_deep(scene: Scene, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -46,7 +46,7 @@ SETTLING = frozenset(
 )
 """Forms of change after which another complaint of the same call is progress: a library looks at one thing after the other."""
 
-SPELLED = frozenset({"attribute", "spelling", "of another", "alone", "one of several", "joined"})
+SPELLED = frozenset({"attribute", "spelling", "of another", "alone", "one of several", "joined", "function"})
 """Forms of change that are the same wherever the same expression stands."""
 
 OF_KIND = frozenset({"attribute", "one of several"})

@@ -347,6 +347,41 @@ REPAIRED = {
         ),
         "torch.nn.Conv1d(2 * wide, 2, 1)",
     ),
+    "results that are thrown away": (
+        (
+            "import torch\n\nrows = torch.rand(4, 6)\nrows.reshape(4, 2, 3)\nrows.transpose(1, 2)\n"
+            "print(torch.nn.Conv1d(3, 1, 1)(rows).shape)\n"
+        ),
+        "rows = rows.transpose(1, 2)",
+    ),
+    "an argument left out between others": (
+        (
+            "import torch\n\n\ndef draw(model, letters, first, count):\n    seen = first\n    for _ in range(count):\n"
+            "        seen += letters[int(model(torch.rand(1, 3)).argmax()) % len(letters)]\n    return seen\n\n\n"
+            "model, letters = torch.nn.Linear(3, 5), 'abcde'\nprint(draw(model, 'ab', 20))\n"
+        ),
+        "draw(model, letters, 'ab', 20)",
+    ),
+    "what a part of an object has": (
+        (
+            "import torch\n\n\nclass Book(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+            "        self.rows = torch.nn.Embedding(5, 3)\n\n\nclass Net(torch.nn.Module):\n    def __init__(self):\n"
+            "        super().__init__()\n        self.book = Book()\n\n\nnet = Net()\nprint(net.rows.weight.shape)\n"
+        ),
+        "net.book.rows.weight",
+    ),
+    "a constructor of another class": (
+        (
+            "import keras\n\n\nclass Last(keras.layers.Layer):\n    def __init__(self):\n"
+            "        super(keras.layers.Layer, self).__init__()\n\n    def call(self, x):\n        return x[:, -1]\n\n\n"
+            "print(Last()(keras.ops.ones((2, 3, 4))).shape)\n"
+        ),
+        "super().__init__()",
+    ),
+    "a function of a module that is gone": (
+        "import numpy as np\nfrom scipy.sparse.linalg.eigen.arpack import eigsh\n\nprint(eigsh(np.eye(6), k=2)[0])\n",
+        "from scipy.sparse.linalg",
+    ),
     "a convolution without the margins of its siblings": (MARGINS, "nn.Conv2d(6, 6, 3, padding=1)"),
 }
 

@@ -42,6 +42,8 @@ def from_definitions(
     if spaces is None:
         return {"failed": "the module is not loaded"}
     top = next((node for node in text.tree.body if _encloses(text, node, changes[filename])), None)
+    if top is None and all(any(_encloses(text, s, [change]) for s in text.tree.body) for change in changes[filename]):
+        return in_frames(frames, changes, imports, run)
     if top is None:
         return {"failed": "the edit is in no one statement of the module"}
     if not isinstance(top, _DEFINITIONS):

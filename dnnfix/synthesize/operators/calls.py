@@ -71,7 +71,8 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
 
 def _is_said(scene: Scene, method: str) -> bool:
     """Whether the message speaks of what a conversion makes."""
-    return any(word in scene.message.lower() for word in CONVERSIONS.get(method, ()))
+    said = any(word in scene.message.lower() for word in CONVERSIONS.get(method, ()))
+    return said or (method in CONVERSIONS and f"no attribute '{method}'" in scene.message)
 
 
 def _for_each(scene: Scene, node: ast.Call, first: ast.expr) -> Iterator[Change]:

@@ -14,7 +14,7 @@ from dnnfix.synthesize.operators.change import Change
 from dnnfix.synthesize.operators.names import NEAR, ranked
 from dnnfix.synthesize.progress import blocks_of
 from dnnfix.synthesize.scene import Scene
-from dnnfix.synthesize.slices import NOTHING, Role, Spot, is_too_deep
+from dnnfix.synthesize.slices import NOTHING, Role, Spot, done_to, is_too_deep
 
 PATTERN = FixPattern.NEURAL_CONNECTION
 
@@ -26,6 +26,9 @@ EARLY = frozenset({"NameError", "UnboundLocalError", "TypeError", "AttributeErro
 
 FURTHER = 12
 """Statements behind which another is moved."""
+
+ALL_OF_BLOCK = 0.2
+"""What it gains to keep all that was thrown away of one object: who forgets it once, does so again."""
 
 OWNERS = 4
 """Objects of a statement whose method is called before it."""
@@ -43,10 +46,14 @@ def changes(scene: Scene, spot: Spot) -> Iterator[Change]:
     elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         if is_too_deep(scene, node):
             yield from _of_class(scene, node)
+        elif node.name == "__init__":
+            yield from _constructed_first(scene, node.body[0])
         else:
             yield from _returned(scene, node)
     elif isinstance(node, ast.AugAssign):
         yield from _out_of_place(scene, node)
+    elif isinstance(node, ast.Expr) and spot.role is Role.DEFINITION:
+        yield from _taken(scene, node)
     elif spot.role is Role.DEFINITION:
         yield from _unpacked(scene, node)
         yield from _without_target(scene, node)
@@ -79,12 +86,25 @@ def _constructed_first(scene: Scene, node: ast.stmt) -> Iterator[Change]:
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
     calls = [each for each in ast.walk(function) if isinstance(each, ast.Call)]
     for call in calls:
-        if isinstance(call.func, ast.Name) and call.func.id == "super" and len(call.args) == 1:  # it is of no object
+        if _is_of_no_object(call) or _is_of_another(scene, call):
             yield Change((Replace(scene.site(call), "super()"),), f"Take super() for {scene.code(call)}", "construct")
             return
     if body and not any(isinstance(call.func, ast.Attribute) and call.func.attr == "__init__" for call in calls):
         code = "super().__init__()"
         yield Change((InsertBefore(scene.site(body[0]), code),), f"Call {code} first", "construct")
+
+
+def _is_of_no_object(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "super" and len(call.args) == 1
+
+
+def _is_of_another(scene: Scene, call: ast.Call) -> bool:
+    """Whether `super` is asked for what is above another class than the one that the call stands in."""
+    owner = scene.subject.source.enclosing(call, ast.ClassDef)
+    match call:
+        case ast.Call(func=ast.Name(id="super"), args=[named, _]) if isinstance(owner, ast.ClassDef):
+            return isinstance(named, ast.Name | ast.Attribute) and ast.unparse(named) != owner.name
+    return False
 
 
 def _moved(scene: Scene, spot: Spot) -> Iterator[Change]:
@@ -166,6 +186,21 @@ def _unpacked(scene: Scene, node: ast.stmt) -> Iterator[Change]:
                 yield Change((lines,), f"Unpack {name} alone", "unpacked first")
 
 
+def _taken(scene: Scene, node: ast.Expr) -> Iterator[Change]:
+    """`x.change()` as `x = x.change()`, and so for all that is done to it in the block: the result was thrown away."""
+    name = done_to(node)
+    block = next(
+        (b for b in blocks_of(scene.subject.source.parent(node) or scene.subject.source.tree) if node in b), []
+    )
+    same = [each for each in block if isinstance(each, ast.Expr) and done_to(each) == name]
+    for statements in ([node], same) if len(same) > 1 else ([node],):
+        codes = {each: f"{name} = {scene.code(each)}" for each in statements}
+        edits = tuple(ReplaceLines(scene.site(each), " " * each.col_offset + code) for each, code in codes.items())
+        more = ", and so for what follows" if len(edits) > 1 else ""
+        all_of_them = ALL_OF_BLOCK * (len(edits) > 1)
+        yield Change(edits, f"Write {codes[statements[0]][:60]}{more}", "taken", all_of_them)
+
+
 def _without_target(scene: Scene, node: ast.stmt) -> Iterator[Change]:
     """`x = x.append(y)` as `x.append(y)`: what changes an object gives nothing back."""
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
@@ -190,9 +225,10 @@ def _imported(scene: Scene, node: ast.ImportFrom) -> Iterator[Change]:
     absent = _NO_MODULE.search(scene.message)
     if absent is not None and node.module is not None and node.module.startswith(absent.group(1)):
         above = absent.group(1).rpartition(".")[0]
-        if above:
+        while above:
             code = scene.code(node).replace(node.module, above, 1)
             yield Change((_whole(scene, node, code),), f"Import from {above}", "import")
+            above = above.rpartition(".")[0]
 
 
 def _line(scene: Scene, node: ast.ImportFrom, name: str, other: str | None) -> Edit:
