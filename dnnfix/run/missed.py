@@ -14,12 +14,15 @@ def why_missed(project: Project, place: str, trace: Trace) -> str | None:
     if trace.outcome is not RunOutcome.NEEDS_DATA or project.root is None:
         return None
     path = os.path.normpath(os.path.join(os.path.dirname(place), trace.detail))
-    if path.startswith((os.pardir, os.sep)) or path in _shown(project) or not os.path.exists(project.root / path):
+    if path.startswith((os.pardir, os.sep)) or _is_shown(project, path) or not os.path.exists(project.root / path):
         return None
     if any(looks_secret(part) for part in path.split(os.sep)):
         return f"{trace.detail} is there, but its name looks like that of a secret, which no run gets to see"
     return f"{trace.detail} is there, but not among the files that a run gets to see of a repository (docs/sandbox.md)"
 
 
-def _shown(project: Project) -> set[str]:
-    return {*project.folders, *(file[0] for file in project.files), *(link[0] for link in project.links)}
+def _is_shown(project: Project, path: str) -> bool:
+    """Whether a run got to see a file, or the folder that it lies in as a whole."""
+    links = [link[0] for link in project.links]
+    shown = {*project.folders, *(file[0] for file in project.files), *links}
+    return path in shown or any(path.startswith(link + os.sep) for link in links)

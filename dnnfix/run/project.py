@@ -1,7 +1,8 @@
 """What of the repository around a program a trial gets to see: its modules and data, in bounds, and nothing secret.
 
 Small files travel as bytes and are laid out in the trial's own scratch folder, where the program may overwrite them;
-large ones are linked to and can only be read. `visible.py` says which they are. Where the program's folder is too broad to
+large ones are linked to and can only be read, and so are whole folders of data where there are too many files to be taken one by
+one. `visible.py` says which they are. Where the program's folder is too broad to
 be a project (a home folder, a folder for temporary files, the root), only what the program's text names is offered.
 """
 
@@ -36,7 +37,7 @@ LINKED = 300
 
 @dataclass(frozen=True)
 class Project:
-    """The files that a trial is given: `files` as (path, offset, size) in `bundle`, `links` as (path, file).
+    """The files that a trial is given: `files` as (path, offset, size) in `bundle`, `links` as (path, file or folder).
 
     Paths are relative to the repository, which lies at `root` and is called `name`.
     """
@@ -52,10 +53,11 @@ class Project:
     root: Path | None = None
 
 
-def gather(folder: Path | None, text: bytes, repository: Path | None = None) -> Project:
+def gather(folder: Path | None, text: bytes, repository: Path | None = None, *, link_folders: bool = False) -> Project:
     """The project of a program with this text in `folder`; an empty one where there is no folder.
 
-    Without a `repository` that the folder lies in, the folder is taken for it.
+    Without a `repository` that the folder lies in, the folder is taken for it. Folders of data are linked to as a whole, where
+    there are too many files, with `link_folders` only: the sandbox keeps a trial from writing there, and nothing else does.
     """
     if folder is None or not folder.is_dir():
         return Project(bundle=memory_file(b""))
@@ -63,8 +65,19 @@ def gather(folder: Path | None, text: bytes, repository: Path | None = None) -> 
     root = repository.resolve() if repository is not None else own
     if not own.is_relative_to(root):
         root = own
+    taken = _taken(root, own, text, frozenset())
+    broad = visible.too_broad(root)
+    whole = visible.crowded(str(root)) if link_folders and taken.left_out and not broad else frozenset()
+    if whole:
+        os.close(taken.bundle)
+        taken = _taken(root, own, text, whole)
+    return taken
+
+
+def _taken(root: Path, own: Path, text: bytes, whole: frozenset[str]) -> Project:
+    """What is taken of the repository at `root` for a program in `own`; the folders `whole` as such."""
     top, start = str(root), str(own)
-    packing = _Packing(root, _places_named(own, text))
+    packing = _Packing(root, _places_named(own, text), whole)
     if not visible.too_broad(own):
         packing.take(visible.below(top, start), ENTRIES, COPIED)
     if own != root or visible.too_broad(own):
@@ -76,10 +89,14 @@ def gather(folder: Path | None, text: bytes, repository: Path | None = None) -> 
 
 @dataclass
 class _Packing:
-    """A project in the making. `named` are the files that the program's text names: places, and names without folder."""
+    """A project in the making. `named` are the files that the program's text names: places, and names without folder.
+
+    `whole` are the folders that are linked to as such.
+    """
 
     root: Path
     named: frozenset[str]
+    whole: frozenset[str]
     folders: list[str] = field(default_factory=list)
     files: list[tuple[str, int, int]] = field(default_factory=list)
     links: list[tuple[str, str]] = field(default_factory=list)
@@ -96,7 +113,9 @@ class _Packing:
         room = min(COPIED, self.size + copied)
         for place in islice(new, most):
             path = os.path.relpath(place, self.root)
-            if os.path.isdir(place):
+            if place in self.whole:
+                self.links.append((path, os.path.realpath(place)))
+            elif os.path.isdir(place):
                 self.folders.append(path)
             else:
                 self._take(path, place, room)
@@ -109,9 +128,17 @@ class _Packing:
 
     def _new(self, places: Iterable[str]) -> Iterator[str]:
         for place in places:
-            if place not in self._seen:
+            if place not in self._seen and not self._lies_in_whole(place):
                 self._seen.add(place)
                 yield place
+
+    def _lies_in_whole(self, place: str) -> bool:
+        above = os.path.dirname(place) if self.whole else ""
+        while len(above) > len(str(self.root)):
+            if above in self.whole:
+                return True
+            above = os.path.dirname(above)
+        return False
 
     def _take(self, path: str, place: str, room: int) -> None:
         mentioned = place in self.named or os.path.basename(place) in self.named

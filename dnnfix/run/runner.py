@@ -147,7 +147,7 @@ class Runner:
         """The project in a folder, gathered once for the first of the programs that it is `of`."""
         key = (folder, of, text if folder is not None and too_broad(folder) else None)
         if key not in self._projects:
-            self._projects[key] = gather(folder, text, repository)
+            self._projects[key] = gather(folder, text, repository, link_folders=True)
         return self._projects[key]
 
     def _kind(self, job: Job, project: Project) -> Kind:

@@ -11,6 +11,7 @@ import stat
 import tempfile
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -26,6 +27,10 @@ MODULES = 100
 """Modules that are read at most, for what they import."""
 LONGEST = 2**18
 """Bytes of a module that are read for that."""
+CROWDED = 500
+"""Files and folders from which on a folder of data may be shown as a whole."""
+COUNTED = 200_000
+"""Names that are read at most to find such folders: one is never shown without having been looked through."""
 
 _SKIPPED = {"__pycache__", "node_modules", "site-packages", "dist-packages", "build", "dist", "wandb", "mlruns"}
 _STRING = re.compile(rb"""['"]([^'"\n]{1,200})['"]""")
@@ -57,6 +62,48 @@ def too_broad(folder: Path) -> bool:
 def below(root: str, folder: str) -> Iterator[str]:
     """The places of files and folders below `folder`, which lies in `root`, level by level."""
     return _outwards(root, [folder], folder)
+
+
+def crowded(root: str) -> frozenset[str]:
+    """The outermost folders below `root` that hold many files, and nothing but data: no module, no secret, no link."""
+    names = iter(range(COUNTED))
+    return frozenset(place for place in _looked_through(root, DEPTH, names).crowded if place != root)
+
+
+@dataclass(frozen=True, slots=True)
+class _LookedThrough:
+    """A folder and all below it: how many files and folders, whether they are nothing but data, and the crowded ones."""
+
+    entries: int
+    only_data: bool
+    crowded: tuple[str, ...]
+
+
+def _looked_through(folder: str, depth: int, names: Iterator[int]) -> _LookedThrough:
+    """What a folder holds, where `names` counts down how many more names may be read."""
+    entries, only_data, inside = 0, depth > 0, ()
+    try:
+        with os.scandir(folder) as listing:
+            for entry in listing if only_data else ():
+                entries += 1
+                if next(names, None) is None:
+                    return _LookedThrough(entries, only_data=False, crowded=())
+                if entry.is_dir(follow_symlinks=False) and _is_of_data(entry.name):
+                    below = _looked_through(entry.path, depth - 1, names)
+                    entries, only_data = entries + below.entries, only_data and below.only_data
+                    inside += below.crowded
+                elif not (entry.is_file(follow_symlinks=False) and _is_of_data(entry.name)):
+                    only_data = False
+    except OSError:
+        only_data = False
+    if only_data and entries >= CROWDED:
+        inside = (folder,)
+    return _LookedThrough(entries, only_data, inside)
+
+
+def _is_of_data(name: str) -> bool:
+    kept = name.startswith(".") or looks_secret(name) or name in _SKIPPED
+    return not kept and not name.endswith((".py", ".ipynb")) and name != "pyvenv.cfg"
 
 
 def around(root: str, folder: str) -> Iterator[str]:

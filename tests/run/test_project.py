@@ -72,6 +72,31 @@ def test_the_number_of_entries_is_bounded(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(names(found)) == 20 and "near.py" in names(found) and found.left_out > 0
 
 
+def test_crowded_folders_of_data_are_linked_as_a_whole_where_files_are_too_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(project, "ENTRIES", 20)
+    monkeypatch.setattr(visible, "CROWDED", 30)
+    fill(tmp_path, "p/near.py", *(f"p/data/set/f{n}.txt" for n in range(50)), "p/data/few.txt")
+    fill(
+        tmp_path,
+        *(f"p/keys/f{n}.txt" for n in range(50)),
+        "p/keys/deep/id_rsa",
+        *(f"p/pack/m{n}.py" for n in range(50)),
+    )
+    assert not any(Path(target).is_dir() for _, target in gather(tmp_path / "p", b"").links)
+    found = gather(tmp_path / "p", b"", link_folders=True)
+    linked = {name: target for name, target in found.links if Path(target).is_dir()}
+    assert linked == {"data": str(tmp_path / "p" / "data")}
+    assert not any(name.startswith("data") for name in names(found) - set(linked))
+
+
+def test_where_all_files_can_be_taken_no_folder_is_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visible, "CROWDED", 30)
+    fill(tmp_path, "p/near.py", *(f"p/data/f{n}.txt" for n in range(50)))
+    assert not gather(tmp_path / "p", b"", link_folders=True).links
+
+
 def test_of_a_home_folder_only_what_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     fill(tmp_path, "diary.txt", "data.csv", "helper.py", "other.py", "pack/__init__.py", "pack/m.py", ".ssh/id_rsa", "key.pem",
