@@ -7,6 +7,8 @@ names too much rather than too little, as a stop that the patch may have caused 
 from __future__ import annotations
 
 import ast
+import builtins
+import copy
 import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from dnnfix.synthesize.progress import blocks_of, first_line, original_line, sta
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _EVERYWHERE = frozenset({"self", "cls"})
 """Names that say nothing of what they hold."""
+_BUILT_IN = frozenset(dir(builtins))
 _ANYTHING = "*"
 """What `from module import *` binds."""
 
@@ -34,19 +37,23 @@ class _Place:
         return isinstance(self.node, (ast.Import, ast.ImportFrom))
 
 
-def written_by_patch(before: Source, after: Source, crash: Crash) -> bool:
-    """Whether a run stopped in a statement that the patch changed, or on a call from one, or in a graph written there."""
-    touched = {id(place.node) for place in _touched(before, after)}
+def written_by_patch(before: Source, after: Source, crash: Crash, by_names: bool = True) -> bool:
+    """Whether a run stopped in a statement that the patch changed, or on a call from one, or in a graph written there.
+
+    Statements in which the patch changed nothing but names, and imports, count only with `by_names`.
+    """
+    touched = {id(place.node) for place in _touched(before, after, by_names)}
     return any(id(node) in touched for node in _on_the_way(before, after, crash))
 
 
-def may_have_caused(before: Source, after: Source, crash: Crash, by_imports: bool) -> bool:
+def may_have_caused(before: Source, after: Source, crash: Crash, by_imports: bool, by_names: bool = True) -> bool:
     """Whether a statement on the way to where a run stopped reads what the patch wrote, directly or by way of other names.
 
-    What a changed import binds is followed as far only with `by_imports`, else it counts where it is read directly.
+    What a changed import binds is followed as far only with `by_imports`, else it counts where it is read directly. Statements
+    in which the patch changed nothing but names, and imports, count only with `by_names`.
     """
     imported = {name for file in after.files.values() for name in _imported(file.tree)}
-    places = _touched(before, after)
+    places = _touched(before, after, by_names)
     bound = {name for place in places if place.imports for name in _written(place.node, set())}
     flowing = {name for place in places if not place.imports for name in _of_patch(place, imported)}
     known = _followed(after, flowing | bound if by_imports else flowing, imported) | bound
@@ -54,16 +61,58 @@ def may_have_caused(before: Source, after: Source, crash: Crash, by_imports: boo
     return not nodes or _ANYTHING in known or any(known & _read(node) for node in nodes)
 
 
-def _touched(before: Source, after: Source) -> list[_Place]:
-    """The statements of either version that the other does not have as they are."""
+def _touched(before: Source, after: Source, by_names: bool) -> list[_Place]:
+    """The statements of either version that the other does not have as they are; without `by_names`, apart from names."""
     found: list[_Place] = []
     for path, old in before.files.items():
         new = after.files[path]
         if old.raw != new.raw:
             gone, added = _changed_lines(old.text, new.text)
-            found += [place for place in _all(old.tree.body) if _is_at(place.node, gone)]
-            found += [place for place in _all(new.tree.body) if _is_at(place.node, added)]
+            were = [place for place in _all(old.tree.body) if _is_at(place.node, gone)]
+            are = [place for place in _all(new.tree.body) if _is_at(place.node, added)]
+            if not by_names:
+                imported = frozenset(_imported(old.tree)) | frozenset(_imported(new.tree))
+                forms = [{_form(each, imported) for each in places} for places in (were, are)]
+                were, are = (
+                    [each for each in places if not each.imports and _form(each, imported) not in others]
+                    for places, others in zip((were, are), reversed(forms), strict=True)
+                )
+            found += were + are
     return found
+
+
+def _form(place: _Place, imported: frozenset[str]) -> str:
+    """A statement, without those of its blocks, with all names of modules, their parts, methods and keywords left out."""
+    node = copy.copy(place.node)
+    for field in ("body", "orelse", "finalbody", "handlers"):
+        if isinstance(getattr(node, field, None), list):
+            setattr(node, field, [])
+    return ast.dump(_Nameless(imported).visit(copy.deepcopy(node)))
+
+
+class _Nameless(ast.NodeTransformer):
+    """Leaves out what is imported, what methods are called, and how arguments are."""
+
+    def __init__(self, imported: frozenset[str]) -> None:
+        self._known = imported | _BUILT_IN
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Name("") if node.id in self._known else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        owner = self.visit(node.value)
+        return owner if isinstance(owner, ast.Name) and not owner.id else ast.Attribute(owner, node.attr)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute):
+            node.func.attr = ""
+        return node
+
+    def visit_keyword(self, node: ast.keyword) -> ast.AST:
+        self.generic_visit(node)
+        node.arg = node.arg and ""
+        return node
 
 
 def _changed_lines(before: str, after: str) -> tuple[set[int], set[int]]:

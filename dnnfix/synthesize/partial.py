@@ -8,6 +8,7 @@ nothing on the way to the new stop read what it changed, and that no rival expla
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,12 @@ from dnnfix.validate.ladder import BLOCKING, Climb, Laboratory
 
 _LACKING = frozenset({RunOutcome.NEEDS_DATA, RunOutcome.NEEDS_NETWORK, RunOutcome.NEEDS_GPU, RunOutcome.ENVIRONMENT})
 """Ends of a run for want of something that is no part of the program, at a place of the program."""
+
+_OF_NAMES = re.compile(
+    r"argument|parameter|keyword|positional|no attribute|not defined|not callable|cannot import|no module",
+    re.IGNORECASE,
+)
+"""What exceptions speak of that another name may bring about."""
 
 _OF_IMPORTS = frozenset({"ModuleNotFoundError", "ImportError"})
 """Exceptions of an import, whatever the values are that a program computed before it."""
@@ -87,12 +94,14 @@ def _is_sound(result: Climb, crash: Crash, rivals: Sequence[Attempt]) -> bool:
         return False
     if any(a.applicability is Applicability.DISPLAY_ONLY for a in evidence.applied):
         return False
-    if not crash.frames or written_by_patch(before, patched, crash):
+    migrates = all(finding.family is Family.VERSIONING for finding in evidence.findings)
+    by_names = not migrates or _OF_NAMES.search(crash.message) is not None  # tables say what is called otherwise
+    if not crash.frames or written_by_patch(before, patched, crash, by_names):
         return False
-    if all(finding.family is Family.VERSIONING for finding in evidence.findings):
+    if migrates:
         stopped = after.outcome is RunOutcome.CRASHED or after.outcome in _LACKING
         free = evidence.renames or crash.kind.rpartition(".")[2] in _OF_IMPORTS
-        return stopped and (free or not may_have_caused(before, patched, crash, by_imports=False))
+        return stopped and (free or not may_have_caused(before, patched, crash, by_imports=False, by_names=by_names))
     explained = all(f.symptom is Symptom.CRASH or f.family is Family.VERSIONING for f in evidence.findings)
     alone = explained and not rivals and after.outcome is RunOutcome.CRASHED
     return alone and not may_have_caused(before, patched, crash, by_imports=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 
-from dnnfix.records import Crash, Frame, RunOutcome, Trace
+from dnnfix.records import Crash, Frame, RunOutcome, Site, Trace
 from dnnfix.source.program import Source
 from dnnfix.synthesize.lines import line_map
 
@@ -43,8 +44,8 @@ def same_crash(first: Trace, second: Trace, lines: Mapping[int, int]) -> bool:
 def gets_past(before: Source, first: Trace, after: Source, second: Trace) -> bool:
     """Whether the second program demonstrably gets past the statement at which the first one crashes.
 
-    It stops at a statement that comes later in the same block or in one around it, or after more optimizer steps. Where
-    that cannot be told, as with two branches or two functions, it does not.
+    It stops at a statement that comes later in the same block or in one around it, at a later part of the same statement,
+    or after more optimizer steps. Where that cannot be told, as with two branches or two functions, it does not.
     """
     if first.outcome is not RunOutcome.CRASHED or first.crash is None or second.crash is None:
         return False
@@ -94,7 +95,32 @@ def _later(before: Source, first: Crash, after: Source, second: Crash) -> bool:
         line = original_line(before, after, new)
         if statement_at(file.tree, old.site.line) is not statement_at(file.tree, line):
             return _comes_later(file.tree, old.site.line, line)
+        one, other = _left_to_do(file, old.site), _left_to_do(after.files[path], new.site)
+        if one != other:
+            return one is not None and other is not None and one > other
     return False
+
+
+def _left_to_do(file: Source, site: Site) -> int | None:
+    """How many parts of its statement are evaluated after the expression at a site; `None` where no expression is.
+
+    What an edit changes stands at or before the failing part, so that two versions of a statement have the same parts left.
+    """
+    node = file.node_at(replace(site, path=""))
+    if not isinstance(node, ast.expr):
+        return None
+    statement = file.statement_of(node)
+    inside = {id(each) for block in blocks_of(statement) for inner in block for each in ast.walk(inner)}
+    order = [each for each in _in_order(statement) if id(each) not in inside]
+    return len(order) - next(n for n, each in enumerate(order) if each is node)
+
+
+def _in_order(node: ast.AST) -> Iterator[ast.expr]:
+    """The expressions of a statement in the order in which they are evaluated, near enough: parts before what they are parts of."""
+    for child in ast.iter_child_nodes(node):
+        yield from _in_order(child)
+    if isinstance(node, ast.expr):
+        yield node
 
 
 def original_line(before: Source, after: Source, frame: Frame) -> int:

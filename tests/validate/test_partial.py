@@ -330,6 +330,43 @@ def test_lines_are_those_of_the_program_before() -> None:
     assert gets_past(before, crashed(1), after, crashed(4, message="another"))
 
 
+def at_part(text: str, part: str) -> tuple[Source, Trace]:
+    """A program of one statement that stops at the last of its parts that reads so."""
+    start = text.rindex(part) + 1
+    frames = (Frame(Site(1, start, 1, start + len(part)), "<module>"),)
+    return Source.from_bytes(text.encode(), "a.py"), Trace(RunOutcome.CRASHED, crash=Crash("Error", part, frames))
+
+
+@pytest.mark.parametrize(
+    ("old", "failed", "new", "then", "further"),
+    [
+        ("a = g(f(x), h(y))\n", "f(x)", "a = g(k(x), h(y))\n", "h(y)", True),
+        ("a = g(f(x), h(y))\n", "f(x)", "a = g(k(x), h(y))\n", "g(k(x), h(y))", True),
+        ("a = g(f(x), h(y))\n", "h(y)", "a = g(f(x, 1), h(y))\n", "f(x, 1)", False),
+        ("a = g(f(x), h(y))\n", "f(x)", "a = g(f(x, 1), h(y))\n", "f(x, 1)", False),
+    ],
+)
+def test_a_later_part_of_a_statement_is_further(old: str, failed: str, new: str, then: str, further: bool) -> None:
+    assert gets_past(*at_part(old, failed), *at_part(new, then)) is further
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "written"),
+    [
+        ("import k\na = k.fit(x, n=1)\n", "import l\na = l.fit(x, m=1)\n", False),
+        ("import k\na = k.fit(x, n=1)\n", "import l\na = l.fit(x, n=2)\n", True),
+        ("import k\na = x.f(k.float)\n", "import k\na = x.g(float)\n", False),
+        ("import k\na = x.f(1)\n", "import k\na = y.f(1)\n", True),
+    ],
+)
+def test_statements_that_only_call_things_otherwise_are_told_from_others(old: str, new: str, written: bool) -> None:
+    before, after = (Source.from_bytes(text.encode(), "a.py") for text in (old, new))
+    crash = crashed(2).crash
+    assert crash is not None and written_by_patch(before, after, crash)
+    assert written_by_patch(before, after, crash, by_names=False) is written
+    assert may_have_caused(before, after, crash, by_imports=False, by_names=False) is written
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "written"),
     [
