@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,6 +12,16 @@ from dnnfix.network.facts import layer_facts, stated_output
 from dnnfix.records import Call, Edit, Value
 from dnnfix.subject import Subject
 from dnnfix.synthesize.sizes import SizeChange, made_as, size_changes
+
+
+SAID_ELSEWHERE = 0.25
+"""What remains of the likelihood that a layer is to take what comes, where the program says elsewhere what it takes now.
+
+Two places that agree are seldom both wrong: then rather what comes is. As a number in its place this makes it a guess.
+"""
+
+SMALLEST = 8
+"""Sizes below stand for many things."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +54,19 @@ def _take_what_comes(subject: Subject, conflict: SizeConflict) -> Iterator[EndCh
     factors = flattened[1] if flattened is not None else ()
     for change in size_changes(subject, call, name, conflict.received, like=like, factors=factors):
         title = f"Make {short(call.name)} take {change.written} on the axis where it states {conflict.stated}"
-        yield EndChange(change.edits, title, 0.8 * change.prior)
+        guessed = change.written.isdigit() and _is_said_elsewhere(subject, conflict)
+        yield EndChange(change.edits, title, 0.8 * change.prior * (SAID_ELSEWHERE if guessed else 1.0))
+
+
+def _is_said_elsewhere(subject: Subject, conflict: SizeConflict) -> bool:
+    """Whether the size that a layer states is written in another call or list of the program too."""
+    own = subject.constructor_node(conflict.call)
+    within = {id(node) for node in ast.walk(own)} if own is not None else set()
+    return conflict.stated >= SMALLEST and any(
+        node.value == conflict.stated and type(node.value) is int and id(node) not in within
+        for node in subject.source.nodes(ast.Constant)
+        if isinstance(subject.source.parent(node), ast.Call | ast.List | ast.Tuple | ast.BinOp | ast.keyword)
+    )
 
 
 def _writable(conflict: SizeConflict) -> bool:

@@ -213,7 +213,7 @@ def _choose(search: _Search, held: list[tuple[Choice, Climb]]) -> None:
     if not held:
         return
     best = held[0][0]
-    if any(best.score - choice.score < MARGIN for choice, _ in held[1:]):
+    if search.choices or any(best.score - choice.score < MARGIN for choice, _ in held[1:]):
         refused, reason = held, "the program does something else under each of several edits that remove the crash"
     elif best.score < LIKELY:
         refused, reason = held, UNLIKELY

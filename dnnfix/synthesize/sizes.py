@@ -63,7 +63,8 @@ def size_changes(
     place = around(subject, of, node, name)
     for text, prior in _names_for(subject, node, wanted, like, place):
         if text != subject.text(subject.source.site(given)) and place.agrees(text):
-            found.append(put(text, prior if not plain else prior * 0.9))
+            unused = plain and _is_unused_parameter(subject, node, text)
+            found.append(put(text, 1.0 if unused else prior * 0.9 if plain else prior))
     if plain:
         found.append(put(spelled(subject, given, wanted, factors), 0.95))
     else:
@@ -261,6 +262,15 @@ def _uses(subject: Subject, given: ast.Name | ast.Attribute) -> int:
         isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load) and ast.dump(node) == written
         for node in nodes
     )
+
+
+def _is_unused_parameter(subject: Subject, at: ast.AST, name: str) -> bool:
+    """Whether the function around `at` takes an argument of that name and does not read it: a number stands in its place."""
+    function = subject.source.enclosing(at, ast.FunctionDef, ast.AsyncFunctionDef)
+    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    taken = {each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
+    return name in taken and not any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(function))
 
 
 def _always_same(subject: Subject, of: Call | Component, name: str) -> bool:
