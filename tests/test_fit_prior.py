@@ -222,7 +222,9 @@ def test_every_form_that_the_operators_offer_has_a_weight() -> None:
 def test_every_form_that_has_a_weight_is_one_of_its_operator() -> None:
     for form in prior._weights()["forms"]:
         operator, _, name = form.partition(".")
-        text = Path(import_module(f"dnnfix.synthesize.operators.{operator}").__file__ or "").read_text(encoding="utf-8")
+        modules = ["statements", "beginnings"] if operator == "statements" else [operator]
+        found = [import_module(f"dnnfix.synthesize.operators.{module}") for module in modules]
+        text = "\n".join(Path(module.__file__ or "").read_text(encoding="utf-8") for module in found)
         texts = {
             n.value.strip()
             for n in ast.walk(ast.parse(text))

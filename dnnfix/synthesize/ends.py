@@ -13,7 +13,6 @@ from dnnfix.records import Call, Edit, Value
 from dnnfix.subject import Subject
 from dnnfix.synthesize.sizes import SizeChange, made_as, size_changes
 
-
 SAID_ELSEWHERE = 0.25
 """What remains of the likelihood that a layer is to take what comes, where the program says elsewhere what it takes now.
 

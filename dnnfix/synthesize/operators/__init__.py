@@ -29,7 +29,7 @@ class Operator(NamedTuple):
     changes: Callable[[Scene, Place], Iterator[Change]]
 
 
-NOT_OPERATORS = ("change", "statements")
+NOT_OPERATORS = ("beginnings", "change", "statements")
 """Modules of the package that have no schema for expressions."""
 
 

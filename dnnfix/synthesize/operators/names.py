@@ -101,7 +101,7 @@ def _for_name(scene: Scene, place: Place, node: ast.Name) -> Iterator[Change]:
         yield from (replaced(scene, node, f"{owner}.{node.id}", "of another") for owner in owners[:NEAR])
     known = [name for name in names if name != node.id and not name.startswith("__")]
     if missing:
-        known += [name for name in dir(builtins) if callable(getattr(builtins, name)) and not name.startswith("_")]
+        known += [name for name in dir(builtins) if scene.subject.source.is_called(node) and not name.startswith("_")]
         for name, less in ranked(node.id, known)[:NEAR]:
             yield replaced(scene, node, name, "spelling", less)
     else:

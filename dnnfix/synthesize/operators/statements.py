@@ -8,8 +8,8 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dnnfix.records import Edit, FixPattern, InsertAfter, InsertBefore, Replace, ReplaceLines
-from dnnfix.synthesize.definitions import FUNCTIONS
+from dnnfix.records import Edit, FixPattern, InsertAfter, Replace, ReplaceLines
+from dnnfix.synthesize.operators import beginnings
 from dnnfix.synthesize.operators.change import Change
 from dnnfix.synthesize.operators.names import NEAR, ranked
 from dnnfix.synthesize.progress import blocks_of
@@ -30,10 +30,6 @@ FURTHER = 12
 ALL_OF_BLOCK = 0.2
 """What it gains to keep all that was thrown away of one object: who forgets it once, does so again."""
 
-OWNERS = 4
-"""Objects of a statement whose method is called before it."""
-
-_NAMED_CALL = re.compile(r"\b([a-z_]\w*)\(")
 _NOT_IMPORTED = re.compile(r"cannot import name '(\w+)'")
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 
@@ -47,7 +43,7 @@ def changes(scene: Scene, spot: Spot) -> Iterator[Change]:
         if is_too_deep(scene, node):
             yield from _of_class(scene, node)
         elif node.name == "__init__":
-            yield from _constructed_first(scene, node.body[0])
+            yield from beginnings.constructed_first(scene, node.body[0])
         else:
             yield from _returned(scene, node)
     elif isinstance(node, ast.AugAssign):
@@ -58,53 +54,8 @@ def changes(scene: Scene, spot: Spot) -> Iterator[Change]:
         yield from _unpacked(scene, node)
         yield from _without_target(scene, node)
     else:
-        yield from _called_before(scene, node)
+        yield from beginnings.changes(scene, node)
         yield from _moved(scene, spot)
-
-
-def _called_before(scene: Scene, node: ast.stmt) -> Iterator[Change]:
-    """A method that the message names, called without arguments on an object of the statement before it."""
-    methods = list(dict.fromkeys(_NAMED_CALL.findall(scene.message)))
-    if "__init__" in methods:
-        yield from _constructed_first(scene, node)
-    owners: dict[str, None] = {}
-    for each in ast.walk(node):
-        told = scene.told(each) if isinstance(each, ast.Name | ast.Attribute) else None
-        if told is not None and told.attributes and isinstance(each, ast.expr):
-            owners[scene.code(each)] = None
-    for method in [method for method in methods if not method.startswith("_")][:OWNERS]:
-        for owner in list(owners)[:OWNERS]:
-            code = f"{owner}.{method}()"
-            yield Change((InsertBefore(scene.site(node), code),), f"Call {code} first", "call")
-
-
-def _constructed_first(scene: Scene, node: ast.stmt) -> Iterator[Change]:
-    """The constructor of the class above, called before all else in the constructor that a statement stands in."""
-    function = scene.subject.source.enclosing(node, *FUNCTIONS)
-    if not isinstance(function, FUNCTIONS) or function.name != "__init__":
-        return
-    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
-    calls = [each for each in ast.walk(function) if isinstance(each, ast.Call)]
-    for call in calls:
-        if _is_of_no_object(call) or _is_of_another(scene, call):
-            yield Change((Replace(scene.site(call), "super()"),), f"Take super() for {scene.code(call)}", "construct")
-            return
-    if body and not any(isinstance(call.func, ast.Attribute) and call.func.attr == "__init__" for call in calls):
-        code = "super().__init__()"
-        yield Change((InsertBefore(scene.site(body[0]), code),), f"Call {code} first", "construct")
-
-
-def _is_of_no_object(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id == "super" and len(call.args) == 1
-
-
-def _is_of_another(scene: Scene, call: ast.Call) -> bool:
-    """Whether `super` is asked for what is above another class than the one that the call stands in."""
-    owner = scene.subject.source.enclosing(call, ast.ClassDef)
-    match call:
-        case ast.Call(func=ast.Name(id="super"), args=[named, _]) if isinstance(owner, ast.ClassDef):
-            return isinstance(named, ast.Name | ast.Attribute) and ast.unparse(named) != owner.name
-    return False
 
 
 def _moved(scene: Scene, spot: Spot) -> Iterator[Change]:
