@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from dnnfix.api import Evidence, Json, RunOutcome, Status, Subject, Trace, Verdict, loops_around
+from dnnfix.api import Evidence, Json, RunOutcome, Source, Status, Subject, Trace, Verdict, loops_around
 
 NAME = "runs"
 RUNG = "run"
@@ -56,7 +56,15 @@ def _crashed_in_training(evidence: Evidence) -> bool:
     around = [loop for node in nodes if node is not None for loop in loops_around(source, node)]
     own = [node for node in nodes if isinstance(node, ast.Call)]
     calls = own + [node for loop in around for node in ast.walk(loop) if isinstance(node, ast.Call)]
-    return any(isinstance(call.func, ast.Attribute) and call.func.attr in STEPPING for call in calls)
+    return any(_may_train(source, call) for call in calls)
+
+
+def _may_train(source: Source, call: ast.Call) -> bool:
+    """Whether a call may take an optimizer step; what gives several values, as the step of an environment does, takes none."""
+    if not (isinstance(call.func, ast.Attribute) and call.func.attr in STEPPING):
+        return False
+    above = source.parent(call)
+    return not (isinstance(above, ast.Assign) and any(isinstance(target, ast.Tuple) for target in above.targets))
 
 
 def _came_further(before: Trace, after: Trace) -> bool:

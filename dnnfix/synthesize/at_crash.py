@@ -88,10 +88,17 @@ class _Start:
     score: float
 
 
-def search_at_crash(variant: Variant, trace: Trace, laboratory: Laboratory, progress: Callable[[str], None]) -> Found:
+Onwards = Callable[[Variant, Trace, float, float], bool]
+"""Goes on by other means from a step that moved the crash; its score, and how far it is ahead. Tells whether that ended it."""
+
+
+def search_at_crash(
+    variant: Variant, trace: Trace, laboratory: Laboratory, progress: Callable[[str], None], onwards: Onwards
+) -> Found:
     """Edits, one or two, after which a program that crashes runs to its end or its budget.
 
-    `variant` is the program, or a step of its repair already, and `trace` its run.
+    `variant` is the program, or a step of its repair already, and `trace` its run. Where one edit moves the crash and none ends
+    it, `onwards` is asked before a second edit is sought.
     """
     finding = unexplained_crash(variant.source, trace)
     if finding is None:
@@ -113,6 +120,11 @@ def search_at_crash(variant: Variant, trace: Trace, laboratory: Laboratory, prog
             return Found((finding,), tuple(likely[:CHOICES]))
         further.sort(key=lambda start: -start.score)
         starts = [start for start in further[:STARTS] if start.score >= FLOOR]
+        scores = [start.score for start in further]
+        for number, start in enumerate(starts):
+            ahead = start.score - max([*scores[:number], *scores[number + 1 :]], default=FLOOR)
+            if onwards(start.variant, start.trace, start.score, ahead):
+                return Found((finding,))
     return Found((finding,))
 
 
@@ -124,13 +136,14 @@ def _from(
     progress("looking around at the crash")
     seen = laboratory.speculate(source, seed, Speculation()).probes.get("survey")
     crash = start.trace.crash
-    able, written = tryings(source, guesses(scenes_of(Subject(source, start.trace), seen)))
+    scenes = scenes_of(Subject(source, start.trace), seen)
+    able, written = tryings(source, guesses(scenes))
     if not able or crash is None:
         return [], []
     progress(f"trying {len(able)} small edits at the crash")
     seconds = min(MOST_SPECULATING, SPECULATING * laboratory.time_left())
     told = laboratory.speculate(source, seed, Speculation(written, seconds, WITHIN)).probes.get("speculation")
-    tried = one_of_each(outcomes(source, able, told, crash))
+    tried = one_of_each(outcomes(source, able, told, crash, scenes.values()))
     held = max((one.guess.score for one in tried if one.came is Came.HELD), default=FLOOR) - WITHIN
     tried = [one for one in tried if one.came <= Came.MOVED or one.guess.score >= held]
     if any(one.came is Came.HELD for one in tried):

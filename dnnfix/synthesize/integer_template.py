@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import ClassVar
 
 from dnnfix.detect.dtypes import cast_where_made, cast_where_used, failing_call
@@ -52,4 +53,18 @@ class IntegerTemplate(FaultTemplate[Call]):
 
     def repairs(self, subject: Subject, call: Call) -> Repairs:
         yield self.make, cast_where_made(subject, call, self.index, "int64"), 0.8
-        yield self.cast, cast_where_used(subject, call, self.index, "int64"), 0.7
+        likely = 0.2 if _is_cast_to_floats(subject, call) else 0.7
+        yield self.cast, cast_where_used(subject, call, self.index, "int64"), likely
+
+
+def _is_cast_to_floats(subject: Subject, call: Call) -> bool:
+    """Whether the function around a call makes floats of what the call is given, for other cases than the one that failed."""
+    node = subject.call_node(call)
+    function = subject.source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef) if node is not None else None
+    given = {each.id for each in node.args if isinstance(each, ast.Name)} if node is not None else set()
+    for statement in ast.walk(function) if function is not None else ():
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(attr="float" | "double"))):
+                if name in given:
+                    return True
+    return False

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from math import prod
 from typing import Any
 
 from dnnfix.errors import EditError
@@ -65,6 +66,18 @@ REUSED = -1.5
 
 AS_INDEX = -1.5
 """What other axes lose for an array that others are indexed with: what is taken by it gets them too."""
+
+EVADING = -2.0
+"""What an edit loses in the test of a branch that what failed stands in: rather it goes another way than mend anything."""
+
+ASKING = frozenset({"call compared", "asked for", "call", "condition", "none", "length", "all", "any", "elements"})
+"""Forms of change that put right what a test asks."""
+
+PAIRED = -1.5
+"""What an edit loses after which an operation on two arrays gives more numbers than any array of its statement had."""
+
+_MEETING = re.compile(r"must match the size of tensor|broadcast|Incompatible shapes", re.IGNORECASE)
+"""What is said where arrays do not meet element by element."""
 
 OF_OTHERS = frozenset({"name", "other attribute", "unwrap", "left alone", "right alone", "no index", "no method"})
 """Forms of change that put something else in the place of a value, and leave the value out."""
@@ -153,15 +166,25 @@ def _guesses(scene: Scene) -> list[Guess]:
         as_index = AS_INDEX * _is_index(scene, place.node)
         for operator in operators():
             less = built + (as_index if operator.name in ("axes", "shapes") else 0.0)
+            evading = EVADING * (place.role is Role.DEFINITION and _is_tested(scene, place.node))
             for order, change in enumerate(operator.changes(scene, place)):
                 unread = UNREAD * (change.form in OF_OTHERS and _leaves_unread(scene, place.node, change))
-                guess = _guess(operator.name, operator.pattern, change, place, order, unread + less)
+                evades = evading * (change.form not in ASKING)
+                guess = _guess(operator.name, operator.pattern, change, place, order, unread + less + evades)
                 for each in (guess, *wider(scene, operator, place, guess)):
                     add(each)
     for spot in spots(scene):
         for order, change in enumerate(statements.changes(scene, spot)):
             add(_guess("statements", statements.PATTERN, change, spot, order))
     return list(found.values())
+
+
+def _is_tested(scene: Scene, node: ast.AST) -> bool:
+    """Whether an expression is, or is a part of, what a branch or a loop is decided by."""
+    above = scene.subject.source.parent(node)
+    while isinstance(above, ast.expr | ast.keyword):
+        node, above = above, scene.subject.source.parent(above)
+    return isinstance(above, ast.If | ast.While | ast.Assert) and above.test is node
 
 
 def _is_index(scene: Scene, node: ast.AST) -> bool:
@@ -353,16 +376,27 @@ def _inserted(path: str, line: int, column: int, text: str) -> TextEdit:
     return TextEdit(path, (line, column), (line, column), text)
 
 
-def outcomes(source: Source, tried: Sequence[Guess], answers: Json, crash: Crash) -> list[Tried]:
+def outcomes(
+    source: Source, tried: Sequence[Guess], answers: Json, crash: Crash, scenes: Iterable[Scene] = ()
+) -> list[Tried]:
     """What the speculation said of each guess, the best first; those that fail as the program did are left out."""
     told = answers if isinstance(answers, (list, tuple)) else ()
+    largest = max((_largest(scene) for scene in scenes), default=0) if _MEETING.search(crash.message) else 0
     found: list[Tried] = []
     for number, guess in enumerate(tried):
         answer: Any = told[number] if number < len(told) else {}
         came = _came(source, guess, answer if isinstance(answer, dict) else {}, crash)
+        if came is Came.HELD and 0 < largest < int(answer.get("largest") or 0):
+            guess = replace(guess, score=guess.score + PAIRED)
         if came is not None:
             found.append(Tried(guess, came, str(answer.get("print") or "") if came is Came.HELD else ""))
     return sorted(found, key=lambda one: (one.came, -one.guess.score))
+
+
+def _largest(scene: Scene) -> int:
+    """How many numbers the largest array has that stands in the failing statement."""
+    values = scene.frames[0].values.values() if scene.frames else ()
+    return max((prod(told.sizes) for told in values if told.sizes is not None), default=0)
 
 
 def _came(source: Source, guess: Guess, answer: Mapping[str, Any], crash: Crash) -> Came | None:

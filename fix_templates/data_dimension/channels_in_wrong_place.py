@@ -88,7 +88,9 @@ class ChannelsInWrongPlace(FixTemplate):
         if not came.is_keras:
             batch = ".unsqueeze(0)" if len(order) == 3 and came.facts is not None and came.facts.spatial == 2 else ""
             code = f".permute({axes}){batch}"
-            yield self.candidate(finding, title, *change_data(subject, everywhere, "", code), prior=0.9)
+            # An axis of one channel was put where it is by whoever made the data: rather the layer is at fault.
+            prior = 0.2 if order[0] == 0 and came.shape[1] == 1 else 0.9
+            yield self.candidate(finding, title, *change_data(subject, everywhere, "", code), prior=prior)
             if len(everywhere) > 1:
                 yield self.candidate(finding, title, *change_data(subject, (came.node,), "", code), prior=0.6)
             return

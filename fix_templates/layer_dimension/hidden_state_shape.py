@@ -75,7 +75,7 @@ class HiddenStateShape(FixTemplate):
         if found is None:
             return
         none = True
-        edits = _other_order(subject, found)
+        other_order = edits = _other_order(subject, found)
         if edits is not None:
             none = False
             stated = bool(found.call.args.get("batch_first"))  # written by hand, which is more than left to its default
@@ -94,7 +94,8 @@ class HiddenStateShape(FixTemplate):
         edits = _written_states(subject, found)
         if edits is not None:
             none = False
-            yield self.candidate(finding, "Make the state of the shape that the layer takes", *edits, prior=0.85)
+            prior = 0.3 if other_order is not None else 0.85  # how the state is made says which axis is the batch
+            yield self.candidate(finding, "Make the state of the shape that the layer takes", *edits, prior=prior)
         node = subject.call_node(found.call)
         if node is not None and len(node.args) == 2:
             none = False

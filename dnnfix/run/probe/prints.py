@@ -40,6 +40,18 @@ def of(value: Any, depth: int = 0) -> Optional[str]:
     return _array(value)
 
 
+def largest(values: Dict[str, Any]) -> int:
+    """How many numbers the largest array among named values has."""
+    return max([_count(value) for value in values.values()] or [0])
+
+
+def _count(value: Any) -> int:
+    count = 1
+    for size in getattr(value, "shape", None) or (0,):
+        count *= size if isinstance(size, int) else 0
+    return count
+
+
 def _array(value: Any) -> Optional[str]:
     torch: Any = sys.modules.get("torch")
     numpy: Any = sys.modules.get("numpy")

@@ -261,6 +261,7 @@ def _run_all(first: List[ast.stmt], rest: Iterable[Any], space: Dict[str, Any], 
             told["ok"] = True
             given = {name: space[name] for name in {*_bound(first), RESULT} if name in space}
             told["print"] = prints.of_names(given)
+            told["largest"] = prints.largest(given)
             told["further"] = 0
             for code in rest:
                 exec(code, space)

@@ -30,6 +30,9 @@ FUNCTIONS = (
 
 LIBRARIES = frozenset({"numpy", "torch", "tensorflow", "keras.ops", "jax.numpy"})
 
+OUT_OF_GRAPH = -2.5
+"""What a function of NumPy loses, in logarithms, for one of a framework that is given its tensors: no gradient flows through."""
+
 EXCHANGED = {ast.Div: "//", ast.Mult: "@", ast.MatMult: "*"}
 
 
@@ -59,4 +62,12 @@ def _of_other_library(scene: Scene, node: ast.Attribute | ast.Name) -> Iterator[
     if isinstance(node, ast.Attribute) and owner is not None and owner.module in LIBRARIES:
         for name, told in scene.names(node).items():
             if told.module in LIBRARIES and told.module != owner.module:
-                yield replaced(scene, node, f"{name}.{node.attr}", "library")
+                out = OUT_OF_GRAPH * (told.module == "numpy" and _takes_tensors(scene, node))
+                yield replaced(scene, node, f"{name}.{node.attr}", "library", out)
+
+
+def _takes_tensors(scene: Scene, function: ast.Attribute) -> bool:
+    """Whether what a function is called on, or one of its parts, is an array of a framework."""
+    call = scene.subject.source.parent(function)
+    given = (scene.told(each) for each in (call.args if isinstance(call, ast.Call) else ()))
+    return any(told is not None and told.is_array and not told.is_numpy for told in given)
