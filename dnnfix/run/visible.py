@@ -81,7 +81,8 @@ class _LookedThrough:
 
 def _looked_through(folder: str, depth: int, names: Iterator[int]) -> _LookedThrough:
     """What a folder holds, where `names` counts down how many more names may be read."""
-    entries, only_data, inside = 0, depth > 0, ()
+    entries, only_data = 0, depth > 0
+    inside: tuple[str, ...] = ()
     try:
         with os.scandir(folder) as listing:
             for entry in listing if only_data else ():

@@ -145,6 +145,12 @@ class Scene:
             return self.names(node).get(ast.unparse(node))
         return None
 
+    def failed_in(self, node: ast.AST) -> bool:
+        """Whether what failed in one of the frames is an expression or a part of it."""
+        crash = self.subject.crash
+        own = self.site(node)
+        return crash is not None and any(own == f.site or own.encloses(f.site) for f in crash.frames)
+
     def takes(self, call: ast.Call) -> tuple[Parameter, ...]:
         """The parameters of what a call calls; none where they are not known."""
         told = self.told(call.func)

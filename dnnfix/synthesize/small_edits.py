@@ -249,7 +249,7 @@ def wider(scene: Scene, operator: Operator, place: Place, guess: Guess) -> Itera
                     (c.edits for c in same if c.title == guess.change.title), same[0].edits if len(same) == 1 else ()
                 )
         yield from _as_well(guess, edits, "alike")
-        if guess.operator == "arguments" and place.role is Role.DEFINITION:
+        if guess.operator == "arguments" and place.role is not Role.CONSTRUCTOR:
             yield from _of_same_arguments(scene, operator, place, guess, node)
     elif guess.change.form in SPELLED and isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         (edit, *_) = guess.change.edits
@@ -386,7 +386,8 @@ def outcomes(
     for number, guess in enumerate(tried):
         answer: Any = told[number] if number < len(told) else {}
         came = _came(source, guess, answer if isinstance(answer, dict) else {}, crash)
-        if came is Came.HELD and 0 < largest < int(answer.get("largest") or 0):
+        here = guess.place.role in (Role.FAILING, Role.STATEMENT)
+        if came is Came.HELD and here and 0 < largest < int(answer.get("largest") or 0):
             guess = replace(guess, score=guess.score + PAIRED)
         if came is not None:
             found.append(Tried(guess, came, str(answer.get("print") or "") if came is Came.HELD else ""))

@@ -260,7 +260,8 @@ def _run_all(first: List[ast.stmt], rest: Iterable[Any], space: Dict[str, Any], 
             exec(_code(first, filename), space)
             told["ok"] = True
             given = {name: space[name] for name in {*_bound(first), RESULT} if name in space}
-            told["print"] = prints.of_names(given)
+            # That a statement gives nothing, as one that prints does, is true of many edits that do different things.
+            told["print"] = prints.of_names(given) if any(value is not None for value in given.values()) else None
             told["largest"] = prints.largest(given)
             told["further"] = 0
             for code in rest:

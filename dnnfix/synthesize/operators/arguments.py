@@ -32,7 +32,7 @@ KNOWN = ("dtype", "device", "dim", "keepdim", "axis", "keepdims", "requires_grad
 REDUCTIONS = frozenset({"mean", "std", "var", "sum", "prod", "norm", "amax", "amin", "logsumexp"})
 """Functions and methods of torch that take an axis away."""
 
-KEPT = 0.6
+KEPT = 1.2
 """What it gains to keep a reduced axis where sizes do not meet."""
 
 SPELT = 0.75
@@ -46,6 +46,9 @@ ONE_SIBLING = -1.0
 
 ODD = -1.5
 """What leaving an argument out loses where another would then be of a kind that its parameter does not take."""
+
+EVADES = -2.0
+"""What leaving out an argument loses that is, or has in it, what failed: that is no repair."""
 
 COUNTED = frozenset({"num", "size", "classes", "depth", "units", "channels", "length", "maxlen"})
 """Words of parameters that are sizes, and are left to what the data show where they are not given."""
@@ -177,8 +180,8 @@ def _left_out(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Ite
             likeness = NAMED if meant or too_many else 0.0
             rest = [*call.args[:number], *call.args[number + 1 :]]
             odd = any(_is_odd(p, scene.told(one)) for p, one in zip(places, rest, strict=False))
-            edit = RemoveArgument(site, "", number)
-            yield Change((edit,), f"Leave out {scene.code(arg)[:40]}", "drop", likeness + ODD * odd)
+            likeness += ODD * odd + EVADES * scene.failed_in(arg)
+            yield Change((RemoveArgument(site, "", number),), f"Leave out {scene.code(arg)[:40]}", "drop", likeness)
 
 
 def _is_odd(parameter: Parameter, told: Told | None) -> bool:
@@ -306,7 +309,10 @@ def _kept(scene: Scene, call: ast.Call) -> Iterator[Change]:
     """A reduction over one axis keeps it: torch's do not tell what they take."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     given = {keyword.arg for keyword in call.keywords}
-    if name in REDUCTIONS and "dim" in given and "keepdim" not in given and _OF_SIZES.search(scene.message):
+    owner = scene.told(call.func.value) if isinstance(call.func, ast.Attribute) else None
+    before = 1 if owner is not None and owner.is_array else 2  # a method is given the axis first, a function the array
+    of_axis = "dim" in given or len(call.args) == before
+    if name in REDUCTIONS and of_axis and "keepdim" not in given and _OF_SIZES.search(scene.message):
         yield Change((SetArgument(scene.site(call), "keepdim", "True"),), "Set keepdim to True", "add flag", KEPT)
 
 

@@ -29,6 +29,12 @@ LAZY = (
 )
 """Kinds of values that are gone through once, or have no order: a list of them can be indexed and counted."""
 
+PULLED = ("map", "filter", "zip", "enumerate")
+"""Those of them that are asked for one value after the other, and that some functions do not take for generators."""
+
+MODELS = ("Functional", "Sequential", "Model")
+"""Models of Keras: what a layer is called on is what they give, not they."""
+
 CHANGING = frozenset(
     [
         "append",
@@ -59,6 +65,12 @@ _COUNTED = re.compile(
     r"between instances of '(?:tuple|list|Size|dict|str)' and '(?:int|float)'"
     r"|between instances of '(?:int|float)' and '(?:tuple|list|Size|dict|str)'"
 )
+GRADIENTS = re.compile(r"backward|require grad|requires grad|requires_grad|grad_fn|leaf", re.IGNORECASE)
+"""What is said where gradients do not flow as they should."""
+
+OF_NUMBERS = -2.0
+"""What numbers of another kind lose there, in logarithms: that they cut what flows is no reason to take them."""
+
 _MISSING = re.compile(r"has no attribute '(\w+)'")
 _OF_SIZES = re.compile(r"\b(?:shapes?|sizes?|dimensions?|channels|cardinality|broadcast|aligned)\b", re.IGNORECASE)
 
@@ -93,8 +105,10 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         yield around(scene, place.node, "", ".data", "data")
     if place.told.size is not None and _COUNTED.search(scene.message) and scene.kind == "TypeError":
         yield around(scene, place.node, "len(", ")", "length")
+    of_gradients = GRADIENTS.search(scene.message) is not None
     for before, after, form, imports in _conversions(scene, place.told):
-        yield around(scene, place.node, before, after, form, imports)
+        less = OF_NUMBERS if of_gradients and form == "number" else 0.0
+        yield around(scene, place.node, before, after, form, imports, less)
 
 
 def _is_no_number(told: Told) -> bool:
@@ -158,11 +172,15 @@ def _conversions(scene: Scene, told: Told) -> Iterator[tuple[str, str, str, tupl
         yield plain("list(", ")", "list")
         yield plain("next(", ")", "next")
         yield called("numpy.array", "array")
+        if kind in PULLED:
+            yield plain("(each for each in ", ")", "generator")
     elif kind == "dict":
         yield plain("list(", ".values())", "values")
         yield plain("", ".items()", "items")
         for key in told.keys[:8]:
             yield plain("", f"[{key!r}]", "entry")
+    elif kind in MODELS or {"input", "output", "layers"} <= set(told.attributes):
+        yield plain("", ".output", "output")
     elif kind == "str":
         yield from (plain("int(", ")", "number"), plain("float(", ")", "number"), plain("", ".encode()", "bytes"))
         yield plain("[", "]", "element of")
