@@ -382,6 +382,38 @@ REPAIRED = {
         "import numpy as np\nfrom scipy.sparse.linalg.eigen.arpack import eigsh\n\nprint(eigsh(np.eye(6), k=2)[0])\n",
         "from scipy.sparse.linalg",
     ),
+    "a value that only the loop gives": (
+        (
+            "import torch\n\n\ndef play(rounds):\n    total = 0.0\n    for n in range(rounds):\n        while not done:\n"
+            "            total += float(torch.rand(1))\n            done = total > n\n    return total\n\n\nprint(play(3))\n"
+        ),
+        "done = False",
+    ),
+    "a text with more places than values": (
+        "import torch\n\nfor n in range(2):\n    print('round {:d} | {:.2f} ({}/{})'.format(n, float(torch.rand(1))))\n",
+        "'round {:d} | {:.2f}'.format",
+    ),
+    "a method that has to be called first": (
+        (
+            "import torch\n\n\nclass Mean:\n    def begin(self):\n        self.parts = []\n\n    def take(self, x):\n"
+            "        self.parts.append(x)\n        return torch.stack(self.parts).mean()\n\n\nprint(Mean().take(torch.ones(3)))\n"
+        ),
+        "self.begin()",
+    ),
+    "statistics that lose their axis": (
+        (
+            "import torch\n\nx = torch.rand(8, 32)\n"
+            "x = (x - torch.mean(x, 1).expand_as(x)) / torch.std(x, 1).expand_as(x)\nprint(x.shape)\n"
+        ),
+        "(x - torch.mean(x, 1, keepdim=True).expand_as(x)) / torch.std(x, 1, keepdim=True).expand_as(x)",
+    ),
+    "a layer on a model": (
+        (
+            "import keras\n\nx = keras.Input((4,))\nbody = keras.Model(x, keras.layers.Dense(3)(x))\n"
+            "y = keras.layers.Dense(2)(body)\nprint(keras.Model(x, y).count_params())\n"
+        ),
+        "keras.layers.Dense(2)(body.output)",
+    ),
     "a convolution without the margins of its siblings": (MARGINS, "nn.Conv2d(6, 6, 3, padding=1)"),
 }
 
@@ -404,6 +436,11 @@ LEFT_ALONE = {
         "import keras\n\nencoded = 8\nwords = keras.Input((20,))\nhidden = keras.layers.Dense(encoded)(words)\n"
         "wide = keras.layers.Dense(16)(hidden)\nlast = keras.layers.Dense(20)\nwhole = keras.Model(words, last(wide))\n"
         "code = keras.Input((encoded,))\ndecoder = keras.Model(code, last(code))\nprint(decoder.count_params())\n"
+    ),
+    "a test that lets what fails be passed by": (
+        "import torch\n\n\nclass Shift(torch.nn.Module):\n    def __init__(self, by):\n        super().__init__()\n"
+        "        if torch.is_tensor(by):\n            self.register_buffer('by')\n        else:\n            self.by = by\n\n\n"
+        "print(Shift(torch.ones(2)).by)\n"
     ),
     "a text that is no number": 'import numpy as np\n\nprint(int("seven"))\n',
 }
@@ -447,6 +484,13 @@ def test_it_goes_on_from_what_rules_repaired(tmp_path: Path) -> None:
     assert patches
     assert "np.float(" not in "".join(line for line in patches[0].splitlines() if line.startswith("+"))
     assert "np.array(losses) / 2" in patches[0]
+
+
+def test_rules_go_on_from_what_it_repaired(tmp_path: Path) -> None:
+    text = "import numpy as np\n\noptions = {'size': 3}\nfirst = np.zeros(options['sise'])\nlast = np.int(first.sum())\nprint(last)\n"
+    patches = accepted(text, tmp_path, rules=("DNF501",))
+    assert patches
+    assert "options['size']" in patches[0] and "last = int(" in patches[0]
 
 
 def test_a_function_of_one_sample_is_called_on_each(tmp_path: Path) -> None:

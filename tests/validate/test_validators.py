@@ -126,6 +126,7 @@ def test_runs(before: Trace, after: Trace, status: Status) -> None:
         ("optimizer.step()", FINISHED, Status.FAIL),
         ("optimizer.step()", training(0.5), Status.PASS),
         ("print(net(batch))", FINISHED, Status.PASS),
+        ("state, reward = world.step(batch)", FINISHED, Status.PASS),
     ],
 )
 def test_training_that_does_not_take_place_any_more_is_no_repair(inside: str, after: Trace, status: Status) -> None:
