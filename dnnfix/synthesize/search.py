@@ -193,7 +193,7 @@ def _try_small_edits(search: _Search) -> None:
         return _go_on_by_rules(search, variant, seen, likely=score >= LIKELY and ahead >= MARGIN)
 
     found = search_at_crash(start, trace, search.laboratory, search.progress, onwards)
-    if (found.choices or search.accepted) and step is None:
+    if (found.choices or search.accepted or search.choices) and step is None:
         search.original = (*search.original, *found.findings)
     held: list[tuple[Choice, Climb]] = []
     for choice in found.choices:
