@@ -37,6 +37,9 @@ net = torch.nn.Linear(10, 2)
 print(net(inputs))
 """
 
+OF_NAMES = SAME_LINE.replace('* weights["second"]', "* weights.nothing_like_it")
+"""Here another name may be what the second stop comes of, for all that can be told from what it says."""
+
 
 def suggested(program: str, folder: Path) -> FileReport:
     path = folder / "program.py"
@@ -54,6 +57,13 @@ def test_the_furthest_step_is_offered_and_says_what_remains(tmp_path: Path) -> N
     assert steps[0].remains == "the program then stops at line 15: KeyError: 'second'"
 
 
-def test_a_patch_that_stops_in_its_own_line_is_no_step(tmp_path: Path) -> None:
+def test_a_later_part_of_the_line_that_was_migrated_is_further(tmp_path: Path) -> None:
     report = suggested(SAME_LINE, tmp_path)
+    (step,) = [patch for patch in report.patches if patch.verdict is PatchVerdict.PARTIAL]
+    assert "astype(float)" in step.diff
+    assert step.remains == "the program then stops at line 5: KeyError: 'second'"
+
+
+def test_a_stop_in_the_line_that_was_migrated_which_a_name_may_have_caused_is_no_step(tmp_path: Path) -> None:
+    report = suggested(OF_NAMES, tmp_path)
     assert {patch.verdict for patch in report.patches} == {PatchVerdict.REJECTED}
