@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from dnnfix.network.facts import LOSSES, SHAPE_ONLY, Target, layer_facts
 from dnnfix.records import Call, Edit, SetArgument, Value, Wrap
+from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.recipes import argument, input_expression
 
@@ -127,9 +128,17 @@ def cast_where_made(subject: Subject, call: Call, index: int, dtype: str) -> tup
 
 
 def cast_where_used(subject: Subject, call: Call, index: int, dtype: str) -> tuple[Edit, ...] | None:
-    """Edits that cast the input number `index` in the call that refuses it."""
+    """Edits that cast the input number `index` in the call that refuses it; `None` where a method changes it in place."""
     node = input_expression(subject, call, index)
-    return cast_expression(subject, node, dtype) if node is not None else None
+    if node is None or changed_in_place(subject.source, node):
+        return None
+    return cast_expression(subject, node, dtype)
+
+
+def changed_in_place(source: Source, node: ast.expr) -> bool:
+    """Whether a method of a tensor is called that changes it (`add_`): what is put in its place would be changed, and lost."""
+    above = source.parent(node)
+    return isinstance(above, ast.Attribute) and above.attr.endswith("_") and not above.attr.endswith("__")
 
 
 def cast_expression(subject: Subject, node: ast.expr, dtype: str) -> tuple[Edit, ...]:

@@ -180,6 +180,8 @@ def _derived(
             tail = [str(size) for size in rest if size != 1] or ([str(wanted // base)] if wanted != base else [])
             yield (" * " if " * " in text else "*").join([*shown, *tail]), 0.9
             return
+    if isinstance(given, ast.Subscript):  # rather another element of what is indexed is meant
+        return
     simple = text if isinstance(given, (ast.Name, ast.Attribute)) else f"({text})"
     if now % wanted == 0 and 1 < now // wanted <= MAX_RATIO:
         yield f"{simple} // {now // wanted}", 0.7

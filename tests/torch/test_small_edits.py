@@ -407,6 +407,14 @@ REPAIRED = {
         ),
         "(x - torch.mean(x, 1, keepdim=True).expand_as(x)) / torch.std(x, 1, keepdim=True).expand_as(x)",
     ),
+    "a layer under another name": (
+        (
+            "import torch\n\n\nclass Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+            "        self.head_out = torch.nn.Linear(4, 2)\n\n    def forward(self, x):\n        return self.head(x)\n\n\n"
+            "print(Net()(torch.rand(3, 4)).shape)\n"
+        ),
+        "return self.head_out(x)",
+    ),
     "a layer on a model": (
         (
             "import keras\n\nx = keras.Input((4,))\nbody = keras.Model(x, keras.layers.Dense(3)(x))\n"
@@ -484,6 +492,11 @@ def test_it_goes_on_from_what_rules_repaired(tmp_path: Path) -> None:
     assert patches
     assert "np.float(" not in "".join(line for line in patches[0].splitlines() if line.startswith("+"))
     assert "np.array(losses) / 2" in patches[0]
+
+
+def test_what_a_method_changes_is_not_changed_in_its_copy(tmp_path: Path) -> None:
+    text = "import torch\n\ntotal = torch.zeros(3, dtype=torch.int64)\ntotal.add_(4 * torch.rand(3))\nprint(total)\n"
+    assert not any("total.float()" in patch for patch in accepted(text, tmp_path, rules=("DNF601",)))
 
 
 def test_rules_go_on_from_what_it_repaired(tmp_path: Path) -> None:

@@ -303,6 +303,8 @@ def _words(name: str) -> List[str]:
 
 def _sort(owner: Any, name: str) -> str:
     held = inspect.getattr_static(owner, name, None)
+    if held is None:  # layers of torch are kept apart from other attributes
+        held = ((getattr(owner, "__dict__", None) or {}).get("_modules") or {}).get(name)
     if isinstance(held, type):
         return "class"
     return "call" if callable(held) or isinstance(held, (staticmethod, classmethod)) else "value"

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from dnnfix.detect.dtypes import changed_in_place
 from dnnfix.records import Edit, FixPattern
 from dnnfix.synthesize.operators.change import Change, around, replaced
 from dnnfix.synthesize.scene import Scene, Told
@@ -121,7 +122,8 @@ def _is_no_number(told: Told) -> bool:
 def _changed_in_place(scene: Scene, place: Place) -> bool:
     """Whether a method of the value is called that changes it: of what it is converted to, the change would be lost."""
     above = scene.subject.source.parent(place.node)
-    return isinstance(above, ast.Attribute) and above.value is place.node and above.attr in CHANGING
+    changing = isinstance(above, ast.Attribute) and above.value is place.node and above.attr in CHANGING
+    return changing or changed_in_place(scene.subject.source, place.node)
 
 
 def _conversions(scene: Scene, told: Told) -> Iterator[tuple[str, str, str, tuple[Edit, ...]]]:
