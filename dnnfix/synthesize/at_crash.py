@@ -118,7 +118,7 @@ def search_at_crash(
         likely = [choice for choice in _one_of_each_class(ends) if choice.score >= FLOOR]
         if likely:
             return Found((finding,), tuple(likely[:CHOICES]))
-        further.sort(key=lambda start: -start.score)
+        further = _one_of_each_step(further)
         starts = [start for start in further[:STARTS] if start.score >= FLOOR]
         scores = [start.score for start in further]
         for number, start in enumerate(starts):
@@ -220,6 +220,17 @@ def _one_of_each_class(ends: Sequence[tuple[Trace, Choice]]) -> list[Choice]:
         if not any(known.same_as(doing) for known, _ in found):
             found.append((doing, choice))
     return [choice for _, choice in found]
+
+
+def _one_of_each_step(further: Sequence[_Start]) -> list[_Start]:
+    """Of the edits that move the crash to one place, with the program doing the same until then, the likeliest; the likeliest first."""
+    found: list[tuple[Behaviour, _Start]] = []
+    for start in sorted(further, key=lambda start: -start.score):
+        doing, message = behaviour(start.trace), start.trace.crash and start.trace.crash.message
+        known = (one for before, one in found if before.same_as(doing))
+        if not any(one.trace.crash and one.trace.crash.message == message for one in known):
+            found.append((doing, start))
+    return [start for _, start in found]
 
 
 def _goes_further(start: _Start, source: Source, after: Trace) -> bool:
