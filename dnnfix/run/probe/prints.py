@@ -46,9 +46,13 @@ def largest(values: Dict[str, Any]) -> int:
 
 
 def _count(value: Any) -> int:
+    try:
+        sizes = [size if isinstance(size, int) else 0 for size in getattr(value, "shape", None) or (0,)]
+    except (TypeError, ValueError):  # what a program's own object calls its shape
+        return 0
     count = 1
-    for size in getattr(value, "shape", None) or (0,):
-        count *= size if isinstance(size, int) else 0
+    for size in sizes:
+        count *= size
     return count
 
 

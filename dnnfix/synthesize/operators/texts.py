@@ -30,8 +30,11 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
 
 
 def _with_places(text: str, count: int) -> str | None:
-    """The text with the first places only; `None` where they are numbered or named, or there are no more."""
-    pieces = list(Formatter().parse(text))
+    """The text with the first places only; `None` where they are numbered or named, there are no more, or one is not closed."""
+    try:
+        pieces = list(Formatter().parse(text))
+    except ValueError:
+        return None
     places = [piece for piece in pieces if piece[1] is not None]
     if len(places) <= count or any(name for _, name, _, _ in places):
         return None
