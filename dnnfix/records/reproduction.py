@@ -48,7 +48,8 @@ class EditStep:
     """One application of an edit action.
 
     `what` says in a line what was made or changed, `evidence` where its form was taken from ("line 12: # (60000, 28, 28)",
-    "the documented shape of the data set"; "a guess" where nothing told). `invented` is whether anything was made up.
+    "the documented shape of the data set"; "a guess" where nothing told). `invented` is whether anything was made up,
+    `form_known` whether that is its numbers only, as with random weights in an architecture of a library.
     `standins` are functions of `dnnfix/reproduce/standins` that the code calls; their text travels with it.
     """
 
@@ -59,6 +60,7 @@ class EditStep:
     invented: bool = True
     scaffold: Scaffold = field(default_factory=Scaffold)
     standins: tuple[str, ...] = ()
+    form_known: bool = False
 
     def __str__(self) -> str:
         """The step in one line: the action, where, what, and after what."""
@@ -78,3 +80,8 @@ class Reproduction:
     def invents(self) -> bool:
         """Whether anything was made up, so that what the program does may come of that."""
         return any(step.invented for step in self.steps)
+
+    @property
+    def invents_form(self) -> bool:
+        """Whether shapes, kinds or names of anything were made up, so that a crash may come of that."""
+        return any(step.invented and not step.form_known for step in self.steps)

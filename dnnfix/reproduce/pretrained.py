@@ -81,6 +81,7 @@ def _applications(case: Case) -> Iterator[EditStep]:
         min(call.lineno for call in (*calls, *fetched)),
         scaffold=Scaffold(start="\n".join(code)),
         standins=("made_in_place_of", "made_weights_file", "made_weights_left"),
+        form_known=True,
     )
 
 
@@ -120,6 +121,7 @@ def _torchvision(case: Case) -> Iterator[EditStep]:
         asked[0].lineno,
         scaffold=Scaffold(start="\n".join([*code, _TORCH_STATE])),
         standins=("made_in_place_of", "made_weights_from_web", "made_state_kept"),
+        form_known=True,
     )
 
 
@@ -146,6 +148,7 @@ def _timm(case: Case) -> Iterator[EditStep]:
         call.lineno,
         scaffold=Scaffold(start="made_in_place_of('timm.create_model', made_without_weights)"),
         standins=("made_in_place_of", "made_without_weights"),
+        form_known=True,
     )
 
 
@@ -167,6 +170,7 @@ def _hub(case: Case) -> Iterator[EditStep | Gap]:
             call.lineno,
             scaffold=Scaffold(start="\n".join([*code, _TORCH_STATE])),
             standins=("made_in_place_of", "made_hub", "made_weights_from_web", "made_state_kept"),
+            form_known=True,
         )
 
 

@@ -26,6 +26,9 @@ WORDS = (
 NAMED = 1.8
 """What an argument that the message names gains, in logarithms, where it is left out."""
 
+TOO_MANY = 2.4
+"""What the last argument gains, in logarithms, where more were given than are taken."""
+
 KNOWN = ("dtype", "device", "dim", "keepdim", "axis", "keepdims", "requires_grad", "size", "out", "layout", "shape")
 """Keywords of functions written in C, whose signature cannot be asked for."""
 
@@ -177,7 +180,8 @@ def _left_out(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Ite
         too_many = _TOO_MANY.search(scene.message) is not None
         if (too_many or len(call.args) + len(call.keywords) > 1) and not isinstance(arg, ast.Starred):
             meant = twice is not None and number < len(places) and places[number].name == twice.group(1)
-            likeness = NAMED if meant or too_many else 0.0
+            last = too_many and number == len(call.args) - 1
+            likeness = TOO_MANY if last else NAMED if meant or too_many else 0.0
             rest = [*call.args[:number], *call.args[number + 1 :]]
             odd = any(_is_odd(p, scene.told(one)) for p, one in zip(places, rest, strict=False))
             likeness += ODD * odd + EVADES * scene.failed_in(arg)

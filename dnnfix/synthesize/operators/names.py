@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dnnfix.detect.misspellings import SHORT
 from dnnfix.detect.misspellings import parts as words_of
 from dnnfix.records import AddImport, FixPattern, Replace
+from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.operators.change import NUMBER, Change, replaced
 from dnnfix.synthesize.scene import Scene, Told
 from dnnfix.synthesize.slices import Place, Role
@@ -28,6 +29,12 @@ SAME_WORDS = 0.95
 
 ABBREVIATED = 0.85
 """Likeness of the letters of a name and the beginning of it."""
+
+READ_NOWHERE = 1.2
+"""What a name gains, in logarithms, that is given a value and read nowhere, where another one is missing.
+
+Half of what it loses for being spelt otherwise is forgiven, too.
+"""
 
 WORDS = 0.3
 """What a name gains for words in common, and for being the beginning of the other."""
@@ -95,14 +102,16 @@ def _for_name(scene: Scene, place: Place, node: ast.Name) -> Iterator[Change]:
     if f"self.{node.id}" in names:
         yield replaced(scene, node, f"self.{node.id}", "of self")
     held = place.told
-    shadows = hasattr(builtins, node.id) and node.id not in names and scene.kind == "TypeError"
+    uncallable = node.id not in names or (not names[node.id].takes and "not callable" in scene.message)
+    shadows = hasattr(builtins, node.id) and uncallable and scene.kind == "TypeError"
     if missing or (shadows and place.role is Role.FAILING and scene.subject.source.is_called(node)):
         owners = [name for name, told in names.items() if node.id in told.attributes]
         yield from (replaced(scene, node, f"{owner}.{node.id}", "of another") for owner in owners[:NEAR])
     known = [name for name in names if name != node.id and not name.startswith("__")]
     if missing:
         known += [name for name in dir(builtins) if scene.subject.source.is_called(node) and not name.startswith("_")]
-        for name, less in ranked(node.id, known)[:NEAR]:
+        unread = _unread_names(scene, node)
+        for name, less in _likeliest(node.id, known, unread):
             yield replaced(scene, node, name, "spelling", less)
     else:
         fits = [
@@ -137,11 +146,13 @@ def _speaks_of(scene: Scene, held: Told, other: Told) -> bool:
 
 
 def _for_attribute(scene: Scene, place: Place, node: ast.Attribute) -> Iterator[Change]:
+    if node.attr.startswith("__") and not node.attr.endswith("_") and f"{node.attr}'" in scene.message:
+        yield replaced(scene, node, f"{scene.code(node.value)}.{node.attr}__", "attribute")  # it was asked for mangled
     missing = scene.kind in ("AttributeError", "ImportError") and f"'{node.attr}'" in scene.message
     if missing and place.role in (Role.FAILING, Role.STATEMENT):
         called = scene.subject.source.is_called(node)
         fits = [name for name, sort in scene.near if (sort != "value") == called]
-        for name, less in ranked(node.attr, fits)[:NEAR]:
+        for name, less in _likeliest(node.attr, fits, _unread_attributes(scene, node)):
             yield replaced(scene, node, f"{scene.code(node.value)}.{name}", "attribute", less)
         if f"{node.attr}s" in fits:
             yield replaced(scene, node, f"{scene.code(node.value)}.{node.attr}s[0]", "one of several")
@@ -157,6 +168,34 @@ def _for_attribute(scene: Scene, place: Place, node: ast.Attribute) -> Iterator[
     others = [name for name in names if name.startswith(own) and name != ast.unparse(node)]
     for name in sorted(others, key=lambda name: -alike(ast.unparse(node), name))[:6]:
         yield replaced(scene, node, name, "other attribute")
+
+
+def _likeliest(name: str, known: Iterable[str], unread: set[str]) -> Iterator[tuple[str, float]]:
+    """The names most alike to one that is missing, and those that are made and read nowhere."""
+    for number, (other, less) in enumerate(ranked(name, known)):
+        if number < NEAR or other in unread:
+            yield other, (less / 2 + READ_NOWHERE) if other in unread else less
+
+
+def _unread_names(scene: Scene, node: ast.Name) -> set[str]:
+    """Names that the function around a name, or the program where there is none, gives a value and does not read."""
+    home = scene.subject.source.enclosing(node, *FUNCTIONS) or scene.subject.source.tree
+    names = [each for each in ast.walk(home) if isinstance(each, ast.Name)]
+    made = {each.id for each in names if isinstance(each.ctx, ast.Store)}
+    if isinstance(home, FUNCTIONS):
+        made |= {each.arg for each in (*home.args.posonlyargs, *home.args.args, *home.args.kwonlyargs)}
+    return made - {each.id for each in names if isinstance(each.ctx, ast.Load)}
+
+
+def _unread_attributes(scene: Scene, node: ast.Attribute) -> set[str]:
+    """Attributes that a class gives its objects and that nothing in the program reads."""
+    if ast.unparse(node.value) != "self":
+        return set()
+    owner = scene.subject.source.enclosing(node, ast.ClassDef)
+    attributes = scene.subject.source.nodes(ast.Attribute)
+    read = {each.attr for each in attributes if isinstance(each.ctx, ast.Load)}
+    inside = [each for each in ast.walk(owner) if isinstance(each, ast.Attribute)] if owner is not None else []
+    return {each.attr for each in inside if isinstance(each.ctx, ast.Store)} - read
 
 
 def ranked(name: str, known: Iterable[str]) -> list[tuple[str, float]]:

@@ -33,6 +33,9 @@ LIBRARIES = frozenset({"numpy", "torch", "tensorflow", "keras.ops", "jax.numpy"}
 OUT_OF_GRAPH = -2.5
 """What a function of NumPy loses, in logarithms, for one of a framework that is given its tensors: no gradient flows through."""
 
+PRIMARY = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
+"""Expressions that an operator can stand before as they are."""
+
 EXCHANGED = {ast.Div: "//", ast.Mult: "@", ast.MatMult: "*"}
 
 
@@ -42,6 +45,8 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     if isinstance(node, ast.BinOp) and type(node.op) in EXCHANGED:
         code = f"{scene.code(node.left)} {EXCHANGED[type(node.op)]} {scene.code(node.right)}"
         yield replaced(scene, node, code, "operator")
+    if (mask := _inverted(scene, node)) is not None:
+        yield replaced(scene, node, f"~{mask}", "inverted")
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
         yield replaced(scene, node, scene.code(node.left), "left alone")
         yield replaced(scene, node, scene.code(node.right), "right alone")
@@ -54,6 +59,16 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
                 for other in group:
                     if other != name:
                         yield replaced(scene, node, f"{before}{other}", "function")
+
+
+def _inverted(scene: Scene, node: ast.expr) -> str | None:
+    """What a mask of truth values is called, or how it is computed, in `1 - mask`."""
+    match node:
+        case ast.BinOp(left=ast.Constant(value=1), op=ast.Sub(), right=right):
+            told = scene.told(right)
+            if told is not None and told.is_array and told.dtype == "bool":
+                return scene.code(right) if isinstance(right, PRIMARY) else f"({scene.code(right)})"
+    return None
 
 
 def _of_other_library(scene: Scene, node: ast.Attribute | ast.Name) -> Iterator[Change]:

@@ -21,6 +21,9 @@ NAMED = 6
 MIXED = -1.5
 """What a shape loses, in logarithms, that has as many axes and another last one: a sample's numbers become another's."""
 
+UNSAID = -0.9
+"""What the shape of an array beside it loses, in logarithms, against one that the message speaks of."""
+
 MOST = 24
 """Shapes that one array is given."""
 
@@ -47,11 +50,11 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
 def _shapes(scene: Scene, place: Place, sizes: tuple[int, ...]) -> Iterator[tuple[str, str, float]]:
     """Shapes, each with its form and what it loses, in logarithms, against the best of that form."""
     elements = prod(sizes)
-    for wanted in _met(scene):
+    for wanted, less in _met(scene):
         rest = prod(wanted[1:])
-        if rest > 0 and elements % rest == 0 and len(wanted) > 1 and wanted[1:] != sizes:  # that is one axis more
-            mixed = len(wanted) == len(sizes) and wanted[-1] != sizes[-1]
-            yield ", ".join(["-1", *(_spelled(scene, place, size) for size in wanted[1:])]), "met", MIXED * mixed
+        if rest > 1 and elements % rest == 0 and wanted[1:] != sizes:  # that is one axis more
+            mixed = MIXED * (len(wanted) == len(sizes) and wanted[-1] != sizes[-1])
+            yield ", ".join(["-1", *(_spelled(scene, place, size) for size in wanted[1:])]), "met", mixed + less
     named = {
         name: told.number
         for name, told in scene.names(place.node).items()
@@ -77,16 +80,16 @@ def _shapes(scene: Scene, place: Place, sizes: tuple[int, ...]) -> Iterator[tupl
                 yield f"-1, {side}, {side}, {channels}", "square", 0.0
 
 
-def _met(scene: Scene) -> Iterator[tuple[int, ...]]:
-    """Shapes that the message speaks of, and those of the other arrays in the failing statements."""
+def _met(scene: Scene) -> Iterator[tuple[tuple[int, ...], float]]:
+    """Shapes that the message speaks of, and those of the other arrays in the failing statements, with what these lose."""
     for found in _SHAPE.findall(scene.message):
         sizes = [size.strip() for size in found.split(",")]
         if len(sizes) > 1:
-            yield (-1, *(int(size) if size != "None" else -1 for size in sizes[1:]))
+            yield (-1, *(int(size) if size != "None" else -1 for size in sizes[1:])), 0.0
     for frame in scene.frames[:2]:
         for told in frame.values.values():
             if told.sizes is not None and len(told.sizes) > 1:
-                yield told.sizes
+                yield told.sizes, UNSAID
 
 
 def _spelled(scene: Scene, place: Place, size: int) -> str:

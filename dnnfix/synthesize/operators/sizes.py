@@ -30,6 +30,9 @@ RENAMED = -2.0
 BOTH_SAID = 0.5
 """What it gains where the message names both the size that stands there and the other one: they should meet."""
 
+SAID_OF_LAYER = 1.5
+"""What it gains so where a layer is made: it says which size it was made for, and which one it was given."""
+
 CHOSEN = frozenset({"class", "classes", "channel", "channels", "dim", "hidden", "features", "units", "embed", "vocab"})
 """Words of names for sizes that do not come from one batch."""
 
@@ -107,7 +110,8 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         if size == number:
             continue
         far = wide + (FAR * abs(log2(size / number)) if number > 0 else FAR)
-        both = BOTH_SAID * ({str(number), str(size)} <= said)
+        meeting = SAID_OF_LAYER if place.role is Role.CONSTRUCTOR else BOTH_SAID
+        both = meeting * ({str(number), str(size)} <= said)
         for code, form in _multiples(scene, place, number, size) if both else ():
             title = f"Take {code} for {scene.code(place.node)}"
             yield Change((Replace(scene.site(place.node), code),), title, form, both)
