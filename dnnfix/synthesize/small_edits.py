@@ -67,6 +67,12 @@ REUSED = -1.5
 AS_INDEX = -1.5
 """What other axes lose for an array that others are indexed with: what is taken by it gets them too."""
 
+RESHAPED = -1.0
+"""What other axes lose for an array whose axes are changed right after: rather that change is another one."""
+
+OF_AXES = frozenset({"unsqueeze", "squeeze", "view", "reshape", "permute", "transpose", "flatten", "expand", "repeat"})
+"""Methods of arrays that change their axes."""
+
 EVADING = -2.0
 """What an edit loses in the test of a branch that what failed stands in: rather it goes another way than mend anything."""
 
@@ -164,8 +170,9 @@ def _guesses(scene: Scene) -> list[Guess]:
     for place in places(scene):
         built = reused if place.role is Role.CONSTRUCTOR else 0.0
         as_index = AS_INDEX * _is_index(scene, place.node)
+        reshaped = RESHAPED * _is_reshaped(scene, place.node)
         for operator in operators():
-            less = built + (as_index if operator.name in ("axes", "shapes") else 0.0)
+            less = built + (as_index + reshaped if operator.name in ("axes", "shapes") else 0.0)
             evading = EVADING * (place.role is Role.DEFINITION and _is_tested(scene, place.node))
             for order, change in enumerate(operator.changes(scene, place)):
                 unread = UNREAD * (change.form in OF_OTHERS and _leaves_unread(scene, place.node, change))
@@ -195,6 +202,12 @@ def _is_index(scene: Scene, node: ast.AST) -> bool:
             return True
         node, above = above, scene.subject.source.parent(above)
     return False
+
+
+def _is_reshaped(scene: Scene, node: ast.AST) -> bool:
+    """Whether a method that changes the axes of an array is called on an expression."""
+    above = scene.subject.source.parent(node)
+    return isinstance(above, ast.Attribute) and above.value is node and above.attr in OF_AXES
 
 
 def _worked_before(scene: Scene) -> bool:
