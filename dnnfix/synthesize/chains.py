@@ -5,12 +5,17 @@ from __future__ import annotations
 import ast
 
 from dnnfix.detect.chains import Change, Solution
+from dnnfix.detect.misspellings import parts as words_of
 from dnnfix.network.facts import argument_position, layer_facts
 from dnnfix.records import Edit, SetArgument
 from dnnfix.subject import Subject
 from dnnfix.synthesize.ends import short
 from dnnfix.synthesize.recipes import argument, together
 from dnnfix.synthesize.sizes import made_as, size_changes
+
+INWARDS = frozenset({"in", "input", "inputs", "feature", "features"})
+OUTWARDS = frozenset({"out", "output", "outputs", "class", "classes", "label", "labels"})
+"""Words of names for what a layer takes, and for what the last one gives."""
 
 
 def carry_out(subject: Subject, solution: Solution) -> tuple[Edit, ...] | None:
@@ -28,6 +33,20 @@ def told(solution: Solution) -> str:
     ]
     said = " and ".join(words)
     return said[0].upper() + said[1:]
+
+
+def named_as_they_stand(subject: Subject, solution: Solution) -> bool:
+    """Whether the names of sizes that are to be exchanged say that they stand where they belong: features in, classes out."""
+    for change in solution.changes:
+        of, facts = change.link.of, layer_facts(change.link.of)
+        call = subject.node(change.link.site)
+        if not change.swapped or facts is None or not isinstance(call, ast.Call):
+            continue
+        for name, words in ((facts.takes, INWARDS), (facts.gives, OUTWARDS)):
+            given = argument(subject, call, of.name, name) if name is not None else None
+            if given is not None and not words.isdisjoint(words_of(ast.unparse(given))):
+                return True
+    return False
 
 
 def _swap(subject: Subject, change: Change) -> tuple[Edit, ...] | None:

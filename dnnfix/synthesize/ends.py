@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dnnfix.detect.crash import SizeConflict
 from dnnfix.detect.shapes import CONCATENATIONS, MAX_STEPS, before_flattening, keeps_shape, sized_producer
@@ -19,6 +19,18 @@ SAID_ELSEWHERE = 0.25
 Two places that agree are seldom both wrong: then rather what comes is. As a number in its place this makes it a guess.
 """
 
+OTHER_END = 0.4
+"""What remains of the likelihood that what arrives is to change, where the layer can take it as it is.
+
+Four strangers' conflicts whose repair is known (two linear layers, two normalizations) were all settled at the layer itself.
+"""
+
+UNDECIDED = 0.3
+"""What remains where two layers in a row say two numbers: nothing tells which of them was meant, and to choose is a guess.
+
+A normalization works on what comes, so that it is the one at fault.
+"""
+
 SMALLEST = 8
 """Sizes below stand for many things."""
 
@@ -30,6 +42,8 @@ class EndChange:
     edits: tuple[Edit, ...]
     title: str
     prior: float
+    written: str
+    """The new size as text."""
 
 
 def short(name: str) -> str:
@@ -39,8 +53,18 @@ def short(name: str) -> str:
 
 def both_ends(subject: Subject, conflict: SizeConflict) -> list[EndChange]:
     """Edits that make a layer take what it received, and edits that make it receive what it takes; likeliest first."""
-    found = [*_take_what_comes(subject, conflict), *_send_what_is_taken(subject, conflict)]
-    return sorted(found, key=lambda change: -change.prior)
+    taken, sent = list(_take_what_comes(subject, conflict)), list(_send_what_is_taken(subject, conflict))
+    if taken:
+        sent = [replace(change, prior=OTHER_END * change.prior) for change in sent]
+    found = sorted([*taken, *sent], key=lambda change: -change.prior)
+    if taken and sent and conflict.facts.kind != "normalization" and _are_numbers(taken[0], sent[0]):
+        return [replace(change, prior=UNDECIDED * change.prior) for change in found]
+    return found
+
+
+def _are_numbers(*changes: EndChange) -> bool:
+    """Whether sizes are written as numbers, or products of them, and no name says what they stand for."""
+    return all(set(change.written) <= set("0123456789* ") for change in changes)
 
 
 def _take_what_comes(subject: Subject, conflict: SizeConflict) -> Iterator[EndChange]:
@@ -54,7 +78,8 @@ def _take_what_comes(subject: Subject, conflict: SizeConflict) -> Iterator[EndCh
     for change in size_changes(subject, call, name, conflict.received, like=like, factors=factors):
         title = f"Make {short(call.name)} take {change.written} on the axis where it states {conflict.stated}"
         guessed = change.written.isdigit() and _is_said_elsewhere(subject, conflict)
-        yield EndChange(change.edits, title, 0.8 * change.prior * (SAID_ELSEWHERE if guessed else 1.0))
+        likely = 0.8 * change.prior * (SAID_ELSEWHERE if guessed else 1.0)
+        yield EndChange(change.edits, title, likely, change.written)
 
 
 def _is_said_elsewhere(subject: Subject, conflict: SizeConflict) -> bool:
@@ -87,7 +112,7 @@ def _send_what_is_taken(subject: Subject, conflict: SizeConflict) -> Iterator[En
     if producer is not None and producer.component != conflict.call.component:
         for change in _give(subject, producer, conflict.stated):
             title = f"Make {short(producer.name)} give {change.written}, as {short(conflict.call.name)} takes it"
-            yield EndChange(change.edits, title, 0.55 * change.prior)
+            yield EndChange(change.edits, title, 0.55 * change.prior, change.written)
         return
     merge = _merge_behind(subject, conflict.value)
     if merge is None:
@@ -100,7 +125,7 @@ def _send_what_is_taken(subject: Subject, conflict: SizeConflict) -> Iterator[En
         missing = conflict.stated - (conflict.received - size)
         for change in _give(subject, own, missing, conflict.stated) if missing > 0 else ():
             title = f"Make {short(own.name)} give {change.written}, so that the parts add up to {conflict.stated}"
-            yield EndChange(change.edits, title, 0.45 * change.prior)
+            yield EndChange(change.edits, title, 0.45 * change.prior, change.written)
 
 
 def _merge_behind(subject: Subject, value: Value) -> Call | None:

@@ -156,6 +156,16 @@ class Scene:
         told = self.told(call.func)
         return (told.takes if told is not None else ()) or self.calls.get(self.site(call.func), ())
 
+    def parameter(self, node: ast.expr) -> str:
+        """The parameter that an expression is given as; empty where that is not known."""
+        match self.subject.source.parent(node):
+            case ast.keyword(arg=str() as name):
+                return name
+            case ast.Call(args=args) as call if node in args:
+                places = [each.name for each in self.takes(call) if each.how in ("both", "place")]
+                return places[args.index(node)] if args.index(node) < len(places) else ""
+        return ""
+
     def names(self, node: ast.AST) -> Mapping[str, Told]:
         """The names in reach of a node, where the program stopped in its function or had left it; else those of the module."""
         source = self.subject.source

@@ -34,6 +34,9 @@ from dnnfix.api import (
     stated_rows,
 )
 
+MOST_OFF = 16
+"""Times that what arrives may be larger than a size of a reshape: beyond, rather something is missing before it."""
+
 
 class FlattenedSizeWrong(FixTemplate):
     """An image is flattened with a written size (`x.view(-1, 16 * 5 * 5)`) that is not the size of one sample.
@@ -117,7 +120,8 @@ class FlattenedSizeWrong(FixTemplate):
                 edits = set_constructor_argument(subject, found.call, "target_shape", written)
                 if edits is not None:
                     any_fits = True
-                    yield self.candidate(finding, f"Reshape to {written}", *edits, prior=0.6)
+                    far = total // others > MOST_OFF * size
+                    yield self.candidate(finding, f"Reshape to {written}", *edits, prior=0.2 if far else 0.6)
         if not any_fits:
             yield Decline("no single size makes the shapes hold the same number of values")
 

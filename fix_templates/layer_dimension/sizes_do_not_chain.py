@@ -23,6 +23,7 @@ from dnnfix.api import (
     chains,
     disagreements,
     fits_run,
+    named_as_they_stand,
     size_conflict,
     solutions,
     told,
@@ -100,6 +101,8 @@ class SizesDoNotChain(FaultTemplate[Broken]):
             written += 1
             swaps = any(change.swapped for change in solution.changes)
             prior = 0.95 if swaps else 0.8 if len(solution.changes) == 1 else 0.7
+            if named_as_they_stand(subject, solution):
+                prior = 0.2
             yield told(solution), edits, prior - 0.05 * written
 
     examples = (

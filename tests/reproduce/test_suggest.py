@@ -55,6 +55,15 @@ table = torch.zeros(3, 2)
 print(table[size + 7])
 """
 
+KNOWN = """\
+import keras
+import numpy as np
+
+net = keras.applications.MobileNetV2(weights="imagenet", include_top=False, pooling="avg", input_shape=(32, 32, 3))
+features = net.predict(np.zeros((2, 32, 32, 3)))
+print(features + np.ones((7, 5)))
+"""
+
 
 def suggested(program: str, folder: Path) -> FileReport:
     path = folder / "program.py"
@@ -100,3 +109,9 @@ def test_a_crash_on_made_up_things_that_no_rule_explains_is_no_finding(tmp_path:
     report = suggested(UNKNOWN, tmp_path)
     assert not report.findings and report.unrun
     assert any("on what was made up it crashes there, with IndexError" in said for said in report.unchecked)
+
+
+def test_random_weights_of_a_known_architecture_explain_no_crash(tmp_path: Path) -> None:
+    report = suggested(KNOWN, tmp_path)
+    assert report.reproduction.invents and not report.unrun
+    assert [result.finding.code for result in report.findings] == ["DNF901"]

@@ -423,20 +423,26 @@ REPAIRED = {
         "keras.layers.Dense(2)(body.output)",
     ),
     "a mask that is turned by subtraction": (
-        "import torch\n\n\ndef outside(rows, seen):\n    return rows * (1 - seen)\n\n\n"
-        "rows = torch.rand(4, 3)\nprint(outside(rows, rows > 0.5).sum())\n",
+        (
+            "import torch\n\n\ndef outside(rows, seen):\n    return rows * (1 - seen)\n\n\n"
+            "rows = torch.rand(4, 3)\nprint(outside(rows, rows > 0.5).sum())\n"
+        ),
         "~seen",
     ),
     "an attribute that nothing reads, where another one is missing": (
-        "import torch\n\n\nclass Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-        "        self.body = torch.nn.Linear(3, 4)\n        self.out_of_classes = torch.nn.Linear(4, 2)\n\n"
-        "    def forward(self, x):\n        return self.last(torch.relu(self.body(x)))\n\n\n"
-        "print(Net()(torch.ones(5, 3)).shape)\n",
+        (
+            "import torch\n\n\nclass Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+            "        self.body = torch.nn.Linear(3, 4)\n        self.out_of_classes = torch.nn.Linear(4, 2)\n\n"
+            "    def forward(self, x):\n        return self.last(torch.relu(self.body(x)))\n\n\n"
+            "print(Net()(torch.ones(5, 3)).shape)\n"
+        ),
         "self.out_of_classes(torch",
     ),
     "a method of the class above without its last letters": (
-        "import torch\n\n\nclass Net(torch.nn.Linear):\n    def __init__(self):\n        super().__init(3, 2)\n\n\n"
-        "print(Net()(torch.ones(5, 3)).shape)\n",
+        (
+            "import torch\n\n\nclass Net(torch.nn.Linear):\n    def __init__(self):\n        super().__init(3, 2)\n\n\n"
+            "print(Net()(torch.ones(5, 3)).shape)\n"
+        ),
         "super().__init__(3, 2)",
     ),
     "a convolution without the margins of its siblings": (MARGINS, "nn.Conv2d(6, 6, 3, padding=1)"),

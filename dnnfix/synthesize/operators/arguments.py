@@ -29,6 +29,9 @@ NAMED = 1.8
 TOO_MANY = 2.4
 """What the last argument gains, in logarithms, where more were given than are taken."""
 
+UNKNOWN = 0.8
+"""What it gains more where the function takes nothing that is called alike: it took that once."""
+
 KNOWN = ("dtype", "device", "dim", "keepdim", "axis", "keepdims", "requires_grad", "size", "out", "layout", "shape")
 """Keywords of functions written in C, whose signature cannot be asked for."""
 
@@ -43,6 +46,12 @@ SPELT = 0.75
 
 SIBLING = 1.5
 """What a name for an argument gains, in logarithms, where other calls of the same function in the program use it."""
+
+LIKE = 0.6
+"""Likeness from which on a keyword may be another name for a parameter that has a default."""
+
+UNLIKE = -9.0
+"""What it loses, in logarithms, for each unit of likeness that it falls short."""
 
 ONE_SIBLING = -1.0
 """What an argument loses that a single other call gives: of two calls neither is the odd one."""
@@ -112,8 +121,13 @@ def _names(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterat
         others.sort(key=lambda name: -_likeness(keyword.arg or "", name))
         used = _used_by_siblings(scene, call)
         for name in others[:4]:
-            known = SIBLING * (name in used)
-            yield Change((RenameArgument(site, keyword.arg, name),), f"Give {keyword.arg} as {name}", "rename", known)
+            likeness = alike(keyword.arg, name)
+            wanted = any(p.name == name and p.default is None for p in takes)
+            less = 0.0 if wanted else UNLIKE * max(0.0, LIKE - likeness)
+            known = SIBLING * (name in used and (wanted or likeness >= LIKE))
+            yield Change(
+                (RenameArgument(site, keyword.arg, name),), f"Give {keyword.arg} as {name}", "rename", less + known
+            )
     starred = any(isinstance(arg, ast.Starred) for arg in call.args)
     for number, arg in enumerate(call.args if not starred else ()):
         for name in [name for name in free if name not in given][:6]:
@@ -175,6 +189,8 @@ def _left_out(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Ite
     for keyword in call.keywords:
         if keyword.arg is not None:
             named = NAMED if f"'{keyword.arg}'" in scene.message and not twice else 0.0
+            if named and takes and max((alike(keyword.arg, p.name) for p in takes), default=0.0) < LIKE:
+                named += UNKNOWN
             yield Change((RemoveArgument(site, keyword.arg),), f"Leave out {keyword.arg}", "drop", named)
     for number, arg in enumerate(call.args):
         too_many = _TOO_MANY.search(scene.message) is not None

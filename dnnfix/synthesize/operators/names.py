@@ -30,6 +30,9 @@ SAME_WORDS = 0.95
 ABBREVIATED = 0.85
 """Likeness of the letters of a name and the beginning of it."""
 
+IN_PLACE = -1.5
+"""What another size loses, in logarithms, for a name that is given as the parameter of the same name."""
+
 READ_NOWHERE = 1.2
 """What a name gains, in logarithms, that is given a value and read nowhere, where another one is missing.
 
@@ -123,7 +126,7 @@ def _for_name(scene: Scene, place: Place, node: ast.Name) -> Iterator[Change]:
         ]
         sized = [name for name in fits if place.told is not None and _speaks_of(scene, place.told, names[name])]
         for name in sized:
-            less = TWICE * _stands_beside(scene, node, name)
+            less = TWICE * _stands_beside(scene, node, name) + IN_PLACE * (scene.parameter(node) == node.id)
             less += UNLIKE * (place.role not in WHERE_SIZES_ARE_GIVEN) * max(0.0, GOOD - alike(node.id, name))
             yield replaced(scene, node, name, "sized", less)
         fits = [name for name in fits if name not in sized]

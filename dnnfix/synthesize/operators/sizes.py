@@ -12,7 +12,7 @@ from dnnfix.detect.misspellings import parts as words_of
 from dnnfix.records import FixPattern, Replace
 from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.operators.change import NUMBER, Change
-from dnnfix.synthesize.operators.names import GOOD, alike
+from dnnfix.synthesize.operators.names import GOOD, IN_PLACE, alike
 from dnnfix.synthesize.scene import Scene
 from dnnfix.synthesize.slices import Place, Role
 
@@ -103,7 +103,8 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         yield from _counted(scene, place, number)
         return
     turns = OF_TURNS * _is_of_range(scene, place.node)
-    wide = turns + WIDELY * _is_widely_read(scene, place.node) + OF_WINDOW * (_parameter(scene, place.node) in WINDOWS)
+    wide = turns + WIDELY * _is_widely_read(scene, place.node) + OF_WINDOW * (scene.parameter(place.node) in WINDOWS)
+    wide += IN_PLACE * (isinstance(place.node, ast.Name) and scene.parameter(place.node) == place.node.id)
     fixed = wide + OF_NETWORK * (isinstance(place.node, ast.Name | ast.Attribute) and _is_of_network(place.node))
     said = set(NUMBER.findall(scene.message))
     for size in list(sizes(scene))[:MOST]:
@@ -129,17 +130,6 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
 def _is_of_range(scene: Scene, node: ast.expr) -> bool:
     above = scene.subject.source.parent(node)
     return isinstance(above, ast.Call) and ast.unparse(above.func) == "range"
-
-
-def _parameter(scene: Scene, node: ast.expr) -> str:
-    """The parameter that an expression is given as; empty where that is not known."""
-    match scene.subject.source.parent(node):
-        case ast.keyword(arg=str() as name):
-            return name
-        case ast.Call(args=args) as call if node in args:
-            places = [each.name for each in scene.takes(call) if each.how in ("both", "place")]
-            return places[args.index(node)] if args.index(node) < len(places) else ""
-    return ""
 
 
 def _is_widely_read(scene: Scene, node: ast.expr) -> bool:
