@@ -15,6 +15,9 @@ MOST_WARNINGS = 200
 _FOR_AUTHORS = (DeprecationWarning, PendingDeprecationWarning)
 """Warnings that concern the author of the code they point at; from library code they are of no use here."""
 
+_OF_THE_WATCHERS = "run_functions_eagerly"
+"""What a warning names that comes of how the program is watched, and not of the program."""
+
 
 class NeedsInput(EOFError):
     """The program asks a question on its standard input, which nobody answers."""
@@ -35,7 +38,7 @@ def catch_warnings() -> None:
 
     def show(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
         site = sites.line_site(filename, lineno)
-        if site is None and issubclass(category, _FOR_AUTHORS):
+        if (site is None and issubclass(category, _FOR_AUTHORS)) or _OF_THE_WATCHERS in str(message):
             return
         site = site or sites.caller_site()
         key = (category.__name__, str(site) if site else str(message)[:80])
