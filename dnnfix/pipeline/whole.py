@@ -27,6 +27,7 @@ def suggest_file(
     from dnnfix.pipeline.further import looked_further
     from dnnfix.pipeline.haste import again
     from dnnfix.pipeline.tries import Try
+    from dnnfix.synthesize.progress import same_crash
     from dnnfix.synthesize.search import repair
 
     source = with_modules(Source.from_bytes(raw, path))
@@ -40,8 +41,9 @@ def suggest_file(
         reproduction = made_runnable(source, trace, laboratory, settings, progress)
         if reproduction.steps:
             trace = laboratory.observe(source, settings.seed)
-        # The crash of a program that ran on things of a made-up form may be theirs.
-        own = not reproduction.invents_form or whatever_the_data(source, trace)
+        # The crash of a program that ran on things of a made-up form may be theirs, unless it had crashed so without them.
+        invented = reproduction.invents_form and not same_crash(stood, trace, {})
+        own = not invented or whatever_the_data(source, trace)
         own = own and searchable(source, trace, settings)
         found = repair(source, trace, laboratory, templates, settings, progress, at_crash=own)
         made = again(Try(reproduction, trace, found, settings), source, stood, laboratory, templates, progress)
@@ -50,7 +52,7 @@ def suggest_file(
         steps = laboratory.observed_steps
         patches = tuple(certified(p, outcome, tier, made.settings, reproduction, steps) for p in outcome.patches)
         crash = tuple(unexplained(source, trace, outcome))
-        doubted = crash if reproduction.invents_form else ()
+        doubted = crash if invented else ()
         heard = tuple(r for r in crash if not doubted and wanted(r.finding, source, settings))
         silenced = tuple(
             f"{result.finding.message}, which the settings or a comment silence"

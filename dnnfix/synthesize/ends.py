@@ -57,7 +57,7 @@ def both_ends(subject: Subject, conflict: SizeConflict) -> list[EndChange]:
     if taken:
         sent = [replace(change, prior=OTHER_END * change.prior) for change in sent]
     found = sorted([*taken, *sent], key=lambda change: -change.prior)
-    if taken and sent and conflict.facts.kind != "normalization" and _are_numbers(taken[0], sent[0]):
+    if taken and sent and conflict.facts.kind != "normalization" and _are_numbers(*found):
         return [replace(change, prior=UNDECIDED * change.prior) for change in found]
     return found
 

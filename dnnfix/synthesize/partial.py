@@ -3,7 +3,8 @@
 An old program has many faults, and the first hides the others. A patch that removes one and meets the next is a step
 that the user needs anyway, and owes nothing to what comes after it. It is offered only where the next stop is not of
 its making: of migrations, whose replacements stand in tables, that is asked of what they wrote; of any other repair also that
-nothing on the way to the new stop read what it changed, and that no rival explanation got past the crash as well.
+nothing on the way to the new stop read what it changed, unless that is a name that nothing had ever defined, and that no rival
+explanation got past the crash as well.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from dnnfix.detect.undefined import undefined_names
 from dnnfix.records import PROGRESS, Applicability, Crash, Family, Json, RunOutcome, Status, Symptom, Trace, Verdict
 from dnnfix.source.program import Source
 from dnnfix.synthesize.candidates import Variant
@@ -29,6 +31,8 @@ _OF_NAMES = re.compile(
     re.IGNORECASE,
 )
 """What exceptions speak of that another name may bring about."""
+
+_NAME = re.compile(r"name '(\w+)' is not defined")
 
 _OF_IMPORTS = frozenset({"ModuleNotFoundError", "ImportError"})
 """Exceptions of an import, whatever the values are that a program computed before it."""
@@ -104,7 +108,14 @@ def _is_sound(result: Climb, crash: Crash, rivals: Sequence[Attempt]) -> bool:
         return stopped and (free or not may_have_caused(before, patched, crash, by_imports=False, by_names=by_names))
     explained = all(f.symptom is Symptom.CRASH or f.family is Family.VERSIONING for f in evidence.findings)
     alone = explained and not rivals and after.outcome is RunOutcome.CRASHED
-    return alone and not may_have_caused(before, patched, crash, by_imports=True)
+    return alone and (_is_undefined(before, crash) or not may_have_caused(before, patched, crash, by_imports=True))
+
+
+def _is_undefined(before: Source, crash: Crash) -> bool:
+    """Whether a program stops at a name that nothing in it had defined before the patch either."""
+    said = _NAME.search(crash.message) if crash.kind == "NameError" and crash.site is not None else None
+    file = before.files.get(crash.site.path) if said is not None and crash.site is not None else None
+    return said is not None and file is not None and said[1] in {each.name for each in undefined_names(file)}
 
 
 def _is_gone(attempt: Attempt, laboratory: Laboratory) -> bool:

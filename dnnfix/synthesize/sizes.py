@@ -18,6 +18,9 @@ from dnnfix.subject import Subject
 from dnnfix.synthesize.formulas import MAX_RATIO, Around, around, spoken_for
 from dnnfix.synthesize.recipes import argument
 
+OTHER_NAME = 0.5
+"""What remains of the likelihood of a name that happens to hold the size, in the place of another name."""
+
 MAX_DEPTH = 3
 """Names followed from a constructor's argument towards the place where the number is written."""
 
@@ -64,7 +67,8 @@ def size_changes(
     for text, prior in _names_for(subject, node, wanted, like, place):
         if text != subject.text(subject.source.site(given)) and place.agrees(text):
             unused = plain and _is_unused_parameter(subject, node, text)
-            found.append(put(text, 1.0 if unused else prior * 0.9 if plain else prior))
+            weight = 0.9 if plain else 1.0 if text in like else OTHER_NAME
+            found.append(put(text, 1.0 if unused else prior * weight))
     if plain:
         found.append(put(spelled(subject, given, wanted, factors), 0.95))
     else:

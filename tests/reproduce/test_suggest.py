@@ -13,9 +13,9 @@ from dnnfix.records import FileReport, PatchVerdict, RunOutcome
 
 SNIPPET = """\
 class Net(nn.Module):
-    def __init__(self):
+    def __init__(self, hidden=64):
         super().__init__()
-        self.hidden = nn.Linear(784, 64)
+        self.hidden = nn.Linear(784, hidden)
         self.scores = nn.Linear(32, 10)
 
     def forward(self, x):
@@ -62,6 +62,15 @@ import numpy as np
 net = keras.applications.MobileNetV2(weights="imagenet", include_top=False, pooling="avg", input_shape=(32, 32, 3))
 features = net.predict(np.zeros((2, 32, 32, 3)))
 print(features + np.ones((7, 5)))
+"""
+
+STOOD = """\
+import torch
+
+def later():
+    return torch.zeros(num_features, 3)
+
+torch.optim.SGD([], lr=0.1)
 """
 
 
@@ -114,4 +123,10 @@ def test_a_crash_on_made_up_things_that_no_rule_explains_is_no_finding(tmp_path:
 def test_random_weights_of_a_known_architecture_explain_no_crash(tmp_path: Path) -> None:
     report = suggested(KNOWN, tmp_path)
     assert report.reproduction.invents and not report.unrun
+    assert [result.finding.code for result in report.findings] == ["DNF901"]
+
+
+def test_a_crash_that_the_program_as_it_stands_has_too_is_no_doing_of_what_was_made_up(tmp_path: Path) -> None:
+    report = suggested(STOOD, tmp_path)
+    assert report.reproduction.invents_form and not report.unrun
     assert [result.finding.code for result in report.findings] == ["DNF901"]

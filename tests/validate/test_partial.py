@@ -226,6 +226,24 @@ def test_an_import_that_fails_owes_nothing_to_what_a_migration_wrote() -> None:
     assert step(search(program, Absent(BAD))) is not None
 
 
+class Undefined(Laboratory):
+    """A run that stops for `BAD` stops at a name that nothing defines."""
+
+    def _trace(self, source: Source, seed: int) -> Trace:
+        trace = super()._trace(source, seed)
+        if trace.crash is None or "BAD" not in trace.crash.message:
+            return trace
+        return replace(trace, crash=replace(trace.crash, kind="NameError", message="name 'BAD' is not defined"))
+
+
+@pytest.mark.parametrize(
+    ("program", "free"), [("a = wide\nb = a + BAD\n", True), ("if x:\n    BAD = 1\na = wide\nb = a + BAD\n", False)]
+)
+def test_a_name_that_nothing_had_defined_owes_nothing_to_what_a_repair_wrote(program: str, free: bool) -> None:
+    assert step(search("a = wide\nb = a + BAD\n")) is None
+    assert (step(search(program, Undefined(BAD))) is not None) is free
+
+
 def test_a_run_that_then_lacks_data_got_further_too() -> None:
     laboratory = Laboratory(BAD)
     laboratory.lacks = "BAD"

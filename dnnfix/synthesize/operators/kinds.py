@@ -60,6 +60,9 @@ MORE = ("places", "names")
 SIMILAR = frozenset({"list", "tuple", "set", "frozenset", "int", "float"})
 """Kinds of which one is often tested for where another will do."""
 
+DATA_SETS = "tensorflow.python.data."
+"""Where the data sets of TensorFlow are made, which give one sample at a time where they are not told otherwise."""
+
 CALLABLE = ("function", "method", "builtin_function_or_method")
 
 _COUNTED = re.compile(
@@ -180,6 +183,8 @@ def _conversions(scene: Scene, told: Told) -> Iterator[tuple[str, str, str, tupl
         yield called("numpy.array", "array")
         if kind in PULLED:
             yield plain("(each for each in ", ")", "generator")
+    elif told.kind.startswith(DATA_SETS) and "Batch" not in kind:
+        yield plain("", ".batch(32)", "batched")
     elif kind == "dict":
         yield plain("list(", ".values())", "values")
         yield plain("", ".items()", "items")
