@@ -1,0 +1,273 @@
+"""`reset` and `step` of an environment are taken for what they gave before Gym 0.26."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Crash,
+    CrashTemplate,
+    Edit,
+    Example,
+    Family,
+    FixPattern,
+    InsertAfter,
+    Mend,
+    Reject,
+    Replace,
+    Source,
+    Subject,
+    Wrap,
+    parts,
+)
+
+PACKAGES = ("gym", "gymnasium")
+
+_OF_STEP = re.compile(r"too many values to unpack \(expected 4")
+_OF_RESET = re.compile(r"\btuple\b|inhomogeneous|with a sequence")
+"""What is said of the pair that `reset` gives, where an array is meant."""
+
+
+class EnvironmentAnswersOtherwise(CrashTemplate):
+    """`reset` and `step` of an environment are taken for what they gave before Gym 0.26.
+
+    Since then `reset` gives the observation and a dictionary, and `step` five values: that an episode ended is told apart
+    from that its time was over. What stands behind the loop asks for either.
+
+    Fix safety: unsafe. An episode whose time is over ends as before, since both flags are joined.
+
+    References: the release notes of Gym 0.26, and Gymnasium's "Migration guide - v0.21 to v1.0.0".
+    """
+
+    code = "DNF563"
+    name = "environment-answers-otherwise"
+    family = Family.VERSIONING
+    fix_pattern = FixPattern.VERSIONING
+    kinds = frozenset({"TypeError", "ValueError", "AttributeError", "RuntimeError"})
+    triggers = PACKAGES
+    confidence = 0.95
+
+    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+        source = subject.source
+        steps = [each for each in _answers(source, "step") if _taken(each) == 4]
+        resets = [each for each in _asked(source, "reset") if _is_taken_whole(source, each)]
+        of_step = _OF_STEP.search(crash.message) is not None and any(_is_at(source, each, crash) for each in steps)
+        of_reset = _OF_RESET.search(crash.message) is not None and bool(resets)
+        if not (of_step or of_reset):
+            return
+        edits: list[Edit] = []
+        for call in resets:
+            edits.append(_observation_alone(source, call))
+        for statement in steps:
+            edits += _five_values(source, statement)
+        place = steps[0] if of_step else resets[0]
+        what = "since Gym 0.26 `reset` gives two values and `step` five"
+        yield Mend(source.site(place), what, (("Take what `reset` and `step` give today", tuple(edits), 0.95),))
+
+    examples = (
+        Example(
+            "both of them",
+            before="""\
+import gymnasium as gym
+import torch
+
+env = gym.make("CartPole-v1")
+policy = torch.nn.Linear(4, 2)
+state = env.reset()
+done = False
+steps = 0
+while not done and steps < 5:
+    action = int(policy(torch.from_numpy(state)).argmax())
+    state, reward, done, info = env.step(action)
+    steps += 1
+print(state.shape)
+""",
+            after="""\
+import gymnasium as gym
+import torch
+
+env = gym.make("CartPole-v1")
+policy = torch.nn.Linear(4, 2)
+state, _ = env.reset()
+done = False
+steps = 0
+while not done and steps < 5:
+    action = int(policy(torch.from_numpy(state)).argmax())
+    state, reward, done, truncated, info = env.step(action)
+    done = done or truncated
+    steps += 1
+print(state.shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "in a method, and in an expression",
+            before="""\
+import gymnasium
+import numpy as np
+
+
+class Player:
+    def __init__(self, name):
+        self.env = gymnasium.make(name)
+
+    def play(self, most):
+        seen = [np.array(self.env.reset(), dtype="float32")]
+        for _ in range(most):
+            now, gained, over, _ = self.env.step(self.env.action_space.sample())
+            seen.append(np.array(now, dtype="float32"))
+            if over:
+                break
+        return np.stack(seen)
+
+
+print(Player("CartPole-v1").play(3).shape[1])
+""",
+            after="""\
+import gymnasium
+import numpy as np
+
+
+class Player:
+    def __init__(self, name):
+        self.env = gymnasium.make(name)
+
+    def play(self, most):
+        seen = [np.array(self.env.reset()[0], dtype="float32")]
+        for _ in range(most):
+            now, gained, over, truncated, _ = self.env.step(self.env.action_space.sample())
+            over = over or truncated
+            seen.append(np.array(now, dtype="float32"))
+            if over:
+                break
+        return np.stack(seen)
+
+
+print(Player("CartPole-v1").play(3).shape[1])
+""",
+            runs=True,
+        ),
+        Example(
+            "only the last of them crashes",
+            before="""\
+import gymnasium as gym
+
+env = gym.make("MountainCar-v0")
+env.reset()
+total = 0.0
+for _ in range(4):
+    _, reward, _, _ = env.step(env.action_space.sample())
+    total += reward
+print(total)
+""",
+            after="""\
+import gymnasium as gym
+
+env = gym.make("MountainCar-v0")
+env.reset()
+total = 0.0
+for _ in range(4):
+    _, reward, _, _, _ = env.step(env.action_space.sample())
+    total += reward
+print(total)
+""",
+            runs=True,
+        ),
+    )
+    rejects = (
+        Reject(
+            "a step of the program's own",
+            """\
+import gymnasium as gym
+
+class Walk:
+    def step(self, action):
+        return 1, 2, 3, 4, action
+
+walk = Walk()
+a, b, c, d = walk.step(0)
+""",
+            runs=True,
+        ),
+        Reject(
+            "what is taken is right, and something else is wrong",
+            """\
+import gymnasium as gym
+
+env = gym.make("CartPole-v1")
+state, _ = env.reset()
+state, reward, done, truncated, info = env.step(0)
+print(state + (1, 2))
+""",
+            runs=True,
+        ),
+    )
+
+
+def _asked(source: Source, name: str) -> list[ast.Call]:
+    """The calls of a method of what looks like an environment: made by the package, or called so."""
+    made = {
+        ast.unparse(target)
+        for node in source.nodes(ast.Assign)
+        if isinstance(node.value, ast.Call)
+        and source.qualified(node.value.func) in [f"{package}.make" for package in PACKAGES]
+        for target in node.targets
+    }
+    return [
+        call
+        for call in source.all_calls
+        if isinstance(call.func, ast.Attribute)
+        and call.func.attr == name
+        and (
+            (owner := ast.unparse(call.func.value)) in made
+            or not {"env", "environment"}.isdisjoint(parts(owner.rpartition(".")[2]))
+        )
+    ]
+
+
+def _answers(source: Source, name: str) -> list[ast.Assign]:
+    """The assignments of what such a call gives."""
+    above = (source.parent(call) for call in _asked(source, name))
+    return [each for each in above if isinstance(each, ast.Assign) and len(each.targets) == 1]
+
+
+def _taken(statement: ast.Assign) -> int:
+    """How many values an assignment takes; 0 where that is not known."""
+    target = statement.targets[0]
+    known = isinstance(target, ast.Tuple) and not any(isinstance(each, ast.Starred) for each in target.elts)
+    return len(target.elts) if known and isinstance(target, ast.Tuple) else 0
+
+
+def _is_taken_whole(source: Source, call: ast.Call) -> bool:
+    """Whether what a call gives is used, and as one value."""
+    above = source.parent(call)
+    if isinstance(above, ast.Assign):
+        return len(above.targets) == 1 and not isinstance(above.targets[0], ast.Tuple | ast.List)
+    return not isinstance(above, ast.Expr | ast.Subscript | ast.Return)
+
+
+def _is_at(source: Source, statement: ast.Assign, crash: Crash) -> bool:
+    site = source.site(statement)
+    return any(site.encloses(frame.site) or site == frame.site for frame in crash.frames)
+
+
+def _observation_alone(source: Source, call: ast.Call) -> Edit:
+    above = source.parent(call)
+    if isinstance(above, ast.Assign):
+        target = above.targets[0]
+        return Replace(source.site(target), f"{ast.unparse(target)}, _")
+    return Wrap(source.site(call), "", "[0]")
+
+
+def _five_values(source: Source, statement: ast.Assign) -> Iterator[Edit]:
+    """The targets with one more for the end of the time, which ends the episode as well."""
+    target = statement.targets[0]
+    assert isinstance(target, ast.Tuple)
+    seen, reward, over, more = map(ast.unparse, target.elts)
+    known = {node.id for node in source.nodes(ast.Name)}
+    late = "_" if over == "_" else "truncated" if "truncated" not in known else "time_is_over"
+    yield Replace(source.site(target), f"{seen}, {reward}, {over}, {late}, {more}")
+    if over != "_":
+        yield InsertAfter(source.site(statement), f"{over} = {over} or {late}")
