@@ -15,6 +15,7 @@ from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import propose
+from dnnfix.synthesize.search import GUESSED
 from dnnfix.testing import Bench
 
 
@@ -79,3 +80,38 @@ def test_a_convolution_with_a_weight_of_its_own_is_read_like_a_layer() -> None:
     call = Call(1, "torch.conv2d", None, args={"groups": 2}, inputs=(Value(shape=(5, 9)), Value(shape=(8, 3, 5, 5))))
     layer = as_layer(call)
     assert (layer.name, layer.args["in_channels"], layer.args["kernel_size"]) == ("torch.nn.Conv2d", 6, [5, 5])
+
+
+NETWORK = "feature_num, class_num, hidden = 8, 3, 6\nnet = torch.nn.Sequential({})\nnet(torch.rand(4, 8))"
+
+
+def likeliest(bench: Bench, code: str, layers: str, words: str = "") -> float:
+    """How likely a template holds the likeliest repair of a network to be, of those whose titles have the words."""
+    text = f"import torch\n{NETWORK.format(layers)}\n"
+    subject = Subject(Source.from_bytes(text.encode(), "program.py"), bench.run(text))
+    template = registry.template(code)
+    assert template is not None
+    (finding,) = template().detect(subject)
+    return max(one.prior for one in propose(finding, subject, template).candidates if words in one.title)
+
+
+@pytest.mark.parametrize(
+    ("code", "layers", "guess"),
+    [
+        ("DNF201", "torch.nn.Linear(8, 6), torch.nn.Linear(5, 3)", True),
+        ("DNF201", "torch.nn.Linear(8, hidden), torch.nn.Linear(5, 3)", False),
+        ("DNF201", "torch.nn.Linear(7, 3)", False),
+        ("DNF203", "torch.nn.Linear(8, 6), torch.nn.BatchNorm1d(5)", False),
+    ],
+    ids=["two numbers", "a name", "the data", "a normalization"],
+)
+def test_which_of_two_sizes_is_meant_is_a_guess_where_nothing_tells(
+    bench: Bench, code: str, layers: str, guess: bool
+) -> None:
+    assert (likeliest(bench, code, layers) < GUESSED) is guess
+
+
+@pytest.mark.parametrize(("last", "guess"), [("feature_num, class_num", True), ("8, 3", False)])
+def test_sizes_are_not_exchanged_against_what_they_are_called(bench: Bench, last: str, guess: bool) -> None:
+    layers = f"torch.nn.Linear(8, 8), torch.nn.Linear(8, 3), torch.nn.Linear({last})"
+    assert (likeliest(bench, "DNF216", layers, "xchange") < GUESSED) is guess
