@@ -67,7 +67,7 @@ def size_changes(
     for text, prior in _names_for(subject, node, wanted, like, place):
         if text != subject.text(subject.source.site(given)) and place.agrees(text):
             unused = plain and _is_unused_parameter(subject, node, text)
-            weight = 0.9 if plain else 1.0 if text in like else OTHER_NAME
+            weight = 1.0 if text in like else 0.9 if plain else OTHER_NAME
             found.append(put(text, 1.0 if unused else prior * weight))
     if plain:
         found.append(put(spelled(subject, given, wanted, factors), 0.95))

@@ -17,13 +17,13 @@ FAULTY = """import torch
 from torch import nn
 
 # größe
-model = nn.Sequential(nn.Linear(4, 3), nn.Linear(5, 2))
+model = nn.Sequential(nn.Linear(5, 3), nn.Linear(3, 2))
 model(torch.randn(2, 4))
 """
-"""A program that crashes: the second layer takes 5 features and receives 3."""
+"""A program that crashes: the first layer takes 5 features and receives 4."""
 
-REPAIRED = FAULTY.replace("nn.Linear(5, 2)", "nn.Linear(3, 2)")
-FAULT, REPAIR = b"nn.Linear(5, 2)", b"nn.Linear(3, 2)"
+REPAIRED = FAULTY.replace("nn.Linear(5, 3)", "nn.Linear(4, 3)")
+FAULT, REPAIR = b"nn.Linear(5, 3)", b"nn.Linear(4, 3)"
 BOM = b"\xef\xbb\xbf"
 
 

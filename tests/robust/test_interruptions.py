@@ -17,7 +17,7 @@ import pytest
 from tests.robust.calls import COMMAND, children, environment
 
 SLOW = "import time\n\nprint('started')\ntime.sleep(900)\n"
-FAULTY = "import torch\nfrom torch import nn\n\nnn.Sequential(nn.Linear(4, 3), nn.Linear(5, 2))(torch.randn(2, 4))\n"
+FAULTY = "import torch\nfrom torch import nn\n\nnn.Sequential(nn.Linear(5, 3), nn.Linear(3, 2))(torch.randn(2, 4))\n"
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ for step in range(5):
     loss_fn(model(x), y).backward()
     optimizer.step()
 """
-CRASH = "import torch\nfrom torch import nn\n\nnn.Sequential(nn.Linear(4, 3), nn.Linear(5, 2))(torch.randn(2, 4))\n"
-LINE = "nn.Sequential(nn.Linear(4, 3), nn.Linear(5, 2))"
+CRASH = "import torch\nfrom torch import nn\n\nnn.Sequential(nn.Linear(5, 3), nn.Linear(3, 2))(torch.randn(2, 4))\n"
+LINE = "nn.Sequential(nn.Linear(5, 3), nn.Linear(3, 2))"
 
 PROGRAMS: dict[str, tuple[str, str, str]] = {
     "patches_modules": (
@@ -107,9 +107,9 @@ def test_notebooks_are_repaired_in_their_cell(document: dict[str, Any]) -> None:
 
 def test_arguments_are_given_to_the_program(folder: Path) -> None:
     text = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--width', type=int, required=True)\n"
-    text += CRASH.replace("5, 2", "p.parse_args().width, 2")
+    text += CRASH.replace("5, 3", "p.parse_args().width, 3")
     own = folder.parent / "arguments"
     own.mkdir()
     (own / "a.py").write_text(text)
     said = dnnfix("suggest", "a.py", "--isolated", "--arguments=--width 7", folder=own)
-    assert said.code == 1 and "takes 7 features and receives 3" in said.text, said.text
+    assert said.code == 1 and "takes 7 features and receives 4" in said.text, said.text
