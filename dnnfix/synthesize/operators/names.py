@@ -181,13 +181,16 @@ def _likeliest(name: str, known: Iterable[str], unread: set[str]) -> Iterator[tu
 
 
 def _unread_names(scene: Scene, node: ast.Name) -> set[str]:
-    """Names that the function around a name, or the program where there is none, gives a value and does not read."""
+    """Names that the function around a name, or the program where there is none, gives a value and does not read.
+
+    Those that begin with an underscore are not read on purpose.
+    """
     home = scene.subject.source.enclosing(node, *FUNCTIONS) or scene.subject.source.tree
     names = [each for each in ast.walk(home) if isinstance(each, ast.Name)]
     made = {each.id for each in names if isinstance(each.ctx, ast.Store)}
     if isinstance(home, FUNCTIONS):
         made |= {each.arg for each in (*home.args.posonlyargs, *home.args.args, *home.args.kwonlyargs)}
-    return made - {each.id for each in names if isinstance(each.ctx, ast.Load)}
+    return {name for name in made if name[0] != "_"} - {each.id for each in names if isinstance(each.ctx, ast.Load)}
 
 
 def _unread_attributes(scene: Scene, node: ast.Attribute) -> set[str]:

@@ -33,6 +33,9 @@ BOTH_SAID = 0.5
 SAID_OF_LAYER = 1.5
 """What it gains so where a layer is made: it says which size it was made for, and which one it was given."""
 
+SMALLEST = 8
+"""Sizes below stand for many things, so that both may be named by chance."""
+
 CHOSEN = frozenset({"class", "classes", "channel", "channels", "dim", "hidden", "features", "units", "embed", "vocab"})
 """Words of names for sizes that do not come from one batch."""
 
@@ -111,7 +114,8 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         if size == number:
             continue
         far = wide + (FAR * abs(log2(size / number)) if number > 0 else FAR)
-        meeting = SAID_OF_LAYER if place.role is Role.CONSTRUCTOR else BOTH_SAID
+        of_layer = place.role is Role.CONSTRUCTOR and min(number, size) >= SMALLEST
+        meeting = SAID_OF_LAYER if of_layer else BOTH_SAID
         both = meeting * ({str(number), str(size)} <= said)
         for code, form in _multiples(scene, place, number, size) if both else ():
             title = f"Take {code} for {scene.code(place.node)}"
