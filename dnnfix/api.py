@@ -247,6 +247,7 @@ from dnnfix.synthesize.recipes import (
     input_expression,
     insert_layer_before,
     remove_constructor_argument,
+    rename_method,
     reword,
     set_constructor_argument,
     together,

@@ -6,6 +6,7 @@ A recipe answers `None` where it cannot tell how to make the edit right; the tem
 from __future__ import annotations
 
 import ast
+import re
 
 from dnnfix.network.facts import activation_of, argument_position
 from dnnfix.records import (
@@ -18,11 +19,13 @@ from dnnfix.records import (
     InsertElement,
     RemoveArgument,
     Replace,
+    ReplaceLines,
     SetArgument,
     Site,
     Unwrap,
     Wrap,
 )
+from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 
 CONTAINERS = frozenset({"torch.nn.Sequential", "keras.Sequential", "keras.models.Sequential", "torch.nn.ModuleList"})
@@ -43,6 +46,14 @@ def reword(subject: Subject, node: ast.Constant, text: str) -> Replace:
     site = subject.source.site(node)
     quote = subject.source.segment(site)[-1]
     return Replace(site, f"{quote}{text}{quote}")
+
+
+def rename_method(source: Source, function: ast.FunctionDef, name: str) -> Edit:
+    """The line that begins a method, with another name for it."""
+    line = function.lineno
+    text = source.places.lines[line - 1]
+    renamed = re.sub(rf"\bdef(\s+){function.name}\b", rf"def\g<1>{name}", text, count=1)
+    return ReplaceLines(Site(line, 1, line, len(text) + 1), renamed)
 
 
 def bypass(subject: Subject, call: Call) -> tuple[Edit, ...] | None:

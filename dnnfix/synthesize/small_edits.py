@@ -70,7 +70,9 @@ AS_INDEX = -1.5
 RESHAPED = -1.0
 """What other axes lose for an array whose axes are changed right after: rather that change is another one."""
 
-OF_AXES = frozenset({"unsqueeze", "squeeze", "view", "reshape", "permute", "transpose", "flatten", "expand", "repeat"})
+RESHAPING = frozenset(
+    {"unsqueeze", "squeeze", "view", "reshape", "permute", "transpose", "flatten", "expand", "repeat"}
+)
 """Methods of arrays that change their axes."""
 
 EVADING = -2.0
@@ -207,7 +209,7 @@ def _is_index(scene: Scene, node: ast.AST) -> bool:
 def _is_reshaped(scene: Scene, node: ast.AST) -> bool:
     """Whether a method that changes the axes of an array is called on an expression."""
     above = scene.subject.source.parent(node)
-    return isinstance(above, ast.Attribute) and above.value is node and above.attr in OF_AXES
+    return isinstance(above, ast.Attribute) and above.value is node and above.attr in RESHAPING
 
 
 def _worked_before(scene: Scene) -> bool:

@@ -24,6 +24,7 @@ from dnnfix.api import (
     keras_modules,
     method,
     one_letter_off,
+    rename_method,
     torch_modules,
     within,
 )
@@ -333,11 +334,10 @@ def _misspelt(source: Source, owner: ast.ClassDef, wanted: str) -> Iterator[Mend
     close = [each for each in methods if _close(each.name, wanted)]
     if len(close) != 1 or any(node.attr == close[0].name for node in source.nodes(ast.Attribute)):
         return
-    name, line = close[0].name, close[0].lineno
-    text = source.places.lines[line - 1]
-    place = Site(line, 1, line, len(text) + 1)
-    edit = ReplaceLines(place, re.sub(rf"\bdef(\s+){name}\b", rf"def\g<1>{wanted}", text, count=1))
-    yield Mend(source.site(close[0]), f"`{name}` is meant for `{wanted}`", ((f"Call it `{wanted}`", (edit,), 0.95),))
+    edit = rename_method(source, close[0], wanted)
+    yield Mend(
+        source.site(close[0]), f"`{close[0].name}` is meant for `{wanted}`", ((f"Call it `{wanted}`", (edit,), 0.95),)
+    )
 
 
 def _close(name: str, wanted: str) -> bool:

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
     Crash,
     CrashTemplate,
-    Edit,
     Example,
     Family,
     FixPattern,
     Mend,
     Reject,
     Replace,
-    ReplaceLines,
-    Site,
     Subject,
     method,
     one_letter_off,
+    rename_method,
 )
 
 SPECIAL = ("init", "call", "len", "getitem", "iter", "next", "enter", "exit")
@@ -56,9 +53,7 @@ class SpecialMethodMisspelt(CrashTemplate):
                 uses = [node for node in source.nodes(ast.Attribute) if node.attr == each.name]
                 if not all(_is_super(node.value) for node in uses):
                     continue
-                text = source.places.lines[each.lineno - 1]
-                renamed = re.sub(rf"\bdef(\s+){each.name}\b", rf"def\g<1>{wanted}", text, count=1)
-                edits: list[Edit] = [ReplaceLines(Site(each.lineno, 1, each.lineno, len(text) + 1), renamed)]
+                edits = [rename_method(source, each, wanted)]
                 edits += [Replace(source.site(node), f"{ast.unparse(node.value)}.{wanted}") for node in uses]
                 what = f"`{each.name}` is meant for `{wanted}`, which Python calls by itself"
                 yield Mend(source.site(each), what, ((f"Call it `{wanted}`", tuple(edits), 0.95),))
@@ -233,5 +228,5 @@ def _meant(function: ast.FunctionDef) -> str | None:
     if name == "__int__" and len(function.args.args) > 1:  # to make a number takes nothing
         return "__init__"
     known = plain if plain in SPECIAL else one_letter_off(plain, SPECIAL)
-    special = hasattr(int, name) or hasattr(list, name) or known == plain and name == f"__{known}__"
+    special = hasattr(int, name) or hasattr(list, name) or name == f"__{known}__"
     return None if known is None or special else f"__{known}__"

@@ -51,15 +51,13 @@ class EnvironmentAnswersOtherwise(CrashTemplate):
 
     def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
         source = subject.source
-        steps = [each for each in _answers(source, "step") if _taken(each) == 4]
+        steps = [each for each in _steps(source) if _taken(each) == 4]
         resets = [each for each in _asked(source, "reset") if _is_taken_whole(source, each)]
         of_step = _OF_STEP.search(crash.message) is not None and any(_is_at(source, each, crash) for each in steps)
         of_reset = _OF_RESET.search(crash.message) is not None and bool(resets)
         if not (of_step or of_reset):
             return
-        edits: list[Edit] = []
-        for call in resets:
-            edits.append(_observation_alone(source, call))
+        edits = [_observation_alone(source, call) for call in resets]
         for statement in steps:
             edits += _five_values(source, statement)
         place = steps[0] if of_step else resets[0]
@@ -227,9 +225,9 @@ def _asked(source: Source, name: str) -> list[ast.Call]:
     ]
 
 
-def _answers(source: Source, name: str) -> list[ast.Assign]:
-    """The assignments of what such a call gives."""
-    above = (source.parent(call) for call in _asked(source, name))
+def _steps(source: Source) -> list[ast.Assign]:
+    """The assignments of what a step gives."""
+    above = (source.parent(call) for call in _asked(source, "step"))
     return [each for each in above if isinstance(each, ast.Assign) and len(each.targets) == 1]
 
 
@@ -250,7 +248,7 @@ def _is_taken_whole(source: Source, call: ast.Call) -> bool:
 
 def _is_at(source: Source, statement: ast.Assign, crash: Crash) -> bool:
     site = source.site(statement)
-    return any(site.encloses(frame.site) or site == frame.site for frame in crash.frames)
+    return any(site.encloses(frame.site) for frame in crash.frames)
 
 
 def _observation_alone(source: Source, call: ast.Call) -> Edit:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from dnnfix import registry
 from dnnfix.detect.axes import as_layer
 from dnnfix.detect.operands import failed_operation, made_by, recorded_shape
-from dnnfix.records import Call, Value
+from dnnfix.records import Call, Candidate, Value
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
@@ -31,13 +31,17 @@ def ran(bench: Bench, last: str, *before: str) -> Subject:
     return Subject(Source.from_bytes(text.encode(), "program.py"), bench.run(text))
 
 
-def repaired(code: str, subject: Subject) -> list[str]:
-    """The last lines of the programs that a template proposes."""
+def proposed(code: str, subject: Subject) -> Sequence[Candidate]:
+    """What a template proposes for its one finding."""
     template = registry.template(code)
     assert template is not None
     (finding,) = template().detect(subject)
-    proposals = propose(finding, subject, template)
-    return [apply_edits(subject.source, one.edits).decode().splitlines()[-1] for one in proposals.candidates]
+    return propose(finding, subject, template).candidates
+
+
+def repaired(code: str, subject: Subject) -> list[str]:
+    """The last lines of the programs that a template proposes."""
+    return [apply_edits(subject.source, one.edits).decode().splitlines()[-1] for one in proposed(code, subject)]
 
 
 @pytest.mark.parametrize(
@@ -89,10 +93,7 @@ def likeliest(bench: Bench, code: str, layers: str, words: str = "") -> float:
     """How likely a template holds the likeliest repair of a network to be, of those whose titles have the words."""
     text = f"import torch\n{NETWORK.format(layers)}\n"
     subject = Subject(Source.from_bytes(text.encode(), "program.py"), bench.run(text))
-    template = registry.template(code)
-    assert template is not None
-    (finding,) = template().detect(subject)
-    return max(one.prior for one in propose(finding, subject, template).candidates if words in one.title)
+    return max(one.prior for one in proposed(code, subject) if words in one.title)
 
 
 @pytest.mark.parametrize(

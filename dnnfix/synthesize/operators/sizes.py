@@ -11,6 +11,7 @@ from math import log2, prod
 from dnnfix.detect.misspellings import parts as words_of
 from dnnfix.records import FixPattern, Replace
 from dnnfix.synthesize.definitions import FUNCTIONS
+from dnnfix.synthesize.ends import SMALLEST
 from dnnfix.synthesize.operators.change import NUMBER, Change
 from dnnfix.synthesize.operators.names import GOOD, IN_PLACE, alike
 from dnnfix.synthesize.scene import Scene
@@ -32,9 +33,6 @@ BOTH_SAID = 0.5
 
 SAID_OF_LAYER = 1.5
 """What it gains so where a layer is made: it says which size it was made for, and which one it was given."""
-
-SMALLEST = 8
-"""Sizes below stand for many things, so that both may be named by chance."""
 
 CHOSEN = frozenset({"class", "classes", "channel", "channels", "dim", "hidden", "features", "units", "embed", "vocab"})
 """Words of names for sizes that do not come from one batch."""
@@ -114,7 +112,7 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         if size == number:
             continue
         far = wide + (FAR * abs(log2(size / number)) if number > 0 else FAR)
-        of_layer = place.role is Role.CONSTRUCTOR and min(number, size) >= SMALLEST
+        of_layer = place.role is Role.CONSTRUCTOR and min(number, size) >= SMALLEST  # both may be named by chance
         meeting = SAID_OF_LAYER if of_layer else BOTH_SAID
         both = meeting * ({str(number), str(size)} <= said)
         for code, form in _multiples(scene, place, number, size) if both else ():
