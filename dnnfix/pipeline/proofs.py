@@ -45,6 +45,7 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
     `CertificateError` where the certificate or its program cannot be used.
     """
     from dnnfix.emit import hunks
+    from dnnfix.synthesize.at_crash import unexplained_crash
     from dnnfix.validate import certificate as certificates
     from dnnfix.validate.evidence import Evidence
     from dnnfix.validate.ladder import climb
@@ -71,6 +72,9 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
         laboratory.observed_steps = written.observed_steps
         trace = laboratory.observe(before, written.seed)
         findings = laboratory.findings(before, trace)
+        crash = unexplained_crash(before, trace)
+        if crash is not None and crash.code in written.codes:
+            findings = (*findings, crash)
         meant = tuple(finding for finding in findings if finding.code in written.codes)
         if not meant:
             return False, (f"the finding ({', '.join(written.codes)}) does not appear any more",)

@@ -26,6 +26,7 @@ def suggest_file(
     """
     from dnnfix.pipeline.further import looked_further
     from dnnfix.pipeline.haste import again
+    from dnnfix.pipeline.swallowed import with_its_crash
     from dnnfix.pipeline.tries import Try
     from dnnfix.synthesize.progress import same_crash
     from dnnfix.synthesize.search import repair
@@ -48,6 +49,7 @@ def suggest_file(
         found = repair(source, trace, laboratory, templates, settings, progress, at_crash=own)
         made = again(Try(reproduction, trace, found, settings), source, stood, laboratory, templates, progress)
         made = looked_further(made, source, laboratory, templates, progress)
+        made = with_its_crash(made, source, laboratory, templates, progress)
         trace, outcome, reproduction = made.trace, made.repair, made.reproduction
         steps = laboratory.observed_steps
         patches = tuple(certified(p, outcome, tier, made.settings, reproduction, steps) for p in outcome.patches)

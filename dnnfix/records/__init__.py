@@ -49,6 +49,7 @@ from dnnfix.records.sites import (
     Wrap,
 )
 from dnnfix.records.trace import (
+    Caught,
     CodeWarning,
     Crash,
     Frame,
@@ -80,6 +81,7 @@ __all__ = [
     "Applicability",
     "Call",
     "Candidate",
+    "Caught",
     "CodeWarning",
     "Component",
     "Crash",

@@ -28,7 +28,8 @@ class Scaffold:
     `start` runs before the program and `end` after it, both in its namespace. `definitions` are (name, code): the code
     runs before the first statement at module level that needs the name, once what the code itself needs is there.
     `literals` are (old, new): string constants of the program that read as the new one, paths of made files mostly.
-    `arguments` are what the program is called with, where the user gave none.
+    `arguments` are what the program is called with, where the user gave none. `opened` are handlers of exceptions that let
+    through what they swallow, by the path of their file and their number in it.
     """
 
     start: str = ""
@@ -36,6 +37,7 @@ class Scaffold:
     end: str = ""
     literals: tuple[tuple[str, str], ...] = ()
     arguments: tuple[str, ...] = ()
+    opened: tuple[tuple[str, int], ...] = ()
 
     @property
     def defining(self) -> str:

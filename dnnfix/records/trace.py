@@ -114,6 +114,16 @@ class CodeWarning:
 
 
 @dataclass(frozen=True, slots=True)
+class Caught:
+    """An exception that a broad handler of the program swallowed: the handler, its number in its file, and what it caught."""
+
+    site: Site
+    number: int
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """What one run recorded."""
 
@@ -123,6 +133,8 @@ class Trace:
     detail: str = ""
     network: Network | None = None
     crash: Crash | None = None
+    caught: Caught | None = None
+    """The last exception that was swallowed."""
     steps: tuple[Step, ...] = ()
     loop: tuple[LoopEvent, ...] = ()
     warnings: tuple[CodeWarning, ...] = ()

@@ -17,6 +17,7 @@ Each line is one object with a key `event`. The other keys are the fields of the
 | `note`      | –             | `text`: something that a reader of the report should know                            |
 | `probe`     | –             | `name`, `value`: the result of an experiment                                         |
 | `crash`     | `Crash`       | an exception left the program; `call` is the call in flight, `frames` are user code  |
+| `caught`    | `Caught`      | a broad handler of the program's swallowed an exception                              |
 | `hurried`   | –             | the time for training is over before all steps of the budget were done               |
 | `end`       | –             | last: `outcome`, `detail`, `seconds`, `step_seconds`, `peak_memory` (bytes)          |
 
@@ -37,6 +38,7 @@ from typing import Any
 from dnnfix import records
 from dnnfix.records import (
     Call,
+    Caught,
     CodeWarning,
     Component,
     Crash,
@@ -54,7 +56,7 @@ from dnnfix.records import (
     Value,
 )
 
-_RECORDS = (Call, CodeWarning, Component, Crash, Frame, Held, LoopEvent, Parameter, Step, Takes, Value)
+_RECORDS = (Call, Caught, CodeWarning, Component, Crash, Frame, Held, LoopEvent, Parameter, Step, Takes, Value)
 
 Convert = Callable[[Any], Any]
 
@@ -76,6 +78,7 @@ class TraceReader:
     step_seconds: float | None = None
     hurried: bool = False
     crash: Crash | None = None
+    caught: Caught | None = None
     unreadable: int = 0
     versions: dict[str, str] = dataclasses.field(default_factory=dict)
     steps: list[Step] = dataclasses.field(default_factory=list)
@@ -119,6 +122,7 @@ class TraceReader:
             detail=detail,
             network=self._network(),
             crash=self.crash,
+            caught=self.caught,
             steps=tuple(self.steps),
             loop=tuple(self.loop),
             warnings=tuple(self.warnings),
@@ -163,6 +167,8 @@ class TraceReader:
                 self.notes.append(str(fields["text"])[:1000])
             case "probe":
                 self.probes[str(fields["name"])] = fields.get("value")
+            case "caught":
+                self.caught = record(Caught, fields)
             case "crash":
                 self.crash = record(Crash, fields)
             case "end":

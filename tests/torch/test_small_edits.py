@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dnnfix.config import Settings
-from dnnfix.pipeline import suggest_file
+from dnnfix.pipeline import suggest_file, verify_certificate
 from dnnfix.pipeline.runs import laboratory_for
 from dnnfix.records import UNEXPLAINED_CODE, PatchVerdict, Replace
 from dnnfix.run.job import Speculation
@@ -515,6 +515,15 @@ def test_it_goes_on_from_what_rules_repaired(tmp_path: Path) -> None:
     assert patches
     assert "np.float(" not in "".join(line for line in patches[0].splitlines() if line.startswith("+"))
     assert "np.array(losses) / 2" in patches[0]
+
+
+def test_its_proof_holds_again(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text("import numpy as np\n\noptions = {'size': 3}\nprint(np.zeros(options['sise']).sum())\n")
+    settings = Settings(python=sys.executable, select=(UNEXPLAINED_CODE,), cache_dir=tmp_path / "cache", budget=240)
+    report = suggest_file(path.read_bytes(), str(path), settings, lambda said: None)
+    assert report.patches[0].certificate is not None
+    assert verify_certificate(report.patches[0].certificate, settings) == (True, ())
 
 
 def test_what_a_method_changes_is_not_changed_in_its_copy(tmp_path: Path) -> None:

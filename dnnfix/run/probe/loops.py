@@ -11,7 +11,7 @@ import ast
 import builtins
 from typing import Any, Iterable, Iterator, List
 
-from . import budget, cells, sites, wire
+from . import budget, cells, handlers, sites, wire
 
 GUARD_FOR = "__dnnfix_for__"
 GUARD_WHILE = "__dnnfix_while__"
@@ -115,5 +115,11 @@ def _at(node: Any, like: ast.AST) -> Any:
 
 
 def compile_source(source: Any, filename: str) -> Any:
-    """Code of the source, text or bytes, with guarded loops; raises what `compile` raises."""
-    return compile(rewrite(cells.parsed(source, filename), filename), filename, "exec", dont_inherit=True)
+    """Code of the source, text or bytes, with guarded loops and told handlers; raises what `compile` raises."""
+    return compile_tree(cells.parsed(source, filename), filename)
+
+
+def compile_tree(tree: ast.Module, filename: str) -> Any:
+    """The same of a tree, which is changed in place."""
+    handlers.rewrite(tree, filename)
+    return compile(rewrite(tree, filename), filename, "exec", dont_inherit=True)

@@ -18,6 +18,7 @@ from . import (
     budget,
     companions,
     frameworks,
+    handlers,
     loops,
     opened,
     outcome,
@@ -49,6 +50,7 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
     sites.configure(top, filename)
     text = decode(source)
     sites.add_source(filename, text or "")
+    handlers.configure(job.get("scaffold") or {})
     read = "\n".join([scaffold.text_of(job), text or ""])
     named = frameworks.named_in(read) or frameworks.named_below(os.getcwd())
     primary = frameworks.primary(named, read)

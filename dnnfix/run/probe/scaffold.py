@@ -31,7 +31,7 @@ def compiled(source: Any, filename: str, scaffold: Optional[Dict[str, Any]], nam
     if not scaffold:
         return [loops.compile_source(source, filename)]
     tree = change(cells.parsed(source, filename), scaffold, namespace)
-    program = compile(loops.rewrite(tree, filename), filename, "exec", dont_inherit=True)
+    program = loops.compile_tree(tree, filename)
     start = compile(scaffold.get("start", ""), START, "exec", dont_inherit=True)
     end = compile(scaffold.get("end", ""), END, "exec", dont_inherit=True)
     return [start, program, end]
