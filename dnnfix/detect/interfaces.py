@@ -114,7 +114,8 @@ def likeness(asked: str, known: str) -> float:
         return 1.0
     found = 0.0
     if len(here) == len(there) and all(_shortened(one, other) for one, other in zip(here, there, strict=True)):
-        found = 0.9
+        # half of an only word is another word: `rand` and `randrange`
+        found = 0.9 if len(here) > 1 or 2 * min(len(asked), len(known)) >= max(len(asked), len(known)) else 0.0
     if min(len(asked), len(known)) >= _SHORT:
         alike = difflib.SequenceMatcher(None, asked.lower(), known.lower()).ratio()
         found = max(found, alike) if alike >= _ALIKE else found

@@ -153,6 +153,8 @@ class LossUse:
         if target.low is not None and target.low < 0:
             return False
         axis = (self.facts.class_axis if self.facts.class_axis is not None else -1) % len(shape)
+        if target.row_sums_to_one and shape[axis] != 1 and target.shape[-1] == shape[axis]:
+            return False  # rows with a one for the class
         wanted = shape[:axis] + shape[axis + 1 :]
         return _agree(target.shape, wanted) or (shape[axis] != 1 and _agree(target.shape, (*wanted, 1)))
 

@@ -8,6 +8,7 @@ do not hide one another are proven alone and then together.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -40,6 +41,7 @@ from dnnfix.synthesize.lines import line_map
 from dnnfix.synthesize.partial import Attempt, partial
 from dnnfix.synthesize.progress import reached, same_crash
 from dnnfix.template import FixTemplate
+from dnnfix.validate.behaviour import behaviour
 from dnnfix.validate.evidence import OWN_FAULT, Evidence
 from dnnfix.validate.ladder import Climb, Laboratory, climb
 from dnnfix.validate.side_effects import side_effects
@@ -61,10 +63,15 @@ Of 28 right patches for crashes of the benchmark's open half 27 have more, and s
 seen before; three of the five wrong ones of these have less.
 """
 
+RIVAL = 1.5
+"""How many times likelier a rule's patch has to be than another rule's that explains the same crash otherwise."""
+
 GUESSED = 0.25
 """How likely a rule must hold its patch to be for it to be accepted: a number in place of a name that is computed is a guess."""
 
 UNLIKELY = "it removes the fault, and it is too unlikely a repair to be taken for the one that was meant"
+
+OTHERWISE = "the program does something else under each of several edits that remove the crash"
 
 SHOWN = 3
 """Small edits that a person may choose from."""
@@ -138,7 +145,8 @@ def repair(
     search.seen.add(source.contents)
     search.original = laboratory.findings(source, trace)
     _explore(search, Variant(source), trace, search.original)
-    if at_crash and not search.accepted:
+    _weigh_rivals(search)
+    if at_crash and not search.accepted and not search.choices:
         _try_small_edits(search)
     _combine(search)
     if not search.accepted:
@@ -234,7 +242,7 @@ def _choose(search: _Search, held: list[tuple[Choice, Climb]]) -> None:
         return
     best = held[0][0]
     if search.choices or any(best.score - choice.score < MARGIN for choice, _ in held[1:]):
-        refused, reason = held, "the program does something else under each of several edits that remove the crash"
+        refused, reason = held, OTHERWISE
     elif best.score < LIKELY:
         refused, reason = held, UNLIKELY
     else:
@@ -242,6 +250,30 @@ def _choose(search: _Search, held: list[tuple[Choice, Climb]]) -> None:
         search.accepted.append((best.variant, held[0][1]))
     for choice, result in refused:
         _take_back(search, choice.variant, result, reason)
+
+
+def _weigh_rivals(search: _Search) -> None:
+    """Where rules explain a crash in several ways, under whose patches the program does something else, accept the one that is far likelier."""
+    if search.trace.crash is None or len(search.accepted) < 2:
+        return
+    best, *others = sorted(search.accepted, key=lambda item: _merit(*item), reverse=True)
+    doing, settled = behaviour(best[1].evidence.after), _ids(best)
+    rivals = [
+        other
+        for other in others
+        if settled.isdisjoint(_ids(other))
+        and RIVAL * _certainty(other[0]) > _certainty(best[0])
+        and not behaviour(other[1].evidence.after).comes_to_the_same(doing)
+    ]
+    if rivals:
+        for item in (best, *others):
+            search.accepted.remove(item)
+            if item is best or item in rivals:
+                _take_back(search, *item, OTHERWISE)
+
+
+def _ids(item: tuple[Variant, Climb]) -> set[str]:
+    return {finding.id for finding in item[1].evidence.findings}
 
 
 def _take_back(search: _Search, variant: Variant, result: Climb, reason: str) -> None:
@@ -402,36 +434,40 @@ def _settles(smaller: Climb, larger: Climb) -> bool:
 def _merit(variant: Variant, result: Climb) -> tuple[float, ...]:
     """Ranks accepted patches: no other matter, faults left, faults settled, confidence and prior, measured skill, smallness.
 
-    A program that fell behind its libraries is first of all to do what it did; a patch that repairs a silent fault along
-    with that comes after the one that does not. Only faults of the original count as settled, and rival explanations of
+    A program that crashes is first of all to run; a patch that repairs a silent fault along with that comes after the one
+    that does not. Only faults of the original count as settled, and rival explanations of
     one crash as one: a chain of repairs meets each of them again under another line, and would else outrank one patch
     that mends them all.
     """
     original = {finding.id for finding in result.evidence.original}
     settled = len({f.cause or f.id for f in result.evidence.findings if f.id in original})
     left = sum(finding.symptom.value != "none-observed" for finding in result.evidence.remaining)
-    certainty = 1.0
-    for candidate in variant.applied:
-        certainty *= candidate.prior * candidate.findings[0].confidence
     skill = next((step.skill for step in reversed(result.evidence.after.steps) if step.skill is not None), 0.0)
     change = len(program_diff(result.evidence.source_before, variant.source))
     return (
         -_silent_along(result.evidence),
         -float(left),
         float(settled),
-        round(certainty, 3),
+        round(_certainty(variant), 3),
         round(skill, 1),
         -float(change),
     )
 
 
+def _certainty(variant: Variant) -> float:
+    """How likely a patch was held to be before any run: the product over its parts."""
+    return math.prod(candidate.prior * candidate.findings[0].confidence for candidate in variant.applied)
+
+
 def _silent_along(evidence: Evidence) -> float:
-    """How many silent faults a patch repairs along with a crash that comes of versions."""
-    versions = any(finding.family is Family.VERSIONING for finding in evidence.findings)
-    if evidence.before.crash is None or not versions:
+    """How many silent faults a patch repairs along with a crash; a migration along with another is no such."""
+    if evidence.before.crash is None or not any(_of_the_crash(finding) for finding in evidence.findings):
         return 0.0
-    silent = (f for f in evidence.findings if f.family is not Family.VERSIONING and f.symptom is not Symptom.CRASH)
-    return float(len(list(silent)))
+    return float(sum(not _of_the_crash(finding) for finding in evidence.findings))
+
+
+def _of_the_crash(finding: Finding) -> bool:
+    return finding.symptom is Symptom.CRASH or finding.family is Family.VERSIONING
 
 
 def _report(search: _Search) -> Repair:

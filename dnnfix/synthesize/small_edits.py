@@ -175,7 +175,8 @@ def _guesses(scene: Scene) -> list[Guess]:
         reshaped = RESHAPED * _is_reshaped(scene, place.node)
         for operator in operators():
             less = built + (as_index + reshaped if operator.name in ("axes", "shapes") else 0.0)
-            evading = EVADING * (place.role is Role.DEFINITION and _is_tested(scene, place.node))
+            tested = place.role is Role.DEFINITION and _is_tested(scene, place.node)
+            evading = EVADING * (tested or _chooses(scene, place.node))
             for order, change in enumerate(operator.changes(scene, place)):
                 unread = UNREAD * (change.form in OF_OTHERS and _leaves_unread(scene, place.node, change))
                 evades = evading * (change.form not in ASKING)
@@ -194,6 +195,16 @@ def _is_tested(scene: Scene, node: ast.AST) -> bool:
     while isinstance(above, ast.expr | ast.keyword):
         node, above = above, scene.subject.source.parent(above)
     return isinstance(above, ast.If | ast.While | ast.Assert) and above.test is node
+
+
+def _chooses(scene: Scene, node: ast.AST) -> bool:
+    """Whether an expression is, or is a part of, what one of two expressions is chosen by."""
+    above = scene.subject.source.parent(node)
+    while isinstance(above, ast.expr):
+        if isinstance(above, ast.IfExp) and above.test is node:
+            return True
+        node, above = above, scene.subject.source.parent(above)
+    return False
 
 
 def _is_index(scene: Scene, node: ast.AST) -> bool:

@@ -60,6 +60,12 @@ class Behaviour:
             return False
         return _near(self.numbers, other.numbers) and _near(self.losses, other.losses)
 
+    def comes_to_the_same(self, other: Behaviour) -> bool:
+        """Whether two runs had the same losses, by whatever layers and losses; where nothing trained, whether they did the same."""
+        if self.losses and other.losses:
+            return _near(self.losses, other.losses)
+        return self.same_as(other)
+
 
 def behaviour(trace: Trace, mask: Mask = NOTHING) -> Behaviour:
     """What a run did. Something stands in every place that the mask names, so that no two places are confused."""

@@ -38,7 +38,7 @@ class _Stepped:
 
     step: ast.stmt
     owner: str
-    made: tuple[ast.Assign, ...]
+    made: tuple[ast.Assign | ast.AugAssign, ...]
     before: tuple[ast.stmt, ...]
     backward: ast.Call
 
@@ -330,29 +330,34 @@ def _stored(statement: ast.AST) -> set[str]:
 
 
 def _read(statement: ast.AST) -> set[str]:
-    return {node.id for node in within(statement, ast.Name) if isinstance(node.ctx, ast.Load)}
+    changed = _stored(statement.target) if isinstance(statement, ast.AugAssign) else set()
+    return changed | {node.id for node in within(statement, ast.Name) if isinstance(node.ctx, ast.Load)}
 
 
-def _behind(before: tuple[ast.stmt, ...], name: str) -> tuple[ast.Assign, ...]:
+def _behind(before: tuple[ast.stmt, ...], name: str) -> tuple[ast.Assign | ast.AugAssign, ...]:
     """The assignments among statements that a name's value comes from, in their order."""
-    names, found = {name}, []
+    names: set[str] = {name}
+    found: list[ast.Assign | ast.AugAssign] = []
     for each in reversed(before):
         if isinstance(each, ast.Assign) and _stored(each) & names:
             found.append(each)
             names = (names - _stored(each)) | _read(each.value)
+        elif isinstance(each, ast.AugAssign) and _stored(each) & names:
+            found.append(each)
+            names |= _read(each)
     return tuple(reversed(found))
 
 
-def _calls(statement: ast.Assign, owner: str) -> bool:
+def _calls(statement: ast.Assign | ast.AugAssign, owner: str) -> bool:
     return any(ast.unparse(call.func) == owner for call in within(statement.value, ast.Call))
 
 
 def _moved(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
     """Edits that move what the loss alone computes with the network behind the update."""
-    moved: list[ast.Assign] = []
+    moved: list[ast.Assign | ast.AugAssign] = []
     names: set[str] = set()
     for each in fault.made:
-        if _calls(each, fault.owner) or _read(each.value) & names:
+        if _calls(each, fault.owner) or _read(each) & names:
             moved.append(each)
             names |= _stored(each)
     for other in fault.before:
@@ -362,7 +367,8 @@ def _moved(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
         shared = _read(other) & names or (later and _stored(other) & (names | set().union(*map(_read, moved))))
         if shared:
             return None
-    if any(not isinstance(target, (ast.Name, ast.Tuple)) for each in moved for target in each.targets):
+    targets = [target for each in moved for target in (each.targets if isinstance(each, ast.Assign) else [each.target])]
+    if any(not isinstance(target, (ast.Name, ast.Tuple)) for target in targets):
         return None
     if any("\n" in source.segment(source.site(each)) for each in moved):
         return None
@@ -377,10 +383,12 @@ def _detached(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
     block = block_of(source, fault.step)
     if ast.unparse(fault.step) in [ast.unparse(each) for each in block[block.index(fault.step) + 1 :]]:
         return None  # it is stepped again with what the late loss tells it
-    if len(estimates) != 1 or not isinstance(estimates[0].targets[0], ast.Name):
+    if len(estimates) != 1 or not isinstance(estimates[0], ast.Assign):
         return None
     estimate, name = estimates[0], estimates[0].targets[0]
-    given: tuple[ast.Assign, ...] = ()
+    if not isinstance(name, ast.Name):
+        return None
+    given: tuple[ast.Assign | ast.AugAssign, ...] = ()
     for argument in _read(estimate.value) - {fault.owner}:
         given += _behind(tuple(each for each in fault.before if each.lineno < estimate.lineno), argument)
     if any(_is_network(source, call) for each in given for call in within(each.value, ast.Call)):

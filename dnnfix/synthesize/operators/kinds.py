@@ -75,6 +75,9 @@ GRADIENTS = re.compile(r"backward|require grad|requires grad|requires_grad|grad_
 OF_NUMBERS = -2.0
 """What numbers of another kind lose there, in logarithms: that they cut what flows is no reason to take them."""
 
+CUTTING = -1.5
+"""What whole numbers lose that are made of what gradients flow through."""
+
 OF_RESULTS = -1.2
 """What one tensor made of a tuple loses: rather these are the results of a function, of which one is meant."""
 
@@ -115,6 +118,7 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     of_gradients = GRADIENTS.search(scene.message) is not None
     for before, after, form, imports in _conversions(scene, place.told):
         less = OF_NUMBERS if of_gradients and form == "number" else 0.0
+        less += CUTTING * (place.told.grown and after == ".long()")
         less += OF_RESULTS * (form == "tensor" and place.told.kind == "tuple")
         yield around(scene, place.node, before, after, form, imports, less)
 
