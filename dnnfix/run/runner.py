@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -190,15 +191,25 @@ class Runner:
         return self._preloaded.setdefault(framework, used)
 
     def _backend(self, program: bytes, wants_tensorflow: bool) -> str:
-        """The backend of Keras: the one that the program names, where it is installed, else the one of the environment."""
+        """The backend of Keras: the one that the program names, where it is installed, else what Keras itself would take."""
         installed = self._interpreter.installed
         named = _BACKEND.search(program)
         if named and (name := named.group(1).decode("ascii", "replace")) in installed:
             return name
         if wants_tensorflow:
             return "tensorflow"
-        usual = (os.environ.get("KERAS_BACKEND", ""), "torch", "jax", "tensorflow")
+        usual = (os.environ.get("KERAS_BACKEND", ""), _configured_backend(), "tensorflow", "torch", "jax")
         return next((name for name in usual if name in installed), "torch")
+
+
+def _configured_backend() -> str:
+    """The backend that the user's settings of Keras name; empty where they name none."""
+    home = os.environ.get("KERAS_HOME") or Path.home() / ".keras"
+    try:
+        named = json.loads((Path(home) / "keras.json").read_text(encoding="utf-8")).get("backend", "")
+    except (OSError, ValueError, AttributeError):
+        return ""
+    return named if isinstance(named, str) else ""
 
 
 def _imported(text: bytes) -> Iterator[str]:

@@ -15,7 +15,7 @@ from math import prod
 from typing import Any
 
 from dnnfix.errors import EditError
-from dnnfix.records import AddImport, Crash, Edit, FixPattern, InsertBefore, Json, Replace, Wrap
+from dnnfix.records import AddImport, Crash, Edit, FixPattern, InsertBefore, Json, RemoveArgument, Replace, Wrap
 from dnnfix.run.job import TextEdit, Trying
 from dnnfix.source.edits import text_changes
 from dnnfix.source.program import Source
@@ -75,6 +75,9 @@ RESHAPING = frozenset(
 )
 """Methods of arrays that change their axes."""
 
+REFUSED_TOO = 0.5
+"""What leaving out an argument gains where it is left out of all calls that cannot take it."""
+
 EVADING = -2.0
 """What an edit loses in the test of a branch that what failed stands in: rather it goes another way than mend anything."""
 
@@ -99,6 +102,10 @@ _NO_NUMBER = re.compile(r"invalid literal for int|could not convert string to fl
 _MISGIVEN = re.compile(
     r"multiple values for|missing (?:a |\d+ )?required|required positional|unexpected keyword", re.IGNORECASE
 )
+_TAKES_OTHERS = re.compile(r"takes (?:\d+|from \d+|no) |missing \d+ required|unexpected keyword")
+"""What a function says that is called with other arguments than it takes."""
+_OF_NAMES = frozenset({"NameError", "AttributeError"})
+
 _WORD = re.compile(r"\w+")
 
 FURTHER_BACK = frozenset({Role.CONSTRUCTOR, Role.DEFINITION, Role.SOURCE})
@@ -274,7 +281,11 @@ def wider(scene: Scene, operator: Operator, place: Place, guess: Guess) -> Itera
                 edits += next(
                     (c.edits for c in same if c.title == guess.change.title), same[0].edits if len(same) == 1 else ()
                 )
-        yield from _as_well(guess, edits, "alike")
+        refused = _left_out_elsewhere(scene, guess, node)
+        surely = replace(
+            guess, traits=replace(guess.traits, likeness=guess.traits.likeness + REFUSED_TOO * bool(refused))
+        )
+        yield from _as_well(surely, [*edits, *refused], "alike")
         if guess.operator == "arguments" and place.role is not Role.CONSTRUCTOR:
             yield from _of_same_arguments(scene, operator, place, guess, node)
     elif guess.change.form in SPELLED and isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
@@ -298,6 +309,23 @@ def wider(scene: Scene, operator: Operator, place: Place, guess: Guess) -> Itera
             code = f"{node.id} = {edit.before}{node.id}{edit.after}"
             change = Change((InsertBefore(scene.site(statement), code), *imports), f"Write {code}", guess.change.form)
             yield _as_wide(guess, change, "rebound")
+
+
+def _left_out_elsewhere(scene: Scene, guess: Guess, node: ast.Call) -> list[Edit]:
+    """A keyword that is left out is left out of the calls of other functions of the program, too, that do not take it."""
+    source = scene.subject.source
+    (edit, *_) = guess.change.edits
+    if not isinstance(edit, RemoveArgument) or not edit.name:
+        return []
+    found: list[Edit] = []
+    for other in source.all_calls:
+        function = source.definition(other.func) if ast.unparse(other.func) != ast.unparse(node.func) else None
+        if isinstance(function, ast.FunctionDef) and any(keyword.arg == edit.name for keyword in other.keywords):
+            taken = function.args
+            names = {each.arg for each in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs)}
+            if taken.kwarg is None and edit.name not in names:
+                found.append(RemoveArgument(scene.site(other), edit.name))
+    return found
 
 
 def _of_its_kind(scene: Scene, guess: Guess, node: ast.Attribute, edit: Replace) -> Iterator[Guess]:
@@ -437,6 +465,8 @@ def _came(source: Source, guess: Guess, answer: Mapping[str, Any], crash: Crash)
         return None
     if _MISGIVEN.search(said) and said.partition("(")[0] == crash.message.partition("(")[0]:
         return None
+    if kind == "TypeError" and crash.kind.rpartition(".")[2] in _OF_NAMES and _TAKES_OTHERS.search(said):
+        return None  # what it is named now is called otherwise: it is not what was meant
     settles = guess.change.form in SETTLING and guess.place.role is Role.FAILING
     if settles and _OF_ARGUMENTS.search(crash.message):
         return Came.MOVED

@@ -14,11 +14,17 @@ from dnnfix.api import (
     Mend,
     Reject,
     RenameArgument,
+    Replace,
+    ReplaceLines,
+    Site,
+    Source,
     Subject,
     Takes,
     one_letter_off,
     parts,
     same_letters,
+    undefined_names,
+    within,
     words,
 )
 
@@ -34,7 +40,8 @@ class MisspeltArgument(CrashTemplate):
 
     Each unknown name stands for the one parameter, not given yet, that differs from it in capitals, underscores or a
     letter, or of which it has all words or that has all its words (`num_filters`, `filters`). The run tells the
-    parameters. Where one of the names stands for none or for several, nothing is proposed.
+    parameters. Where one of the names stands for none or for several, nothing is proposed. Where it is the parameter that
+    is misspelt, and the function itself reads the name that the call gives, the parameter gets that name.
 
     Fix safety: unsafe. The call could not run before.
 
@@ -58,8 +65,12 @@ class MisspeltArgument(CrashTemplate):
         site = subject.source.site(node)
         edits: tuple[Edit, ...] = tuple(RenameArgument(site, old, new) for old, new in renamed.items())
         names = ", ".join(renamed)
+        ways = [
+            *_parameter_renamed(subject, node, renamed),
+            (f"Give {names} as {', '.join(renamed.values())}", edits, 0.85),
+        ]
         what = f"{ast.unparse(node.func)} does not take {names}; it takes {', '.join(renamed.values())}"
-        yield Mend(site, what, ((f"Give {names} as {', '.join(renamed.values())}", edits, 0.85),))
+        yield Mend(site, what, tuple(ways))
 
     examples = (
         Example(
@@ -124,6 +135,34 @@ train(torch.nn.Linear(2, 1), epochs=2, learning_rate=0.01)
 """,
             runs=True,
         ),
+        Example(
+            "a parameter that is misspelt itself",
+            before="""\
+import torch
+
+
+def scaled(x, scael=None):
+    if scael is not None:
+        return x * scale
+    return x
+
+
+print(scaled(torch.ones(2), scale=3))
+""",
+            after="""\
+import torch
+
+
+def scaled(x, scale=None):
+    if scale is not None:
+        return x * scale
+    return x
+
+
+print(scaled(torch.ones(2), scale=3))
+""",
+            runs=True,
+        ),
     )
     rejects = (
         Reject(
@@ -182,6 +221,36 @@ def _renamed(node: ast.Call, takes: Takes) -> dict[str, str]:
             return {}
         renamed[name] = other
     return renamed
+
+
+def _parameter_renamed(
+    subject: Subject, node: ast.Call, renamed: dict[str, str]
+) -> Iterator[tuple[str, tuple[Edit, ...], float]]:
+    """The parameter of a function of the program under the name that the call gives and that the function reads, undefined."""
+    source = subject.source
+    function = source.definition(node.func)
+    if not isinstance(function, ast.FunctionDef) or len(renamed) != 1:
+        return
+    ((name, other),) = renamed.items()
+    inside = list(within(function, ast.Name))
+    undefined = name in {each.name for each in undefined_names(source)}
+    if not undefined or all(each.id != name for each in inside):
+        return
+    arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    for argument in arguments:
+        if argument.arg == other:
+            uses = (Replace(source.site(each), name) for each in inside if each.id == other)
+            yield f"Call the parameter {name}", (_renamed_at(source, argument, name), *uses), 0.9
+
+
+def _renamed_at(source: Source, argument: ast.arg, name: str) -> Edit:
+    """The line with a parameter under another name."""
+    site = source.site(argument)
+    text = source.places.lines[site.line - 1]
+    start = site.column - 1
+    return ReplaceLines(
+        Site(site.line, 1, site.line, len(text) + 1), f"{text[:start]}{name}{text[start + len(argument.arg) :]}"
+    )
 
 
 def _same_words(name: str, free: list[str]) -> str | None:

@@ -108,8 +108,13 @@ def test_programs_with_tensorflow_share_a_warm_process() -> None:
     assert kind(quiet).once is None and kind(quiet).settings == (("TF_CPP_MIN_LOG_LEVEL", "3"),)
 
 
-def test_the_backend_is_the_users_where_the_program_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_backend_is_the_users_where_the_program_names_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     plain = b"import keras\n"
+    monkeypatch.delenv("KERAS_BACKEND", raising=False)
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    assert kind(plain).backend == "tensorflow"
+    (tmp_path / "keras.json").write_text('{"backend": "torch"}')
+    assert kind(plain).backend == "torch"
     monkeypatch.setenv("KERAS_BACKEND", "tensorflow")
     assert kind(plain).backend == "tensorflow"
     monkeypatch.setenv("KERAS_BACKEND", "unheard-of")

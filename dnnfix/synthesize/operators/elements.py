@@ -31,6 +31,9 @@ MOST = 8
 TOO_MANY = 1.5
 """What more targets gain, in logarithms, where the message says that there are too many values."""
 
+AS_ELSEWHERE = 1.2
+"""What targets gain that the program takes the results of another call apart into."""
+
 STARRED = -0.2
 """What leaving any number of further values loses against leaving one."""
 
@@ -93,7 +96,15 @@ def _targets(scene: Scene, node: ast.Tuple) -> Iterator[Change]:
         ([*(names[:-1] if names[-1] == "_" else names), "*_"], "Leave all further values", STARRED),
         (["_", *names], "Leave a value that comes first", FIRST),
     ):
-        yield Change((Replace(scene.site(node), ", ".join(more)),), title, "more targets", meant + less)
+        code = ", ".join(more)
+        elsewhere = AS_ELSEWHERE * any(scene.code(other) == code for other in _others_taken_apart(scene, node))
+        yield Change((Replace(scene.site(node), code),), title, "more targets", meant + less + elsewhere)
+
+
+def _others_taken_apart(scene: Scene, node: ast.Tuple) -> list[ast.Tuple]:
+    """The other tuples of targets of the program."""
+    tuples = scene.subject.source.nodes(ast.Tuple)
+    return [other for other in tuples if other is not node and isinstance(other.ctx, ast.Store)]
 
 
 def _index(scene: Scene, node: ast.Subscript) -> Iterator[Change]:

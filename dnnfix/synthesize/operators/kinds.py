@@ -78,9 +78,13 @@ OF_NUMBERS = -2.0
 CUTTING = -1.5
 """What whole numbers lose that are made of what gradients flow through."""
 
+ONLY_ARRAY = 0.9
+"""What the element of a tuple gains that alone is an array, where the message says that a tuple is not taken."""
+
 OF_RESULTS = -1.2
 """What one tensor made of a tuple loses: rather these are the results of a function, of which one is meant."""
 
+_NO_TUPLE = re.compile(r"not tuple|'tuple' object|got tuple|found tuple")
 _MISSING = re.compile(r"has no attribute '(\w+)'")
 _OF_SIZES = re.compile(r"\b(?:shapes?|sizes?|dimensions?|channels|cardinality|broadcast|aligned)\b", re.IGNORECASE)
 
@@ -120,7 +124,16 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         less = OF_NUMBERS if of_gradients and form == "number" else 0.0
         less += CUTTING * (place.told.grown and after == ".long()")
         less += OF_RESULTS * (form == "tensor" and place.told.kind == "tuple")
+        less += ONLY_ARRAY * (
+            form == "element" and _NO_TUPLE.search(scene.message) is not None and _is_only_array(place.told, after)
+        )
         yield around(scene, place.node, before, after, form, imports, less)
+
+
+def _is_only_array(told: Told, index: str) -> bool:
+    """Whether the first (`[0]`) or the last (`[-1]`) of several elements is an array, and no other is."""
+    arrays = [number for number, item in enumerate(told.items) if item.is_array]
+    return told.size == len(told.items) > 1 and arrays == [0 if index == "[0]" else len(told.items) - 1]
 
 
 def _is_no_number(told: Told) -> bool:

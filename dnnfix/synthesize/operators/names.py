@@ -165,6 +165,9 @@ def _for_attribute(scene: Scene, place: Place, node: ast.Attribute) -> Iterator[
         if joined in scene.names(node):
             yield replaced(scene, node, joined, "joined")
         yield replaced(scene, node, scene.code(node.value), "no attribute")
+        above = scene.subject.source.parent(node)
+        if isinstance(above, ast.Attribute) and isinstance(above.ctx, ast.Load):
+            yield replaced(scene, above, f"{scene.code(node.value)}.{above.attr}", "attribute")
         return
     names = scene.names(node)
     own = f"{ast.unparse(node.value)}."
