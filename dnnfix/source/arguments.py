@@ -38,10 +38,15 @@ class _Elements:
         self.layout: Layout = layout_of(node, self.text)
         self.elements = self.layout.elements
         self.removed: set[int] = set()
+        self.named: set[int] = set()
+        """Positional elements that all edits together give a name."""
         self.appended: list[str] = []
         self.found: list[TextChange] = []
 
     def changes(self, edits: Sequence[ElementEdit]) -> list[TextChange]:
+        renames = [edit for edit in edits if isinstance(edit, RenameArgument) and self._keyword(edit.old) is None]
+        placed = (self._positional(edit.position) for edit in renames)
+        self.named = {index for index in placed if index is not None}
         for edit in edits:
             if isinstance(edit, RenameArgument):
                 self._rename(edit)
@@ -100,7 +105,7 @@ class _Elements:
 
     def _name(self, index: int, name: str) -> None:
         """A positional argument becomes one by name, whose own text may be edited as well."""
-        after = self.elements[index + 1 :]
+        after = [e for n, e in enumerate(self.elements) if n > index and n not in self.named]
         if self._keyword(name) is not None or any(e.keyword is None and e.star != "**" for e in after):
             raise EditError(f"The argument {index} of the call at {self.site} cannot be named {name!r}.")
         start = self.elements[index].value

@@ -413,6 +413,7 @@ def tryings(source: Source, wanted: Iterable[Guess]) -> tuple[list[Guess], tuple
 
 def _text_edits(source: Source, edits: Sequence[Edit], path: str) -> Iterator[TextEdit]:
     """The changes of the text; of expressions as they stand, since one that could not stand there just fails where it is tried."""
+    others: list[Edit] = []
     for edit in edits:
         site = edit.site
         if isinstance(edit, Replace):
@@ -421,9 +422,10 @@ def _text_edits(source: Source, edits: Sequence[Edit], path: str) -> Iterator[Te
             yield _inserted(path, site.line, site.column, edit.before)
             yield _inserted(path, site.end_line, site.end_column, edit.after)
         else:
-            place = source.places.place
-            for change in text_changes(source, (edit,)):
-                yield TextEdit(path, place(change.start), place(change.end), change.new)
+            others.append(edit)
+    place = source.places.place
+    for change in text_changes(source, others):
+        yield TextEdit(path, place(change.start), place(change.end), change.new)
 
 
 def _inserted(path: str, line: int, column: int, text: str) -> TextEdit:

@@ -519,9 +519,11 @@ def _crashed_beside(subject: Subject, node: ast.Subscript) -> bool:
         return False
     source = subject.source
     functions = {ast.unparse(call.func) for call in given_by(source, node.value)}
+    at = [n for n in uses_of(source).subscripts() if is_zero(n.slice) and crash.site.encloses(source.site(n))]
+    if any(source.statement_of(n) is source.statement_of(node) and _peeled(n)[1] and _peeled(node)[1] for n in at):
+        return True  # written alike, in one statement
     if not functions:
         return False
-    at = [n for n in uses_of(source).subscripts() if is_zero(n.slice) and crash.site.encloses(source.site(n))]
     return any({ast.unparse(call.func) for call in given_by(source, one.value)} == functions for one in at)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from dnnfix.detect.misspellings import parts as words_of
-from dnnfix.records import FixPattern, RemoveArgument, RenameArgument, Replace, SetArgument
+from dnnfix.records import Edit, FixPattern, RemoveArgument, RenameArgument, Replace, SetArgument, Site
 from dnnfix.synthesize.operators.change import NUMBER, Change
 from dnnfix.synthesize.operators.names import GOOD, NEAR, alike, ranked
 from dnnfix.synthesize.scene import Parameter, Scene, Told
@@ -134,13 +134,23 @@ def _names(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterat
             if number and number == len(call.args) - 1:
                 edit = RenameArgument(site, "", name, number)
                 yield Change((edit,), f"Give {scene.code(arg)} as {name}", "by name")
+    places = [p for p in takes if p.how in ("both", "place")]
+    rest = range(len(places), len(call.args))
+    wanted_by_name = [p.name for p in takes if p.how == "name" and p.default is None and p.name not in given]
+    if rest and not starred and len(rest) == len(wanted_by_name):
+        edits = _by_name(site, len(places), wanted_by_name)
+        yield Change(edits, f"Give {', '.join(wanted_by_name)} by name", "rest by name")
     if len(call.args) > 1 and len(call.args) <= 3 and not starred:
         orders = [free[n : n + len(call.args)] for n in range(min(4, len(free)))]
         orders += [order[::-1] for order in orders]
         for order in orders:
             if len(order) == len(call.args) and not given & set(order):
-                edits = tuple(RenameArgument(site, "", name, n) for n, name in enumerate(order))
-                yield Change(edits, f"Give the arguments as {', '.join(order)}", "all by name")
+                yield Change(_by_name(site, 0, order), f"Give the arguments as {', '.join(order)}", "all by name")
+
+
+def _by_name(site: Site, start: int, names: Sequence[str]) -> tuple[Edit, ...]:
+    """Edits that give arguments from one place on by name."""
+    return tuple(RenameArgument(site, "", name, n) for n, name in enumerate(names, start))
 
 
 def _known_names(scene: Scene, call: ast.Call) -> Iterator[Change]:
