@@ -89,7 +89,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     if len(wrong) < SHORT:
         return None
     if wrong not in spellings:
-        ranked = sorted((_slips(wrong, other), other) for other in spellings if _digits(other) == _digits(wrong))
+        ranked = sorted((slips(wrong, other), other) for other in spellings if _digits(other) == _digits(wrong))
         if not ranked or ranked[0][0] > _slips_allowed(wrong) or ranked[0][1][0] != wrong[0]:
             return None
         if len(ranked) > 1 and ranked[1][0] - ranked[0][0] < min(ranked[0][0], 2):
@@ -108,7 +108,7 @@ def _slips_allowed(wrong: str) -> int:
     return 1 if len(wrong) < 8 else 2 if len(wrong) < 15 else 3
 
 
-def _slips(wrong: str, right: str) -> int:
+def slips(wrong: str, right: str) -> int:
     """How many letters are missing, in excess or changed, or stand in the place of their neighbour."""
     before: list[int] = []
     row = list(range(len(right) + 1))

@@ -120,14 +120,21 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     if place.told.size is not None and _COUNTED.search(scene.message) and scene.kind == "TypeError":
         yield around(scene, place.node, "len(", ")", "length")
     of_gradients = GRADIENTS.search(scene.message) is not None
+    returned = _NO_TUPLE.search(scene.message) is not None and not _is_given(scene, place.node)
     for before, after, form, imports in _conversions(scene, place.told):
         less = OF_NUMBERS if of_gradients and form == "number" else 0.0
         less += CUTTING * (place.told.grown and after == ".long()")
         less += OF_RESULTS * (form == "tensor" and place.told.kind == "tuple")
-        less += ONLY_ARRAY * (
-            form == "element" and _NO_TUPLE.search(scene.message) is not None and _is_only_array(place.told, after)
-        )
+        less += ONLY_ARRAY * (form == "element" and returned and _is_only_array(place.told, after))
         yield around(scene, place.node, before, after, form, imports, less)
+
+
+def _is_given(scene: Scene, node: ast.expr) -> bool:
+    """Whether an expression is a parameter of the function around it: what was given is the caller's to take apart."""
+    function = scene.subject.source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef)
+    if not isinstance(node, ast.Name) or not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    return any(node.id == each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg))
 
 
 def _is_only_array(told: Told, index: str) -> bool:

@@ -8,7 +8,7 @@ import difflib
 import sys
 from collections.abc import Iterable, Iterator
 
-from dnnfix.detect.misspellings import SHORT
+from dnnfix.detect.misspellings import SHORT, slips
 from dnnfix.detect.misspellings import parts as words_of
 from dnnfix.records import AddImport, FixPattern, Replace
 from dnnfix.synthesize.definitions import FUNCTIONS
@@ -59,6 +59,12 @@ WHERE_SIZES_ARE_GIVEN = frozenset({Role.CONSTRUCTOR, Role.DEFINITION})
 
 UNLIKE = -2.0
 """What such a name loses elsewhere, in logarithms, for each unit of likeness that it falls short."""
+
+FAR = -0.7
+"""What a name loses that is neither a good one nor a letter off."""
+
+HALF = 0.5
+"""Share of a name that another one has to be for it to say something that the one is in it: `rand` is not `randrange`."""
 
 GOOD = 0.9
 """Likeness from which on a name may be the one that was meant."""
@@ -211,7 +217,12 @@ def ranked(name: str, known: Iterable[str]) -> list[tuple[str, float]]:
     """Names by how alike they are to one that is missing, each with what it loses against the most alike, or a good one."""
     found = sorted(((alike(name, other), other) for other in set(known)), key=lambda each: (-each[0], each[1]))
     best = max([GOOD, *(likeness for likeness, _ in found[:1])])
-    return [(other, SPELLING * (likeness - best)) for likeness, other in found]
+    return [(other, SPELLING * (likeness - best) + FAR * _is_far(name, other, likeness)) for likeness, other in found]
+
+
+def _is_far(name: str, other: str, likeness: float) -> bool:
+    """Whether a name is another word rather than a slip of the keys."""
+    return likeness < GOOD and slips(name.lower(), other.rpartition(".")[2].lower()) > 1
 
 
 def alike(one: str, other: str) -> float:
@@ -238,6 +249,7 @@ def _alike(one: str, other: str) -> float:
         letters = max(letters, ABBREVIATED)
     if len(first) >= SHORT and any(word.startswith(one.lower()) for word in words_of(other)):
         letters = max(letters, ABBREVIATED - BELOW)
-    begun = 1.0 if second.startswith(first) else lengths if first in second or second in first else 0.0
+    within = lengths >= HALF and (first in second or second in first)
+    begun = 1.0 if second.startswith(first) else lengths if within else 0.0
     written = one[:1].isupper() != other[:1].isupper()
     return letters + WORDS * shared + WORDS * begun - OTHERWISE * written
