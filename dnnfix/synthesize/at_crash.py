@@ -62,6 +62,9 @@ STARTS = 2
 DEPTH = 2
 """Small edits of one patch."""
 
+OF_TWO_KINDS = -1.5
+"""What two small edits in a row lose, in logarithms, that do not do the same at two places: the second may mend what the first broke."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -164,7 +167,7 @@ def _sorted(
         if laboratory.out_of_time():
             break
         after = laboratory.observe(variant.source, start.trace.seed)
-        score = start.score + one.guess.score
+        score = start.score + one.guess.score + OF_TWO_KINDS * _is_another_kind(start, one)
         if after.crash is not None:
             if _goes_further(start, variant.source, after) or (
                 one.came is Came.MOVED and _complains_of_more(start.trace, after)
@@ -173,6 +176,12 @@ def _sorted(
         elif after.outcome.says_something:
             ends.append((after, Choice(variant, score, one.guess.score)))
     return ends, further
+
+
+def _is_another_kind(start: _Start, one: Tried) -> bool:
+    """Whether an edit comes after another small one and does something else."""
+    applied = start.variant.applied
+    return bool(applied) and applied[-1].template == UNEXPLAINED_CODE and applied[-1].title != one.guess.change.title
 
 
 def _needed_alone(

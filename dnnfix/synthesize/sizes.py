@@ -21,6 +21,9 @@ from dnnfix.synthesize.recipes import argument
 OTHER_NAME = 0.5
 """What remains of the likelihood of a name that happens to hold the size, in the place of another name."""
 
+SHARED = 0.25
+"""What remains of the likelihood that the number behind a name is to change which other parts are made with as well: a guess."""
+
 MAX_DEPTH = 3
 """Names followed from a constructor's argument towards the place where the number is written."""
 
@@ -218,7 +221,7 @@ def _elsewhere(
         values = [filled] if filled is not None else []
     else:
         values = []
-    weight = 1.0 if _uses(subject, given) <= 1 else 0.6
+    weight = 1.0 if _uses(subject, given) <= 1 else SHARED
     for value in values:
         if number(value) is not None:
             text = spelled(subject, value, wanted, factors)

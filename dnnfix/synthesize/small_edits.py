@@ -61,6 +61,9 @@ MISTAKES = frozenset(
 UNREAD = -1.0
 """What an edit loses, in logarithms, after which a name is read nowhere any more: what was made for something is not used."""
 
+OVERWRITTEN = -2.0
+"""What an edit loses after which a value that was made before is replaced by one that is not made of it: the first was made for nothing."""
+
 REUSED = -1.5
 """What an edit of a constructor loses where the layer that failed had taken other inputs before: its new use is at fault."""
 
@@ -187,6 +190,7 @@ def _guesses(scene: Scene) -> list[Guess]:
             for order, change in enumerate(operator.changes(scene, place)):
                 unread = UNREAD * (change.form in OF_OTHERS and _leaves_unread(scene, place.node, change))
                 evades = evading * (change.form not in ASKING)
+                unread += OVERWRITTEN * _overwrites(scene, place.node, change)
                 guess = _guess(operator.name, operator.pattern, change, place, order, unread + less + evades)
                 for each in (guess, *wider(scene, operator, place, guess)):
                     add(each)
@@ -266,6 +270,23 @@ def _leaves_unread(scene: Scene, node: ast.expr, change: Change) -> bool:
         n.id for n in ast.walk(home) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and id(n) not in inside
     ]
     return any(name not in reads for name in gone)
+
+
+def _overwrites(scene: Scene, node: ast.expr, change: Change) -> bool:
+    """Whether a name is made anew from itself, is made before as well, and an edit takes it out of what it is made from."""
+    source = scene.subject.source
+    match source.statement_of(node):
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) as statement:
+            after = [edit.code for edit in change.edits if isinstance(edit, Replace)]
+            inside = {id(each) for each in ast.walk(node)}
+            reads = [each for each in ast.walk(value) if isinstance(each, ast.Name) and each.id == name]
+            if not after or not reads or any(id(each) not in inside for each in reads):
+                return False
+            home = source.enclosing(node, *FUNCTIONS) or source.tree
+            stores = [each for each in ast.walk(home) if isinstance(each, ast.Name) and each.id == name]
+            earlier = any(isinstance(each.ctx, ast.Store) and each.lineno < statement.lineno for each in stores)
+            return earlier and not any(name in _WORD.findall(code) for code in after)
+    return False
 
 
 def wider(scene: Scene, operator: Operator, place: Place, guess: Guess) -> Iterator[Guess]:

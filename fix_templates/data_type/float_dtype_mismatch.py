@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dnnfix.api import (
     Candidate,
     Decline,
+    Edit,
     Example,
     Family,
     Finding,
@@ -15,11 +17,15 @@ from dnnfix.api import (
     Reject,
     Subject,
     Symptom,
+    Wrap,
     cast_where_made,
     cast_where_used,
     integer_targets,
     odd_floats,
 )
+
+ON_PURPOSE = 0.25
+"""What remains of the likelihood of a cast for what has no weights, where the data say of what kind they are."""
 
 
 class FloatDtypeMismatch(FixTemplate):
@@ -63,13 +69,15 @@ class FloatDtypeMismatch(FixTemplate):
             if index != finding.evidence["input"] or (call.site is not None and call.site != finding.site):
                 continue
             made = cast_where_made(subject, call, index, wanted)
+            stated = call.component is None and made is not None and _states_its_kind(subject, made)
+            meant = ON_PURPOSE if stated else 1.0
             if made is not None:
                 proposed = True
-                yield self.candidate(finding, f"Make the data {wanted}", *made, prior=0.8)
+                yield self.candidate(finding, f"Make the data {wanted}", *made, prior=0.8 * meant)
             used = cast_where_used(subject, call, index, wanted)
             if used is not None:
                 proposed = True
-                yield self.candidate(finding, f"Cast the input to {wanted}", *used, prior=0.6)
+                yield self.candidate(finding, f"Cast the input to {wanted}", *used, prior=0.6 * meant)
         if not proposed:
             yield Decline("the place where the data enters is not in this file")
 
@@ -283,3 +291,9 @@ print(torch.nn.Linear(3, 1)(torch.rand(4, 5)))
             runs=True,
         ),
     )
+
+
+def _states_its_kind(subject: Subject, edits: tuple[Edit, ...]) -> bool:
+    """Whether an expression that is to be cast is a call that says what kind of numbers it makes."""
+    nodes = (subject.node(edit.site) for edit in edits if isinstance(edit, Wrap))
+    return any(isinstance(node, ast.Call) and any(each.arg == "dtype" for each in node.keywords) for node in nodes)

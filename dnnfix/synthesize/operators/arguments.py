@@ -53,6 +53,9 @@ LIKE = 0.6
 UNLIKE = -9.0
 """What it loses, in logarithms, for each unit of likeness that it falls short."""
 
+TAKEN_ELSEWHERE = -2.2
+"""What another name for an argument loses where a function of the program has a parameter of the name that is refused."""
+
 ONE_SIBLING = -1.0
 """What an argument loses that a single other call gives: of two calls neither is the odd one."""
 
@@ -124,6 +127,7 @@ def _names(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterat
             likeness = alike(keyword.arg, name)
             wanted = any(p.name == name and p.default is None for p in takes)
             less = 0.0 if wanted else UNLIKE * max(0.0, LIKE - likeness)
+            less += TAKEN_ELSEWHERE * _is_parameter(scene, keyword.arg)
             known = SIBLING * (name in used and (wanted or likeness >= LIKE))
             yield Change(
                 (RenameArgument(site, keyword.arg, name),), f"Give {keyword.arg} as {name}", "rename", less + known
@@ -146,6 +150,14 @@ def _names(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterat
         for order in orders:
             if len(order) == len(call.args) and not given & set(order):
                 yield Change(_by_name(site, 0, order), f"Give the arguments as {', '.join(order)}", "all by name")
+
+
+def _is_parameter(scene: Scene, name: str) -> bool:
+    """Whether a function of the program has a parameter of that name."""
+    functions = scene.subject.source.nodes(ast.FunctionDef)
+    return any(
+        each.arg == name for function in functions for each in ast.walk(function.args) if isinstance(each, ast.arg)
+    )
 
 
 def _by_name(site: Site, start: int, names: Sequence[str]) -> tuple[Edit, ...]:
