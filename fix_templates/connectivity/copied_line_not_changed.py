@@ -50,7 +50,8 @@ class CopiedLineNotChanged(FaultTemplate[_Left]):
 
     `optimizer_a = SGD(net_a.parameters())` and `optimizer_b = SGD(net_a.parameters())`: the names on the left say that
     the second is meant for `b`. Reported only where the name that the change would give exists and is used nowhere for
-    that: a branch that reaches no output, a network that no optimizer holds, a layer that nothing calls.
+    that: a branch that reaches no output, a network that no optimizer holds, a layer that nothing calls. Names of plain
+    numbers are left alone, since two parts may have one size.
 
     Fix safety: unsafe. Another tensor, layer or network is used, which is the point.
 
@@ -74,7 +75,7 @@ class CopiedLineNotChanged(FaultTemplate[_Left]):
                     continue
                 for second in block[index + 1 : index + 1 + _NEAR]:
                     found = _kept(source, first, second)
-                    if found is not None and found.kept not in seen:
+                    if found is not None and found.kept not in seen and not _is_a_number(source, found.kept):
                         seen.add(found.kept)
                         yield source.site(found.kept), found
 
@@ -264,6 +265,19 @@ def scale(x_train, x_test):
 """,
         ),
         Reject(
+            "sizes of two parts",
+            """\
+import numpy as np
+import keras
+
+n_train = 100
+n_val = 100
+x_train = np.zeros((n_train, 4))
+x_val = np.zeros((n_train, 4))
+print(keras.layers.Dense(2)(x_train).shape, x_val.shape)
+""",
+        ),
+        Reject(
             "a chain, and sizes that go on from one another",
             """\
 from keras import layers
@@ -287,6 +301,12 @@ def _blocks(source: Source) -> Iterator[list[ast.stmt]]:
     yield from (node.body for node in source.nodes(ast.While))
     yield from (node.body for node in source.nodes(ast.If))
     yield from (node.body for node in source.nodes(ast.With))
+
+
+def _is_a_number(source: Source, kept: ast.expr) -> bool:
+    """Whether a name stands for a number written down: two parts may well have one size."""
+    bound = source.bindings(kept, kept) or source.bindings(kept)
+    return bool(bound) and all(isinstance(value, ast.Constant) for value in bound)
 
 
 def _kept(source: Source, first: ast.stmt, second: ast.stmt) -> _Left | None:
