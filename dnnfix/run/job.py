@@ -98,12 +98,15 @@ class Speculation:
     edits: tuple[Trying, ...] = ()
     seconds: float = 10.0
     within: float = 2.0
+    watched: tuple[tuple[str, int], ...] = ()
+    """Statements (path of the file, a line of it) of which is told what their names held before they failed."""
 
     def to_json(self) -> dict[str, object]:
         """As the probe reads it."""
         return {
             "seconds": self.seconds,
             "within": self.within,
+            "watched": self.watched,
             "edits": [
                 {
                     "changes": [[c.path, c.start, c.end, c.text] for c in one.changes],

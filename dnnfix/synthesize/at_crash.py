@@ -137,8 +137,9 @@ def _from(
     """The edits that end a crash, with the runs under them, and the edits after which another one comes later."""
     source, seed = start.variant.source, start.trace.seed
     progress("looking around at the crash")
-    seen = laboratory.speculate(source, seed, Speculation()).probes.get("survey")
     crash = start.trace.crash
+    failed = ((crash.site.path, crash.site.line),) if crash is not None and crash.site is not None else ()
+    seen = laboratory.speculate(source, seed, Speculation(watched=failed)).probes.get("survey")
     scenes = scenes_of(Subject(source, start.trace), seen)
     able, written = tryings(source, guesses(scenes))
     if not able or crash is None:

@@ -108,6 +108,8 @@ class Scene:
     """What is taken by the function that a call names at that site."""
     compared: Mapping[Site, Told] = field(default_factory=dict)
     """Functions, not what they give, that stand in a comparison."""
+    before: Mapping[Site, tuple[tuple[int | None, str], ...]] = field(default_factory=dict)
+    """Ranks and kinds of numbers that names of the failing statement had when it ran before."""
     near: tuple[tuple[str, str], ...] = ()
     """What the object has whose attribute was missing: names, each with `class`, `call` or `value`."""
 
@@ -254,6 +256,10 @@ def _scene(subject: Subject, survey: Mapping[str, Any], home: str) -> Scene:
         past=tuple(map(frame, _listed(survey.get("past")))),
         calls={at(span, path): tuple(map(_parameter, takes)) for path, span, takes in _listed(survey.get("calls"))},
         compared={at(span, path): _told(told) for path, span, told in _listed(survey.get("compared"))},
+        before={
+            at(span, path): tuple((rank, str(kind)) for rank, kind in kinds)
+            for path, span, kinds in _listed(survey.get("before"))
+        },
         near=tuple((str(name), str(sort)) for name, sort in _listed(survey.get("near"))),
     )
 

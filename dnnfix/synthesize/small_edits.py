@@ -61,6 +61,12 @@ MISTAKES = frozenset(
 UNREAD = -1.0
 """What an edit loses, in logarithms, after which a name is read nowhere any more: what was made for something is not used."""
 
+CONVERTING = frozenset({"axes", "shapes", "kinds"})
+"""Operators that make something else of a value."""
+
+WORKED = -2.0
+"""What such an edit loses, in logarithms, at an expression that had been of another rank or kind before, which had worked."""
+
 OVERWRITTEN = -2.0
 """What an edit loses after which a value that was made before is replaced by one that is not made of it: the first was made for nothing."""
 
@@ -83,6 +89,9 @@ REFUSED_TOO = 0.5
 
 EVADING = -2.0
 """What an edit loses in the test of a branch that what failed stands in: rather it goes another way than mend anything."""
+
+FLAGS = frozenset({"flag", "add flag"})
+"""Forms of change after which another branch is taken: that a name has a value there is no reason for it."""
 
 ASKING = frozenset({"call compared", "asked for", "call", "condition", "none", "length", "all", "any", "elements"})
 """Forms of change that put right what a test asks."""
@@ -179,17 +188,19 @@ def _guesses(scene: Scene) -> list[Guess]:
             found[guess.change.edits] = guess
 
     reused = REUSED * _worked_before(scene)
+    unset = scene.kind in ("NameError", "UnboundLocalError")
     for place in places(scene):
         built = reused if place.role is Role.CONSTRUCTOR else 0.0
         as_index = AS_INDEX * _is_index(scene, place.node)
         reshaped = RESHAPED * _is_reshaped(scene, place.node)
         for operator in operators():
             less = built + (as_index + reshaped if operator.name in ("axes", "shapes") else 0.0)
+            less += WORKED * (operator.name in CONVERTING and _held_others(scene, place))
             tested = place.role is Role.DEFINITION and _is_tested(scene, place.node)
             evading = EVADING * (tested or _chooses(scene, place.node))
             for order, change in enumerate(operator.changes(scene, place)):
                 unread = UNREAD * (change.form in OF_OTHERS and _leaves_unread(scene, place.node, change))
-                evades = evading * (change.form not in ASKING)
+                evades = evading * (change.form not in ASKING) + EVADING * (unset and change.form in FLAGS)
                 unread += OVERWRITTEN * _overwrites(scene, place.node, change)
                 guess = _guess(operator.name, operator.pattern, change, place, order, unread + less + evades)
                 for each in (guess, *wider(scene, operator, place, guess)):
@@ -216,6 +227,18 @@ def _chooses(scene: Scene, node: ast.AST) -> bool:
             return True
         node, above = above, scene.subject.source.parent(above)
     return False
+
+
+def _held_others(scene: Scene, place: Place) -> bool:
+    """Whether an expression held an array of another rank, or something of another kind, when its statement ran before."""
+    told = place.told
+    if told is None or not told.is_array:
+        return False
+    rank = len(told.shape or ())
+    return any(
+        (was, kind.rpartition(".")[2]) != (rank, told.dtype)
+        for was, kind in scene.before.get(scene.site(place.node), ())
+    )
 
 
 def _is_index(scene: Scene, node: ast.AST) -> bool:

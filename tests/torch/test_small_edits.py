@@ -473,6 +473,14 @@ LEFT_ALONE = {
         "        if torch.is_tensor(by):\n            self.register_buffer('by')\n        else:\n            self.by = by\n\n\n"
         "print(Shift(torch.ones(2)).by)\n"
     ),
+    "weights that had been fine before": (
+        "import torch\nfrom torch import nn\n\nnet = nn.Sequential(nn.Linear(4, 3), nn.LayerNorm(3))\nfor part in net:\n"
+        "    nn.init.xavier_uniform_(part.weight.data)\nprint(net(torch.ones(1, 4)).shape)\n"
+    ),
+    "a value made for nothing": (
+        "import torch\n\n\ndef scaled(x, centred):\n    if centred:\n        y = x - x.mean()\n    y = torch.relu(y)\n    return y * 2\n\n\n"
+        "print(scaled(torch.ones(3), False))\n"
+    ),
     "a text that is no number": 'import numpy as np\n\nprint(int("seven"))\n',
 }
 

@@ -28,6 +28,7 @@ from . import (
     scaffold,
     seeds,
     sites,
+    visits,
     wire,
 )
 
@@ -67,6 +68,7 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
     opened.watch()
     wanted = job.get("speculation")
     if wanted and not wanted.get("edits"):
+        visits.watch(wanted.get("watched", ()))
         returned.watch()
     if job.get("start"):
         os.chdir(job["start"])

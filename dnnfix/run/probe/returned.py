@@ -11,7 +11,7 @@ import threading
 from types import CodeType, FrameType
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from . import sites, standing
+from . import sites, standing, visits
 from .standing import Standing
 
 MOST = 60
@@ -51,18 +51,28 @@ def standings() -> List[Standing]:
 
 
 def _on_call(frame: FrameType, event: str, given: Any) -> Optional[Any]:
-    if not sites.is_user_frame(frame) or frame.f_code.co_name.startswith("<"):
+    if not sites.is_user_frame(frame):
         return None
-    frame.f_trace_lines = False
+    looked_at = visits.concerns(frame)
+    if frame.f_code.co_name.startswith("<") and not (looked_at and frame.f_code.co_name == "<module>"):
+        return None
+    frame.f_trace_lines = looked_at
     return _within
 
 
 def _within(frame: FrameType, event: str, given: Any) -> Any:
     global _raising
     code = frame.f_code
-    if event == "exception":
+    if event == "line":
+        visits.at_line(frame)
+    elif event == "exception":
         _raising = frame
-    elif event == "return" and not (given is None and _raising is frame) and (code in _left or len(_left) < MOST):
+    elif (
+        event == "return"
+        and code.co_name != "<module>"
+        and not (given is None and _raising is frame)
+        and (code in _left or len(_left) < MOST)
+    ):
         _left.pop(code, None)  # the latest last
         _left[code] = _Left(frame, frame.f_lasti, frame.f_lineno)
     return _within

@@ -13,7 +13,7 @@ import sys
 import types
 from typing import Any, Dict, List, Sequence
 
-from . import clocked, forked, returned, sites, standing, wire
+from . import clocked, forked, returned, sites, standing, visits, wire
 from .guard import guarded
 from .lookup import MISSING, is_method, type_name, value_of
 from .standing import Standing
@@ -62,6 +62,7 @@ def survey(error: BaseException) -> None:
     told, before = (forked.answers(each, _frame, 1, 10.0, share=1) for each in (chosen, past))
     value = {"frames": _full(told), "past": _full(before), "calls": _calls(frames), "near": _near(error)}
     value["compared"] = _compared(frames)
+    value["before"] = visits.told()
     wire.emit("probe", name="survey", value=value)
 
 
