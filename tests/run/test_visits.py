@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dnnfix.run.job import Budget, Job, Speculation
 from dnnfix.run.runner import Runner
 
@@ -18,12 +20,11 @@ for sample in [np.ones((2, 3)), np.ones((4, 3)), np.ones(3)]:
 """
 
 
-def told(runner: Runner, line: int) -> object:
-    speculation = Speculation(watched=(("", line),))
-    survey = runner.run(Job("program.py", LOOP.encode(), 0, Budget(seconds=10.0), speculation=speculation)).probes[
-        "survey"
-    ]
-    assert isinstance(survey, dict)
+def told(runner: Runner, *lines: int) -> list[Any]:
+    speculation = Speculation(watched=tuple(("", line) for line in lines))
+    job = Job("program.py", LOOP.encode(), 0, Budget(seconds=10.0), speculation=speculation)
+    survey = runner.run(job).probes["survey"]
+    assert isinstance(survey, dict) and isinstance(survey["before"], list)
     return survey["before"]
 
 
@@ -36,8 +37,4 @@ def test_a_statement_of_the_module(runner: Runner) -> None:
 
 
 def test_nothing_is_told_of_what_is_not_watched(runner: Runner) -> None:
-    speculation = Speculation()
-    survey = runner.run(Job("program.py", LOOP.encode(), 0, Budget(seconds=10.0), speculation=speculation)).probes[
-        "survey"
-    ]
-    assert isinstance(survey, dict) and survey["before"] == []
+    assert told(runner) == []
