@@ -146,7 +146,7 @@ def repair(
     search.original = laboratory.findings(source, trace)
     _explore(search, Variant(source), trace, search.original)
     _weigh_rivals(search)
-    if at_crash and not search.accepted and not search.choices:
+    if at_crash and not search.accepted:
         _try_small_edits(search)
     _combine(search)
     if not search.accepted:

@@ -38,8 +38,8 @@ def configure(scaffold: Dict[str, Any]) -> None:
 
 def rewrite(tree: ast.Module, filename: str) -> None:
     """Have the broad handlers of a file tell what they swallow, or catch it no more where they are opened; in place."""
-    handlers = (node for node in _in_order(tree) if isinstance(node, ast.ExceptHandler))
-    for number, handler in enumerate(handlers):
+    handlers = (node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler))
+    for number, handler in enumerate(sorted(handlers, key=lambda node: (node.lineno, node.col_offset))):
         if not _swallows(handler):
             continue
         if (sites.path_of(filename), number) in _opened:
@@ -48,14 +48,6 @@ def rewrite(tree: ast.Module, filename: str) -> None:
             values = (filename, handler.lineno, handler.col_offset + 1, number)
             told = ast.Call(ast.Name(TELL, ast.Load()), [ast.Constant(value=v, kind=None) for v in values], [])
             handler.body.insert(0, ast.fix_missing_locations(ast.copy_location(ast.Expr(told), handler.body[0])))
-
-
-def _in_order(node: ast.AST) -> List[ast.AST]:
-    """A node and all below it, as they stand in the text."""
-    found = [node]
-    for child in ast.iter_child_nodes(node):
-        found += _in_order(child)
-    return found
 
 
 def _swallows(handler: ast.ExceptHandler) -> bool:
