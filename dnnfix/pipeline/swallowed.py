@@ -14,13 +14,11 @@ from dnnfix.pipeline.account import searchable
 from dnnfix.pipeline.runs import Progress
 from dnnfix.pipeline.tries import Try
 from dnnfix.records import Caught, EditAction, EditStep, Reproduction, RunOutcome, Trace
+from dnnfix.reproduce.network import TRAINING
 from dnnfix.source.program import Source
 from dnnfix.synthesize.search import repair
 from dnnfix.template import FixTemplate
 from dnnfix.validate.laboratory import TrialLaboratory
-
-TRAINING = frozenset({"fit", "fit_generator", "train_on_batch", "backward", "minimize", "apply_gradients"})
-"""Methods that train a network."""
 
 
 def with_its_crash(

@@ -34,7 +34,7 @@ MOST = 4
 
 CANNOT_SHOW = "nothing states the input, so it was made to fit the first layer: a mismatch between the data and the network cannot show"
 
-_TRAINING = words("fit fit_generator backward train_on_batch apply_gradients minimize")
+TRAINING = words("fit fit_generator backward train_on_batch apply_gradients minimize")
 """Methods that train a network."""
 
 _SMALL = re.compile(r"cifar|mnist|small|tiny|test|18|11|simple|base", re.IGNORECASE)
@@ -137,7 +137,7 @@ def _is_whole(case: Case, node: Definition) -> bool:
     bodies = [node, *(other for other in unreached(case.source) if other.name in inner)]
     calls = (part for body in bodies for part in ast.walk(body) if isinstance(part, ast.Call))
     attributes = {call.func.attr for call in calls if isinstance(call.func, ast.Attribute)}
-    return bool(attributes & _TRAINING)
+    return bool(attributes & TRAINING)
 
 
 def _trained(case: Case, node: Definition) -> Iterator[EditStep | Gap]:
@@ -310,7 +310,7 @@ def _instances(case: Case) -> Iterator[EditStep | Gap]:
                 built[statement.targets[0].id] = statement
     for name in [name for name in built if _is_used(source, name)]:
         del built[name]
-    trains = _TRAINING | {"train_step"}
+    trains = TRAINING | {"train_step"}
     if any(isinstance(call.func, ast.Attribute) and call.func.attr in trains for call in source.all_calls):
         return
     for name, statement in list(built.items())[:MOST]:

@@ -287,7 +287,7 @@ def _take_back(search: _Search, variant: Variant, result: Climb, reason: str) ->
 
 def _least_likely(variant: Variant) -> float:
     """How likely the least likely part of a patch was held to be before it was run."""
-    return min(candidate.prior * candidate.findings[0].confidence for candidate in variant.applied)
+    return min(_likelihoods(variant))
 
 
 def _candidates(
@@ -456,7 +456,11 @@ def _merit(variant: Variant, result: Climb) -> tuple[float, ...]:
 
 def _certainty(variant: Variant) -> float:
     """How likely a patch was held to be before any run: the product over its parts."""
-    return math.prod(candidate.prior * candidate.findings[0].confidence for candidate in variant.applied)
+    return math.prod(_likelihoods(variant))
+
+
+def _likelihoods(variant: Variant) -> list[float]:
+    return [candidate.prior * candidate.findings[0].confidence for candidate in variant.applied]
 
 
 def _silent_along(evidence: Evidence) -> float:

@@ -193,11 +193,12 @@ def _guesses(scene: Scene) -> list[Guess]:
         built = reused if place.role is Role.CONSTRUCTOR else 0.0
         as_index = AS_INDEX * _is_index(scene, place.node)
         reshaped = RESHAPED * _is_reshaped(scene, place.node)
+        worked = WORKED * _held_others(scene, place)
+        tested = place.role is Role.DEFINITION and _is_tested(scene, place.node)
+        evading = EVADING * (tested or _chooses(scene, place.node))
         for operator in operators():
             less = built + (as_index + reshaped if operator.name in ("axes", "shapes") else 0.0)
-            less += WORKED * (operator.name in CONVERTING and _held_others(scene, place))
-            tested = place.role is Role.DEFINITION and _is_tested(scene, place.node)
-            evading = EVADING * (tested or _chooses(scene, place.node))
+            less += worked if operator.name in CONVERTING else 0.0
             for order, change in enumerate(operator.changes(scene, place)):
                 unread = UNREAD * (change.form in OF_OTHERS and _leaves_unread(scene, place.node, change))
                 evades = evading * (change.form not in ASKING) + EVADING * (unset and change.form in FLAGS)
@@ -219,14 +220,17 @@ def _is_tested(scene: Scene, node: ast.AST) -> bool:
     return isinstance(above, ast.If | ast.While | ast.Assert) and above.test is node
 
 
-def _chooses(scene: Scene, node: ast.AST) -> bool:
-    """Whether an expression is, or is a part of, what one of two expressions is chosen by."""
+def _outwards(scene: Scene, node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
+    """An expression and the one that it is a part of, then that one and the next, to the outermost."""
     above = scene.subject.source.parent(node)
     while isinstance(above, ast.expr):
-        if isinstance(above, ast.IfExp) and above.test is node:
-            return True
+        yield node, above
         node, above = above, scene.subject.source.parent(above)
-    return False
+
+
+def _chooses(scene: Scene, node: ast.AST) -> bool:
+    """Whether an expression is, or is a part of, what one of two expressions is chosen by."""
+    return any(isinstance(above, ast.IfExp) and above.test is part for part, above in _outwards(scene, node))
 
 
 def _held_others(scene: Scene, place: Place) -> bool:
@@ -243,12 +247,7 @@ def _held_others(scene: Scene, place: Place) -> bool:
 
 def _is_index(scene: Scene, node: ast.AST) -> bool:
     """Whether an expression is what another one is indexed with, or a part of it."""
-    above = scene.subject.source.parent(node)
-    while isinstance(above, ast.expr):
-        if isinstance(above, ast.Subscript) and above.slice is node:
-            return True
-        node, above = above, scene.subject.source.parent(above)
-    return False
+    return any(isinstance(above, ast.Subscript) and above.slice is part for part, above in _outwards(scene, node))
 
 
 def _is_reshaped(scene: Scene, node: ast.AST) -> bool:

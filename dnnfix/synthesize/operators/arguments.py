@@ -116,18 +116,20 @@ def _names(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterat
     if not takes:
         yield from _known_names(scene, call)
     given = {keyword.arg for keyword in call.keywords}
-    placed = {p.name for p in [p for p in takes if p.how in ("both", "place")][: len(call.args)]}
+    places = [p for p in takes if p.how in ("both", "place")]
+    placed = {p.name for p in places[: len(call.args)]}
     for keyword in call.keywords:
         if keyword.arg is None or not free or keyword.arg in free:
             continue
         others = [name for name in free if name not in given and name not in placed]
         others.sort(key=lambda name: -_likeness(keyword.arg or "", name))
         used = _used_by_siblings(scene, call)
+        elsewhere = TAKEN_ELSEWHERE * _is_parameter(scene, keyword.arg)
         for name in others[:4]:
             likeness = alike(keyword.arg, name)
             wanted = any(p.name == name and p.default is None for p in takes)
             less = 0.0 if wanted else UNLIKE * max(0.0, LIKE - likeness)
-            less += TAKEN_ELSEWHERE * _is_parameter(scene, keyword.arg)
+            less += elsewhere
             known = SIBLING * (name in used and (wanted or likeness >= LIKE))
             yield Change(
                 (RenameArgument(site, keyword.arg, name),), f"Give {keyword.arg} as {name}", "rename", less + known
@@ -138,7 +140,6 @@ def _names(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterat
             if number and number == len(call.args) - 1:
                 edit = RenameArgument(site, "", name, number)
                 yield Change((edit,), f"Give {scene.code(arg)} as {name}", "by name")
-    places = [p for p in takes if p.how in ("both", "place")]
     rest = range(len(places), len(call.args))
     wanted_by_name = [p.name for p in takes if p.how == "name" and p.default is None and p.name not in given]
     if rest and not starred and len(rest) == len(wanted_by_name):

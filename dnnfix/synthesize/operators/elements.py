@@ -91,14 +91,15 @@ def _targets(scene: Scene, node: ast.Tuple) -> Iterator[Change]:
         yield change
     names = [scene.code(element) for element in node.elts]
     meant = TOO_MANY * ("too many values to unpack" in scene.message)
+    elsewhere = {scene.code(other) for other in _others_taken_apart(scene, node)}
     for more, title, less in (
         ([*names, "_"], "Take one value more, and leave it", 0.0),
         ([*(names[:-1] if names[-1] == "_" else names), "*_"], "Leave all further values", STARRED),
         (["_", *names], "Leave a value that comes first", FIRST),
     ):
         code = ", ".join(more)
-        elsewhere = AS_ELSEWHERE * any(scene.code(other) == code for other in _others_taken_apart(scene, node))
-        yield Change((Replace(scene.site(node), code),), title, "more targets", meant + less + elsewhere)
+        likeness = meant + less + AS_ELSEWHERE * (code in elsewhere)
+        yield Change((Replace(scene.site(node), code),), title, "more targets", likeness)
 
 
 def _others_taken_apart(scene: Scene, node: ast.Tuple) -> list[ast.Tuple]:
