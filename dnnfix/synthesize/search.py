@@ -257,11 +257,12 @@ def _weigh_rivals(search: _Search) -> None:
     if search.trace.crash is None or len(search.accepted) < 2:
         return
     best, *others = sorted(search.accepted, key=lambda item: _merit(*item), reverse=True)
-    doing, settled = behaviour(best[1].evidence.after), _ids(best)
+    doing, settled, written = behaviour(best[1].evidence.after), _ids(best), _written(best)
     rivals = [
         other
         for other in others
         if settled.isdisjoint(_ids(other))
+        and written.isdisjoint(_written(other))  # what writes one line alike goes on from one explanation
         and RIVAL * _certainty(other[0]) > _certainty(best[0])
         and not behaviour(other[1].evidence.after).comes_to_the_same(doing)
     ]
@@ -274,6 +275,16 @@ def _weigh_rivals(search: _Search) -> None:
 
 def _ids(item: tuple[Variant, Climb]) -> set[str]:
     return {finding.id for finding in item[1].evidence.findings}
+
+
+def _written(item: tuple[Variant, Climb]) -> set[tuple[str, str]]:
+    """The lines (file, text) that a patched program has and the original has not."""
+    before, after = _lines(item[1].evidence.source_before), _lines(item[1].evidence.source_after)
+    return after - before
+
+
+def _lines(source: Source) -> set[tuple[str, str]]:
+    return {(path, line.strip()) for path, file in source.files.items() for line in file.text.splitlines()}
 
 
 def _take_back(search: _Search, variant: Variant, result: Climb, reason: str) -> None:

@@ -106,7 +106,30 @@ class Six(_Number):
     code, name, old, options = "DNF206", "six", "666", ("66",)
 
 
-TEMPLATES: dict[str, type[FixTemplate]] = {t.code: t for t in (One, Two, Three, Four, Five, Six)}
+class Seven(_Number):
+    code, name, old, options = "DNF207", "seven", "777", ("77",)
+
+
+class SevenOtherwise(_Number):
+    code, name, old, options = "DNF208", "seven-otherwise", "777", ("78",)
+
+
+class Eight(_Number):
+    code, name, old, options = "DNF209", "eight", "888", ("88",)
+
+
+class EightAndMore(_Number):
+    """Writes what `Eight` writes, and another line."""
+
+    code, name, old, options = "DNF210", "eight-and-more", "888", ()
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        rest = Replace(Site(2, 5, 2, 6), "8")
+        yield self.candidate(finding, "write more", Replace(finding.site, "88"), rest, prior=0.9)
+
+
+RULES = (One, Two, Three, Four, Five, Six, Seven, SevenOtherwise, Eight, EightAndMore)
+TEMPLATES: dict[str, type[FixTemplate]] = {rule.code: rule for rule in RULES}
 
 
 class Wishes:
@@ -231,6 +254,25 @@ def test_findings_that_do_not_hide_each_other_are_proven_alone_and_together() ->
 def test_a_repair_that_another_makes_needless_is_no_part_of_the_best_patch() -> None:
     best = accepted(search("a = 555\nb = 666\n", Table()))[0]
     assert "+b = 66\n" in best and "+a = " not in best
+
+
+def _told_apart(source: Source) -> float:
+    return float(source.text.count("8"))
+
+
+def test_of_rules_that_explain_a_crash_in_different_ways_none_is_accepted() -> None:
+    result = search("a = 777\n", Table(("777",), loss=_told_apart))
+    assert not accepted(result)
+    choices = [patch for patch in result.patches if patch.verdict is PatchVerdict.CHOICE]
+    assert {re.findall(r"^\+(a = .*)$", patch.diff, re.MULTILINE)[0] for patch in choices} == {"a = 77", "a = 78"}
+
+
+def test_rules_that_come_to_the_same_are_no_rivals() -> None:
+    assert len(accepted(search("a = 777\n", Table(("777",))))) == 2
+
+
+def test_a_patch_that_does_more_than_another_is_no_rival_of_it() -> None:
+    assert len(accepted(search("a = 888\nb = 1\n", Table(("888",), loss=_told_apart)))) == 2
 
 
 def test_a_patch_that_trains_worse_is_refused() -> None:
