@@ -96,9 +96,14 @@ Onwards = Callable[[Variant, Trace, float, float], bool]
 
 
 def search_at_crash(
-    variant: Variant, trace: Trace, laboratory: Laboratory, progress: Callable[[str], None], onwards: Onwards
+    variant: Variant,
+    trace: Trace,
+    laboratory: Laboratory,
+    progress: Callable[[str], None],
+    onwards: Onwards | None = None,
+    depth: int = DEPTH,
 ) -> Found:
-    """Edits, one or two, after which a program that crashes runs to its end or its budget.
+    """Edits, at most `depth`, after which a program that crashes runs to its end or its budget.
 
     `variant` is the program, or a step of its repair already, and `trace` its run. Where one edit moves the crash and none ends
     it, `onwards` is asked before a second edit is sought.
@@ -107,7 +112,7 @@ def search_at_crash(
     if finding is None:
         return Found()
     starts = [_Start(variant, trace, 0.0)]
-    for _ in range(DEPTH):
+    for _ in range(depth):
         ends: list[tuple[Trace, Choice]] = []
         further: list[_Start] = []
         for start in starts:
@@ -126,7 +131,7 @@ def search_at_crash(
         scores = [start.score for start in further]
         for number, start in enumerate(starts):
             ahead = start.score - max([*scores[:number], *scores[number + 1 :]], default=FLOOR)
-            if onwards(start.variant, start.trace, start.score, ahead):
+            if onwards is not None and onwards(start.variant, start.trace, start.score, ahead):
                 return Found((finding,))
     return Found((finding,))
 

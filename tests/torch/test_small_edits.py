@@ -485,8 +485,8 @@ LEFT_ALONE = {
 }
 
 
-def accepted(text: str, folder: Path, rules: tuple[str, ...] = (), **beside: str) -> list[str]:
-    """The accepted patches of a program, with every rule off but these."""
+def patches_of(text: str, folder: Path, rules: tuple[str, ...] = (), **beside: str) -> tuple[list[str], list[str]]:
+    """The patches of a program with every rule off but these: those that are accepted, and those to choose from."""
     path = folder / "program.py"
     for name, written in {"program.py": text, **beside}.items():
         (folder / name).write_text(written)
@@ -494,13 +494,25 @@ def accepted(text: str, folder: Path, rules: tuple[str, ...] = (), **beside: str
         python=sys.executable, select=(UNEXPLAINED_CODE, *rules), cache_dir=folder / "cache", budget=240
     )
     report = suggest_file(path.read_bytes(), str(path), settings, lambda said: None)
-    return [patch.diff for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED]
+    accepted = [patch.diff for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED]
+    return accepted, [patch.diff for patch in report.patches if patch.verdict is PatchVerdict.CHOICE]
+
+
+def accepted(text: str, folder: Path, rules: tuple[str, ...] = ()) -> list[str]:
+    """The accepted patches of a program, with every rule off but these."""
+    return patches_of(text, folder, rules)[0]
+
+
+def offered(text: str, folder: Path, rules: tuple[str, ...] = (), **beside: str) -> list[str]:
+    """The accepted patches, and then those to choose from, with every rule off but these."""
+    accepted, choices = patches_of(text, folder, rules, **beside)
+    return [*accepted, *choices]
 
 
 @pytest.mark.parametrize("name", REPAIRED)
-def test_it_repairs(name: str, tmp_path: Path) -> None:
+def test_it_finds_the_repair(name: str, tmp_path: Path) -> None:
     program, written = REPAIRED[name]
-    patches = accepted(program, tmp_path)
+    patches = offered(program, tmp_path)
     assert patches
     assert any(line.startswith("+") and written in line for line in patches[0].splitlines()), patches[0]
 
@@ -511,7 +523,7 @@ def test_it_leaves_alone(name: str, tmp_path: Path) -> None:
 
 
 def test_it_repairs_a_module_beside_the_program(tmp_path: Path) -> None:
-    patches = accepted(FILES["program.py"], tmp_path, (), **{"net.py": FILES["net.py"]})
+    patches = offered(FILES["program.py"], tmp_path, (), **{"net.py": FILES["net.py"]})
     assert patches
     assert "/net.py" in patches[0]
     assert "+        self.last = nn.Linear(8, 1)" in patches[0]
@@ -557,8 +569,8 @@ def test_a_function_of_one_sample_is_called_on_each(tmp_path: Path) -> None:
     with laboratory_for(source, Settings(python=sys.executable, cache_dir=tmp_path / "cache"), []) as laboratory:
         seen = laboratory.speculate(source, 0, Speculation()).probes["survey"]
         trace = laboratory.observe(source, 0)
-    offered = {edit.code for guess in guesses(scenes_of(Subject(source, trace), seen)) for edit in replaced(guess)}
-    assert "np.array([grey(one) for one in pictures])" in offered
+    written = {edit.code for guess in guesses(scenes_of(Subject(source, trace), seen)) for edit in replaced(guess)}
+    assert "np.array([grey(one) for one in pictures])" in written
 
 
 def replaced(guess: Guess) -> list[Replace]:
