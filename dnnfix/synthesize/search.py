@@ -145,12 +145,12 @@ def repair(
     search.seen.add(source.contents)
     search.original = laboratory.findings(source, trace)
     _explore(search, Variant(source), trace, search.original)
-    _weigh_rivals(search)
-    if at_crash:
-        if search.accepted:
-            _seek_rivals(search)
-        else:
-            _try_small_edits(search)
+    if search.trace.crash is not None and len(search.accepted) > 1:
+        _weigh_rivals(search)
+    if at_crash and search.accepted:
+        _seek_rivals(search)
+    elif at_crash:
+        _try_small_edits(search)
     _combine(search)
     if not search.accepted:
         search.partial = partial(search.attempts, search.laboratory)
@@ -257,17 +257,17 @@ def _choose(search: _Search, held: list[tuple[Choice, Climb]]) -> None:
 
 def _weigh_rivals(search: _Search) -> None:
     """Where rules explain a crash in several ways, under whose patches the program does something else, accept the one that is far likelier."""
-    if search.trace.crash is None or len(search.accepted) < 2:
-        return
     best, *others = sorted(search.accepted, key=lambda item: _merit(*item), reverse=True)
-    doing, settled, written = behaviour(best[1].evidence.after), _ids(best), _written(best)
+    start = _before_choices(best[0])
+    if start is None:
+        return
+    settled = _ids(best)
     rivals = [
         other
         for other in others
         if settled.isdisjoint(_ids(other))
-        and written.isdisjoint(_written(other))  # what writes one line alike goes on from one explanation
         and RIVAL * _certainty(other[0]) > _certainty(best[0])
-        and not behaviour(other[1].evidence.after).comes_to_the_same(doing)
+        and _explains_otherwise(other, best, start.source)
     ]
     if rivals:
         for item in (best, *others):
@@ -279,15 +279,15 @@ def _weigh_rivals(search: _Search) -> None:
 def _seek_rivals(search: _Search) -> None:
     """Where a small edit removes a crash as well, of which a rule has another patch, neither can be told to be the one that was meant.
 
-    A small edit counts that would have been accepted without the rule. Patches that only follow the versions of libraries
-    have no rivals: what they write is in a table, and what the program did before is known.
+    A small edit counts that would have been accepted without the rule.
     """
     best = max(search.accepted, key=lambda item: _merit(*item))
-    if not _may_search(search) or all(f.family is Family.VERSIONING for f in best[1].evidence.findings):
+    start = _before_choices(best[0])
+    if start is None or not _may_search(search):
         return
-    found = search_at_crash(Variant(search.origin), search.trace, search.laboratory, search.progress, depth=1)
+    trace = search.laboratory.observe(start.source, search.trace.seed)
+    found = search_at_crash(start, trace, search.laboratory, search.progress, depth=1)
     accepted = {variant.source.contents for variant, _ in search.accepted}
-    doing = behaviour(best[1].evidence.after)
     for choice in found.choices:
         written = choice.variant.source.contents
         if choice.score < LIKELY or written in accepted or search.laboratory.out_of_time():
@@ -297,13 +297,35 @@ def _seek_rivals(search: _Search) -> None:
         rival = (choice.variant, _climb(search, choice.variant))
         if not rival[1].accepted:
             continue
-        if _written(rival).isdisjoint(_written(best)) and not behaviour(rival[1].evidence.after).comes_to_the_same(
-            doing
-        ):
+        if _explains_otherwise(rival, best, start.source):
             for item in (*search.accepted, rival):
                 _take_back(search, *item, OTHERWISE)
             search.accepted.clear()
         return
+
+
+def _before_choices(variant: Variant) -> Variant | None:
+    """What a patch makes of the program before it does more than follow the versions of libraries; `None` where it does no more.
+
+    That has no rivals: it is written in a table, and what the program did before is known.
+    """
+    for place, step in enumerate(variant.applied):
+        if any(finding.family is not Family.VERSIONING for finding in step.findings):
+            return Variant(variant.made_from[place], variant.applied[:place], variant.made_from[:place])
+    return None
+
+
+def _explains_otherwise(one: tuple[Variant, Climb], other: tuple[Variant, Climb], start: Source) -> bool:
+    """Whether of two patches each writes something else than the other, and under each the program does something else."""
+    known = _lines(start)
+    if not (_lines(one[0].source) - known).isdisjoint(_lines(other[0].source) - known):
+        return False
+    doing = behaviour(other[1].evidence.after)
+    return not behaviour(one[1].evidence.after).comes_to_the_same(doing)
+
+
+def _lines(source: Source) -> set[tuple[str, str]]:
+    return {(path, line.strip()) for path, file in source.files.items() for line in file.text.splitlines()}
 
 
 def _may_search(search: _Search) -> bool:
@@ -312,16 +334,6 @@ def _may_search(search: _Search) -> bool:
 
 def _ids(item: tuple[Variant, Climb]) -> set[str]:
     return {finding.id for finding in item[1].evidence.findings}
-
-
-def _written(item: tuple[Variant, Climb]) -> set[tuple[str, str]]:
-    """The lines (file, text) that a patched program has and the original has not."""
-    before, after = _lines(item[1].evidence.source_before), _lines(item[1].evidence.source_after)
-    return after - before
-
-
-def _lines(source: Source) -> set[tuple[str, str]]:
-    return {(path, line.strip()) for path, file in source.files.items() for line in file.text.splitlines()}
 
 
 def _take_back(search: _Search, variant: Variant, result: Climb, reason: str) -> None:
