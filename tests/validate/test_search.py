@@ -36,8 +36,9 @@ from dnnfix.records import (
 from dnnfix.run.job import Experiment, Speculation
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
-from dnnfix.synthesize.candidates import edited
-from dnnfix.synthesize.search import Repair, repair
+from dnnfix.synthesize.at_crash import Choice, Found
+from dnnfix.synthesize.candidates import Variant, apply, edited
+from dnnfix.synthesize.search import LIKELY, Repair, repair
 from dnnfix.template import FixTemplate
 from dnnfix.validate.evidence import Validator
 
@@ -273,6 +274,32 @@ def test_rules_that_come_to_the_same_are_no_rivals() -> None:
 
 def test_a_patch_that_does_more_than_another_is_no_rival_of_it() -> None:
     assert len(accepted(search("a = 888\nb = 1\n", Table(("888",), loss=_told_apart)))) == 2
+
+
+@pytest.mark.parametrize(
+    ("family", "score", "rules"),
+    [
+        (Family.LAYER_DIMENSION, 0.0, 0),
+        (Family.LAYER_DIMENSION, 2 * LIKELY, 1),
+        (Family.VERSIONING, 0.0, 1),
+    ],
+    ids=["likely", "unlikely", "a rule of versions"],
+)
+def test_a_likely_small_edit_rivals_a_rule(
+    family: Family, score: float, rules: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other_edit(start: Variant, *given: object, depth: int) -> Found:
+        finding = Finding(
+            "DNF901", "unexplained-crash", Family.OPINIONATED, Site(1, 1, 1, 8), "it crashes", Symptom.CRASH
+        )
+        edit = Candidate("DNF901", "write 8", FixPattern.LAYER_DIMENSION, (Replace(Site(1, 5, 1, 8), "8"),), (finding,))
+        return Found((finding,), (Choice(apply(start, edit), score),))
+
+    monkeypatch.setattr("dnnfix.synthesize.search.search_at_crash", other_edit)
+    monkeypatch.setattr(Two, "family", family)
+    result = search("a = 222\n", Table(("222",), loss=_told_apart))
+    assert len(accepted(result)) == rules
+    assert sum(patch.verdict is PatchVerdict.CHOICE for patch in result.patches) == 2 * (not rules)
 
 
 def test_a_patch_that_trains_worse_is_refused() -> None:
