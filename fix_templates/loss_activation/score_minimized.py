@@ -242,6 +242,18 @@ loss.backward()
 """,
         ),
         Reject(
+            "a loss that is reduced in steps, under one name",
+            """\
+import torch
+
+loss = (net(x) - y) ** 2
+loss = loss.view(-1, 4)
+loss = loss.sum(1)
+loss = loss.mean(0)
+loss.backward()
+""",
+        ),
+        Reject(
             "other products with logarithms",
             """\
 import torch
@@ -352,7 +364,9 @@ def _likelihood(subject: Subject, value: ast.expr) -> Faults[Goal]:
     """Reductions of labels times logarithms that are minimized as they are."""
     inner: ast.expr | None = value
     depth = 0
-    while isinstance(inner, ast.Call) and (deeper := reduced(inner)) is not None:
+    passed: set[ast.expr] = set()  # `loss = loss.mean()` leads to itself
+    while isinstance(inner, ast.Call) and inner not in passed and (deeper := reduced(inner)) is not None:
+        passed.add(inner)
         inner, depth = deeper, depth + 1
         if isinstance(inner, ast.Name):
             bound = subject.source.bindings(inner, at=value) or subject.source.bindings(inner)

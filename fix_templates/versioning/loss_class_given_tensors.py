@@ -14,6 +14,7 @@ from dnnfix.api import (
     FixPattern,
     FixTemplate,
     Reject,
+    Replace,
     Subject,
     Symptom,
     Wrap,
@@ -86,9 +87,7 @@ class LossClassGivenTensors(FixTemplate):
         if not isinstance(call, ast.Call):
             yield Decline("the loss is not made in this file")
             return
-        yield self.candidate(
-            finding, "Call an object of the loss", Wrap(subject.source.site(call.func), "", "()"), prior=0.95
-        )
+        yield self.candidate(finding, "Call an object of the loss", _object_called(subject, call), prior=0.95)
 
     examples = (
         Example(
@@ -150,6 +149,23 @@ for x, y in loader:
     optimizer.step()
 """,
         ),
+        Example(
+            "with settings beside",
+            """\
+import torch.nn as nn
+
+total = 0
+for x, y in loader:
+    total += nn.CrossEntropyLoss(model(x), y, reduction="sum").item()
+""",
+            """\
+import torch.nn as nn
+
+total = 0
+for x, y in loader:
+    total += nn.CrossEntropyLoss(reduction="sum")(model(x), y).item()
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -175,6 +191,20 @@ def make(weight, average):
 """,
         ),
     )
+
+
+def _object_called(subject: Subject, call: ast.Call) -> Wrap | Replace:
+    """The edit after which an object is made with the keywords, and called with the rest."""
+    source = subject.source
+    if not call.keywords:
+        return Wrap(source.site(call.func), "", "()")
+    function = subject.text(source.site(call.func))
+    settings = [
+        f"{k.arg}={source.segment(source.site(k.value))}" if k.arg else f"**{source.segment(source.site(k.value))}"
+        for k in call.keywords
+    ]
+    given = [source.segment(source.site(each)) for each in call.args]
+    return Replace(source.site(call), f"{function}({', '.join(settings)})({', '.join(given)})")
 
 
 def _may_be_tensor(expr: ast.expr) -> bool:

@@ -52,6 +52,9 @@ ONE_NUMBER = frozenset(
 )
 """Words in the name of a value, or of the function that gives it, for what people reduce to one number."""
 
+OF_ARRAYS = frozenset({"cpu", "cuda", "data", "detach", "dim", "numpy", "shape", "size", "squeeze", "view"})
+"""What is asked of arrays, and of no plain number."""
+
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
@@ -86,7 +89,7 @@ class ZeroDimTensorIndexed(ApiChange):
             if not is_zero(node.slice):
                 continue
             base, unwrapped = _peeled(node)
-            if isinstance(source.parent(node), ast.Subscript):
+            if isinstance(source.parent(node), ast.Subscript) or _becomes_array(source, node):
                 continue
             beside = stopped and _crashed_beside(subject, node)
             if beside or is_counted(source, base):
@@ -357,6 +360,21 @@ print(values.data[0])
             runs=True,
         ),
         Reject(
+            "a loss of one row, whose sum is used as an array",
+            """\
+import torch
+
+weights = torch.randn(1, 3, requires_grad=True)
+total = 0.0
+for row in torch.randn(4, 3, 1):
+    loss = weights.mm(row)
+    total += loss.data[0]
+    loss.backward()
+print(total.cpu().numpy()[0])
+""",
+            runs=True,
+        ),
+        Reject(
             "the first row of a batch",
             """\
 import torch
@@ -367,6 +385,30 @@ print(output.data[0], output[0], output.data.numpy()[0])
 """,
             runs=True,
         ),
+    )
+
+
+def _becomes_array(source: Source, node: ast.Subscript) -> bool:
+    """Whether what is read goes into a name, of which something is asked in the same function that no plain number has."""
+    above = source.parent(node)
+    while isinstance(above, ast.BinOp):
+        above = source.parent(above)
+    if isinstance(above, ast.AugAssign):
+        target: ast.expr = above.target
+    elif isinstance(above, ast.Assign) and len(above.targets) == 1:
+        target = above.targets[0]
+    else:
+        return False
+    if not isinstance(target, ast.Name):
+        return False
+    function = source.enclosing(node, ast.FunctionDef)
+    return any(
+        each.attr in OF_ARRAYS
+        and isinstance(each.value, ast.Name)
+        and each.value.id == target.id
+        and source.enclosing(each, ast.FunctionDef) is function
+        for each in source.nodes(ast.Attribute)
+        if isinstance(each, ast.Attribute)
     )
 
 
