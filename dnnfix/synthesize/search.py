@@ -23,6 +23,7 @@ from dnnfix.records import (
     Finding,
     FindingOutcome,
     FindingResult,
+    FixPattern,
     Json,
     Patch,
     PatchVerdict,
@@ -63,6 +64,12 @@ Of 22 that were accepted at -1.3 and more in 126 programs not seen before 16 wer
 the wrong ones one (a conversion that no message asks for, which is less likely since).
 """
 
+OF_DIMENSIONS = frozenset({FixPattern.DATA_DIMENSION, FixPattern.LAYER_DIMENSION})
+"""Patterns of small edits that are choices however likely they are: where axes or sizes do not fit, the run takes what fits at any end."""
+
+RIVALLING = -1.5
+"""Score from which on a small edit rivals a rule that explains the same crash otherwise."""
+
 RIVAL = 1.5
 """How many times likelier a rule's patch has to be than another rule's that explains the same crash otherwise."""
 
@@ -70,6 +77,8 @@ GUESSED = 0.25
 """How likely a rule must hold its patch to be for it to be accepted: a number in place of a name that is computed is a guess."""
 
 UNLIKELY = "it removes the fault, and it is too unlikely a repair to be taken for the one that was meant"
+
+FITS = "it removes the fault by an axis or a size that fits, and others may fit elsewhere"
 
 OTHERWISE = "the program does something else under each of several edits that remove the crash"
 
@@ -201,7 +210,7 @@ def _try_small_edits(search: _Search) -> None:
     trace = search.trace if step is None else step[1].evidence.after
 
     def onwards(variant: Variant, seen: Trace, score: float, ahead: float) -> bool:
-        return _go_on_by_rules(search, variant, seen, likely=score >= LIKELY and ahead >= MARGIN)
+        return _go_on_by_rules(search, variant, seen, score >= LIKELY and ahead >= MARGIN and not _fits_only(variant))
 
     found = search_at_crash(start, trace, search.laboratory, search.progress, onwards)
     if (found.choices or search.accepted or search.choices) and step is None:
@@ -248,11 +257,18 @@ def _choose(search: _Search, held: list[tuple[Choice, Climb]]) -> None:
         refused, reason = held, OTHERWISE
     elif best.score < LIKELY:
         refused, reason = held, UNLIKELY
+    elif _fits_only(best.variant):
+        refused, reason = held, FITS
     else:
         refused, reason = held[1:], "another small edit is likelier"
         search.accepted.append((best.variant, held[0][1]))
     for choice, result in refused:
         _take_back(search, choice.variant, result, reason)
+
+
+def _fits_only(variant: Variant) -> bool:
+    """Whether a small edit of it writes what fits by its axes or its size, and nothing tells that it was meant."""
+    return any(step.template == UNEXPLAINED_CODE and step.fix_pattern in OF_DIMENSIONS for step in variant.applied)
 
 
 def _weigh_rivals(search: _Search) -> None:
@@ -277,10 +293,7 @@ def _weigh_rivals(search: _Search) -> None:
 
 
 def _seek_rivals(search: _Search) -> None:
-    """Where a small edit removes a crash as well, of which a rule has another patch, neither can be told to be the one that was meant.
-
-    A small edit counts that would have been accepted without the rule.
-    """
+    """Where a small edit removes a crash as well, of which a rule has another patch, neither can be told to be the one that was meant."""
     best = max(search.accepted, key=lambda item: _merit(*item))
     start = _before_choices(best[0])
     if start is None or not _may_search(search):
@@ -290,7 +303,7 @@ def _seek_rivals(search: _Search) -> None:
     accepted = {variant.source.contents for variant, _ in search.accepted}
     for choice in found.choices:
         written = choice.variant.source.contents
-        if choice.score < LIKELY or written in accepted or search.laboratory.out_of_time():
+        if choice.score < RIVALLING or written in accepted or search.laboratory.out_of_time():
             return
         if written in search.seen:
             continue

@@ -38,7 +38,7 @@ from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.at_crash import Choice, Found
 from dnnfix.synthesize.candidates import Variant, apply, edited
-from dnnfix.synthesize.search import LIKELY, Repair, repair
+from dnnfix.synthesize.search import RIVALLING, Repair, repair
 from dnnfix.template import FixTemplate
 from dnnfix.validate.evidence import Validator
 
@@ -280,7 +280,7 @@ def test_a_patch_that_does_more_than_another_is_no_rival_of_it() -> None:
     ("family", "score", "rules"),
     [
         (Family.LAYER_DIMENSION, 0.0, 0),
-        (Family.LAYER_DIMENSION, 2 * LIKELY, 1),
+        (Family.LAYER_DIMENSION, RIVALLING - 0.1, 1),
         (Family.VERSIONING, 0.0, 1),
     ],
     ids=["likely", "unlikely", "a rule of versions"],

@@ -134,18 +134,19 @@ def _names(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterat
             yield Change(
                 (RenameArgument(site, keyword.arg, name),), f"Give {keyword.arg} as {name}", "rename", less + known
             )
-    starred = any(isinstance(arg, ast.Starred) for arg in call.args)
-    for number, arg in enumerate(call.args if not starred else ()):
+    if any(isinstance(arg, ast.Starred) for arg in call.args) or any(p.how == "places" for p in takes):
+        return  # any number of places is taken, or filled
+    for number, arg in enumerate(call.args):
         for name in [name for name in free if name not in given][:6]:
             if number and number == len(call.args) - 1:
                 edit = RenameArgument(site, "", name, number)
                 yield Change((edit,), f"Give {scene.code(arg)} as {name}", "by name")
     rest = range(len(places), len(call.args))
     wanted_by_name = [p.name for p in takes if p.how == "name" and p.default is None and p.name not in given]
-    if rest and not starred and len(rest) == len(wanted_by_name):
+    if rest and len(rest) == len(wanted_by_name):
         edits = _by_name(site, len(places), wanted_by_name)
         yield Change(edits, f"Give {', '.join(wanted_by_name)} by name", "rest by name")
-    if len(call.args) > 1 and len(call.args) <= 3 and not starred:
+    if 1 < len(call.args) <= 3:
         orders = [free[n : n + len(call.args)] for n in range(min(4, len(free)))]
         orders += [order[::-1] for order in orders]
         for order in orders:

@@ -81,8 +81,14 @@ CUTTING = -1.5
 ONLY_ARRAY = 0.9
 """What the element of a tuple gains that alone is an array, where the message says that a tuple is not taken."""
 
+NAMED = 0.5
+"""What numbers of a kind gain that the message names."""
+
 OF_RESULTS = -1.2
 """What one tensor made of a tuple loses: rather these are the results of a function, of which one is meant."""
+
+KINDS_OF_NUMBERS = {"float": "float|float32", "long": "long|int64", "int64": "long|int64", "bool": "bool"}
+"""What messages call a kind of number, by what is in the text of a conversion to it."""
 
 _NO_TUPLE = re.compile(r"not tuple|'tuple' object|got tuple|found tuple")
 _MISSING = re.compile(r"has no attribute '(\w+)'")
@@ -125,8 +131,15 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         less = OF_NUMBERS if of_gradients and form == "number" else 0.0
         less += CUTTING * (place.told.grown and after == ".long()")
         less += OF_RESULTS * (form == "tensor" and place.told.kind == "tuple")
+        less += NAMED * (form == "number" and _is_named(scene.message, after))
         less += ONLY_ARRAY * (form == "element" and returned and _is_only_array(place.told, after))
         yield around(scene, place.node, before, after, form, imports, less)
+
+
+def _is_named(message: str, conversion: str) -> bool:
+    """Whether a message names the kind of number that a conversion gives."""
+    names = next((names for part, names in KINDS_OF_NUMBERS.items() if part in conversion), None)
+    return names is not None and re.search(rf"\b(?:{names})\b", message, re.IGNORECASE) is not None
 
 
 def _is_given(scene: Scene, node: ast.expr) -> bool:
