@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dnnfix.api import (
@@ -19,11 +20,17 @@ from dnnfix.api import (
     arrival,
     change_data,
     meets,
+    method,
     size_conflict,
     stated_input,
     with_numpy,
     wrapped,
 )
+
+GIVEN_BY_OWN = 0.2
+"""Prior where a function of the program gives the sample, which itself gives axes: that is where one is missing."""
+
+OF_AXES = frozenset({"expand_dims", "newaxis", "reshape", "unsqueeze", "view"})
 
 
 class MissingBatchAxis(FixTemplate):
@@ -70,7 +77,8 @@ class MissingBatchAxis(FixTemplate):
             edits = (wrapped(subject, came.node, f"{function}(", ", axis=0)"), *imports)
         else:
             edits = change_data(subject, (came.node,), "", ".unsqueeze(0)")
-        yield self.candidate(finding, "Give the sample a batch axis of size one", *edits, prior=0.9)
+        prior = GIVEN_BY_OWN if _gives_axes(subject, came.node) else 0.9
+        yield self.candidate(finding, "Give the sample a batch axis of size one", *edits, prior=prior)
 
     examples = (
         Example(
@@ -213,6 +221,23 @@ def _counts_samples(subject: Subject, came: Arrival) -> bool:
             rows = [value.shape[0] if value.shape else None for value in call.inputs[:2]]
             return len(rows) == 2 and rows[0] == rows[1] and (rows[0] or 0) > 1
     return False
+
+
+def _gives_axes(subject: Subject, node: ast.expr) -> bool:
+    """Whether a value is the result of a function or method of the program in which axes are given."""
+    source = subject.source
+    function: ast.AST | None
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)):
+            owner = source.enclosing(node, ast.ClassDef)
+            function = method(owner, name) if isinstance(owner, ast.ClassDef) else None
+        case ast.Call(func=called):
+            function = source.definition(called)
+        case _:
+            return False
+    return function is not None and any(
+        isinstance(each, ast.Attribute) and each.attr in OF_AXES for each in ast.walk(function)
+    )
 
 
 def _wanted(came: Arrival) -> str | None:
