@@ -5,7 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Subject, argument_value, receiver_is, uses_of
+from dnnfix.api import (
+    ApiChange,
+    Example,
+    Hit,
+    Reject,
+    Replace,
+    RunOutcome,
+    Subject,
+    argument_value,
+    receiver_is,
+    uses_of,
+)
 
 
 class SharedOptimizer(ApiChange):
@@ -27,7 +38,7 @@ class SharedOptimizer(ApiChange):
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The compile calls after the first that are given the same optimizer."""
         source = subject.source
-        if "keras" not in source.frameworks or "compile" not in source.words:
+        if "keras" not in source.frameworks or "compile" not in source.words or _was_trained(subject):
             return
         used: dict[tuple[ast.AST | None, str], list[str]] = {}
         trained = {ast.dump(owner) for owner in _owners(subject, TRAINS)}
@@ -185,6 +196,12 @@ third.compile("adam", "mse")
 
 TRAINS = frozenset({"fit", "fit_generator", "train_on_batch"})
 """The methods by which a compiled model is trained."""
+
+
+def _was_trained(subject: Subject) -> bool:
+    """Whether the program ran to its end and trained on the way: no optimizer refused a model."""
+    trace = subject.trace
+    return trace is not None and trace.outcome is RunOutcome.FINISHED and not trace.cut and bool(trace.steps)
 
 
 def _owners(subject: Subject, methods: frozenset[str]) -> Iterator[ast.expr]:
