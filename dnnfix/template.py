@@ -66,6 +66,8 @@ class FixTemplate:
     """Whether the fault can be seen only in a trace; such a template takes no part in `dnnfix check`."""
     default: ClassVar[bool] = True
     """Whether the template is on unless deselected."""
+    at_either_end: ClassVar[bool] = False
+    """Whether two things do not fit and its patches change one of them, without knowing which was meant: for a crash they are choices."""
     examples: ClassVar[tuple[Example, ...]] = ()
     rejects: ClassVar[tuple[Reject, ...]] = ()
 

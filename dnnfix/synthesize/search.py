@@ -162,7 +162,8 @@ def repair(
         _try_small_edits(search)
     _combine(search)
     if not search.accepted:
-        search.partial = partial(search.attempts, search.laboratory)
+        steps = [attempt for attempt in search.attempts if not _fits_only(search, attempt.variant)]
+        search.partial = partial(steps, search.laboratory)
     return _report(search)
 
 
@@ -184,6 +185,8 @@ def _explore(search: _Search, start: Variant, seen: Trace, found: tuple[Finding,
                 search.attempts.append(Attempt(candidate_variant, result, variant.source, trace))
                 if result.accepted and _least_likely(candidate_variant) < GUESSED:
                     _take_back(search, candidate_variant, result, UNLIKELY)
+                elif result.accepted and _fits_only(search, candidate_variant):
+                    _take_back(search, candidate_variant, result, FITS)
                 elif result.accepted:
                     search.accepted.append((candidate_variant, result))
                 if _got_further(variant.source, trace, findings, result) or _settled_one(
@@ -210,7 +213,9 @@ def _try_small_edits(search: _Search) -> None:
     trace = search.trace if step is None else step[1].evidence.after
 
     def onwards(variant: Variant, seen: Trace, score: float, ahead: float) -> bool:
-        return _go_on_by_rules(search, variant, seen, score >= LIKELY and ahead >= MARGIN and not _fits_only(variant))
+        return _go_on_by_rules(
+            search, variant, seen, score >= LIKELY and ahead >= MARGIN and not _fits_only(search, variant)
+        )
 
     found = search_at_crash(start, trace, search.laboratory, search.progress, onwards)
     if (found.choices or search.accepted or search.choices) and step is None:
@@ -257,7 +262,7 @@ def _choose(search: _Search, held: list[tuple[Choice, Climb]]) -> None:
         refused, reason = held, OTHERWISE
     elif best.score < LIKELY:
         refused, reason = held, UNLIKELY
-    elif _fits_only(best.variant):
+    elif _fits_only(search, best.variant):
         refused, reason = held, FITS
     else:
         refused, reason = held[1:], "another small edit is likelier"
@@ -266,9 +271,16 @@ def _choose(search: _Search, held: list[tuple[Choice, Climb]]) -> None:
         _take_back(search, choice.variant, result, reason)
 
 
-def _fits_only(variant: Variant) -> bool:
-    """Whether a small edit of it writes what fits by its axes or its size, and nothing tells that it was meant."""
-    return any(step.template == UNEXPLAINED_CODE and step.fix_pattern in OF_DIMENSIONS for step in variant.applied)
+def _fits_only(search: _Search, variant: Variant) -> bool:
+    """Whether a part of a patch for a crash makes two things fit that did not, and nothing tells which of them was meant."""
+    if search.trace.crash is None:
+        return False
+    return any(
+        step.fix_pattern in OF_DIMENSIONS
+        if step.template == UNEXPLAINED_CODE
+        else search.templates[step.template].at_either_end
+        for step in variant.applied
+    )
 
 
 def _weigh_rivals(search: _Search) -> None:

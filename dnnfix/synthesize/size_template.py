@@ -25,6 +25,7 @@ class SizeTemplate(FixTemplate):
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
     needs_run = True
+    at_either_end = True
     kind: ClassVar[str]
 
     def explains(self, subject: Subject, conflict: SizeConflict) -> bool:

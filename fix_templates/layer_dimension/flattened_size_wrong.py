@@ -52,6 +52,7 @@ class FlattenedSizeWrong(FixTemplate):
 
     code = "DNF207"
     name = "flattened-size-wrong"
+    at_either_end = True
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
     message = "rows of {stated} are made of samples of {received} values"

@@ -50,6 +50,7 @@ class HiddenStateShape(FixTemplate):
 
     code = "DNF213"
     name = "hidden-state-shape"
+    at_either_end = True
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
     message = "{layer} takes a state of {wanted} and receives {received}"

@@ -63,6 +63,7 @@ class OperandsDoNotAlign(FaultTemplate[_Meeting]):
 
     code = "DNF226"
     name = "operands-do-not-align"
+    at_either_end = True
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
     message = "{what} meets {first} with {second}, which do not align"

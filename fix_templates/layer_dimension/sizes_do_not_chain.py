@@ -52,6 +52,7 @@ class SizesDoNotChain(FaultTemplate[Broken]):
 
     code = "DNF216"
     name = "sizes-do-not-chain"
+    at_either_end = True
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
     message = "the sizes of {count} layers in a row disagree: {sizes}"
