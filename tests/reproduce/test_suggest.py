@@ -16,16 +16,15 @@ class Net(nn.Module):
     def __init__(self, hidden=64):
         super().__init__()
         self.hidden = nn.Linear(784, hidden)
-        self.scores = nn.Linear(32, 10)
+        self.scores = nn.Linear(hidden, 10)
 
     def forward(self, x):
         return self.scores(F.relu(self.hidden(x.view(-1, 784))))
 
 model = Net()
-criterion = nn.CrossEntropyLoss()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for x, y in train_loader:  # x: (64, 1, 28, 28)
-    loss = criterion(model(x), y)
+    loss = nn.CrossEntropyLoss(model(x), y)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
@@ -83,7 +82,7 @@ def suggested(program: str, folder: Path) -> FileReport:
 
 @pytest.mark.parametrize(
     ("program", "code", "line"),
-    [(SNIPPET, "DNF201", "-        self.scores = nn.Linear(32, 10)"), (OLD, "DNF501", "-model.fit(x, y, nb_epoch=2, batch_size=64)")],
+    [(SNIPPET, "DNF566", "-    loss = nn.CrossEntropyLoss(model(x), y)"), (OLD, "DNF501", "-model.fit(x, y, nb_epoch=2, batch_size=64)")],
     ids=["snippet", "old"],
 )  # fmt: skip
 def test_a_fault_is_repaired_and_the_scaffold_is_no_part_of_the_patch(

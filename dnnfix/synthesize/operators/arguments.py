@@ -65,6 +65,9 @@ ODD = -1.5
 EVADES = -2.0
 """What leaving out an argument loses that is, or has in it, what failed: that is no repair."""
 
+SELF_TWICE = 0.6
+"""What leaving out `self` gains where a method of `super()` is given it a second time."""
+
 COUNTED = frozenset({"num", "size", "classes", "depth", "units", "channels", "length", "maxlen"})
 """Words of parameters that are sizes, and are left to what the data show where they are not given."""
 
@@ -224,8 +227,18 @@ def _left_out(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Ite
             likeness = TOO_MANY if last else NAMED if meant or too_many else 0.0
             rest = [*call.args[:number], *call.args[number + 1 :]]
             odd = any(_is_odd(p, scene.told(one)) for p, one in zip(places, rest, strict=False))
-            likeness += ODD * odd + EVADES * scene.failed_in(arg)
+            likeness += (
+                ODD * odd + EVADES * scene.failed_in(arg) + SELF_TWICE * (too_many and _is_self_of_super(call, arg))
+            )
             yield Change((RemoveArgument(site, "", number),), f"Leave out {scene.code(arg)[:40]}", "drop", likeness)
+
+
+def _is_self_of_super(call: ast.Call, arg: ast.expr) -> bool:
+    """Whether `self` is given to a method of `super()`, which has it already."""
+    match call.func:
+        case ast.Attribute(value=ast.Call(func=ast.Name(id="super"))):
+            return isinstance(arg, ast.Name) and arg.id == "self"
+    return False
 
 
 def _is_odd(parameter: Parameter, told: Told | None) -> bool:
