@@ -446,6 +446,32 @@ REPAIRED = {
         "super().__init__(3, 2)",
     ),
     "a convolution without the margins of its siblings": (MARGINS, "nn.Conv2d(6, 6, 3, padding=1)"),
+    "a default for an element": (
+        (
+            "import torch\n\nheld = [None, torch.rand(3)]\n\n\ndef taken(place):\n    state = held[place] or torch.zeros(3)\n"
+            "    return state + 1\n\n\nprint(taken(0).sum().item(), taken(1).sum().item())\n"
+        ),
+        "state = held[place] if held[place] is not None else torch.zeros(3)",
+    ),
+    "a range over a list": (
+        (
+            "import torch\n\nwidths = [4, 3, 2]\nlayers = torch.nn.ModuleList()\nfor place in range(1, widths + 0):\n"
+            "    layers.append(torch.nn.Linear(widths[place - 1], widths[place]))\nprint(len(layers))\n"
+        ),
+        "for place in range(1, len(widths) + 0):",
+    ),
+    "a mark that names may not have": (
+        (
+            "from torch import nn\n\nnet = nn.Sequential()\nfor place in range(2):\n"
+            '    net.add_module("layer.{}".format(place), nn.Linear(3, 3))\n    net.add_module("relu.{}".format(place), nn.ReLU())\n'
+            'net.add_module("last", nn.Linear(3, 1))\nprint(len(net))\n'
+        ),
+        'net.add_module("relu_{}".format(place), nn.ReLU())',
+    ),
+    "the number of a number": (
+        "import torch\n\nrows = torch.rand(5, 3)\nsteps = rows.shape[1].value\nprint(rows.sum().item() / steps)\n",
+        "steps = rows.shape[1]",
+    ),
 }
 
 LEFT_ALONE = {

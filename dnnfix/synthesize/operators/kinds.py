@@ -69,6 +69,9 @@ _COUNTED = re.compile(
     r"between instances of '(?:tuple|list|Size|dict|str)' and '(?:int|float)'"
     r"|between instances of '(?:int|float)' and '(?:tuple|list|Size|dict|str)'"
 )
+_JOINED = re.compile(
+    r"can only concatenate (?:list|tuple) \(not|unsupported operand type\(s\) for .+: '(?:list|tuple)' and 'int'"
+)
 GRADIENTS = re.compile(r"backward|require grad|requires grad|requires_grad|grad_fn|leaf", re.IGNORECASE)
 """What is said where gradients do not flow as they should."""
 
@@ -123,7 +126,7 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         return
     if place.told.is_torch and place.told.grown and "leaf" in scene.message:
         yield around(scene, place.node, "", ".data", "data")
-    if place.told.size is not None and _COUNTED.search(scene.message) and scene.kind == "TypeError":
+    if place.told.size is not None and scene.kind == "TypeError" and _is_counted(scene, place.node):
         yield around(scene, place.node, "len(", ")", "length")
     of_gradients = GRADIENTS.search(scene.message) is not None
     returned = _NO_TUPLE.search(scene.message) is not None and not _is_given(scene, place.node)
@@ -134,6 +137,17 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         less += NAMED * (form == "number" and _is_named(scene.message, after))
         less += ONLY_ARRAY * (form == "element" and returned and _is_only_array(place.told, after))
         yield around(scene, place.node, before, after, form, imports, less)
+
+
+def _is_counted(scene: Scene, node: ast.expr) -> bool:
+    """Whether the number of its elements is what a value is used for: it is compared with a number, or a range ends at it."""
+    if _COUNTED.search(scene.message):
+        return True
+    above = scene.subject.source.parent(node)
+    while isinstance(above, ast.BinOp):
+        above = scene.subject.source.parent(above)
+    ends_range = isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id == "range"
+    return ends_range and _JOINED.search(scene.message) is not None
 
 
 def _is_named(message: str, conversion: str) -> bool:

@@ -66,6 +66,12 @@ FAR = -0.7
 HALF = 0.5
 """Share of a name that another one has to be for it to say something that the one is in it: `rand` is not `randrange`."""
 
+OF_BOXED = frozenset({"data", "value"})
+"""Attributes by which older versions gave the number in a size or a loss, where it is a plain number now."""
+
+PLAIN = 2.2
+"""What taking such an attribute away from a plain number gains."""
+
 GOOD = 0.9
 """Likeness from which on a name may be the one that was meant."""
 
@@ -170,7 +176,9 @@ def _for_attribute(scene: Scene, place: Place, node: ast.Attribute) -> Iterator[
         joined = f"{ast.unparse(node.value)}_{node.attr}"
         if joined in scene.names(node):
             yield replaced(scene, node, joined, "joined")
-        yield replaced(scene, node, scene.code(node.value), "no attribute")
+        held = scene.told(node.value)
+        plain = held is not None and held.kind in ("int", "float") and node.attr in OF_BOXED
+        yield replaced(scene, node, scene.code(node.value), "no attribute", PLAIN * plain)
         above = scene.subject.source.parent(node)
         if isinstance(above, ast.Attribute) and isinstance(above.ctx, ast.Load):
             yield replaced(scene, above, f"{scene.code(node.value)}.{above.attr}", "attribute")

@@ -1,17 +1,23 @@
-"""A text that values are put into has as many places as there are values."""
+"""A text has as many places as values are put into it, and no mark that its reader refuses."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from string import Formatter
 
-from dnnfix.records import FixPattern
+from dnnfix.records import Edit, FixPattern, Replace
 from dnnfix.synthesize.operators.change import Change, replaced
 from dnnfix.synthesize.scene import Scene
 from dnnfix.synthesize.slices import Place, Role
 
 PATTERN = FixPattern.MONITOR
+
+_REFUSED = re.compile(r"can.{1,2}t contain [\"'](\S)[\"']")
+
+INSTEAD = "_"
+"""What is written for a mark that is refused."""
 
 OPENING, CLOSING = "([{ /,:|", ")]}"
 """Marks that belong to the place behind, and before, them."""
@@ -20,7 +26,12 @@ OPENING, CLOSING = "([{ /,:|", ")]}"
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
     """Other texts for the one that values are put into at a place."""
     node = place.node
-    if place.role is not Role.FAILING or "Replacement index" not in scene.message:
+    if place.role is not Role.FAILING:
+        return
+    refused = _REFUSED.search(scene.message)
+    if refused and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        yield from _without(scene, node.func.attr, refused[1])
+    if "Replacement index" not in scene.message:
         return
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Constant(value=str() as text) as whole, attr="format"), args=args):
@@ -29,12 +40,36 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
                 yield replaced(scene, whole, repr(fewer), "fewer places")
 
 
+def _without(scene: Scene, method: str, mark: str) -> Iterator[Change]:
+    """The texts that all calls of a method are given first, with another mark for the one that it refuses."""
+    edits: list[Edit] = []
+    for call in scene.subject.source.all_calls:
+        if not (isinstance(call.func, ast.Attribute) and call.func.attr == method and call.args):
+            continue
+        match call.args[0]:
+            case ast.Constant(value=str() as text) as written:
+                pass
+            case ast.Call(func=ast.Attribute(value=ast.Constant(value=str() as text) as written, attr="format")):
+                pass
+            case _:
+                continue
+        forms = [form for _, _, form, _ in _parsed(text)]
+        if mark in text and not any(mark in (form or "") for form in forms):
+            edits.append(Replace(scene.site(written), scene.code(written).replace(mark, INSTEAD)))
+    if edits and mark != INSTEAD:
+        yield Change(tuple(edits), f"Write {INSTEAD} for {mark} in what {method} is given", "refused mark")
+
+
+def _parsed(text: str) -> list[tuple[str, str | None, str | None, str | None]]:
+    try:
+        return list(Formatter().parse(text))
+    except ValueError:
+        return []
+
+
 def _with_places(text: str, count: int) -> str | None:
     """The text with the first places only; `None` where they are numbered or named, there are no more, or one is not closed."""
-    try:
-        pieces = list(Formatter().parse(text))
-    except ValueError:
-        return None
+    pieces = _parsed(text)
     places = [piece for piece in pieces if piece[1] is not None]
     if len(places) <= count or any(name for _, name, _, _ in places):
         return None

@@ -24,7 +24,7 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     match node:
         case ast.BoolOp(op=ast.Or(), values=[ast.BoolOp(op=ast.And(), values=[test, chosen]), other]):
             yield replaced(scene, node, f"{code(chosen)} if {code(test)} else {code(other)}", "condition")
-        case ast.BoolOp(op=ast.Or(), values=[ast.Name() | ast.Attribute() as first, other]):
+        case ast.BoolOp(op=ast.Or(), values=[ast.Name() | ast.Attribute() | ast.Subscript() as first, other]):
             yield replaced(scene, node, f"{code(first)} if {code(first)} is not None else {code(other)}", "none")
         case ast.UnaryOp(op=ast.Not(), operand=ast.Name() | ast.Attribute() as operand):
             yield replaced(scene, node, f"{code(operand)} is None", "none")
