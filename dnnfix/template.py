@@ -67,7 +67,7 @@ class FixTemplate:
     default: ClassVar[bool] = True
     """Whether the template is on unless deselected."""
     at_either_end: ClassVar[bool] = False
-    """Whether two things do not fit and its patches change one of them, without knowing which was meant: for a crash they are choices."""
+    """What its candidates are told to be where they say nothing else: see `Candidate.at_either_end`."""
     examples: ClassVar[tuple[Example, ...]] = ()
     rejects: ClassVar[tuple[Reject, ...]] = ()
 
@@ -112,6 +112,7 @@ class FixTemplate:
         *edits: Edit,
         applicability: Applicability = Applicability.UNSAFE,
         prior: float = 0.5,
+        at_either_end: bool | None = None,
     ) -> Candidate:
         """A candidate of this template. `title` says in the imperative what the edits do; `prior` ranks rivals."""
         return Candidate(
@@ -122,4 +123,5 @@ class FixTemplate:
             findings=(finding,),
             applicability=applicability,
             prior=prior,
+            at_either_end=self.at_either_end if at_either_end is None else at_either_end,
         )

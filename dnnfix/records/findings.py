@@ -66,6 +66,8 @@ class Candidate:
     findings: tuple[Finding, ...]
     applicability: Applicability = Applicability.UNSAFE
     prior: float = 0.5
+    at_either_end: bool = False
+    """Whether it changes one of two things that do not fit, without knowing which was meant: for a crash it is a choice."""
 
 
 @dataclass(frozen=True, slots=True)

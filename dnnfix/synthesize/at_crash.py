@@ -16,6 +16,7 @@ from dnnfix.records import (
     Edit,
     Family,
     Finding,
+    FixPattern,
     InsertAfter,
     InsertBefore,
     Replace,
@@ -61,6 +62,9 @@ STARTS = 2
 
 DEPTH = 2
 """Small edits of one patch."""
+
+OF_DIMENSIONS = frozenset({FixPattern.DATA_DIMENSION, FixPattern.LAYER_DIMENSION})
+"""Patterns of the edits of axes and sizes: where these do not fit, the run takes what fits, at whichever end it is put."""
 
 OF_TWO_KINDS = -1.5
 """What two small edits in a row lose, in logarithms, that do not do the same at two places: the second may mend what the first broke."""
@@ -276,6 +280,7 @@ def _applied(variant: Variant, finding: Finding, one: Tried) -> Variant | None:
         findings=(finding,),
         applicability=Applicability.UNSAFE,
         prior=1 / (1 + math.exp(FLOOR - guess.score)),
+        at_either_end=guess.pattern in OF_DIMENSIONS,
     )
     try:
         return apply(variant, candidate)

@@ -23,7 +23,6 @@ from dnnfix.records import (
     Finding,
     FindingOutcome,
     FindingResult,
-    FixPattern,
     Json,
     Patch,
     PatchVerdict,
@@ -63,9 +62,6 @@ LIKELY = -0.75
 Of 22 that were accepted at -1.3 and more in 126 programs not seen before 16 were right; 12 of these have more than this, and of
 the wrong ones one (a conversion that no message asks for, which is less likely since).
 """
-
-OF_DIMENSIONS = frozenset({FixPattern.DATA_DIMENSION, FixPattern.LAYER_DIMENSION})
-"""Patterns of small edits that are choices however likely they are: where axes or sizes do not fit, the run takes what fits at any end."""
 
 RIVALLING = -1.5
 """Score from which on a small edit rivals a rule that explains the same crash otherwise."""
@@ -154,7 +150,7 @@ def repair(
     search.seen.add(source.contents)
     search.original = laboratory.findings(source, trace)
     _explore(search, Variant(source), trace, search.original)
-    if search.trace.crash is not None and len(search.accepted) > 1:
+    if search.trace.crash is not None and search.accepted:
         _weigh_rivals(search)
     if at_crash and search.accepted:
         _seek_rivals(search)
@@ -273,33 +269,27 @@ def _choose(search: _Search, held: list[tuple[Choice, Climb]]) -> None:
 
 def _fits_only(search: _Search, variant: Variant) -> bool:
     """Whether a part of a patch for a crash makes two things fit that did not, and nothing tells which of them was meant."""
-    if search.trace.crash is None:
-        return False
-    return any(
-        step.fix_pattern in OF_DIMENSIONS
-        if step.template == UNEXPLAINED_CODE
-        else search.templates[step.template].at_either_end
-        for step in variant.applied
-    )
+    return search.trace.crash is not None and any(step.at_either_end for step in variant.applied)
 
 
 def _weigh_rivals(search: _Search) -> None:
     """Where rules explain a crash in several ways, under whose patches the program does something else, accept the one that is far likelier."""
-    best, *others = sorted(search.accepted, key=lambda item: _merit(*item), reverse=True)
+    accepted = sorted(search.accepted, key=lambda item: _merit(*item), reverse=True)
+    best = accepted[0]
     start = _before_choices(best[0])
     if start is None:
         return
     settled = _ids(best)
     rivals = [
         other
-        for other in others
+        for other in (*accepted[1:], *search.choices)
         if settled.isdisjoint(_ids(other))
         and RIVAL * _certainty(other[0]) > _certainty(best[0])
         and _explains_otherwise(other, best, start.source)
     ]
     if rivals:
-        for item in (best, *others):
-            search.accepted.remove(item)
+        search.accepted.clear()
+        for item in accepted:
             if item is best or item in rivals:
                 _take_back(search, *item, OTHERWISE)
 

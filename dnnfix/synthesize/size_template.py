@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from dnnfix.detect.crash import SizeConflict, size_conflict
-from dnnfix.records import CRASH_CAUSE, Candidate, Decline, Family, Finding, FixPattern, Symptom
+from dnnfix.network.facts import layer_facts
+from dnnfix.records import CRASH_CAUSE, Candidate, Decline, Family, Finding, FixPattern, Symptom, Value
 from dnnfix.subject import Subject
 from dnnfix.synthesize.ends import both_ends, short
 from dnnfix.template import FixTemplate
@@ -25,7 +26,6 @@ class SizeTemplate(FixTemplate):
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
     needs_run = True
-    at_either_end = True
     kind: ClassVar[str]
 
     def explains(self, subject: Subject, conflict: SizeConflict) -> bool:
@@ -52,7 +52,21 @@ class SizeTemplate(FixTemplate):
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         conflict = size_conflict(subject)
         changes = both_ends(subject, conflict) if conflict is not None else []
+        between = conflict is not None and _comes_of_layers(subject, conflict.value)
         for change in changes[:MOST]:
-            yield self.candidate(finding, change.title, *change.edits, prior=change.prior)
+            yield self.candidate(finding, change.title, *change.edits, prior=change.prior, at_either_end=between)
         if not changes:
             yield Decline("neither size is written at a place that can be changed alone")
+
+
+def _comes_of_layers(subject: Subject, value: Value) -> bool:
+    """Whether a value was made by layers of the network, and not given to it as it is."""
+    waiting, seen = [value], set[int]()
+    while waiting:
+        call = subject.network.producer(waiting.pop())
+        if call is not None and call.id not in seen:
+            if layer_facts(call) is not None:
+                return True
+            seen.add(call.id)
+            waiting += call.inputs
+    return False
