@@ -79,7 +79,7 @@ FITS = "it removes the fault by an axis or a size that fits, and others may fit 
 OTHERWISE = "the program does something else under each of several edits that remove the crash"
 
 SHOWN = 3
-"""Small edits that a person may choose from."""
+"""Patches that a person may choose from, the likeliest."""
 
 MAX_CLIMBS = 48
 """Candidates tried for one program: bounds the search where the budget of time does not."""
@@ -551,6 +551,7 @@ def _of_the_crash(finding: Finding) -> bool:
 
 def _report(search: _Search) -> Repair:
     ordered = sorted(search.accepted, key=lambda item: _merit(*item), reverse=True)
+    search.choices = sorted(search.choices, key=lambda item: -_certainty(item[0]))[:SHOWN]
     furthest = [search.partial] if search.partial is not None else []
     steps = {program.contents for variant, _ in furthest for program in (*variant.made_from, variant.source)}
     fallen = [item for item in search.climbs if item not in search.choices]

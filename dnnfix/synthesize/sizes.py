@@ -21,10 +21,6 @@ from dnnfix.synthesize.recipes import argument
 OTHER_NAME = 0.5
 """What remains of the likelihood of a name that happens to hold the size, in the place of another name."""
 
-WORKED_OUT = 0.2
-"""Prior of another number for one that is written as a formula (`7 * 7 * 64`): it was worked out for pictures of another size, or
-for other layers before it, and either may be what is wrong."""
-
 SHARED = 0.25
 """What remains of the likelihood that the number behind a name is to change which other parts are made with as well: a guess."""
 
@@ -77,8 +73,7 @@ def size_changes(
             weight = 1.0 if text in like else 0.9 if plain else OTHER_NAME
             found.append(put(text, 1.0 if unused else prior * weight))
     if plain:
-        worked_out = isinstance(given, ast.BinOp)
-        found.append(put(spelled(subject, given, wanted, factors), WORKED_OUT if worked_out else 0.95))
+        found.append(put(spelled(subject, given, wanted, factors), 0.95))
     else:
         found += _elsewhere(subject, given, wanted, MAX_DEPTH, factors)
         now = of.args.get(name)
