@@ -551,7 +551,7 @@ def _of_the_crash(finding: Finding) -> bool:
 
 def _report(search: _Search) -> Repair:
     ordered = sorted(search.accepted, key=lambda item: _merit(*item), reverse=True)
-    search.choices = sorted(search.choices, key=lambda item: -_certainty(item[0]))[:SHOWN]
+    search.choices = sorted(search.choices, key=_order_of_choices)[:SHOWN]
     furthest = [search.partial] if search.partial is not None else []
     steps = {program.contents for variant, _ in furthest for program in (*variant.made_from, variant.source)}
     fallen = [item for item in search.climbs if item not in search.choices]
@@ -572,6 +572,12 @@ def _report(search: _Search) -> Repair:
     errors = tuple(f"{name}: {reason}" for name, reason in search.edit_errors.items())
     notes = tuple(v.reason for _, result in ordered[:1] for v in result.evidence.verdicts if v.measured.get(OWN_FAULT))
     return Repair(results, tuple(patches), proofs, errors, notes)
+
+
+def _order_of_choices(item: tuple[Variant, Climb]) -> tuple[bool, float]:
+    """What a rule explains comes before what a search found, and then what was likelier before any run."""
+    variant = item[0]
+    return any(step.template == UNEXPLAINED_CODE for step in variant.applied), -_certainty(variant)
 
 
 def _settled(search: _Search, variant: Variant) -> tuple[Finding, ...]:
