@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from dnnfix.detect.crash import SizeConflict, size_conflict
+from dnnfix.detect.graph import upstream
 from dnnfix.network.facts import layer_facts
 from dnnfix.records import CRASH_CAUSE, Candidate, Decline, Family, Finding, FixPattern, Symptom, Value
 from dnnfix.subject import Subject
@@ -61,12 +62,5 @@ class SizeTemplate(FixTemplate):
 
 def _comes_of_layers(subject: Subject, value: Value) -> bool:
     """Whether a value was made by layers of the network, and not given to it as it is."""
-    waiting, seen = [value], set[int]()
-    while waiting:
-        call = subject.network.producer(waiting.pop())
-        if call is not None and call.id not in seen:
-            if layer_facts(call) is not None:
-                return True
-            seen.add(call.id)
-            waiting += call.inputs
-    return False
+    call = subject.network.producer(value)
+    return call is not None and any(map(layer_facts, upstream(subject.network, call).values()))
