@@ -30,7 +30,7 @@ from labelled_guesses import labelled
 
 from dnnfix.synthesize.at_crash import FLOOR
 from dnnfix.synthesize.prior import WEIGHTS, Traits, features
-from dnnfix.synthesize.search import MARGIN
+from dnnfix.synthesize.rivals import MARGIN
 
 TYPED = Path(__file__).with_name("typed_prior.json")
 
@@ -53,7 +53,7 @@ and are never held for likelier than they were typed, with the weight of their o
 FOLDS = 10
 
 MARGINS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.05, 1.25, 1.5, 2.0, 2.5, 3.0)
-"""Leads of the likeliest class over the second that are tried; see `dnnfix.synthesize.search.MARGIN`."""
+"""Leads of the likeliest class over the second that are tried; see `dnnfix.synthesize.rivals.MARGIN`."""
 
 FLOORS = (-9.0, -3.5, -3.0, -2.6, -2.0, -1.5, -1.0)
 """Least scores of a class that are tried; see `dnnfix.synthesize.at_crash.FLOOR`."""

@@ -21,7 +21,7 @@ from dnnfix.source.program import Source
 from dnnfix.suppress import silenced_lines, split
 
 if TYPE_CHECKING:
-    from dnnfix.synthesize.search import Repair
+    from dnnfix.synthesize.repairs import Repair
 
 
 def misread(source: Source) -> tuple[str, ...]:

@@ -15,7 +15,8 @@ from dnnfix.pipeline.runs import Progress, made_runnable, seconds_of_a_run
 from dnnfix.pipeline.tries import Try
 from dnnfix.records import Family, Trace
 from dnnfix.source.program import Source
-from dnnfix.synthesize.search import Repair, repair
+from dnnfix.synthesize.repairs import Repair
+from dnnfix.synthesize.search import repair
 from dnnfix.template import FixTemplate
 from dnnfix.validate.laboratory import TrialLaboratory
 

@@ -17,7 +17,7 @@ from dnnfix.source.program import Source
 if TYPE_CHECKING:
     from dnnfix.emit.hunks import Replacement
     from dnnfix.run.job import Tier
-    from dnnfix.synthesize.search import Repair
+    from dnnfix.synthesize.repairs import Repair
 
 
 def certified(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dnnfix.config import Settings
 from dnnfix.records import PatchVerdict, Reproduction, Trace
-from dnnfix.synthesize.search import Repair
+from dnnfix.synthesize.repairs import Repair
 
 
 @dataclass(frozen=True, slots=True)

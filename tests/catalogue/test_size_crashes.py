@@ -15,7 +15,7 @@ from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import propose
-from dnnfix.synthesize.search import GUESSED
+from dnnfix.synthesize.rivals import GUESSED
 from dnnfix.testing import Bench
 
 

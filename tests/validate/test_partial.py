@@ -38,7 +38,8 @@ from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.influence import may_have_caused, written_by_patch
 from dnnfix.synthesize.progress import gets_past
-from dnnfix.synthesize.search import Repair, repair
+from dnnfix.synthesize.repairs import Repair
+from dnnfix.synthesize.search import repair
 from dnnfix.template import FixTemplate
 from tests.validate.test_search import Table, Wishes
 

@@ -38,7 +38,9 @@ from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.at_crash import Choice, Found
 from dnnfix.synthesize.candidates import Variant, apply, edited
-from dnnfix.synthesize.search import RIVALLING, Repair, repair
+from dnnfix.synthesize.repairs import Repair
+from dnnfix.synthesize.rivals import RIVALLING
+from dnnfix.synthesize.search import repair
 from dnnfix.template import FixTemplate
 from dnnfix.validate.evidence import Validator
 
@@ -295,7 +297,7 @@ def test_a_likely_small_edit_rivals_a_rule(
         edit = Candidate("DNF901", "write 8", FixPattern.LAYER_DIMENSION, (Replace(Site(1, 5, 1, 8), "8"),), (finding,))
         return Found((finding,), (Choice(apply(start, edit), score),))
 
-    monkeypatch.setattr("dnnfix.synthesize.search.search_at_crash", other_edit)
+    monkeypatch.setattr("dnnfix.synthesize.rivals.search_at_crash", other_edit)
     monkeypatch.setattr(Two, "family", family)
     result = search("a = 222\n", Table(("222",), loss=_told_apart))
     assert len(accepted(result)) == rules

@@ -1,0 +1,162 @@
+"""What a search found, drawn up: every finding with its end, and the patches, best first."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from dnnfix.records import (
+    CRASH_CAUSE,
+    UNEXPLAINED_CODE,
+    Finding,
+    FindingOutcome,
+    FindingResult,
+    Json,
+    Patch,
+    PatchVerdict,
+    Site,
+)
+from dnnfix.source.diff import program_diff
+from dnnfix.source.program import Source
+from dnnfix.synthesize.candidates import Variant
+from dnnfix.synthesize.lines import line_map
+from dnnfix.synthesize.merit import certainty, merit, silent_along
+from dnnfix.synthesize.rivals import SHOWN
+from dnnfix.synthesize.search_state import Search
+from dnnfix.validate.evidence import OWN_FAULT, Evidence
+from dnnfix.validate.ladder import Climb
+from dnnfix.validate.side_effects import side_effects
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What the search found: every finding with its end, and the patches, best first."""
+
+    results: tuple[FindingResult, ...]
+    patches: tuple[Patch, ...]
+    proofs: Mapping[str, Evidence] = field(default_factory=dict)
+    """The evidence behind each accepted patch, by the patch's id."""
+    unchecked: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What is wrong with the repaired program and not the patch's doing."""
+
+
+def drawn_up(search: Search) -> Repair:
+    ordered = sorted(search.accepted, key=lambda item: merit(*item), reverse=True)
+    search.choices = sorted(search.choices, key=_order_of_choices)[:SHOWN]
+    furthest = [search.partial] if search.partial is not None else []
+    steps = {program.contents for variant, _ in furthest for program in (*variant.made_from, variant.source)}
+    fallen = [item for item in search.climbs if item not in search.choices]
+    rest = [item for item in fallen if not item[1].accepted and item[0].source.contents not in steps]
+    patches: list[Patch] = []
+    proofs: dict[str, Evidence] = {}
+    for variant, result in (*ordered, *furthest, *search.choices, *rest):
+        patches.append(replace(_patch(search, variant, result), rank=len(patches)))
+        if result.accepted:
+            proofs[patches[-1].id] = result.evidence
+    findings = {finding.id: finding for finding in search.original}
+    further = [item for item in ordered[1:] if silent_along(item[1].evidence)]
+    # what the best patches met on their way; other ways are alternatives
+    for variant, _ in (*ordered[:1], *further[:1], *furthest):
+        for finding in _settled(search, variant):
+            findings.setdefault(finding.id, finding)
+    results = tuple(_result(search, finding, patches) for finding in findings.values())
+    errors = tuple(f"{name}: {reason}" for name, reason in search.edit_errors.items())
+    notes = tuple(v.reason for _, result in ordered[:1] for v in result.evidence.verdicts if v.measured.get(OWN_FAULT))
+    return Repair(results, tuple(patches), proofs, errors, notes)
+
+
+def _order_of_choices(item: tuple[Variant, Climb]) -> tuple[bool, float]:
+    """What a rule explains comes before what a search found, and then what was likelier before any run."""
+    variant = item[0]
+    return any(step.template == UNEXPLAINED_CODE for step in variant.applied), -certainty(variant)
+
+
+def _settled(search: Search, variant: Variant) -> tuple[Finding, ...]:
+    """The findings that a variant repairs, at the lines of the original."""
+    pairs = zip(variant.applied, variant.made_from, strict=True)
+    return tuple(_moved(search, made_from, finding) for applied, made_from in pairs for finding in applied.findings)
+
+
+def _moved(search: Search, found_in: Source, finding: Finding) -> Finding:
+    """A finding of a later program at the line of the original that it stands for."""
+    site = finding.site
+    original, later = search.origin.files.get(site.path), found_in.files.get(site.path)
+    if original is None or later is None:  # a module that no patch changes
+        return finding
+    lines = line_map(original.text, later.text)
+    line = lines.get(site.line, site.line)
+    moved = Site(line, site.column, line + site.end_line - site.line, site.end_column, site.path)
+    return replace(finding, site=moved)
+
+
+def _patch(search: Search, variant: Variant, result: Climb) -> Patch:
+    diff = program_diff(search.origin, variant.source)
+    candidate = variant.applied[-1]
+    if len(variant.applied) > 1:
+        title = "; ".join(applied.title for applied in variant.applied)
+        worst = max((a.applicability for a in variant.applied), key=["safe", "unsafe", "display-only"].index)
+        candidate = replace(candidate, findings=_settled(search, variant), title=title, applicability=worst)
+    effects: Mapping[str, Json] = side_effects(result.evidence) if result.accepted else {}
+    if result.accepted:
+        verdict = PatchVerdict.ACCEPTED
+    elif search.partial is not None and variant is search.partial[0]:
+        verdict = PatchVerdict.PARTIAL
+    elif (variant, result) in search.choices:
+        verdict = PatchVerdict.CHOICE
+    elif result.fell == "not run":
+        verdict = PatchVerdict.UNVALIDATED
+    else:
+        verdict = PatchVerdict.REJECTED
+    name = hashlib.sha256(diff.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    return Patch(f"patch-{name}", candidate, diff, verdict, result.evidence.verdicts, effects)
+
+
+def _result(search: Search, finding: Finding, patches: list[Patch]) -> FindingResult:
+    """How a finding ended. Where rival explanations of one crash exist, the one whose patch was accepted was right."""
+    own = [p for p in patches if any(_same(finding, f) for f in p.candidate.findings)]
+    accepted = [p for p in own if p.verdict is PatchVerdict.ACCEPTED]
+    step = next((p for p in own if p.verdict is PatchVerdict.PARTIAL), None)
+    names = tuple(patch.id for patch in (*accepted, *(p for p in own if p not in accepted)))
+    if accepted:
+        return FindingResult(finding, FindingOutcome.REPAIRED, accepted[0].candidate.title, names)
+    if step is not None:
+        return FindingResult(finding, FindingOutcome.PARTIAL, f"removes this fault; {step.remains}", names)
+    rival = next((p for p in patches if p.verdict is PatchVerdict.ACCEPTED and _rivals(finding, p)), None)
+    if rival is not None:
+        reason = f"another explanation of the crash was proven: {rival.candidate.template}"
+        return FindingResult(finding, FindingOutcome.REJECTED, reason, names)
+    proposals = search.proposals.get(finding.id)
+    if proposals is not None and proposals.failed:
+        return FindingResult(finding, FindingOutcome.FAILED, f"synthesize: {proposals.failed}", names)
+    unproven = [p for p in own if p.verdict is PatchVerdict.UNVALIDATED]
+    if unproven and len(unproven) == len(own):
+        reason = f"not validated: the run ended with {search.trace.outcome.value}"
+        if search.trace.outcome.says_something:
+            reason = "not validated: the time of this file was used up"
+        return FindingResult(finding, FindingOutcome.DECLINED, reason, names)
+    open_choice = next((p for p in own if p.verdict is PatchVerdict.CHOICE), None)
+    if open_choice is not None and open_choice.refusal is not None:
+        return FindingResult(finding, FindingOutcome.UNDECIDED, open_choice.refusal.reason, names)
+    refused = next((p.refusal for p in own if p.refusal is not None), None)
+    if refused is not None:
+        reason = f"{refused.validator}: {refused.reason}"
+        return FindingResult(finding, FindingOutcome.REJECTED, reason, names)
+    otherwise = (
+        "no small edit was proven to remove it" if finding.code == UNEXPLAINED_CODE else "fixes are switched off"
+    )
+    reason = search.edit_errors.get(finding.id) or (proposals.declined if proposals else "") or otherwise
+    return FindingResult(finding, FindingOutcome.DECLINED, reason, names)
+
+
+def _rivals(finding: Finding, patch: Patch) -> bool:
+    return finding.cause == CRASH_CAUSE and any(other.cause == CRASH_CAUSE for other in patch.candidate.findings)
+
+
+def _same(finding: Finding, other: Finding) -> bool:
+    """Whether two findings, one of them perhaps of an edited program, speak of the same fault."""
+    if finding.cause not in ("", CRASH_CAUSE) and finding.cause == other.cause:
+        return True
+    one, another = finding.site, other.site
+    return finding.code == other.code and (one.path, one.line) == (another.path, another.line)
