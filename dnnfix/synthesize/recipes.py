@@ -170,7 +170,7 @@ def _positional(node: ast.Call, index: int) -> ast.expr | None:
 
 def _bypass_layer(subject: Subject, call: Call) -> tuple[Edit, ...] | None:
     constructor = subject.constructor_node(call)
-    if constructor is None:
+    if constructor is None or _serves_elsewhere(subject, call):
         return None
     source = subject.source
     element = element_of(subject, constructor)
@@ -195,6 +195,14 @@ def _bypass_layer(subject: Subject, call: Call) -> tuple[Edit, ...] | None:
     if isinstance(holder, ast.Assign) and holder.value is constructor and _used_once(subject, node.func):
         return (*edits, Delete(source.site(holder)))
     return edits
+
+
+def _serves_elsewhere(subject: Subject, call: Call) -> bool:
+    """Whether the constructor of a called layer makes others as well, one of which other calls than the layer's come after."""
+    network = subject.network
+    made = [other for other in network.calls if other.made_at == call.made_at]
+    after = {frozenset(user.name for value in other.outputs for user in network.users(value)) for other in made}
+    return len({other.component for other in made}) > 1 and len(after) > 1
 
 
 def _named_element(subject: Subject, constructor: ast.Call) -> Edit | None:

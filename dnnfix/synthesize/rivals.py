@@ -6,9 +6,12 @@ any run tells them apart: how likely a rule holds its patch to be, and how likel
 
 from __future__ import annotations
 
+import ast
+from collections import Counter
+
 from dnnfix.records import Family
 from dnnfix.source.program import Source
-from dnnfix.synthesize.at_crash import Choice, search_at_crash
+from dnnfix.synthesize.at_crash import OF_DIMENSIONS, Choice, search_at_crash
 from dnnfix.synthesize.candidates import Variant
 from dnnfix.synthesize.merit import certainty, least_likely, merit
 from dnnfix.synthesize.search_state import Search
@@ -50,7 +53,7 @@ SHOWN = 3
 
 def accept_of_rule(search: Search, variant: Variant, result: Climb) -> None:
     """Accept a rule's patch that came up the ladder, unless a part of it is no more than a guess; then it is a choice."""
-    if least_likely(variant) < GUESSED:
+    if least_likely(variant) < GUESSED or _writes_what_was_computed(search, variant):
         search.take_back(variant, result, UNLIKELY)
     elif fits_only(search, variant):
         search.take_back(variant, result, FITS)
@@ -84,6 +87,23 @@ def choose(search: Search, held: list[tuple[Choice, Climb]]) -> None:
 def fits_only(search: Search, variant: Variant) -> bool:
     """Whether a part of a patch for a crash makes two things fit that did not, and nothing tells which of them was meant."""
     return search.trace.crash is not None and any(step.at_either_end for step in variant.applied)
+
+
+def _writes_what_was_computed(search: Search, variant: Variant) -> bool:
+    """Whether a patch for a crash of sizes has a number where the program has a name: for other data it is another one."""
+    if search.trace.crash is None or all(step.fix_pattern not in OF_DIMENSIONS for step in variant.applied):
+        return False
+    names, numbers = _names_and_numbers(search.origin)
+    names_left, numbers_now = _names_and_numbers(variant.source)
+    return bool(names - names_left and numbers_now - numbers)
+
+
+def _names_and_numbers(source: Source) -> tuple[Counter[str], Counter[int]]:
+    """How often a program reads each name, and writes each whole number from 2 on."""
+    nodes = [node for file in source.files.values() for node in ast.walk(file.tree)]
+    names = Counter(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+    values = [node.value for node in nodes if isinstance(node, ast.Constant)]
+    return names, Counter(value for value in values if type(value) is int and value > 1)
 
 
 def weigh_rivals(search: Search) -> None:

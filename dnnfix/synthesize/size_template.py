@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import ClassVar
 
 from dnnfix.detect.crash import SizeConflict, size_conflict
 from dnnfix.detect.graph import upstream
+from dnnfix.detect.shapes import before_flattening
 from dnnfix.network.facts import layer_facts
 from dnnfix.records import CRASH_CAUSE, Candidate, Decline, Family, Finding, FixPattern, Symptom, Value
 from dnnfix.subject import Subject
@@ -53,11 +55,28 @@ class SizeTemplate(FixTemplate):
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         conflict = size_conflict(subject)
         changes = both_ends(subject, conflict) if conflict is not None else []
-        between = conflict is not None and _comes_of_layers(subject, conflict.value)
+        between = (
+            conflict is not None
+            and _comes_of_layers(subject, conflict.value)
+            and not _is_of_no_image(subject, conflict)
+        )
         for change in changes[:MOST]:
             yield self.candidate(finding, change.title, *change.edits, prior=change.prior, at_either_end=between)
         if not changes:
             yield Decline("neither size is written at a place that can be changed alone")
+
+
+def _is_of_no_image(subject: Subject, conflict: SizeConflict) -> bool:
+    """Whether no image, of another size or with other channels, has as many values as a layer takes of one that is flattened.
+
+    Then the layer is at fault, and nothing before it.
+    """
+    flattened = before_flattening(subject, conflict.value)
+    if flattened is None:
+        return False
+    call, sizes = flattened
+    channels = sizes[0] if call.name.startswith("torch.") else sizes[-1]
+    return conflict.stated % channels != 0 and conflict.stated % (prod(sizes) // channels) != 0
 
 
 def _comes_of_layers(subject: Subject, value: Value) -> bool:

@@ -35,6 +35,9 @@ from dnnfix.api import (
 MODES = {1: "linear", 2: "bilinear", 3: "trilinear"}
 """How images of so many spatial axes are made larger without edges at the old pixels."""
 
+ONE_OF_SEVERAL = 0.25
+"""What remains of the likelihood where the network makes images larger by layers of another kind: one of those may be missing."""
+
 Way = tuple[str, tuple[Edit, ...] | None, float]
 
 
@@ -85,7 +88,12 @@ class OutputSmallerThanImage(FaultTemplate[_Smaller]):
 
     def repairs(self, subject: Subject, found: _Smaller) -> Repairs:
         widened = list(_widened(subject, found))
-        yield from widened or _added(subject, found)
+        if widened:
+            yield from widened
+            return
+        sure = ONE_OF_SEVERAL if any(_enlarges(call, found.spatial) for call in found.path) else 1.0
+        for title, edits, prior in _added(subject, found):
+            yield title, edits, sure * prior
 
     examples = (
         Example(
@@ -236,6 +244,14 @@ def _smaller(subject: Subject) -> _Smaller | None:
     if times < 2 or times != int(times) or given[0] != wanted[0]:
         return None
     return _Smaller(conflict.call, layers[0], facts.spatial, int(times), tuple(path))
+
+
+def _enlarges(call: Call, spatial: int) -> bool:
+    """Whether a call gives larger images than it takes."""
+    taken, given = (known(values[0].shape) if values else None for values in (call.inputs, call.outputs))
+    if taken is None or given is None or len(taken) != len(given) or len(taken) <= spatial:
+        return False
+    return all(after > before for before, after in zip(taken[-spatial:], given[-spatial:], strict=True))
 
 
 def _widened(subject: Subject, found: _Smaller) -> Iterator[Way]:

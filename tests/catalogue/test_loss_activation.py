@@ -162,6 +162,24 @@ loss = nn.BCELoss()(model(torch.randn(50, 4)), torch.tensor([0, 1] * 25))
     assert found and {f.symptom for f in found} == {Symptom.CRASH} and {f.cause for f in found} == {"crash"}
 
 
+def test_a_layer_that_is_made_where_others_are_is_not_taken_out(torch_runner: Runner) -> None:
+    program = """\
+import torch
+from torch import nn
+
+def block(width, height):
+    return nn.Sequential(nn.Linear(width, height), nn.BatchNorm1d(height), nn.ReLU())
+
+model = nn.Sequential({blocks}nn.Sigmoid())
+loss = nn.BCELoss()(model(torch.rand(4, 8)), torch.rand(4, 8).round())
+loss.backward()
+"""
+    alone = ran(program.format(blocks="block(8, 8), "), torch_runner)
+    assert [finding.code for finding in findings(alone)] == ["DNF326"]
+    assert len(candidates(alone)) == 1
+    assert not candidates(ran(program.format(blocks="block(8, 8), block(8, 8), "), torch_runner))
+
+
 def test_ranges_are_those_of_all_calls_of_one_place(torch_runner: Runner) -> None:
     subject = ran(
         """\

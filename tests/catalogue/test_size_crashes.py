@@ -116,3 +116,14 @@ def test_which_of_two_sizes_is_meant_is_a_guess_where_nothing_tells(
 def test_sizes_are_not_exchanged_against_what_they_are_called(bench: Bench, last: str, guess: bool) -> None:
     layers = f"torch.nn.Linear(8, 8), torch.nn.Linear(8, 3), torch.nn.Linear({last})"
     assert (likeliest(bench, "DNF216", layers, "xchange") < GUESSED) is guess
+
+
+@pytest.mark.parametrize(("taken", "either"), [(200, True), (50, False)], ids=["of an image of 5 x 5", "of no image"])
+def test_a_size_that_no_image_has_is_at_fault_itself(bench: Bench, taken: int, either: bool) -> None:
+    text = (
+        "import torch\nfrom torch import nn\n"
+        f"net = nn.Sequential(nn.Conv2d(1, 8, 3), nn.MaxPool2d(2), nn.Flatten(), nn.Linear({taken}, 3))\n"
+        "net(torch.rand(4, 1, 8, 8))\n"
+    )
+    subject = Subject(Source.from_bytes(text.encode(), "program.py"), bench.run(text))
+    assert {one.at_either_end for one in proposed("DNF201", subject)} == {either}

@@ -507,6 +507,9 @@ LEFT_ALONE = {
         "import torch\n\n\ndef scaled(x, centred):\n    if centred:\n        y = x - x.mean()\n    y = torch.relu(y)\n    return y * 2\n\n\n"
         "print(scaled(torch.ones(3), False))\n"
     ),
+    "a gradient that is not there": (
+        "import torch\n\nweight = torch.ones(3)\n(torch.ones(3, requires_grad=True) * weight).sum().backward()\nprint(weight.grad.numpy())\n"
+    ),
     "a text that is no number": 'import numpy as np\n\nprint(int("seven"))\n',
 }
 

@@ -131,7 +131,11 @@ class EightAndMore(_Number):
         yield self.candidate(finding, "write more", Replace(finding.site, "88"), rest, prior=0.9)
 
 
-RULES = (One, Two, Three, Four, Five, Six, Seven, SevenOtherwise, Eight, EightAndMore)
+class Nine(_Number):
+    code, name, old, options = "DNF211", "nine", "width", ("9",)
+
+
+RULES = (One, Two, Three, Four, Five, Six, Seven, SevenOtherwise, Eight, EightAndMore, Nine)
 TEMPLATES: dict[str, type[FixTemplate]] = {rule.code: rule for rule in RULES}
 
 
@@ -268,6 +272,12 @@ def test_of_rules_that_explain_a_crash_in_different_ways_none_is_accepted() -> N
     assert not accepted(result)
     choices = [patch for patch in result.patches if patch.verdict is PatchVerdict.CHOICE]
     assert {re.findall(r"^\+(a = .*)$", patch.diff, re.MULTILINE)[0] for patch in choices} == {"a = 77", "a = 78"}
+
+
+def test_a_number_in_place_of_a_name_is_not_accepted() -> None:
+    result = search("a = width\n", Table(("width",)))
+    assert not accepted(result)
+    assert [patch.verdict for patch in result.patches] == [PatchVerdict.CHOICE]
 
 
 def test_rules_that_come_to_the_same_are_no_rivals() -> None:

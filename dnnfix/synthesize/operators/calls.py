@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dnnfix.records import Edit, FixPattern, Replace
 from dnnfix.synthesize.operators.change import Change, replaced
 from dnnfix.synthesize.scene import Scene, Told
-from dnnfix.synthesize.slices import Place, Role
+from dnnfix.synthesize.slices import NOTHING, Place, Role
 from dnnfix.synthesize.spelling import spell
 
 PATTERN = FixPattern.NEURAL_CONNECTION
@@ -46,14 +46,15 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     """Other forms of the call at a place."""
     node = place.node
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-        yield replaced(scene, node, scene.code(node.value), "no index")
+        if not _is_nothing(scene, node.value):
+            yield replaced(scene, node, scene.code(node.value), "no index")
         yield from _called_for_indexed(scene, node)
     if not isinstance(node, ast.Call):
         return
     first = node.args[0] if node.args and not isinstance(node.args[0], ast.Starred) else None
     if first is not None:
         yield replaced(scene, node, scene.code(first), "unwrap")
-    if isinstance(node.func, ast.Attribute):
+    if isinstance(node.func, ast.Attribute) and not _is_nothing(scene, node.func.value):
         converts = node.func.attr in CONVERSIONS and not node.args
         form = "no conversion" if converts else "no method"
         yield replaced(scene, node, scene.code(node.func.value), form, SAID * _is_said(scene, node.func.attr))
@@ -67,6 +68,12 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     function = scene.told(node.func)
     if function is not None and not function.takes:
         yield from _of_no_function(scene, place, node, function)
+
+
+def _is_nothing(scene: Scene, node: ast.expr) -> bool:
+    """Whether a value is `None`: to take that as it is keeps quiet about what should have been there."""
+    told = scene.told(node)
+    return told is not None and told.kind == NOTHING
 
 
 def _is_said(scene: Scene, method: str) -> bool:
