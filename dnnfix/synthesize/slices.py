@@ -32,6 +32,9 @@ PLAIN = frozenset({"int", "float", "bool", "str", "list", "tuple", "dict", "None
 CUTTING = frozenset({"item", "detach", "numpy", "tolist"})
 """Methods behind which no gradients flow, wherever in the program they are called."""
 
+DATA_SETS = "tensorflow.python.data."
+"""Where the data sets of TensorFlow are made, which give one sample at a time where they are not told otherwise."""
+
 NOTHING = "NoneType"
 """The kind of `None`."""
 
@@ -92,8 +95,7 @@ def spots(scene: Scene) -> list[Spot]:
         for node in parts(statement):
             told = scene.told(node) if isinstance(node, ast.Name | ast.Attribute) else None
             if number < 2 and isinstance(node, ast.Name):
-                done = [source.statement_of(value) for value in definitions(source, node)]
-                found += [Spot(each, Role.DEFINITION, 2 * number + 1) for each in done if done_to(each) == node.id]
+                found += [Spot(each, Role.DEFINITION, 2 * number + 1) for each in _done_for_nothing(source, node)]
             if told is not None and (told.kind == NOTHING or f"'{told.kind}' object" in scene.message):
                 given = [source.statement_of(value) for value in definitions(source, node)]
                 found += [Spot(each, Role.DEFINITION, 2 * number + 1) for each in given]
@@ -109,6 +111,16 @@ def spots(scene: Scene) -> list[Spot]:
         changed = source.nodes(ast.AugAssign)
         found += [Spot(node, Role.SOURCE, NEAR) for node in changed if isinstance(scene.told(node.target), Told)]
     return found
+
+
+def _done_for_nothing(source: Source, use: ast.Name) -> Iterator[ast.stmt]:
+    """The statements that call a method of what is named, or of what a loop takes it from, for nothing but what it does to it."""
+    for value in definitions(source, use):
+        statement = source.statement_of(value)
+        if done_to(statement) == use.id:
+            yield statement
+        elif isinstance(statement, ast.For) and isinstance(value, ast.Name):
+            yield from _done_for_nothing(source, value)
 
 
 def done_to(statement: ast.stmt) -> str:

@@ -195,6 +195,18 @@ REPAIRED = {
         "import numpy as np\nimport torch\n\nprint(torch.manual_seed(3, 'all').initial_seed())\n",
         "torch.manual_seed(3)",
     ),
+    "an argument that is called as another parameter": (
+        "import torch\n\nsize, dropout = 4, 0.0\nnet = torch.nn.GRU(3, size, 1, dropout)\nprint(net(torch.rand(2, 5, 3))[0].shape)\n",
+        "torch.nn.GRU(3, size, 1, dropout=dropout)",
+    ),
+    "several arguments too many": (
+        "import torch\n\n\ndef doubled(x):\n    return 2 * x\n\n\nx = torch.rand(4, 3)\nprint(doubled(x, 4, 3).shape)\nprint(doubled(x + 1, 4, 3).shape)\n",
+        "doubled(x)",
+    ),
+    "what a loop goes through, reshaped for nothing": (
+        "import numpy as np\n\npairs = np.arange(6.0).reshape(2, 3)\npairs.reshape(3, 2)\nfor low, high in pairs:\n    print(high - low)\n",
+        "pairs = pairs.reshape(3, 2)",
+    ),
     "an argument behind the wrong bracket": (
         (
             "import torch\n\nlayers = []\nlayers.append(torch.nn.Linear(3, 2), bias=False)\n"

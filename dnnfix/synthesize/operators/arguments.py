@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from dnnfix.detect.misspellings import parts as words_of
+from dnnfix.network.facts import signature
 from dnnfix.records import Edit, FixPattern, RemoveArgument, RenameArgument, Replace, SetArgument, Site
 from dnnfix.synthesize.operators.change import NUMBER, Change
 from dnnfix.synthesize.operators.names import GOOD, NEAR, alike, ranked
@@ -31,6 +32,9 @@ TOO_MANY = 2.4
 
 UNKNOWN = 0.8
 """What it gains more where the function takes nothing that is called alike: it took that once."""
+
+CALLED_AS = 2.0
+"""What arguments gain that are given by the names that they have, where those are names of other parameters."""
 
 KNOWN = ("dtype", "device", "dim", "keepdim", "axis", "keepdims", "requires_grad", "size", "out", "layout", "shape")
 """Keywords of functions written in C, whose signature cannot be asked for."""
@@ -74,7 +78,7 @@ COUNTED = frozenset({"num", "size", "classes", "depth", "units", "channels", "le
 AXES = ("dim", "axis", "dim0", "dim1")
 """Parameters that are numbers of axes."""
 
-_TOO_MANY = re.compile(r"takes (?:from \d+ to )?\d+ positional arguments? but \d+ w")
+_TOO_MANY = re.compile(r"takes (?:from \d+ to )?(\d+) positional arguments? but (\d+) w")
 _TWICE = re.compile(r"multiple values for (?:keyword )?argument '(\w+)'")
 
 OF_AXES = REDUCTIONS | frozenset(
@@ -101,6 +105,9 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     takes = scene.takes(call)
     if place.role is Role.FAILING:  # other calls took what they were given
         yield from _missing(scene, call)
+        yield from _places(scene, call, takes)
+        yield from _called_as(scene, call, takes)
+    if place.role is Role.FAILING or any(f"'{keyword.arg}'" in scene.message for keyword in call.keywords):
         yield from _names(scene, call, takes)
     if place.role in (Role.FAILING, Role.STATEMENT, Role.CONSTRUCTOR):
         yield from _orders(scene, call)
@@ -114,7 +121,7 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
 
 
 def _names(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterator[Change]:
-    """A keyword that is not taken, under a name that is; places given by name."""
+    """A keyword that is not taken, under a name that is."""
     site, free = scene.site(call), [p.name for p in takes if p.how in ("both", "name")]
     if not takes:
         yield from _known_names(scene, call)
@@ -137,8 +144,15 @@ def _names(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterat
             yield Change(
                 (RenameArgument(site, keyword.arg, name),), f"Give {keyword.arg} as {name}", "rename", less + known
             )
+
+
+def _places(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterator[Change]:
+    """Places given by name."""
     if any(isinstance(arg, ast.Starred) for arg in call.args) or any(p.how == "places" for p in takes):
         return  # any number of places is taken, or filled
+    site, free = scene.site(call), [p.name for p in takes if p.how in ("both", "name")]
+    given = {keyword.arg for keyword in call.keywords}
+    places = [p for p in takes if p.how in ("both", "place")]
     for number, arg in enumerate(call.args):
         for name in [name for name in free if name not in given][:6]:
             if number and number == len(call.args) - 1:
@@ -155,6 +169,20 @@ def _names(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterat
         for order in orders:
             if len(order) == len(call.args) and not given & set(order):
                 yield Change(_by_name(site, 0, order), f"Give the arguments as {', '.join(order)}", "all by name")
+
+
+def _called_as(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterator[Change]:
+    """Arguments from one place on that are called as other parameters than those that they are given as, by these names."""
+    described = signature(scene.subject.source.qualified(call.func) or "")
+    names = described.positional if described is not None else [p.name for p in takes if p.how == "both"]
+    called = [arg.id if isinstance(arg, ast.Name) else getattr(arg, "attr", "") for arg in call.args]
+    given = {keyword.arg for keyword in call.keywords}
+    odd = [n for n, (own, name) in enumerate(zip(called, names, strict=False)) if own != name and own in names]
+    rest = called[odd[0] :] if odd else []
+    if rest and given.isdisjoint(rest) and len(set(rest)) == len(rest) and set(rest) <= set(names[odd[0] :]):
+        yield Change(
+            _by_name(scene.site(call), odd[0], rest), f"Give {', '.join(rest)} by name", "rest by name", CALLED_AS
+        )
 
 
 def _is_parameter(scene: Scene, name: str) -> bool:
@@ -212,7 +240,9 @@ def _orders(scene: Scene, call: ast.Call) -> Iterator[Change]:
 def _left_out(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterator[Change]:
     site = scene.site(call)
     places = [p for p in takes if p.how in ("both", "place")]
-    twice = _TWICE.search(scene.message)
+    twice, said = _TWICE.search(scene.message), _TOO_MANY.search(scene.message)
+    if said is not None:
+        yield from _without_rest(scene, call, int(said[2]) - int(said[1]))
     for keyword in call.keywords:
         if keyword.arg is not None:
             named = NAMED if f"'{keyword.arg}'" in scene.message and not twice else 0.0
@@ -220,7 +250,7 @@ def _left_out(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Ite
                 named += UNKNOWN
             yield Change((RemoveArgument(site, keyword.arg),), f"Leave out {keyword.arg}", "drop", named)
     for number, arg in enumerate(call.args):
-        too_many = _TOO_MANY.search(scene.message) is not None
+        too_many = said is not None
         if (too_many or len(call.args) + len(call.keywords) > 1) and not isinstance(arg, ast.Starred):
             meant = twice is not None and number < len(places) and places[number].name == twice.group(1)
             last = too_many and number == len(call.args) - 1
@@ -231,6 +261,15 @@ def _left_out(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Ite
                 ODD * odd + EVADES * scene.failed_in(arg) + SELF_TWICE * (too_many and _is_self_of_super(call, arg))
             )
             yield Change((RemoveArgument(site, "", number),), f"Leave out {scene.code(arg)[:40]}", "drop", likeness)
+
+
+def _without_rest(scene: Scene, call: ast.Call, extra: int) -> Iterator[Change]:
+    """The last arguments left out, as many as are given too many, where that is more than one."""
+    if 1 < extra <= len(call.args) and not any(isinstance(arg, ast.Starred) for arg in call.args):
+        codes = [scene.code(each) for each in (*call.args[:-extra], *call.keywords)]
+        left_out = ", ".join(scene.code(arg) for arg in call.args[-extra:])
+        change = Replace(scene.site(call), f"{scene.code(call.func)}({', '.join(codes)})")
+        yield Change((change,), f"Leave out {left_out[:40]}", "drop", TOO_MANY)
 
 
 def _is_self_of_super(call: ast.Call, arg: ast.expr) -> bool:

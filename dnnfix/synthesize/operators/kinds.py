@@ -10,7 +10,7 @@ from dnnfix.detect.dtypes import changed_in_place
 from dnnfix.records import Edit, FixPattern
 from dnnfix.synthesize.operators.change import Change, around, replaced
 from dnnfix.synthesize.scene import Scene, Told
-from dnnfix.synthesize.slices import Place, Role
+from dnnfix.synthesize.slices import DATA_SETS, Place, Role
 from dnnfix.synthesize.spelling import spell
 
 PATTERN = FixPattern.DATA_TYPE
@@ -60,9 +60,6 @@ MORE = ("places", "names")
 SIMILAR = frozenset({"list", "tuple", "set", "frozenset", "int", "float"})
 """Kinds of which one is often tested for where another will do."""
 
-DATA_SETS = "tensorflow.python.data."
-"""Where the data sets of TensorFlow are made, which give one sample at a time where they are not told otherwise."""
-
 CALLABLE = ("function", "method", "builtin_function_or_method")
 
 _COUNTED = re.compile(
@@ -90,7 +87,14 @@ NAMED = 0.5
 OF_RESULTS = -1.2
 """What one tensor made of a tuple loses: rather these are the results of a function, of which one is meant."""
 
-KINDS_OF_NUMBERS = {"float": "float|float32", "long": "long|int64", "int64": "long|int64", "bool": "bool"}
+KINDS_OF_NUMBERS = {
+    "float64": "double|float64",
+    "double": "double|float64",
+    "float": "float|float32",
+    "long": "long|int64",
+    "int64": "long|int64",
+    "bool": "bool",
+}
 """What messages call a kind of number, by what is in the text of a conversion to it."""
 
 _NO_TUPLE = re.compile(r"not tuple|'tuple' object|got tuple|found tuple")
@@ -200,6 +204,8 @@ def _conversions(scene: Scene, told: Told) -> Iterator[tuple[str, str, str, tupl
         yield plain("", ".float()" if told.dtype != "float32" else ".long()", "number")
         if told.dtype != "float32":
             yield plain("", ".long()", "number")
+        if _speaks_of_double(scene, told):
+            yield plain("", ".double()", "number")
         if told.size == 1 or told.shape in ((), (1,)):
             yield plain("", ".item()", "item")
         yield plain("", ".detach()", "detach")
@@ -218,6 +224,8 @@ def _conversions(scene: Scene, told: Told) -> Iterator[tuple[str, str, str, tupl
         if "tensorflow" in told.kind:
             yield called("tensorflow.cast", "number", ", tf.float32")
             yield called("tensorflow.cast", "number", ", tf.int64")
+            if _speaks_of_double(scene, told):
+                yield called("tensorflow.cast", "number", ", tf.float64")
         yield plain("", ".numpy()", "numpy")
     elif kind in ("list", "tuple"):
         yield called("numpy.array", "array")
@@ -258,6 +266,11 @@ def _conversions(scene: Scene, told: Told) -> Iterator[tuple[str, str, str, tupl
         yield plain("", ".values", "values")
         yield plain("", ".to_numpy()", "values")
     yield from _of_one(told)
+
+
+def _speaks_of_double(scene: Scene, told: Told) -> bool:
+    """Whether the message speaks of real numbers of twice the length, which the value does not have."""
+    return told.dtype != "float64" and "double" in scene.message.lower()
 
 
 def _of_one(told: Told) -> Iterator[tuple[str, str, str, tuple[Edit, ...]]]:

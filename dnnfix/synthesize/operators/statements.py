@@ -14,7 +14,7 @@ from dnnfix.synthesize.operators.change import Change
 from dnnfix.synthesize.operators.names import NEAR, ranked
 from dnnfix.synthesize.progress import blocks_of
 from dnnfix.synthesize.scene import Scene
-from dnnfix.synthesize.slices import NOTHING, Role, Spot, done_to, is_too_deep
+from dnnfix.synthesize.slices import DATA_SETS, NOTHING, Role, Spot, done_to, is_too_deep
 
 PATTERN = FixPattern.NEURAL_CONNECTION
 
@@ -29,6 +29,9 @@ FURTHER = 12
 
 ALL_OF_BLOCK = 0.2
 """What it gains to keep all that was thrown away of one object: who forgets it once, does so again."""
+
+WITHOUT_EFFECT = 0.8
+"""What it gains to keep what a method gave that changes nothing: to call it has no other sense."""
 
 _NOT_IMPORTED = re.compile(r"cannot import name '(\w+)'")
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
@@ -148,8 +151,15 @@ def _taken(scene: Scene, node: ast.Expr) -> Iterator[Change]:
         codes = {each: f"{name} = {scene.code(each)}" for each in statements}
         edits = tuple(ReplaceLines(scene.site(each), " " * each.col_offset + code) for each, code in codes.items())
         more = ", and so for what follows" if len(edits) > 1 else ""
-        all_of_them = ALL_OF_BLOCK * (len(edits) > 1)
-        yield Change(edits, f"Write {codes[statements[0]][:60]}{more}", "taken", all_of_them)
+        likeness = ALL_OF_BLOCK * (len(edits) > 1) + WITHOUT_EFFECT * _is_data_set(scene, node)
+        yield Change(edits, f"Write {codes[statements[0]][:60]}{more}", "taken", likeness)
+
+
+def _is_data_set(scene: Scene, node: ast.Expr) -> bool:
+    """Whether a method of a data set of TensorFlow is called."""
+    function = node.value.func if isinstance(node.value, ast.Call) else None
+    told = scene.told(function.value) if isinstance(function, ast.Attribute) else None
+    return told is not None and told.kind.startswith(DATA_SETS)
 
 
 def _without_target(scene: Scene, node: ast.stmt) -> Iterator[Change]:
