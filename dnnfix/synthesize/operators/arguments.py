@@ -375,7 +375,9 @@ def _added(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterat
             continue
         for value in _instead(parameter):
             edit = SetArgument(site, parameter.name, value)
-            yield Change((edit,), f"Set {parameter.name} to {value}", f"add {_group(parameter)}")
+            group = _group(parameter)
+            said = NAMED * (group == "flag" and _plain(parameter.name) in _plain(scene.message))
+            yield Change((edit,), f"Set {parameter.name} to {value}", f"add {group}", said)
         if parameter.default == "None" and set(parameter.name.split("_")) & COUNTED:
             for size in dict.fromkeys(int(text) for text in NUMBER.findall(scene.message)):
                 for value in islice(scene.spelled(size, call), 2) if size > 1 else ():

@@ -78,6 +78,9 @@ OF_NUMBERS = -2.0
 CUTTING = -1.5
 """What whole numbers lose that are made of what gradients flow through."""
 
+OUT_OF_GRAPH = -1.5
+"""What an array of NumPy loses where a function of a framework is given it: no gradient flows through."""
+
 ONLY_ARRAY = 0.9
 """What the element of a tuple gains that alone is an array, where the message says that a tuple is not taken."""
 
@@ -99,6 +102,7 @@ KINDS_OF_NUMBERS = {
 
 _NO_TUPLE = re.compile(r"not tuple|'tuple' object|got tuple|found tuple")
 _MISSING = re.compile(r"has no attribute '(\w+)'")
+_OF_NUMBERS = re.compile(r"\b(?:float|double|half|int32|int64|long)\b", re.IGNORECASE)
 _OF_SIZES = re.compile(r"\b(?:shapes?|sizes?|dimensions?|channels|cardinality|broadcast|aligned)\b", re.IGNORECASE)
 
 
@@ -137,6 +141,7 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
     for before, after, form, imports in _conversions(scene, place.told):
         less = OF_NUMBERS if of_gradients and form == "number" else 0.0
         less += CUTTING * (place.told.grown and after == ".long()")
+        less += OUT_OF_GRAPH * (form == "numpy" and _is_operand(scene, place.node))
         less += OF_RESULTS * (form == "tensor" and place.told.kind == "tuple")
         less += NAMED * (form == "number" and _is_named(scene.message, after))
         less += ONLY_ARRAY * (form == "element" and returned and _is_only_array(place.told, after))
@@ -158,6 +163,13 @@ def _is_named(message: str, conversion: str) -> bool:
     """Whether a message names the kind of number that a conversion gives."""
     names = next((names for part, names in KINDS_OF_NUMBERS.items() if part in conversion), None)
     return names is not None and re.search(rf"\b(?:{names})\b", message, re.IGNORECASE) is not None
+
+
+def _is_operand(scene: Scene, node: ast.expr) -> bool:
+    """Whether a function of a framework takes an expression."""
+    above = scene.subject.source.parent(node)
+    name = scene.subject.source.qualified(above.func) or "" if isinstance(above, ast.Call) else ""
+    return name.startswith(("torch.", "tensorflow.", "keras."))
 
 
 def _is_given(scene: Scene, node: ast.expr) -> bool:
@@ -265,7 +277,8 @@ def _conversions(scene: Scene, told: Told) -> Iterator[tuple[str, str, str, tupl
     if kind in ("DataFrame", "Series"):
         yield plain("", ".values", "values")
         yield plain("", ".to_numpy()", "values")
-    yield from _of_one(told)
+    if not _OF_NUMBERS.search(scene.message) or _OF_SIZES.search(scene.message):
+        yield from _of_one(told)
 
 
 def _speaks_of_double(scene: Scene, told: Told) -> bool:
