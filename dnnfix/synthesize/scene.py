@@ -39,6 +39,8 @@ class Told:
     whole: bool = False
     grown: bool = False
     """Whether gradients flow through it."""
+    device: str = ""
+    """The device of torch that it is on, or names."""
     number: int | float | None = None
     text: str | None = None
     size: int | None = None
@@ -282,6 +284,7 @@ def _told(fields: Mapping[str, Any]) -> Told:
         high=fields.get("high"),
         whole=bool(fields.get("whole")),
         grown=bool(fields.get("grown")),
+        device=str(fields.get("device", "")),
         number=fields.get("number"),
         text=fields.get("text"),
         size=fields.get("size"),

@@ -207,6 +207,10 @@ REPAIRED = {
         "import numpy as np\n\npairs = np.arange(6.0).reshape(2, 3)\npairs.reshape(3, 2)\nfor low, high in pairs:\n    print(high - low)\n",
         "pairs = pairs.reshape(3, 2)",
     ),
+    "tensors on two devices": (
+        "import torch\n\nplace = torch.device('meta')\nfar, near = torch.rand(3, device=place), torch.zeros(3)\nprint((far + near).shape)\n",
+        "near.to(place)",
+    ),
     "an argument behind the wrong bracket": (
         (
             "import torch\n\nlayers = []\nlayers.append(torch.nn.Linear(3, 2), bias=False)\n"

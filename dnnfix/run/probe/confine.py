@@ -50,6 +50,7 @@ def lock(settings: Dict[str, Any], writable: List[str], readable: List[str]) -> 
         devices = list(DEVICES)
         if settings.get("gpu"):
             devices += glob.glob("/dev/nvidia*")
+            writable = writable + ["/proc/self/task"]  # the driver names its threads
             system += [
                 "/proc/driver/nvidia",
                 "/proc/devices",

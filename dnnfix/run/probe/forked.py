@@ -2,6 +2,8 @@
 
 A fork takes the tasks of a queue one after the other and tells of each in a line; one that hangs or dies costs its own
 task alone, and the next fork goes on behind it. What they print goes nowhere, and none of them outlives the call.
+
+A GPU that this process has started is not there in a fork. Then the tasks are done here, one after the other.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ SILENCE = 2.0
 MOST_SILENT = 3
 """Forks that hang before any has said a word after which it is given up: what was alive before the fork is needed in it."""
 
+_STANDARD = (0, 1, 2)
+
 Answer = Dict[str, Any]
 
 
@@ -30,6 +34,8 @@ def answers(
 
     `parallel` forks work at a time, each on `share` of the tasks: what one of them leaves behind spoils those only.
     """
+    if not possible():
+        return _here(tasks, work, seconds)
     done: List[Answer] = [{} for _ in tasks]
     waiting = list(range(len(tasks)))
     running: Dict[int, _Fork] = {}
@@ -54,6 +60,34 @@ def answers(
     finally:
         for fork in running.values():
             fork.end()
+    return done
+
+
+def possible() -> bool:
+    """Whether a fork has all that is alive here: it has no GPU that torch has started."""
+    torch: Any = sys.modules.get("torch")
+    return torch is None or not torch.cuda.is_initialized()
+
+
+def _here(tasks: Sequence[Any], work: Callable[[Any], Answer], seconds: float) -> List[Answer]:
+    """The same in this process."""
+    done: List[Answer] = [{} for _ in tasks]
+    until = time.monotonic() + seconds
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(number) for number in _STANDARD]
+    _silence()
+    try:
+        for number, task in enumerate(tasks):
+            if time.monotonic() >= until:
+                break
+            done[number] = _answer(task, work)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for number, own in zip(_STANDARD, kept):
+            os.dup2(own, number)
+            os.close(own)
     return done
 
 
@@ -102,12 +136,21 @@ class _Fork:
 
 
 def _work(taken: List[int], tasks: Sequence[Any], work: Callable[[Any], Answer], writer: int) -> None:
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1, 2):
-        os.dup2(nothing, number)
+    _silence()
     for number in taken:
-        try:
-            answer = work(tasks[number])
-        except BaseException as error:
-            answer = {"failed": "%s: %s" % (type(error).__name__, str(error)[:200])}
-        os.write(writer, json.dumps(answer).encode("ascii") + b"\n")
+        os.write(writer, json.dumps(_answer(tasks[number], work)).encode("ascii") + b"\n")
+
+
+def _answer(task: Any, work: Callable[[Any], Answer]) -> Answer:
+    try:
+        return work(task)
+    except BaseException as error:
+        return {"failed": "%s: %s" % (type(error).__name__, str(error)[:200])}
+
+
+def _silence() -> None:
+    """Let what is read be empty, and what is written go nowhere."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in _STANDARD:
+        os.dup2(nothing, number)
+    os.close(nothing)

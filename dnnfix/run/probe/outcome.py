@@ -173,7 +173,7 @@ _NO_MEMORY = re.compile(
     r"can't allocate memory|Cannot allocate memory|out of memory|Unable to allocate .* for an array"
 )
 _NO_GPU = re.compile(
-    r"Torch not compiled with CUDA enabled|Found no NVIDIA driver|No CUDA GPUs are available|no NVIDIA GPU|CUDA driver"
+    r"Torch not compiled with CUDA enabled|Found no NVIDIA driver|No CUDA GPUs are available|no NVIDIA GPU|CUDA driver|cudaGetDeviceCount"
     r"|Attempting to deserialize object on a CUDA device|CUDA-capable device|NVML|Invalid device .*cuda",
     re.IGNORECASE,
 )

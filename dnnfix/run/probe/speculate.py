@@ -59,6 +59,8 @@ def speculate(error: BaseException, wanted: Dict[str, Any]) -> None:
     until = time.monotonic() + float(wanted["seconds"])
 
     def tell(chosen: List[int], work: Callable[[Edit], Dict[str, Any]], share: int) -> None:
+        if share == 1 and not forked.possible():  # nothing would undo what one of them leaves behind
+            return
         seconds = until - time.monotonic()
         for number, said in zip(chosen, forked.answers([edits[n] for n in chosen], work, PROCESSES, seconds, share)):
             told[number] = dict(told[number], **said) if work == attempt.outwards else said or told[number]

@@ -202,6 +202,9 @@ def _describe(value: Any, told: Dict[str, Any], depth: int) -> None:
 
 
 def _describe_object(value: Any, told: Dict[str, Any]) -> None:
+    device = _device_of(value)
+    if device is not None:
+        told["device"] = str(device)
     shape = getattr(value, "shape", None)
     dtype = getattr(value, "dtype", None)
     if shape is not None and dtype is not None:
@@ -215,6 +218,16 @@ def _describe_object(value: Any, told: Dict[str, Any]) -> None:
     names = [name for name in dir(type(value)) if not name.startswith("_")]
     own = [name for name in getattr(value, "__dict__", {}) if not name.startswith("_")]
     told["attributes"] = own[:KEYS] + (names if len(names) <= ATTRIBUTES else [])
+
+
+def _device_of(value: Any) -> Any:
+    """The device of torch that a tensor or a network is on, or that a value names."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        return None
+    if isinstance(value, torch.nn.Module):
+        value = next(iter(value.parameters()), None)
+    return value.device if isinstance(value, torch.Tensor) else value if isinstance(value, torch.device) else None
 
 
 def _describe_range(value: Any, told: Dict[str, Any]) -> None:
