@@ -132,10 +132,10 @@ def done_to(statement: ast.stmt) -> str:
 
 
 def _constructs_named(scene: Scene, function: ast.FunctionDef) -> bool:
-    """Whether a function constructs objects of a class of which the message says that its constructor was not called."""
+    """Whether a function constructs objects of which the message says that they were not constructed, or what they lack."""
     owner = scene.subject.source.parent(function)
     named = isinstance(owner, ast.ClassDef) and f"'{owner.name}'" in scene.message
-    return named and function.name == "__init__" and "__init__()" in scene.message
+    return named and function.name == "__init__" and ("__init__()" in scene.message or "no attribute" in scene.message)
 
 
 def is_too_deep(scene: Scene, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

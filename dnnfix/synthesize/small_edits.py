@@ -41,6 +41,7 @@ SETTLING = frozenset(
         "curry",
         "make and call",
         "missing",
+        "spread",
         "inwards",
         "outwards",
     }

@@ -22,6 +22,7 @@ from dnnfix.api import (
     Symptom,
     attributes_of,
     component_kind,
+    kept_in_self,
     layer_facts,
     through,
 )
@@ -84,6 +85,11 @@ class OneLayerForTwoPlaces(FixTemplate):
         ):
             yield Decline("the layer is not made by an assignment of its own")
             return
+        spare = _made_for_it(subject, node, owner, text)
+        if spare is not None:
+            edit = Replace(finding.site, f"self.{spare}")
+            yield self.candidate(finding, f"Use `self.{spare}`, which is made and used nowhere", edit, prior=0.95)
+            return
         name = _next_name(node.attr, attributes_of(owner))
         edits = (InsertAfter(source.site(holder), f"self.{name} = {text}"), Replace(finding.site, f"self.{name}"))
         yield self.candidate(finding, f"Make another layer, `self.{name}`, for this place", *edits, prior=0.85)
@@ -124,6 +130,45 @@ class Net(nn.Module):
     def forward(self, x):
         x = torch.relu(self.bn(self.conv1(x)))
         return torch.relu(self.bn2(self.conv2(x)))
+
+net = Net()
+net(torch.randn(2, 3, 8, 8))
+""",
+        ),
+        Example(
+            "the layers that were made for it",
+            before="""\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(3, 8, 3), nn.Conv2d(8, 8, 3)
+        self.norm1 = nn.BatchNorm2d(8)
+        self.norm2 = nn.BatchNorm2d(8)
+
+    def forward(self, x):
+        x = torch.relu(self.norm1(self.conv1(x)))
+        return torch.relu(self.norm1(self.conv2(x)))
+
+net = Net()
+net(torch.randn(2, 3, 8, 8))
+""",
+            after="""\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(3, 8, 3), nn.Conv2d(8, 8, 3)
+        self.norm1 = nn.BatchNorm2d(8)
+        self.norm2 = nn.BatchNorm2d(8)
+
+    def forward(self, x):
+        x = torch.relu(self.norm1(self.conv1(x)))
+        return torch.relu(self.norm2(self.conv2(x)))
 
 net = Net()
 net(torch.randn(2, 3, 8, 8))
@@ -261,6 +306,19 @@ def _second_uses(subject: Subject) -> Iterator[ast.expr]:
                 node = subject.node(call.site)
                 if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
                     yield node.func
+
+
+def _made_for_it(subject: Subject, node: ast.Attribute, owner: ast.ClassDef, text: str) -> str | None:
+    """The layer that is made in the same words and used nowhere, for the place of `node` among those that need another."""
+    used = {each.attr for each in ast.walk(owner) if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Load)}
+    alike = (name for name, value in kept_in_self(owner) if subject.source.segment(subject.source.site(value)) == text)
+    spare = [name for name in alike if name not in used]
+    places = [
+        subject.source.site(each)
+        for each in _second_uses(subject)
+        if isinstance(each, ast.Attribute) and each.attr == node.attr
+    ]
+    return dict(zip(sorted(set(places)), spare, strict=False)).get(subject.source.site(node))
 
 
 def _second_elements(subject: Subject) -> Iterator[ast.expr]:

@@ -207,6 +207,34 @@ REPAIRED = {
         "import numpy as np\n\npairs = np.arange(6.0).reshape(2, 3)\npairs.reshape(3, 2)\nfor low, high in pairs:\n    print(high - low)\n",
         "pairs = pairs.reshape(3, 2)",
     ),
+    "a list that was to be several arguments, at two places": (
+        (
+            "import torch\n\n\nclass Pair:\n    def __init__(self, low, high):\n        self.middle = (low + high) / 2\n\n\n"
+            "one = Pair([torch.ones(2), torch.zeros(2)])\nother = Pair([torch.ones(2), torch.ones(2)])\nprint(one.middle + other.middle)\n"
+        ),
+        "other = Pair(torch.ones(2), torch.ones(2))",
+    ),
+    "a pair that a function gives, for two arguments": (
+        (
+            "import torch\n\n\ndef drawn():\n    return torch.rand(3), torch.rand(3)\n\n\ndef error(given, wanted):\n"
+            "    return (given - wanted).square().mean()\n\n\nprint(error(drawn()))\n"
+        ),
+        "error(*drawn())",
+    ),
+    "a mask that may be left out": (
+        (
+            "import torch\n\n\nclass Mean(torch.nn.Module):\n    def forward(self, x, mask):\n        if mask is not None:\n            x = x[mask]\n"
+            "        return x.mean()\n\n\nprint(Mean()(torch.ones(3)))\n"
+        ),
+        "mask=None",
+    ),
+    "an argument that a constructor forgets": (
+        (
+            "import torch\n\n\nclass Scaled(torch.nn.Module):\n    def __init__(self, by):\n        super().__init__()\n        self.shift = 1.0\n\n"
+            "    def forward(self, x):\n        return self.by * x + self.shift\n\n\nprint(Scaled(2.0)(torch.ones(3)))\n"
+        ),
+        "self.by = by",
+    ),
     "tensors on two devices": (
         "import torch\n\nplace = torch.device('meta')\nfar, near = torch.rand(3, device=place), torch.zeros(3)\nprint((far + near).shape)\n",
         "near.to(place)",

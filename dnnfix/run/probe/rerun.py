@@ -108,7 +108,8 @@ def in_frames(
         space = one.space()
         for statement in imports:
             exec(statement, space)
-        rest = one.blocks[0][1][one.blocks[0][2] + 1 :] if len(one.blocks) == 1 else []
+        behind = one.blocks[0][1][one.blocks[0][2] + 1 :] if len(one.blocks) == 1 else []
+        rest = [s for statement in behind for s in _edited(text, statement, own)]
         told = run(standing.alone(statements), standing.alone(rest), space, one.filename)
         told.pop("print", None)  # what is made anew differs in more than the statement's result
         return dict(told, plan="again", ran=len(statements))

@@ -72,6 +72,12 @@ EVADES = -2.0
 SELF_TWICE = 0.6
 """What leaving out `self` gains where a method of `super()` is given it a second time."""
 
+SPREAD = 1.5
+"""What it gains to give the parts of an argument, where so many are missing: their number tells that they are meant."""
+
+ASKED_FOR_NONE = -0.3
+"""What `None` loses for a missing argument that a function of the program may go without."""
+
 COUNTED = frozenset({"num", "size", "classes", "depth", "units", "channels", "length", "maxlen"})
 """Words of parameters that are sizes, and are left to what the data show where they are not given."""
 
@@ -317,12 +323,14 @@ def _plain(text: str) -> str:
 
 
 def _missing(scene: Scene, call: ast.Call) -> Iterator[Change]:
-    """An argument that the message says is missing: a name that is called so, or an axis."""
-    function = ast.unparse(call.func).rpartition(".")[2]
+    """Arguments that the message says are missing: parts of one that was given, a name that is called so, an axis, `None`."""
     names = _WANTED.search(scene.message)
     wanted = re.findall(r"['\"](\w+)['\"]", names.group(1)) if names is not None else []
     wanted += _OPTION.findall(scene.message)[:1]
-    if f"{function}()" not in scene.message or len(wanted) != 1 or any(k.arg == wanted[0] for k in call.keywords):
+    if not wanted or not _is_named(scene, call):
+        return
+    yield from _spread(scene, call, 1 + len(wanted))
+    if len(wanted) != 1 or any(k.arg == wanted[0] for k in call.keywords):
         return
     (name,) = wanted
     site = scene.site(call)
@@ -332,6 +340,42 @@ def _missing(scene: Scene, call: ast.Call) -> Iterator[Change]:
     for other, less in ranked(name, scene.names(call))[:NEAR]:
         if alike(name, other) >= GOOD:
             yield Change((SetArgument(site, name, other),), f"Give {other} as {name}", "missing", less)
+    if _is_asked_for_none(scene, name):
+        yield Change((SetArgument(site, name, "None"),), f"Give None as {name}", "missing", ASKED_FOR_NONE)
+
+
+def _is_named(scene: Scene, call: ast.Call) -> bool:
+    """Whether the message names what a call calls: a function, a class, or a layer's `forward` by its class."""
+    told = scene.told(call.func)
+    names = {ast.unparse(call.func).rpartition(".")[2], told.last if told is not None else ""} - {""}
+    return any(re.search(rf"\b{re.escape(name)}(?:\.__init__|\.forward|\.call)?\(\)", scene.message) for name in names)
+
+
+def _spread(scene: Scene, call: ast.Call, count: int) -> Iterator[Change]:
+    """A tuple or list of as many values as are wanted, given as so many arguments."""
+    for number, arg in enumerate(call.args):
+        told = scene.told(arg)
+        if isinstance(arg, ast.List | ast.Tuple) and len(arg.elts) == count:
+            parts = ", ".join(scene.code(each) for each in arg.elts)
+        elif told is not None and told.kind in ("tuple", "list") and told.size == count:
+            parts = f"*{scene.code(arg)}"
+        else:
+            continue
+        codes = [scene.code(each) for each in (*call.args, *call.keywords)]
+        written = f"{scene.code(call.func)}({', '.join([*codes[:number], parts, *codes[number + 1 :]])})"
+        title = f"Give {scene.code(arg)[:40]} as {count} arguments"
+        yield Change((Replace(scene.site(call), written),), title, "spread", SPREAD)
+
+
+def _is_asked_for_none(scene: Scene, name: str) -> bool:
+    """Whether a function of the program that has such a parameter asks whether it is `None`."""
+    for function in scene.subject.source.nodes(ast.FunctionDef):
+        if name in {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}:
+            for node in ast.walk(function):
+                match node:
+                    case ast.Compare(left=ast.Name(id=asked), ops=[ast.Is() | ast.IsNot()]) if asked == name:
+                        return True
+    return False
 
 
 def _others(name: str, value: object) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.records import InsertBefore, Replace
+from dnnfix.records import InsertAfter, InsertBefore, Replace
 from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.operators.change import Change
 from dnnfix.synthesize.scene import Scene
@@ -139,6 +139,15 @@ def constructed_first(scene: Scene, node: ast.stmt) -> Iterator[Change]:
     if body and not any(isinstance(call.func, ast.Attribute) and call.func.attr == "__init__" for call in calls):
         code = "super().__init__()"
         yield Change((InsertBefore(scene.site(body[0]), code),), f"Call {code} first", "construct")
+
+
+def stored(scene: Scene, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Change]:
+    """What a constructor is given under the name of the attribute that its objects lack, kept in them."""
+    lacks = _LACKS.search(scene.message)
+    name = lacks.group(2) if lacks is not None else ""
+    if name in {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}:
+        code = f"self.{name} = {name}"
+        yield Change((InsertAfter(scene.site(function.body[-1]), code),), f"Write {code}", "stored")
 
 
 def _is_of_no_object(call: ast.Call) -> bool:

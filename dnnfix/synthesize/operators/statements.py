@@ -47,6 +47,7 @@ def changes(scene: Scene, spot: Spot) -> Iterator[Change]:
             yield from _of_class(scene, node)
         elif node.name == "__init__":
             yield from beginnings.constructed_first(scene, node.body[0])
+            yield from beginnings.stored(scene, node)
         else:
             yield from _returned(scene, node)
     elif isinstance(node, ast.AugAssign):
