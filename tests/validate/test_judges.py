@@ -14,6 +14,8 @@ from dnnfix.records import (
     Candidate,
     Component,
     Crash,
+    Family,
+    Finding,
     FixPattern,
     Json,
     Network,
@@ -22,6 +24,7 @@ from dnnfix.records import (
     Site,
     Status,
     Step,
+    Symptom,
     Trace,
     Value,
 )
@@ -364,3 +367,25 @@ def scored(*given: int, taken: tuple[int, ...], crash: bool = False) -> Trace:
 )
 def test_classes_are_not_folded_into_one_axis_with_others(before: Trace, after: Trace, status: Status) -> None:
     assert judge("classes-stay-apart", evidence(before, after)) is status
+
+
+# --- edits reached
+
+NETWORK = "class Net(Module):\n    def forward(self, x):\n        return f(x)\n\n\ny = g(z)\n"
+SILENT = Finding("DNF408", "one", Family.CONNECTIVITY, Site(3, 1, 3, 5), "message", Symptom.VIOLATION)
+
+
+@pytest.mark.parametrize(
+    ("line", "old", "family", "status"),
+    [
+        (3, "f(x)", Family.CONNECTIVITY, Status.PASS),
+        (6, "f(x)", Family.CONNECTIVITY, Status.INCONCLUSIVE),
+        (6, "f(x)", Family.VERSIONING, Status.NOT_APPLICABLE),
+        (6, "g(z)", Family.CONNECTIVITY, Status.NOT_APPLICABLE),
+    ],
+    ids=["called there", "called elsewhere", "a migration", "changed elsewhere"],
+)
+def test_a_network_that_was_never_made_proves_nothing(line: int, old: str, family: Family, status: Status) -> None:
+    given = evidence(FINISHED, rows(None, line), NETWORK, NETWORK.replace(old, "h(1)"))
+    candidate = replace(given.applied[0], findings=(replace(SILENT, family=family),))
+    assert judge("edits-reached", replace(given, applied=(candidate,))) is status
