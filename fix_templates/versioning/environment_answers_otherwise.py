@@ -26,7 +26,7 @@ from dnnfix.api import (
 PACKAGES = ("gym", "gymnasium")
 
 _OF_STEP = re.compile(r"too many values to unpack \(expected 4")
-_OF_RESET = re.compile(r"\btuple\b|inhomogeneous|with a sequence")
+_OF_RESET = re.compile(r"\btuple\b|inhomogeneous|with a sequence|expected sequence of length \d+ at dim \d+ \(got 0\)")
 """What is said of the pair that `reset` gives, where an array is meant."""
 
 
@@ -97,6 +97,35 @@ while not done and steps < 5:
     done = done or truncated
     steps += 1
 print(state.shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "a batch of one state",
+            before="""\
+import gymnasium as gym
+import torch
+
+env = gym.make("CartPole-v1")
+policy = torch.nn.Linear(4, 2)
+now = env.reset()
+for _ in range(3):
+    action = policy(torch.tensor([now], dtype=torch.float)).argmax().item()
+    now, reward, over, _ = env.step(action)
+print(now.shape)
+""",
+            after="""\
+import gymnasium as gym
+import torch
+
+env = gym.make("CartPole-v1")
+policy = torch.nn.Linear(4, 2)
+now, _ = env.reset()
+for _ in range(3):
+    action = policy(torch.tensor([now], dtype=torch.float)).argmax().item()
+    now, reward, over, truncated, _ = env.step(action)
+    over = over or truncated
+print(now.shape)
 """,
             runs=True,
         ),

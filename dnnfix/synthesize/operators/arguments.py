@@ -72,9 +72,6 @@ EVADES = -2.0
 SELF_TWICE = 0.6
 """What leaving out `self` gains where a method of `super()` is given it a second time."""
 
-SPREAD = 1.5
-"""What it gains to give the parts of an argument, where so many are missing: their number tells that they are meant."""
-
 ASKED_FOR_NONE = -0.3
 """What `None` loses for a missing argument that a function of the program may go without."""
 
@@ -364,7 +361,7 @@ def _spread(scene: Scene, call: ast.Call, count: int) -> Iterator[Change]:
         codes = [scene.code(each) for each in (*call.args, *call.keywords)]
         written = f"{scene.code(call.func)}({', '.join([*codes[:number], parts, *codes[number + 1 :]])})"
         title = f"Give {scene.code(arg)[:40]} as {count} arguments"
-        yield Change((Replace(scene.site(call), written),), title, "spread", SPREAD)
+        yield Change((Replace(scene.site(call), written),), title, "spread")
 
 
 def _is_asked_for_none(scene: Scene, name: str) -> bool:

@@ -142,10 +142,11 @@ def constructed_first(scene: Scene, node: ast.stmt) -> Iterator[Change]:
 
 
 def stored(scene: Scene, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Change]:
-    """What a constructor is given under the name of the attribute that its objects lack, kept in them."""
+    """What a constructor is given under the name of the attribute that its objects lack, and makes nothing of, kept in them."""
     lacks = _LACKS.search(scene.message)
     name = lacks.group(2) if lacks is not None else ""
-    if name in {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}:
+    read = {each.id for each in ast.walk(function) if isinstance(each, ast.Name)}
+    if name not in read and name in {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}:
         code = f"self.{name} = {name}"
         yield Change((InsertAfter(scene.site(function.body[-1]), code),), f"Write {code}", "stored")
 

@@ -18,9 +18,6 @@ MADE = frozenset(
 )
 """Functions of torch that make a tensor where their argument `device` says."""
 
-ASKED = 1.6
-"""What it gains, in logarithms, that the message asks for nothing else; programs of one device, which weights are fitted on, do not tell."""
-
 AWAY = -1.5
 """What it loses, in logarithms, to move something out of a GPU where something else could be moved there."""
 
@@ -45,10 +42,10 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
 def _for_numpy(scene: Scene, node: ast.expr, told: Told) -> Iterator[Change]:
     """A tensor, or each of a list of them, as NumPy can read it."""
     if told.is_torch and told.device:
-        yield around(scene, node, "", ".detach().cpu()" if told.grown else ".cpu()", "host", likeness=ASKED)
+        yield around(scene, node, "", ".detach().cpu()" if told.grown else ".cpu()", "host")
     elif told.items and all(item.is_torch and item.device for item in told.items):
         one = "item()" if all(item.shape == () for item in told.items) else "detach().cpu()"
-        yield replaced(scene, node, f"[one.{one} for one in {scene.code(node)}]", "host", ASKED)
+        yield replaced(scene, node, f"[one.{one} for one in {scene.code(node)}]", "host")
 
 
 def _beside(scene: Scene, node: ast.expr, told: Told) -> Iterator[Change]:
@@ -60,7 +57,7 @@ def _beside(scene: Scene, node: ast.expr, told: Told) -> Iterator[Change]:
         if not other.device or other.device == told.device or not (other.is_torch or other.kind == "torch.device"):
             continue
         code = f"{name}.device" if other.is_torch else name
-        likeness = ASKED + AWAY * (told.device != "cpu") + OF_LAYER * other.is_torch
+        likeness = AWAY * (told.device != "cpu") + OF_LAYER * other.is_torch
         function = scene.subject.source.qualified(node.func) or "" if isinstance(node, ast.Call) else ""
         if function.startswith("torch.") and function.rpartition(".")[2] in MADE:
             edit = SetArgument(scene.site(node), "device", code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from dnnfix.records import FixPattern
@@ -33,6 +34,12 @@ LIBRARIES = frozenset({"numpy", "torch", "tensorflow", "keras.ops", "jax.numpy"}
 OUT_OF_GRAPH = -2.5
 """What a function of NumPy loses, in logarithms, for one of a framework that is given its tensors: no gradient flows through."""
 
+OTHER_LOSS = -2.0
+"""What another loss loses where the message speaks of kinds of numbers: these are to be converted."""
+
+_KINDS = re.compile(r"\b(?:float|double|half|long|int|bool)\b|dtype", re.IGNORECASE)
+_SIZES = re.compile(r"\b(?:shape|size|dimension)s?\b", re.IGNORECASE)
+
 PRIMARY = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 """Expressions that an operator can stand before as they are."""
 
@@ -56,9 +63,15 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         yield from _of_other_library(scene, node)
         for group in FUNCTIONS:
             if name in group:
+                less = OTHER_LOSS * ("MSELoss" in group or "mse_loss" in group) * _is_of_kinds(scene.message)
                 for other in group:
                     if other != name:
-                        yield replaced(scene, node, f"{before}{other}", "function")
+                        yield replaced(scene, node, f"{before}{other}", "function", less)
+
+
+def _is_of_kinds(message: str) -> bool:
+    """Whether a message speaks of kinds of numbers, and not of sizes."""
+    return _KINDS.search(message) is not None and _SIZES.search(message) is None
 
 
 def _inverted(scene: Scene, node: ast.expr) -> str | None:
