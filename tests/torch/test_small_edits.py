@@ -235,6 +235,13 @@ REPAIRED = {
         ),
         "self.by = by",
     ),
+    "the one attribute that has the method asked for": (
+        (
+            "import torch\n\n\nclass Trainer:\n    def __init__(self):\n        self.steps = 3\n        self.classifier = torch.nn.Linear(3, 2)\n\n"
+            "    def prepare(self):\n        self.net.train()\n        return self.steps\n\n\nprint(Trainer().prepare())\n"
+        ),
+        "self.classifier.train()",
+    ),
     "tensors on two devices": (
         "import torch\n\nplace = torch.device('meta')\nfar, near = torch.rand(3, device=place), torch.zeros(3)\nprint((far + near).shape)\n",
         "near.to(place)",

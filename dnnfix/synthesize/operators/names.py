@@ -33,6 +33,12 @@ ABBREVIATED = 0.85
 IN_PLACE = -1.5
 """What another size loses, in logarithms, for a name that is given as the parameter of the same name."""
 
+ONLY_ABLE = -0.6
+"""What the only other attribute loses that has what is asked of the missing one, however it is spelt."""
+
+ONE_OF_THE_ABLE = -2.0
+"""What one of several such attributes loses."""
+
 READ_NOWHERE = 1.2
 """What a name gains, in logarithms, that is given a value and read nowhere, where another one is missing.
 
@@ -167,6 +173,9 @@ def _for_attribute(scene: Scene, place: Place, node: ast.Attribute) -> Iterator[
     if missing and place.role in (Role.FAILING, Role.STATEMENT):
         called = scene.subject.source.is_called(node)
         fits = [name for name, sort in scene.near if (sort != "value") == called]
+        able = _able(scene, node)
+        for name in able:
+            yield replaced(scene, node, name, "attribute", ONLY_ABLE if len(able) == 1 else ONE_OF_THE_ABLE)
         for name, less in _likeliest(node.attr, fits, _unread_attributes(scene, node)):
             yield replaced(scene, node, f"{scene.code(node.value)}.{name}", "attribute", less)
         if f"{node.attr}s" in fits:
@@ -188,6 +197,15 @@ def _for_attribute(scene: Scene, place: Place, node: ast.Attribute) -> Iterator[
     others = [name for name in names if name.startswith(own) and name != ast.unparse(node)]
     for name in sorted(others, key=lambda name: -alike(ast.unparse(node), name))[:6]:
         yield replaced(scene, node, name, "other attribute")
+
+
+def _able(scene: Scene, node: ast.Attribute) -> list[str]:
+    """The attributes of the same object that have what is asked of the one that is missing."""
+    above = scene.subject.source.parent(node)
+    if not isinstance(above, ast.Attribute):
+        return []
+    own = f"{ast.unparse(node.value)}."
+    return [name for name, told in scene.names(node).items() if name.startswith(own) and above.attr in told.attributes]
 
 
 def _likeliest(name: str, known: Iterable[str], unread: set[str]) -> Iterator[tuple[str, float]]:
