@@ -119,8 +119,9 @@ def _done_for_nothing(source: Source, use: ast.Name) -> Iterator[ast.stmt]:
         statement = source.statement_of(value)
         if done_to(statement) == use.id:
             yield statement
-        elif isinstance(statement, ast.For) and isinstance(value, ast.Name):
-            yield from _done_for_nothing(source, value)
+        elif isinstance(statement, ast.For) and isinstance(value, ast.Name) and value.id != use.id:
+            gone_through = (source.statement_of(each) for each in definitions(source, value))
+            yield from (each for each in gone_through if done_to(each) == value.id)
 
 
 def done_to(statement: ast.stmt) -> str:

@@ -226,7 +226,8 @@ def _device_of(value: Any) -> Any:
     if torch is None:
         return None
     if isinstance(value, torch.nn.Module):
-        value = next(iter(value.parameters()), None)
+        # Of a module whose constructor was not called even this cannot be asked.
+        value = next(value.parameters(), None) if "_parameters" in vars(value) else None
     return value.device if isinstance(value, torch.Tensor) else value if isinstance(value, torch.device) else None
 
 
