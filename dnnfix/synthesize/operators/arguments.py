@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from dnnfix.detect.misspellings import parts as words_of
+from dnnfix.detect.symbolic import parameters
 from dnnfix.network.facts import signature
 from dnnfix.records import Edit, FixPattern, RemoveArgument, RenameArgument, Replace, SetArgument, Site
-from dnnfix.synthesize.operators.change import NUMBER, Change
+from dnnfix.synthesize.operators.change import NUMBER, Change, call_of
 from dnnfix.synthesize.operators.names import GOOD, NEAR, alike, ranked
 from dnnfix.synthesize.scene import Parameter, Scene, Told
 from dnnfix.synthesize.slices import Place, Role
@@ -190,10 +191,7 @@ def _called_as(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> It
 
 def _is_parameter(scene: Scene, name: str) -> bool:
     """Whether a function of the program has a parameter of that name."""
-    functions = scene.subject.source.nodes(ast.FunctionDef)
-    return any(
-        each.arg == name for function in functions for each in ast.walk(function.args) if isinstance(each, ast.arg)
-    )
+    return any(name in parameters(function) for function in scene.subject.source.nodes(ast.FunctionDef))
 
 
 def _by_name(site: Site, start: int, names: Sequence[str]) -> tuple[Edit, ...]:
@@ -269,10 +267,9 @@ def _left_out(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Ite
 def _without_rest(scene: Scene, call: ast.Call, extra: int) -> Iterator[Change]:
     """The last arguments left out, as many as are given too many, where that is more than one."""
     if 1 < extra <= len(call.args) and not any(isinstance(arg, ast.Starred) for arg in call.args):
-        codes = [scene.code(each) for each in (*call.args[:-extra], *call.keywords)]
+        code = call_of(scene, call, map(scene.code, (*call.args[:-extra], *call.keywords)))
         left_out = ", ".join(scene.code(arg) for arg in call.args[-extra:])
-        change = Replace(scene.site(call), f"{scene.code(call.func)}({', '.join(codes)})")
-        yield Change((change,), f"Leave out {left_out[:40]}", "drop", TOO_MANY)
+        yield Change((Replace(scene.site(call), code),), f"Leave out {left_out[:40]}", "drop", TOO_MANY)
 
 
 def _is_self_of_super(call: ast.Call, arg: ast.expr) -> bool:
@@ -359,15 +356,15 @@ def _spread(scene: Scene, call: ast.Call, count: int) -> Iterator[Change]:
         else:
             continue
         codes = [scene.code(each) for each in (*call.args, *call.keywords)]
-        written = f"{scene.code(call.func)}({', '.join([*codes[:number], parts, *codes[number + 1 :]])})"
+        code = call_of(scene, call, [*codes[:number], parts, *codes[number + 1 :]])
         title = f"Give {scene.code(arg)[:40]} as {count} arguments"
-        yield Change((Replace(scene.site(call), written),), title, "spread")
+        yield Change((Replace(scene.site(call), code),), title, "spread")
 
 
 def _is_asked_for_none(scene: Scene, name: str) -> bool:
     """Whether a function of the program that has such a parameter asks whether it is `None`."""
     for function in scene.subject.source.nodes(ast.FunctionDef):
-        if name in {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}:
+        if name in parameters(function):
             for node in ast.walk(function):
                 match node:
                     case ast.Compare(left=ast.Name(id=asked), ops=[ast.Is() | ast.IsNot()]) if asked == name:
@@ -439,9 +436,8 @@ def _inserted(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Ite
         free = name not in codes and name not in given and name != "self" and name in names
         if free and len(codes) < len(places) and not any(isinstance(arg, ast.Starred) for arg in call.args):
             rest = [scene.code(keyword) for keyword in call.keywords]
-            code = ", ".join([*codes[:number], name, *codes[number:], *rest])
-            change = Replace(scene.site(call), f"{scene.code(call.func)}({code})")
-            yield Change((change,), f"Give {name} before {codes[number][:40]}", "insert")
+            code = call_of(scene, call, [*codes[:number], name, *codes[number:], *rest])
+            yield Change((Replace(scene.site(call), code),), f"Give {name} before {codes[number][:40]}", "insert")
 
 
 def _kept(scene: Scene, call: ast.Call) -> Iterator[Change]:

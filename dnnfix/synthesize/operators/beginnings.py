@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from dnnfix.detect.symbolic import parameters
 from dnnfix.records import InsertAfter, InsertBefore, Replace
 from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.operators.change import Change
@@ -146,7 +147,7 @@ def stored(scene: Scene, function: ast.FunctionDef | ast.AsyncFunctionDef) -> It
     lacks = _LACKS.search(scene.message)
     name = lacks.group(2) if lacks is not None else ""
     read = {each.id for each in ast.walk(function) if isinstance(each, ast.Name)}
-    if name not in read and name in {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}:
+    if name not in read and name in parameters(function):
         code = f"self.{name} = {name}"
         yield Change((InsertAfter(scene.site(function.body[-1]), code),), f"Write {code}", "stored")
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from dnnfix.records import FixPattern, RemoveArgument, SetArgument
-from dnnfix.synthesize.operators.change import Change, replaced, short
+from dnnfix.synthesize.operators.change import Change, call_of, replaced, short
 from dnnfix.synthesize.scene import Scene
 from dnnfix.synthesize.slices import Place, Role
 
@@ -82,7 +82,7 @@ def _inwards(scene: Scene, node: ast.Call) -> Iterator[Change]:
     if len(node.args) > 1 and isinstance(node.args[-2], ast.Call) and not node.keywords:
         call, last = node.args[-2], node.args[-1]
         inside = _call(scene, call, [*call.args, last], call.keywords)
-        code = f"{scene.code(node.func)}({', '.join([*map(scene.code, node.args[:-2]), inside])})"
+        code = call_of(scene, node, [*map(scene.code, node.args[:-2]), inside])
         yield replaced(scene, node, code, "last inwards")
 
 
@@ -122,4 +122,4 @@ def _moved(scene: Scene, keyword: ast.keyword, giver: ast.Call, taker: ast.Call,
 
 
 def _call(scene: Scene, call: ast.Call, args: Sequence[ast.expr], keywords: Sequence[ast.keyword]) -> str:
-    return f"{scene.code(call.func)}({', '.join(map(scene.code, (*args, *keywords)))})"
+    return call_of(scene, call, map(scene.code, (*args, *keywords)))

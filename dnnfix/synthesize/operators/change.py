@@ -39,6 +39,11 @@ def replaced(scene: Scene, node: ast.expr, code: str, form: str, likeness: float
     return Change((Replace(scene.site(node), code),), title, form, likeness)
 
 
+def call_of(scene: Scene, call: ast.Call, arguments: Iterable[str]) -> str:
+    """The code of a call of the same function with other arguments."""
+    return f"{scene.code(call.func)}({', '.join(arguments)})"
+
+
 def around(
     scene: Scene,
     node: ast.expr,

@@ -50,10 +50,9 @@ def _for_numpy(scene: Scene, node: ast.expr, told: Told) -> Iterator[Change]:
 
 def _beside(scene: Scene, node: ast.expr, told: Told) -> Iterator[Change]:
     """A value on another device than its own that a name of the program says or that a tensor is on."""
-    names = scene.names(node)
     if not told.is_array and isinstance(node, ast.Name):
         return  # a network is moved where it is made
-    for name, other in sorted(names.items(), key=lambda item: item[1].is_torch):
+    for name, other in sorted(scene.names(node).items(), key=lambda item: item[1].is_torch):
         if not other.device or other.device == told.device or not (other.is_torch or other.kind == "torch.device"):
             continue
         code = f"{name}.device" if other.is_torch else name

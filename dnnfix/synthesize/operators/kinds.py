@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.detect.dtypes import changed_in_place
+from dnnfix.detect.symbolic import parameters
 from dnnfix.records import Edit, FixPattern
 from dnnfix.synthesize.operators.change import Change, around, replaced
 from dnnfix.synthesize.scene import Scene, Told
@@ -177,7 +178,7 @@ def _is_given(scene: Scene, node: ast.expr) -> bool:
     function = scene.subject.source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef)
     if not isinstance(node, ast.Name) or not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         return False
-    return any(node.id == each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg))
+    return node.id in parameters(function)
 
 
 def _is_only_array(told: Told, index: str) -> bool:
