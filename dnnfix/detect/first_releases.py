@@ -58,6 +58,9 @@ _ORDERS = {
 }
 """By function, where its arguments are now. Later releases refused calls in the old order or failed on them."""
 
+_LATER = ("tensorflow.GradientTape", "tensorflow.Module", "tensorflow.function", "tensorflow.data.", "tensorflow.keras.")
+"""What came to TensorFlow after 1.0: who uses it writes the arguments in today's order."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reordered:
@@ -152,14 +155,12 @@ def boolean_axes(call: ast.Call, written: str) -> tuple[ast.expr, str] | None:
 
 
 def is_older(uses: Uses) -> bool:
-    """Whether a program calls functions that TensorFlow 1.0 took away, so that it is from before."""
-    for node in uses.attributes():
-        written = uses.source.written(node)
-        if written and written.startswith("tensorflow.") and written.count(".") < 3:
-            target = uses.target(written)
-            if target is not None and target.change.removed.startswith(("0.", "1.")):
-                return True
-    return False
+    """Whether a program calls functions that TensorFlow 1.0 took away, and none that came after it: it is from before."""
+    names = {uses.source.written(node) or "" for node in uses.attributes()}
+    if any(name.startswith(_LATER) for name in names):
+        return False
+    targets = (uses.target(name) for name in names if name.startswith("tensorflow.") and name.count(".") < 3)
+    return any(target is not None and target.change.removed.startswith(("0.", "1.")) for target in targets)
 
 
 def _axis_first(call: ast.Call, keywords: dict[str, ast.expr], old: str) -> bool:

@@ -27,7 +27,8 @@ class AxisBeforeValues(ApiChange):
     `tf.concat(1, [a, b])` is `tf.concat([a, b], axis=1)` today, `tf.split(1, 2, x)` is `tf.split(x, 2, axis=1)`,
     `tf.reverse` takes the numbers of axes and no truth values, `batch_matmul` is `matmul` with `adjoint_a`, and
     `nce_loss` takes labels before inputs. A literal axis in front of values tells the old order; cross entropies, whose
-    old order means something else today, are only changed in programs that call what version 1.0 took away.
+    old order means something else today, are only changed in programs that call what version 1.0 took away, and nothing
+    that came later.
     Programs of graphs and sessions are migrated as a whole (`DNF540`).
 
     Fix safety: safe: version 1.0 and later refuse the old order, or a program that uses `tf.mul` and its like was never
@@ -139,6 +140,19 @@ def network(x, logits, labels):
     left, right = tf.split(x, 2, 1)
     loss = tf.nn.softmax_cross_entropy_with_logits(labels, logits)
     return tf.concat([left, right], 1), tf.reverse(x, [1]), loss
+""",
+        ),
+        Reject(
+            "a name of old in a program of today, which has today's order",
+            """\
+import tensorflow as tf
+
+
+def cost(network, pictures, labels):
+    with tf.GradientTape() as tape:
+        whitened = tf.image.per_image_whitening(tf.reshape(pictures, tf.pack([-1, 8])))
+        loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, network(whitened))
+    return tape.gradient(loss, network.variables)
 """,
         ),
         Reject(
