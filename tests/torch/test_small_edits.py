@@ -242,6 +242,13 @@ REPAIRED = {
         ),
         "self.classifier.train()",
     ),
+    "an element of a layer that has none, where those before had": (
+        (
+            "from torch import nn\n\nparts = [nn.Sequential(nn.Linear(4, 3), nn.ReLU()), nn.Sequential(nn.Linear(3, 3), nn.Tanh()), nn.Linear(3, 2)]\n"
+            "for part in parts:\n    nn.init.zeros_(part[0].bias)\nprint(sum(part[0].bias.sum() for part in parts[:2]))\n"
+        ),
+        "nn.init.zeros_((part[0] if isinstance(part, nn.Sequential) else part).bias)",
+    ),
     "tensors on two devices": (
         "import torch\n\nplace = torch.device('meta')\nfar, near = torch.rand(3, device=place), torch.zeros(3)\nprint((far + near).shape)\n",
         "near.to(place)",
@@ -553,6 +560,9 @@ LEFT_ALONE = {
     "weights that had been fine before": (
         "import torch\nfrom torch import nn\n\nnet = nn.Sequential(nn.Linear(4, 3), nn.LayerNorm(3))\nfor part in net:\n"
         "    nn.init.xavier_uniform_(part.weight.data)\nprint(net(torch.ones(1, 4)).shape)\n"
+    ),
+    "an element of what never had one": (
+        "from torch import nn\n\nfor part in [nn.Linear(3, 3), nn.Linear(3, 2)]:\n    print(part[0].bias.sum())\n"
     ),
     "a value made for nothing": (
         "import torch\n\n\ndef scaled(x, centred):\n    if centred:\n        y = x - x.mean()\n    y = torch.relu(y)\n    return y * 2\n\n\n"
