@@ -58,7 +58,13 @@ _ORDERS = {
 }
 """By function, where its arguments are now. Later releases refused calls in the old order or failed on them."""
 
-_LATER = ("tensorflow.GradientTape", "tensorflow.Module", "tensorflow.function", "tensorflow.data.", "tensorflow.keras.")
+_LATER = (
+    "tensorflow.GradientTape",
+    "tensorflow.Module",
+    "tensorflow.function",
+    "tensorflow.data.",
+    "tensorflow.keras.",
+)
 """What came to TensorFlow after 1.0: who uses it writes the arguments in today's order."""
 
 

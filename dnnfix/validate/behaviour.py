@@ -17,6 +17,9 @@ NEAR = 1e-4
 MASKED = "…"
 """Stands for a piece of the printed text that is left out."""
 
+CONTAINERS = frozenset({"torch.nn.Sequential", "keras.models.Sequential", "keras.models.Model"})
+"""Networks made of layers alone: what a call of one gives is what its layers gave, which are compared themselves."""
+
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan|inf)\b")
 
 _PIECE = re.compile(r"[\w.+-]+|[^\s\w]")
@@ -41,7 +44,8 @@ Item = TypeVar("Item")
 class Behaviour:
     """What a run did, as far as it can be compared: words and numbers printed, losses, and what its layers gave.
 
-    Reshaping and other functions between the layers are left out: one result is got in many ways.
+    Reshaping and other functions between the layers are left out, and the library's containers of layers: one result is
+    got in many ways.
     """
 
     words: str
@@ -71,9 +75,8 @@ def behaviour(trace: Trace, mask: Mask = NOTHING) -> Behaviour:
     """What a run did. Something stands in every place that the mask names, so that no two places are confused."""
     calls = trace.network.calls if trace.network is not None else ()
     losses = [step.loss for step in trace.steps if step.loss is not None]
-    shapes = [
-        (call.name, tuple((v.shape, v.dtype) for v in call.outputs)) for call in calls if call.component is not None
-    ]
+    layers = [call for call in calls if call.component is not None and call.name not in CONTAINERS]
+    shapes = [(call.name, tuple((v.shape, v.dtype) for v in call.outputs)) for call in layers]
     printed = _without(trace.printed, mask.printed)
     return Behaviour(
         words=_words(printed),

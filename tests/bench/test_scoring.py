@@ -67,6 +67,8 @@ def with_calls(*calls: Call) -> Trace:
         (TRACE, True),
         (replace(TRACE, printed="epoch 1:\n  loss 0.6931471\n"), True),
         (with_calls(LAYER, Call(2, "torch.Tensor.unsqueeze", None, outputs=(Value(2, (8, 3, 1)),))), True),
+        (with_calls(LAYER, replace(LAYER, id=2, name="torch.nn.Sequential")), True),
+        (with_calls(LAYER, replace(LAYER, id=2, name="user.Net")), False),
         (replace(TRACE, printed="epoch 1: loss 0.7\n"), False),
         (replace(TRACE, printed="step 1: loss 0.693147\n"), False),
         (replace(TRACE, steps=(Step(0, 0.693147), Step(1, 0.6))), False),
