@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from dnnfix.detect.api_names import Uses
@@ -11,6 +12,7 @@ from dnnfix.detect.versions import Hit
 from dnnfix.records import Replace
 from dnnfix.source.given import argument_value
 from dnnfix.source.program import Source
+from dnnfix.subject import Subject
 
 _MASKED = frozenset(("masked_fill", "masked_fill_", "masked_scatter", "masked_scatter_", "masked_select"))
 """Functions and methods that take a mask, first after the tensor."""
@@ -35,6 +37,8 @@ _SAME_VALUES = frozenset(
     )
 )
 """Methods that keep the type of what they are called on."""
+
+_MASK_OF_BYTES = re.compile(r"boolean masks?, but got mask with dtype (?:unsigned char|Byte)")
 
 _COMPARISONS = frozenset(("eq", "ge", "gt", "le", "lt", "ne"))
 
@@ -77,20 +81,39 @@ def changed_tensor_calls(uses: Uses) -> Iterator[Hit]:
                 yield from _complement(uses.source, node)
 
 
+def refused_mask(subject: Subject) -> Iterator[Hit]:
+    """The mask at which the run stopped, where it is of bytes and the program does not say so."""
+    crash = subject.crash
+    call = subject.node(crash.site) if crash is not None else None
+    if crash is None or not isinstance(call, ast.Call) or _MASK_OF_BYTES.search(crash.message) is None:
+        return
+    given = _mask_of(subject.source, call)
+    if given is not None and not _is_bytes(subject.source, given):
+        yield _as_truth(subject.source, call, given)
+
+
 def _mask(source: Source, call: ast.Call) -> Iterator[Hit]:
     """A mask of bytes, which only index today: the functions for masks want truth values."""
+    given = _mask_of(source, call)
+    if given is not None and _is_bytes(source, given):
+        yield _as_truth(source, call, given)
+
+
+def _mask_of(source: Source, call: ast.Call) -> ast.expr | None:
+    """The argument of a function for masks that is the mask."""
     name = source.qualified(call.func) or ""
     place = 1 if name.startswith("torch.") and not name.startswith("torch.Tensor.") else 0
-    given = argument_value(call, "mask", place)
-    if given is None or not _is_bytes(source, given) or name and not name.startswith("torch."):
-        return
+    return argument_value(call, "mask", place) if not name or name.startswith("torch.") else None
+
+
+def _as_truth(source: Source, call: ast.Call, given: ast.expr) -> Hit:
     text = source.segment(source.site(given))
     if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr == "byte":
         code = f"{source.segment(source.site(given.func.value))}.bool()"
     else:
         plain = isinstance(given, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
         code = f"{text}.bool()" if plain else f"({text}).bool()"
-    yield Hit(
+    return Hit(
         source.site(given),
         f"{text}: a mask holds truth values since torch 1.2, and bytes are refused since 2.1",
         title="turn the mask into truth values",
@@ -103,7 +126,7 @@ def _mask(source: Source, call: ast.Call) -> Iterator[Hit]:
 
 def _is_bytes(source: Source, value: ast.expr, depth: int = 4) -> bool:
     """Whether a value is a tensor of bytes, as far as the program says so."""
-    if isinstance(value, ast.Attribute) and value.attr == "data":
+    if isinstance(value, ast.Subscript) or isinstance(value, ast.Attribute) and value.attr == "data":
         return _is_bytes(source, value.value, depth)
     if isinstance(value, (ast.Name, ast.Attribute)) and depth:
         now = source.bindings(value, value)

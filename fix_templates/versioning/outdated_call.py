@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, changed_forms, uses_of
+from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, changed_forms, refused_mask, uses_of
 
 
 class OutdatedCall(ApiChange):
@@ -36,6 +36,7 @@ class OutdatedCall(ApiChange):
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The calls whose form changed."""
         yield from changed_forms(uses_of(subject.source))
+        yield from refused_mask(subject)
 
     examples = (
         Example(

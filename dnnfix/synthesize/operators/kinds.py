@@ -97,11 +97,12 @@ KINDS_OF_NUMBERS = {
     "float": "float|float32",
     "long": "long|int64",
     "int64": "long|int64",
-    "bool": "bool",
+    "bool": "bool|boolean",
 }
 """What messages call a kind of number, by what is in the text of a conversion to it."""
 
 _NO_TUPLE = re.compile(r"not tuple|'tuple' object|got tuple|found tuple")
+_NO_TENSOR = re.compile(r"must be Tensor, not (?:numpy\.)?(?:float|int)")
 _MISSING = re.compile(r"has no attribute '(\w+)'")
 _OF_NUMBERS = re.compile(r"\b(?:float|double|half|int32|int64|long)\b", re.IGNORECASE)
 _OF_SIZES = re.compile(r"\b(?:shapes?|sizes?|dimensions?|channels|cardinality|broadcast|aligned)\b", re.IGNORECASE)
@@ -211,6 +212,8 @@ def _conversions(scene: Scene, told: Told) -> Iterator[tuple[str, str, str, tupl
 
     kind = told.last
     frameworks = scene.subject.source.frameworks
+    if told.number is not None and _NO_TENSOR.search(scene.message):
+        yield called("torch.tensor", "tensor asked for")
     if told.is_torch:
         if told.dtype != "bool" and "bool" in scene.message:
             yield plain("", ".bool()", "number")
