@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from dnnfix.cli import options, suggest
 from dnnfix.cli.apply import Rewrite, replace_files
@@ -20,6 +21,7 @@ from dnnfix.emit.hunks import apply, own_section, replacements, sections
 from dnnfix.emit.view import printable, view
 from dnnfix.errors import ConfigError
 from dnnfix.records import FileReport, Patch, PatchVerdict
+from dnnfix.source.diff import module_path
 
 OPERANDS = "PATH ..."
 
@@ -154,9 +156,10 @@ def _beside(program: Program, patches: tuple[Patch, ...]) -> dict[str, str]:
 
 def _module(program: Program, report: FileReport, name: str, section: str) -> Rewrite:
     """What the patch makes of a module beside the program, as it was when the patch was proven. Raises `InputError`."""
-    inside = PurePosixPath(name).relative_to(PurePosixPath(own_section(program.path)).parent)
-    before = report.modules[inside.as_posix()]
-    return Rewrite(Path(program.path).resolve().parent / inside, before, apply(before, replacements(section)))
+    place = next(one for one in report.modules if own_section(module_path(program.path, one)) == name)
+    before = report.modules[place]
+    file = os.path.normpath(Path(program.path).resolve().parent / place)
+    return Rewrite(Path(file), before, apply(before, replacements(section)))
 
 
 def _list_unmigrated(session: Session, program: Program, report: FileReport, patches: tuple[Patch, ...]) -> None:
@@ -164,11 +167,10 @@ def _list_unmigrated(session: Session, program: Program, report: FileReport, pat
     from dnnfix import pipeline
 
     changed = _beside(program, patches)
-    folder = PurePosixPath(own_section(program.path)).parent
     after = {program.path: taken(program.raw, program.path, patches)}
     for place, before in report.modules.items():
-        path = str(Path(program.path).parent / place)
-        section = changed.get((folder / place).as_posix(), "")
+        path = module_path(program.path, place)
+        section = changed.get(own_section(path), "")
         after[path] = apply(before, replacements(section))
     for path, raw in after.items():
         seen = view(raw, path)

@@ -12,6 +12,7 @@ from dnnfix.config import Settings
 from dnnfix.errors import CertificateError, InputError
 from dnnfix.pipeline.runs import laboratory_for
 from dnnfix.records import Candidate, FixPattern, Patch, PatchVerdict, Reproduction
+from dnnfix.source.diff import module_path
 from dnnfix.source.program import Source
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
     `CertificateError` where the certificate or its program cannot be used.
     """
     from dnnfix.emit import hunks
+    from dnnfix.run.visible import repository_of
     from dnnfix.synthesize.at_crash import unexplained_crash
     from dnnfix.validate import certificate as certificates
     from dnnfix.validate.evidence import Evidence
@@ -59,8 +61,13 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
         raw = _certified_bytes(path, file, digest, own)
         return Source.from_bytes(raw, shown), Source.from_bytes(hunks.apply(raw, own), shown)
 
+    repository = repository_of(folder)
+
     def module(name: str, digest: str) -> tuple[Source, Source]:
-        return both(folder / name, name, (Path(written.path).parent / name).as_posix(), digest)
+        file = (folder / name).resolve()
+        if not file.is_relative_to(repository):
+            raise CertificateError(f"{path}: a module outside of the program's repository: {name}")
+        return both(file, name, module_path(written.path, name), digest)
 
     before, after = both(Path(written.path), written.path, written.path, written.program_hash)
     modules = [module(name, digest) for name, digest in written.beside.items()]

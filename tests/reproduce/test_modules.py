@@ -87,16 +87,21 @@ def test_the_modules_that_a_program_imports_are_known_by_their_paths(project: Pa
     assert [module.path for module in modules_beside(source, project)] == ["parts/nets.py", "parts/sums.py"]
 
 
-def test_a_fault_in_the_repository_outside_of_the_programs_folder_is_told_and_not_patched(project: Path) -> None:
+def test_modules_of_the_repository_outside_of_the_programs_folder_are_repaired_along_with_it(project: Path) -> None:
     (project / "src").mkdir()
     (project / ".git").mkdir()
     (project / "train.py").rename(project / "src" / "train.py")
-    (project / "parts" / "nets.py").write_text(NETS.replace("(3, 1)", "(5, 1)"))
     report = suggested(project / "src")
-    found = {result.finding.site.path: result for result in report.findings}["../parts/nets.py"]
-    assert found.outcome.value == "declined" and not found.patches
-    assert not any("nets.py" in patch.diff for patch in report.patches)
-    assert file_text(report, View()).startswith(f"{project}/parts/nets.py:8:")
+    found = {(r.finding.code, r.finding.site.path, r.finding.site.line) for r in report.findings}
+    assert found == {("DNF504", "", 12), ("DNF504", "../parts/nets.py", 16)}
+    certificate = str(next(patch.certificate for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED))
+    assert pipeline.verify_certificate(certificate, settings_in(project)) == (True, ())
+    assert "parts/nets.py:16:" in file_text(report, View())
+    shown = dnnfix("suggest", "--isolated", "--output-format", "diff", "src/train.py", folder=project).text
+    assert "+++ b/parts/nets.py" in shown and "+++ b/src/train.py" in shown
+    dnnfix("fix", "--unsafe", "--isolated", "train.py", folder=project / "src")
+    assert (project / "src" / "train.py").read_text() == PROGRAM.replace("loss.data[0]", "loss.item()")
+    assert (project / "parts" / "nets.py").read_text() == NETS.replace("loss.data[0]", "loss.item()")
 
 
 def test_folders_of_the_repository_that_a_program_writes_into_are_not_made(project: Path) -> None:
@@ -137,7 +142,7 @@ def test_one_patch_repairs_the_program_and_its_modules(project: Path) -> None:
     text = certificate.read_text()
     for outside in ("../other.py", str(project / "other.py")):
         certificate.write_text(text.replace('"parts/sums.py"', json.dumps(outside)))
-        with pytest.raises(CertificateError, match="outside of the program's folder"):
+        with pytest.raises(CertificateError, match="outside of the program's repository"):
             pipeline.verify_certificate(str(certificate), settings_in(project))
 
 
