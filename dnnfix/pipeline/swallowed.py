@@ -20,6 +20,9 @@ from dnnfix.synthesize.search import repair
 from dnnfix.template import FixTemplate
 from dnnfix.validate.laboratory import TrialLaboratory
 
+_ENDS = frozenset({RunOutcome.FINISHED, RunOutcome.EXITED, RunOutcome.NEEDS_DATA})
+"""How a run may end that an exception kept from training: a handler may read what training would have written."""
+
 
 def with_its_crash(
     first: Try,
@@ -45,8 +48,8 @@ def with_its_crash(
 
 
 def _kept_from_training(source: Source, trace: Trace) -> bool:
-    """Whether a program that says how to train ended by itself without a step of training."""
-    ended = trace.outcome in (RunOutcome.FINISHED, RunOutcome.EXITED) and not trace.steps
+    """Whether a program that says how to train ended without a step of training: by itself, or for want of a file of its own."""
+    ended = trace.outcome in _ENDS and not trace.steps
     calls = (call.func for file in source.files.values() for call in file.all_calls)
     return ended and any(isinstance(func, ast.Attribute) and func.attr in TRAINING for func in calls)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
@@ -18,6 +19,7 @@ _ASKS = frozenset({"is_available", "device_count", "list_physical_devices", "is_
 _NAMED = re.compile(r"cuda(?::\d+|:)?\Z")
 _TENSORFLOW_NAMED = re.compile(r"/?(?:device:)?gpu:\d+\Z", re.IGNORECASE)
 _MISSED = re.compile(r"\bcuda\b|nvidia|cudnn|\bgpu\b|no kernel image|torch_cuda", re.IGNORECASE)
+_VERSION = "version.cuda"
 _METHODS = frozenset({"cuda", "pin_memory"})
 
 
@@ -36,13 +38,13 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
     literals = {str(node.value): _on_cpu(str(node.value)) for node in named}
     uses = [*named, *(node for node in source.nodes(ast.Attribute) if node.attr in _METHODS or _is_cuda(node))]
     torch = "torch" in source.frameworks and case.installed("torch")
-    if not uses:
+    if not uses and not _reads_version(case):
         return
     yield EditStep(
         ACTION,
         "what the program puts on a GPU stays on the CPU",
         f"there is no GPU here; {HIDES}",
-        min(node.lineno for node in uses),
+        min((node.lineno for node in uses), default=None),
         scaffold=Scaffold(start="made_without_gpu()" if torch else "", literals=tuple(literals.items())),
         standins=("made_without_gpu",) if torch else (),
         invented=False,
@@ -54,7 +56,20 @@ def _missed(case: Case) -> bool:
     for trace in case.traces:
         if trace.crash is not None and _MISSED.search(f"{trace.crash.kind} {trace.crash.message}"):
             return True
+    if _reads_version(case):
+        return True
     return not any(node.attr in _ASKS for node in case.source.nodes(ast.Attribute)) and _names_gpu(case)
+
+
+def _reads_version(case: Case) -> bool:
+    """Whether a run stopped at the version of CUDA, which a torch without GPUs does not have."""
+    said = "'NoneType' object has no attribute"
+    sites = [trace.crash.site for trace in case.traces if trace.crash is not None and said in trace.crash.message]
+    files = case.source.files
+    spots = (
+        files[site.path].segment(replace(site, path="")) for site in sites if site is not None and site.path in files
+    )
+    return any(_VERSION in spot for spot in spots)
 
 
 def _names_gpu(case: Case) -> bool:

@@ -126,7 +126,8 @@ class Runner:
         if self._engine.closed:
             raise SandboxError("The runner is closed.")
         project, place = self._project(job)
-        start = started_from(project.root, place, job.program, job.arguments) if project.root is not None else ""
+        text = b"\n".join([job.program, *(module for _path, module in job.beside)])
+        start = started_from(project.root, place, text, job.arguments) if project.root is not None else ""
         return self._engine.submit(Order(job, project, place, self._kind(job, project), start))
 
     def _project(self, job: Job) -> tuple[Project, str]:

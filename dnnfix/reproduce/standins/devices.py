@@ -44,6 +44,7 @@ def made_without_gpu():
         setattr(torch.cuda, name, another())
     for name in ("Stream", "Event", "device", "stream", "device_of"):
         setattr(torch.cuda, name, type(name, (Nothing,), {}))
+    torch.version.cuda = torch.version.cuda or "12.8"
     torch.cuda.current_device = lambda: 0
     torch.cuda.get_device_name = lambda *args: "cpu"
     for name in ("Float", "Double", "Half", "Long", "Int", "Short", "Byte", "Bool", "Char"):
