@@ -17,6 +17,8 @@ from dnnfix.subject import Subject
 _MASKED = frozenset(("masked_fill", "masked_fill_", "masked_scatter", "masked_scatter_", "masked_select"))
 """Functions and methods that take a mask, first after the tensor."""
 
+_VARIABLE = ("torch.autograd.Variable", "torch.autograd.variable.Variable")
+
 _BYTES = ("torch.uint8", "torch.ByteTensor", "torch.cuda.ByteTensor")
 """What makes a tensor of bytes, or names their type."""
 
@@ -75,10 +77,36 @@ def changed_tensor_calls(uses: Uses) -> Iterator[Hit]:
             yield from _mask(uses.source, call)
         elif last in _FACTORS:
             yield from _scalars(uses.source, call)
+    if "Variable" in words and "type" in words:
+        for test in uses.source.nodes(ast.Compare):
+            yield from _of_variable(uses.source, test)
     if not words.isdisjoint(_COMPARISONS) or "==" in uses.source.text:
         for node in uses.source.places.by_type.get(ast.BinOp, ()):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
                 yield from _complement(uses.source, node)
+
+
+def _of_variable(source: Source, node: ast.Compare) -> Iterator[Hit]:
+    """`type(x) == Variable`: there are no others than tensors since torch 0.4, and none of that type."""
+    of, test = node.left, node.ops[0]
+    if not isinstance(of, ast.Call) or not isinstance(of.func, ast.Name) or of.func.id != "type" or len(of.args) != 1:
+        return
+    if not isinstance(test, ast.Eq | ast.NotEq | ast.Is | ast.IsNot) or len(node.ops) > 1:
+        return
+    if source.qualified(node.comparators[0]) not in _VARIABLE or isinstance(source.parent(node), ast.BoolOp):
+        return  # a test of several may know of tensors as well
+    value = source.segment(source.site(of.args[0]))
+    negated = "not " if isinstance(test, ast.NotEq | ast.IsNot) else ""
+    imported = any(alias.name == "torch" and not alias.asname for i in source.nodes(ast.Import) for alias in i.names)
+    kind = "torch.Tensor" if imported else source.segment(source.site(node.comparators[0]))
+    yield Hit(
+        source.site(node),
+        f"{source.segment(source.site(node))}: nothing is of that type since torch 0.4, where variables became tensors",
+        title="ask whether it is a tensor",
+        edits=(Replace(source.site(node), f"{negated}isinstance({value}, {kind})"),),
+        safe=True,
+        removed={"torch": "0.4"},
+    )
 
 
 def refused_mask(subject: Subject) -> Iterator[Hit]:

@@ -102,7 +102,11 @@ class ApiChange(FixTemplate):
                 )
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        """The migrated program with all that can be migrated, the modules beside it included."""
+        """The migrated program with all that can be migrated, the modules beside it included.
+
+        Then, where the program crashes or was not run, with what keeps the meaning alone: a step that another fault behind it says
+        nothing against.
+        """
         path = finding.site.path
         file, site = subject.files[path], seen_from(finding.site, {path: ""})
         own = next((h for h in _kept(file, type(self)) if h.site == site and h.what == finding.message), None)
@@ -120,9 +124,9 @@ class ApiChange(FixTemplate):
             if place != path and found:
                 whole[place] = _compatible(other.source, found[0], found)
         yield self._together(finding, subject, whole, prior=0.95)
-        safe = [hit for hit in every if hit.safe]
-        if subject.trace is None and own.safe and len(safe) < len(every):
-            yield self._together(finding, subject, {path: safe}, prior=0.6)
+        safe = {place: kept for place, hits in whole.items() if (kept := [hit for hit in hits if hit.safe])}
+        if (subject.trace is None or subject.crash is not None) and own.safe and safe != whole:
+            yield self._together(finding, subject, safe, prior=0.6)
 
     def _together(self, finding: Finding, subject: Subject, whole: Mapping[str, list[Hit]], prior: float) -> Candidate:
         """The candidate that migrates the files under these paths."""

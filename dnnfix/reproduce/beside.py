@@ -17,6 +17,8 @@ from dnnfix.source.program import Source
 MOST = 20
 """Modules beside a program that are read."""
 
+PATH = ("sys.path.append", "sys.path.insert")
+
 Ask = Callable[[Case], Iterator[EditStep | Gap]]
 
 
@@ -53,7 +55,9 @@ def modules_beside(source: Source, folder: Path, repository: Path | None = None)
     found: dict[Path, Source] = {}
     pending = [(program, source)]
     while pending and len(found) < MOST:
-        for path in _imported(*pending.pop(), places):
+        file, text = pending.pop()
+        places += [Path(os.path.normpath(folder / place)) for place in _put_on_the_path(text)]
+        for path in _imported(file, text, places):
             if path in found or path == program or not path.is_relative_to(root) or not offered(root, path):
                 continue
             try:
@@ -63,6 +67,14 @@ def modules_beside(source: Source, folder: Path, repository: Path | None = None)
             found[path] = module
             pending.append((path, module))
     return tuple(found.values())
+
+
+def _put_on_the_path(source: Source) -> Iterator[str]:
+    """The folders that a program looks for modules in as well: `sys.path.append("utils")`."""
+    for call in source.all_calls:
+        match call:
+            case ast.Call(args=[*_, ast.Constant(value=str() as place)]) if ast.unparse(call.func) in PATH:
+                yield from [] if os.path.isabs(place) else [place]
 
 
 def _imported(file: Path, source: Source, places: Sequence[Path]) -> Iterator[Path]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from contextlib import suppress
 
-from dnnfix.records import EditAction, EditStep, Scaffold
+from dnnfix.records import EditAction, EditStep, Scaffold, Site
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.source.program import Source
 
@@ -65,11 +65,16 @@ def _reads_version(case: Case) -> bool:
     """Whether a run stopped at the version of CUDA, which a torch without GPUs does not have."""
     said = "'NoneType' object has no attribute"
     sites = [trace.crash.site for trace in case.traces if trace.crash is not None and said in trace.crash.message]
-    files = case.source.files
-    spots = (
-        files[site.path].segment(replace(site, path="")) for site in sites if site is not None and site.path in files
-    )
-    return any(_VERSION in spot for spot in spots)
+    return any(_VERSION in _line(case, site) for site in sites if site is not None)
+
+
+def _line(case: Case, site: Site) -> str:
+    """A line of the program, or of a file that it ran."""
+    text = "" if site.path else case.source.text
+    if site.path and case.folder is not None:
+        with suppress(OSError):
+            text = (case.folder / site.path).read_text("utf-8", "replace")
+    return "".join(text.splitlines()[site.line - 1 : site.line])
 
 
 def _names_gpu(case: Case) -> bool:

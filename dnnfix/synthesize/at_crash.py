@@ -36,7 +36,7 @@ from dnnfix.synthesize.lines import line_map
 from dnnfix.synthesize.progress import gets_past
 from dnnfix.synthesize.scene import scenes_of
 from dnnfix.synthesize.small_edits import Came, Tried, guesses, one_of_each, outcomes, tryings
-from dnnfix.validate.behaviour import Behaviour, behaviour
+from dnnfix.validate.behaviour import Behaviour, Mask, behaviour, differing
 from dnnfix.validate.ladder import Laboratory
 
 SPECULATING = 0.35
@@ -127,7 +127,7 @@ def search_at_crash(
             further += beyond
         if starts and starts[0].variant is not variant:
             ends += _needed_alone(_Start(variant, trace, 0.0), ends, laboratory)
-        likely = [choice for choice in _one_of_each_class(ends) if choice.score >= FLOOR]
+        likely = [choice for choice in _one_of_each_class(ends, laboratory) if choice.score >= FLOOR]
         if likely:
             return Found((finding,), tuple(likely[:CHOICES]))
         further = _one_of_each_step(further)
@@ -231,14 +231,34 @@ def _at(site: Site, lines: Mapping[int, int]) -> Site:
     return Site(line, site.column, line + site.end_line - site.line, site.end_column, site.path)
 
 
-def _one_of_each_class(ends: Sequence[tuple[Trace, Choice]]) -> list[Choice]:
+def _one_of_each_class(ends: Sequence[tuple[Trace, Choice]], laboratory: Laboratory) -> list[Choice]:
     """Of the edits under which the program does the same the likeliest, the likeliest class first."""
-    found: list[tuple[Behaviour, Choice]] = []
+    found: list[_Class] = []
     for trace, choice in sorted(ends, key=lambda end: -end[1].score):
-        doing = behaviour(trace)
-        if not any(known.same_as(doing) for known, _ in found):
-            found.append((doing, choice))
-    return [choice for _, choice in found]
+        if not any(known.has(trace, laboratory) for known in found):
+            found.append(_Class(trace, choice))
+    return [known.choice for known in found]
+
+
+@dataclass(slots=True)
+class _Class:
+    """Edits under which the program does the same, by their likeliest: the run under it, and what of that another run may differ in."""
+
+    trace: Trace
+    choice: Choice
+    mask: Mask | None = None
+
+    def has(self, trace: Trace, laboratory: Laboratory) -> bool:
+        """Whether the program did the same in another run, but for what it does otherwise each time."""
+        own, other = behaviour(self.trace), behaviour(trace)
+        if own.same_as(other):
+            return True
+        if not own.same_but_for_numbers_printed(other) or laboratory.out_of_time():
+            return False
+        if self.mask is None:
+            again = laboratory.observe_anew(self.choice.variant.source, self.trace.seed)
+            self.mask = differing(self.trace, again)
+        return behaviour(self.trace, self.mask).same_as(behaviour(trace, self.mask))
 
 
 def _one_of_each_step(further: Sequence[_Start]) -> list[_Start]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from dnnfix.errors import EditError
-from dnnfix.records import Candidate, Finding, Symptom, Trace
+from dnnfix.records import Candidate, Family, Finding, Symptom, Trace
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.at_crash import Choice, search_at_crash
@@ -86,6 +86,8 @@ def _explore(search: Search, start: Variant, seen: Trace, found: tuple[Finding, 
             for candidate_variant in _candidates(search, variant, trace, findings):
                 if depth == 0 and not start.applied:
                     search.direct.add(candidate_variant.source.contents)
+                if _is_part_of_patch(search, candidate_variant):
+                    continue
                 if not runnable or len(search.climbs) >= MAX_CLIMBS or search.laboratory.out_of_time():
                     search.climbs.append((candidate_variant, search.unproven(candidate_variant)))
                     continue
@@ -103,6 +105,15 @@ def _explore(search: Search, start: Variant, seen: Trace, found: tuple[Finding, 
         following.sort(key=lambda item: -item[0].applied[-1].prior)
         frontier = following[:3]
         depth += 1
+
+
+def _is_part_of_patch(search: Search, variant: Variant) -> bool:
+    """Whether a migration is a part of one that was accepted."""
+    last = variant.applied[-1]
+    if any(finding.family is not Family.VERSIONING for finding in last.findings):
+        return False
+    edits, before = set(last.edits), variant.applied[:-1]
+    return any(patch.applied[:-1] == before and edits < set(patch.applied[-1].edits) for patch, _ in search.accepted)
 
 
 def _try_small_edits(search: Search) -> None:

@@ -78,6 +78,10 @@ class TrialLaboratory:
         """A short run that records every call of the first steps."""
         return self._run(source, seed, self.observed_steps, experiments)
 
+    def observe_anew(self, source: Source, seed: int) -> Trace:
+        """The same run once more, with nothing changed: what it does otherwise is not the program's doing, such as a clock that is printed."""
+        return self.runner.run(self._job(source, seed, self.observed_steps, ()))
+
     def train(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         """A longer run of one seed, for its curve."""
         return self._run(source, seed, self._trained_steps(), experiments)

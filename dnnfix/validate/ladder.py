@@ -44,6 +44,10 @@ class Laboratory(Protocol):
         """A short run that records every call of the first steps."""
         ...
 
+    def observe_anew(self, source: Source, seed: int) -> Trace:
+        """The same run once more, to see what is otherwise each time."""
+        ...
+
     def train(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         """A longer run, for curves."""
         ...

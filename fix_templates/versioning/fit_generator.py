@@ -107,9 +107,10 @@ class FitGenerator(ApiChange):
         uses = uses_of(source)
         if source.words.isdisjoint({*METHODS, *STEPS}) or keeps_to_keras_2(source):
             return
+        own = frozenset().union(*(uses_of(file).defined for file in source.files.values()))
         for call in uses.calls():
             function = call.func
-            if not isinstance(function, ast.Attribute) or function.attr not in METHODS or function.attr in uses.defined:
+            if not isinstance(function, ast.Attribute) or function.attr not in METHODS or function.attr in own:
                 continue
             if receiver_is(source, function.value, "keras.Model") is False:
                 continue

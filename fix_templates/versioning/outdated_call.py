@@ -14,7 +14,7 @@ class OutdatedCall(ApiChange):
     `weights_only=False`; that a network is in the file is told by what the program does with it. `torch.stft` of a real
     signal gave pairs of reals and has to be asked for complex numbers since 2.0. Masks of bytes are refused by
     `masked_select` and its like since 2.1, and what comparing gives cannot be subtracted since 1.2 (`1 - mask`).
-    Iterators of loaders have no `next()` since 1.13, and `Sampler` no constructor that takes the data since 2.10.
+    Nothing is of the type `Variable` since 0.4 (`type(h) == Variable`). Iterators of loaders have no `next()` since 1.13, and `Sampler` no constructor that takes the data since 2.10.
 
     The others still work and are spoken of where the run warned, or where `DNF550` is asked for: `torch.cuda.amp.autocast()`
     is `torch.amp.autocast("cuda")`, `chain_matmul(a, b)` is `linalg.multi_dot([a, b])`, `v2.ToTensor()` is `ToImage` and
@@ -122,6 +122,36 @@ class Backwards(Sampler):
 numbers = torch.arange(4.0)
 batches = iter(DataLoader(numbers, sampler=Backwards(numbers)))
 print(next(batches))
+""",
+            runs=True,
+        ),
+        Example(
+            "a test for variables",
+            """\
+import torch
+from torch.autograd import Variable
+
+
+def repackaged(h):
+    if type(h) == Variable:
+        return Variable(h.data)
+    return tuple(repackaged(v) for v in h)
+
+
+print(repackaged((torch.ones(2), torch.zeros(2))))
+""",
+            """\
+import torch
+from torch.autograd import Variable
+
+
+def repackaged(h):
+    if isinstance(h, torch.Tensor):
+        return Variable(h.data)
+    return tuple(repackaged(v) for v in h)
+
+
+print(repackaged((torch.ones(2), torch.zeros(2))))
 """,
             runs=True,
         ),

@@ -249,6 +249,16 @@ REPAIRED = {
         ),
         "nn.init.zeros_((part[0] if isinstance(part, nn.Sequential) else part).bias)",
     ),
+    "a number for a tensor, in a program that prints how long it took": (
+        (
+            "import time\n\nimport torch\nimport torch.nn.functional as F\n\n\ndef error(scores, labels, weight):\n"
+            "    return F.binary_cross_entropy_with_logits(scores, labels, pos_weight=weight)\n\n\nnet = torch.nn.Linear(5, 5)\n"
+            "optimizer = torch.optim.SGD(net.parameters(), lr=0.1)\nfor _ in range(3):\n    begun = time.time()\n    optimizer.zero_grad()\n"
+            "    loss = error(net(torch.eye(5)), torch.eye(5), 20.0 / 5)\n    loss.backward()\n    optimizer.step()\n"
+            "    print(loss.item(), time.time() - begun)\n"
+        ),
+        "torch.tensor(",
+    ),
     "tensors on two devices": (
         "import torch\n\nplace = torch.device('meta')\nfar, near = torch.rand(3, device=place), torch.zeros(3)\nprint((far + near).shape)\n",
         "near.to(place)",
