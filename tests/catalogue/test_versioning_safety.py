@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dnnfix import registry
-from dnnfix.records import Applicability
+from dnnfix.records import Applicability, Crash, Frame, RunOutcome, Site, Trace
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
@@ -282,3 +282,43 @@ def test_a_quotient_that_counts_batches_is_not_made_whole_as_safe(call: str, cod
 
 def test_whole_numbers_of_batches_are_safe() -> None:
     assert is_called_safe(STEPS + "model.fit_generator(batches(), 10, 3)\n", "DNF507")
+
+
+OWN_TRAINING = """\
+from keras.models import Model
+
+
+class Reader(Model):
+    def fit_generator(self, generator, steps, options):
+        return self.fit(generator, steps_per_epoch=steps, verbose=options)
+"""
+
+
+def test_a_method_of_the_programs_own_in_another_of_its_files_is_left_alone() -> None:
+    text = "import keras\nimport reader\n\n\ndef train(model):\n    model.fit_generator(iter([]), 3, 1)\n"
+    program = Source.from_bytes(text.encode(), "train.py")
+    template = registry.template("DNF507")
+    assert template is not None
+    assert list(template().detect(Subject(program)))
+    beside = Source.from_bytes(OWN_TRAINING.encode(), "reader.py")
+    assert not list(template().detect(Subject(program.along_with((beside,)))))
+
+
+CRASHED = Trace(
+    RunOutcome.CRASHED,
+    crash=Crash("ImportError", "no Layer", (Frame(Site(1, 1, 1, 32), "<module>"),)),
+    versions={"keras": "3.15.1"},
+)
+
+
+@pytest.mark.parametrize(
+    ("trace", "alone"), [(CRASHED, True), (Trace(RunOutcome.FINISHED, versions={"keras": "3.15.1"}), False)]
+)
+def test_where_a_program_crashes_the_safe_migrations_are_a_candidate_by_themselves(trace: Trace, alone: bool) -> None:
+    text = "from keras.engine import Layer\nimport keras\n\nkeras.callbacks.ModelCheckpoint('best.hdf5', save_weights_only=True)\n"
+    subject = Subject(Source.from_bytes(text.encode(), "program.py"), trace)
+    template = registry.template("DNF501")
+    assert template is not None
+    finding = next(iter(template().detect(subject)))
+    levels = [candidate.applicability for candidate in propose(finding, subject, template).candidates]
+    assert levels == [Applicability.UNSAFE, Applicability.SAFE][: 1 + alone]

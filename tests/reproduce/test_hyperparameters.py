@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -167,6 +168,15 @@ def test_calls_for_a_gpu_run_on_the_cpu(run_in: Run) -> None:
     trace = run_in(GPU, joined(found))
     assert trace.outcome is RunOutcome.FINISHED, trace.detail
     assert trace.printed == "torch.Size([4, 2]) cpu False torch.float32\n"
+
+
+def test_a_torch_without_gpus_gets_a_version_of_cuda_where_a_program_stopped_at_it(run_in: Run) -> None:
+    text = "import torch\nmajor = int(torch.version.cuda.split('.')[0])\nprint(major > 0)\n"
+    trace = run_in(text)
+    if trace.outcome is RunOutcome.FINISHED:
+        pytest.skip("this torch has a version of CUDA")
+    found = [one for one in hyperparameters.steps(replace(case(text), traces=(trace,))) if isinstance(one, EditStep)]
+    assert run_in(text, joined(found)).printed == "True\n"
 
 
 def test_programs_that_look_for_a_gpu_and_machines_that_have_one_need_nothing() -> None:

@@ -104,6 +104,21 @@ def test_modules_of_the_repository_outside_of_the_programs_folder_are_repaired_a
     assert (project / "parts" / "nets.py").read_text() == NETS.replace("loss.data[0]", "loss.item()")
 
 
+def test_modules_above_the_program_and_in_folders_that_it_puts_on_the_path_are_its_own(project: Path) -> None:
+    scripts = project / "scripts"
+    (scripts / "tools").mkdir(parents=True)
+    (scripts / "tools" / "plots.py").write_text("import torch\n")
+    (project / "src").mkdir()
+    (project / "src" / "losses.py").write_text("import torch\n")
+    text = 'import sys\nsys.path.append("tools")\nsys.path.insert(0, "/elsewhere")\nimport plots, losses, parts.sums\n'
+    source = Source.from_bytes(text.encode(), "train.py")
+    found = [module.path for module in modules_beside(source, scripts, project)]
+    assert found == ["tools/plots.py", "../src/losses.py", "../parts/sums.py"]
+    assert [module.path for module in modules_beside(source, scripts)] == ["tools/plots.py"]
+    whole = source.along_with(modules_beside(source, scripts, project))
+    assert whole.module_named("losses") is not None and whole.module_named("parts.sums") is not None
+
+
 def test_folders_of_the_repository_that_a_program_writes_into_are_not_made(project: Path) -> None:
     (project / "src").mkdir()
     text = b"import torch\nnet = torch.nn.Linear(2, 2)\ntorch.save(net, '../weights/net.pt')\n"

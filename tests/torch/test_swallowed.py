@@ -45,6 +45,7 @@ def main():
 
 EXITS = TRAINING + "try:\n    main()\nexcept Exception as error:\n    print('failed:', error)\n    sys.exit(1)\n"
 GOES_ON = TRAINING + "try:\n    main()\nexcept:\n    print('something failed')\nprint('over')\n"
+READS = TRAINING + "try:\n    main()\nexcept Exception:\n    print(torch.load('stored-by-the-training.pt')['none'])\n"
 HEALTHY = EXITS.replace("self.head(found)", "self.head(found.flatten(1))")
 ASKS = TRAINING.replace("self.head(found)", "self.head(found.flatten(1))") + (
     "try:\n    torch.load('weights.pt')['none']\nexcept Exception:\n    print('from the beginning')\nmain()\n"
@@ -58,7 +59,7 @@ def suggested(program: str, folder: Path) -> FileReport:
     return suggest_file(path.read_bytes(), str(path), settings, lambda words: None)
 
 
-@pytest.mark.parametrize("program", [EXITS, GOES_ON], ids=["exits", "goes-on"])
+@pytest.mark.parametrize("program", [EXITS, GOES_ON, READS], ids=["exits", "goes-on", "reads-a-file"])
 def test_what_a_program_swallowed_is_repaired_and_proven_again(program: str, tmp_path: Path) -> None:
     report = suggested(program, tmp_path)
     patch = next(patch for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED)
