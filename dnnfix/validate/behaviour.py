@@ -111,7 +111,8 @@ def differing(one: Trace, other: Trace) -> Mask:
     """Where two runs of one program under one seed differ.
 
     What is printed is held against each other line by line, piece by piece: nothing of it is masked where the runs print
-    another number of lines, and nothing of a line that has another number of pieces. Losses, and what layers gave, are
+    another number of lines, and nothing of a line that has another number of pieces. A piece that differs is masked in all
+    lines of the same words. Losses, and what layers gave, are
     masked where both runs have as many of them.
     """
     mine, its = behaviour(one), behaviour(other)
@@ -123,13 +124,21 @@ def differing(one: Trace, other: Trace) -> Mask:
 
 
 def _printed_otherwise(some: Sequence[str], others: Sequence[str]) -> frozenset[int]:
-    """The pieces of the first lines that are not the same in the others."""
+    """The pieces of the first lines that are not the same in the others, in all lines that have the same words.
+
+    A clock that is printed in every round may have stood alike in some of them.
+    """
+    if len(some) != len(others):
+        return frozenset()
+    pieces = [_PIECE.findall(one) for one in some]
+    unlike: dict[tuple[str, int], set[int]] = {}
+    for line, own, other in zip(some, pieces, others, strict=True):
+        unlike.setdefault((_words(line), len(own)), set()).update(_places(own, _PIECE.findall(other), _same_piece))
     found: set[int] = set()
     start = 0
-    for one, other in zip(some, others, strict=True) if len(some) == len(others) else ():
-        pieces = _PIECE.findall(one)
-        found.update(start + place for place in _places(pieces, _PIECE.findall(other), _same_piece))
-        start += len(pieces)
+    for line, own in zip(some, pieces, strict=True):
+        found.update(start + place for place in unlike[_words(line), len(own)])
+        start += len(own)
     return frozenset(found)
 
 

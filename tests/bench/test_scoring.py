@@ -142,6 +142,20 @@ def test_what_a_repair_does_otherwise_each_time_is_not_asked_for(again: Trace, o
             printing("loss 0.5 0.4\n"), printing("loss 0.6 0.3\n"), printing("loss 0.9 0.8\n"), False, id="all numbers"
         ),
         pytest.param(
+            printing("round 1: 0.01s\nround 2: 0.02s\n", 0.7),
+            printing("round 1: 0.01s\nround 2: 0.03s\n", 0.7),
+            printing("round 1: 0.02s\nround 2: 0.01s\n", 0.7),
+            True,
+            id="a clock that stood alike in one round",
+        ),
+        pytest.param(
+            printing("round 1: 0.01s\nround 2: 0.02s\n", 0.7),
+            printing("round 1: 0.01s\nround 2: 0.03s\n", 0.7),
+            printing("round 1: 0.01s\nround 3: 0.02s\n", 0.7),
+            False,
+            id="a number beside a clock",
+        ),
+        pytest.param(
             printing("ok", 0.7, 0.5), printing("ok", 0.6, 0.3), printing("ok", 0.9, 0.8), False, id="all losses"
         ),
         pytest.param(
