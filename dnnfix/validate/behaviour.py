@@ -22,6 +22,9 @@ CONTAINERS = frozenset({"torch.nn.Sequential", "keras.models.Sequential", "keras
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan|inf)\b")
 
+_FIGURES = re.compile(r"\d[\d.]*|#")
+"""A number, also one with its unit behind it (`0.53s`)."""
+
 _PIECE = re.compile(r"[\w.+-]+|[^\s\w]")
 """A piece of printed text: a word, a number with its unit, or a mark. No number is in two pieces."""
 
@@ -66,8 +69,8 @@ class Behaviour:
 
     def same_but_for_numbers_printed(self, other: Behaviour) -> bool:
         """Whether two runs had the same losses and layers, and printed the same words, with other numbers in them: a clock, or a result."""
-        alike = (self.words, self.shapes) == (other.words, other.shapes) and _near(self.losses, other.losses)
-        return alike and len(self.numbers) == len(other.numbers) and bool(self.losses or self.shapes)
+        alike = _FIGURES.sub("#", self.words) == _FIGURES.sub("#", other.words) and self.shapes == other.shapes
+        return alike and _near(self.losses, other.losses) and bool(self.losses or self.shapes)
 
     def comes_to_the_same(self, other: Behaviour) -> bool:
         """Whether two runs had the same losses, by whatever layers and losses; where nothing trained, whether they did the same."""
@@ -133,11 +136,13 @@ def _printed_otherwise(some: Sequence[str], others: Sequence[str]) -> frozenset[
     pieces = [_PIECE.findall(one) for one in some]
     unlike: dict[tuple[str, int], set[int]] = {}
     for line, own, other in zip(some, pieces, others, strict=True):
-        unlike.setdefault((_words(line), len(own)), set()).update(_places(own, _PIECE.findall(other), _same_piece))
+        unlike.setdefault((_FIGURES.sub("#", line), len(own)), set()).update(
+            _places(own, _PIECE.findall(other), _same_piece)
+        )
     found: set[int] = set()
     start = 0
     for line, own in zip(some, pieces, strict=True):
-        found.update(start + place for place in unlike[_words(line), len(own)])
+        found.update(start + place for place in unlike[_FIGURES.sub("#", line), len(own)])
         start += len(own)
     return frozenset(found)
 
