@@ -68,6 +68,7 @@ class ConstantInitialization(FixTemplate):
                 or not parameter.trainable
                 or layer is None
                 or not _many(parameter.shape, layer)
+                or "bias" in parameter.name.rpartition("/")[2]
             ):
                 continue
             facts = layer_facts(layer)
@@ -229,6 +230,20 @@ nn.init.constant_(net[0].bias, 0.1)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
 optimizer.step()
+""",
+            runs=True,
+        ),
+        Reject(
+            "the two rows of biases of a recurrent layer",
+            """\
+import numpy as np
+import keras
+
+model = keras.Sequential()
+model.add(keras.layers.GRU(5, kernel_initializer="glorot_normal", recurrent_initializer="orthogonal"))
+model.add(keras.layers.Dense(1))
+model.compile(optimizer="adam", loss="mse")
+model.fit(np.random.rand(16, 4, 2), np.random.rand(16, 1), epochs=1, verbose=0)
 """,
             runs=True,
         ),

@@ -223,6 +223,18 @@ model.predict(np.random.rand(2, 6, 4), verbose=0)
     )
     rejects = (
         Reject(
+            "a view that is shown, and nothing is made of it",
+            """\
+import torch
+
+table = torch.tensor([[1, 2, 3], [4, 5, 6]])
+table.view(3, 2)
+print(table.reshape(3, 2))
+print(table.T @ table)
+""",
+            runs=True,
+        ),
+        Reject(
             "views that flatten and split",
             """\
 import torch
@@ -276,7 +288,10 @@ def _swaps(subject: Subject) -> Iterator[tuple[Call, tuple[int, ...], tuple[int,
     if subject.trace is None:
         return
     seen: set[object] = set()
+    taken_up = {value.producer for call in subject.network.calls for value in call.inputs}
     for call in subject.network.calls:
+        if call.id not in taken_up:
+            continue  # what nothing is made of shows no fault
         keras = call.name == "keras.layers.Reshape"
         if (call.name not in VIEWS and not keras) or not call.inputs or not call.outputs or call.site in seen:
             continue
