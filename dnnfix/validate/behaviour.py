@@ -115,8 +115,7 @@ def differing(one: Trace, other: Trace) -> Mask:
 
     What is printed is held against each other line by line, piece by piece: nothing of it is masked where the runs print
     another number of lines, and nothing of a line that has another number of pieces. A piece that differs is masked in all
-    lines of the same words. Losses, and what layers gave, are
-    masked where both runs have as many of them.
+    lines of the same words. Losses, and what layers gave, are masked where both runs have as many of them.
     """
     mine, its = behaviour(one), behaviour(other)
     return Mask(

@@ -9,6 +9,7 @@ from dnnfix.records import FixPattern
 from dnnfix.synthesize.operators.change import Change, replaced
 from dnnfix.synthesize.scene import TENSOR, Scene
 from dnnfix.synthesize.slices import Place
+from dnnfix.synthesize.spelling import spell
 
 PATTERN = FixPattern.DATA_TYPE
 
@@ -41,11 +42,10 @@ def _spelled(scene: Scene, name: str) -> str:
     """How the program can write a class: as it calls it itself, or by the name that everybody knows it by."""
     if name in BUILT_IN:
         return name
-    source = scene.subject.source
-    imported = {alias.asname or alias.name for node in source.nodes(ast.Import) for alias in node.names}
-    if name == "Tensor" and "torch" in imported:
-        return "torch.Tensor"
-    for call in source.all_calls:
+    if name == "Tensor":
+        spelling = spell(scene.subject, "torch.Tensor")
+        return "" if spelling.imports else spelling.code
+    for call in scene.subject.source.all_calls:
         if isinstance(call.func, ast.Name | ast.Attribute) and scene.code(call.func).rpartition(".")[2] == name:
             return scene.code(call.func)
     return ""
