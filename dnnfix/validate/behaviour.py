@@ -100,14 +100,25 @@ def same_behaviour(some: Sequence[Trace], others: Sequence[Trace]) -> bool:
     return bool(pairs) and all(one.tells and one.same_as(other) for one, other in pairs)
 
 
-def same_but_for_itself(some: Sequence[Trace], others: Sequence[Trace], again: Sequence[Trace]) -> bool:
+def same_but_for_itself(some: Sequence[Trace], others: Sequence[Trace], again: Sequence[Sequence[Trace]]) -> bool:
     """Whether a program did what another one did on the same seeds, but for what the other one does otherwise each time.
 
-    `again` are second runs of the other program, seed by seed, with nothing changed. Where the two differ, as in a clock
-    that is printed, nothing is asked of the first program. A run of which that leaves nothing is the same as no other.
+    `again` has for each seed further runs of the other program, with nothing changed. Where one of them differs from the
+    first, as in a clock that is printed, nothing is asked of the first program. A run of which that leaves nothing is the
+    same as no other.
     """
     triples = list(zip(some, others, again, strict=True))
-    return bool(triples) and all(_same_under(differing(other, second), one, other) for one, other, second in triples)
+    return bool(triples) and all(_same_under(_itself(other, more), one, other) for one, other, more in triples)
+
+
+def _itself(one: Trace, again: Sequence[Trace]) -> Mask:
+    """Where a run differs from any of the others of the same program and seed."""
+    masks = [differing(one, other) for other in again]
+    return Mask(
+        printed=frozenset().union(*(mask.printed for mask in masks)),
+        losses=frozenset().union(*(mask.losses for mask in masks)),
+        shapes=frozenset().union(*(mask.shapes for mask in masks)),
+    )
 
 
 def differing(one: Trace, other: Trace) -> Mask:

@@ -131,8 +131,16 @@ def printing(text: str, *losses: float) -> Trace:
     ],
 )
 def test_what_a_repair_does_otherwise_each_time_is_not_asked_for(again: Trace, other: Trace, same: bool) -> None:
-    assert same_but_for_itself([CLOCK, other], [CLOCK, CLOCK], [CLOCK, again]) is same
-    assert same_but_for_itself([CLOCK], [CLOCK], [again]), "a program is the same as itself"
+    assert same_but_for_itself([CLOCK, other], [CLOCK, CLOCK], [[CLOCK], [again]]) is same
+    assert same_but_for_itself([CLOCK], [CLOCK], [[again]]), "a program is the same as itself"
+
+
+def test_a_clock_that_stood_alike_in_two_runs_shows_in_a_third() -> None:
+    first, third = said("took 0.53s (1.5 a step)"), said("took 0.61s (1.5 a step)")
+    late, wrong = said("took 0.55s (1.5 a step)"), said("took 0.55s (2.5 a step)")
+    assert not same_but_for_itself([late], [first], [[first]])
+    assert same_but_for_itself([late], [first], [[first, third]])
+    assert not same_but_for_itself([wrong], [first], [[first, third]]), "what stands beside the clock counts"
 
 
 @pytest.mark.parametrize(
@@ -174,7 +182,7 @@ def test_what_a_repair_does_otherwise_each_time_is_not_asked_for(again: Trace, o
     ],
 )
 def test_a_mask_that_leaves_nothing_makes_nothing_equal(one: Trace, again: Trace, other: Trace, same: bool) -> None:
-    assert same_but_for_itself([other], [one], [again]) is same
+    assert same_but_for_itself([other], [one], [[again]]) is same
     assert not same_but_for_itself([], [], [])
 
 
