@@ -38,7 +38,7 @@ class PoppedLayer(ApiChange):
             layers = function.value
             if not isinstance(layers, ast.Attribute) or layers.attr != "layers":
                 continue
-            if not receiver_is(source, layers.value, "keras.Model"):
+            if not receiver_is(source, layers.value, "keras.Model") or _is_passed_over(source, call, layers):
                 continue
             simple = _is_sequential(source, layers.value)
             model = source.segment(source.site(layers.value))
@@ -154,6 +154,17 @@ model.pop()
 """,
         ),
         Reject(
+            "a program that passes over the layer that is still there",
+            """\
+from keras.layers import Dense
+from keras.models import Sequential
+
+model = Sequential([Dense(4), Dense(10)])
+model.layers.pop()
+scores = Dense(2)(model.layers[-2].output)
+""",
+        ),
+        Reject(
             "a list of the program's own",
             """\
 import keras
@@ -169,6 +180,18 @@ stack.layers.pop()
 """,
         ),
     )
+
+
+def _is_passed_over(source: Source, call: ast.Call, layers: ast.expr) -> bool:
+    """Whether the program goes on from a layer before the last: it knows that the last one is there still."""
+    text = source.segment(source.site(layers))
+    for one in source.nodes(ast.Subscript):
+        later = (one.lineno, one.col_offset) > (call.lineno, call.col_offset)
+        if later and isinstance(one.slice, ast.UnaryOp) and isinstance(one.slice.op, ast.USub):
+            place = one.slice.operand
+            if isinstance(place, ast.Constant) and place.value != 1 and source.segment(source.site(one.value)) == text:
+                return True
+    return False
 
 
 def _is_sequential(source: Source, model: ast.expr, depth: int = 3) -> bool:
