@@ -281,6 +281,20 @@ for _ in range(3):
 """,
         ),
         Reject(
+            "a key that is asked for first",
+            """\
+from keras.models import Sequential
+
+model = Sequential()
+model.compile(loss="mse", optimizer="adam", metrics=["accuracy"])
+logs = model.fit(x, y).history
+if "acc" in logs:
+    print(logs["acc"])
+else:
+    print(logs["accuracy"])
+""",
+        ),
+        Reject(
             "a network's own name for its output",
             """\
 from keras.models import Sequential
@@ -354,7 +368,7 @@ def _renamed_in_name(name: str, other: str, wanted: str) -> str:
 def _keys(source: Source) -> list[tuple[ast.Constant, bool]]:
     """The texts that name a metric, each with whether it is the name of a file with the metric in braces."""
     uses = uses_of(source)
-    own = _stored(source)
+    own = _stored(source) | _tested(source)
     found: dict[ast.Constant, bool] = {}
     for node in uses.subscripts():
         if isinstance(node.ctx, ast.Load) and _is_history(source, node.value):
@@ -396,6 +410,12 @@ def _stored(source: Source) -> set[object]:
     for table in source.nodes(ast.Dict):
         found.update(key.value for key in table.keys if isinstance(key, ast.Constant))
     return found
+
+
+def _tested(source: Source) -> set[object]:
+    """The texts of which the program asks whether they are among the keys: it goes on without them."""
+    tests = (node for node in source.nodes(ast.Compare) if isinstance(node.ops[0], (ast.In, ast.NotIn)))
+    return {node.left.value for node in tests if isinstance(node.left, ast.Constant)}
 
 
 def _texts(source: Source, key: ast.expr) -> Iterator[ast.Constant]:

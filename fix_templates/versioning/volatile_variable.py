@@ -27,6 +27,10 @@ NAMED = (ast.Name, ast.Attribute)
 VARIABLE = "torch.autograd.Variable"
 NO_GRAD = "no_grad()"
 MODES = ("torch.no_grad", "torch.inference_mode", "torch.set_grad_enabled")
+KEEPING = frozenset(
+    {"append", "extend", "insert", "add", "put", "isinstance", "len", "range", "cuda", "cpu", "to", "size", "print"}
+)
+"""Calls that work nothing out."""
 WHAT = "volatile does nothing since torch 0.4: gradients are recorded all the same"
 REMOVED = {"torch": "0.4"}
 
@@ -39,7 +43,7 @@ class VolatileVariable(ApiChange):
     """`volatile` has no effect since torch 0.4: evaluation records gradients again and fills the memory.
 
     The argument is dropped, and the rest of the block is put under `torch.no_grad()`, unless something in it, or a
-    function that it calls, calls `backward()` or the variable is made to be returned; under `torch.set_grad_enabled(…)`
+    function that it calls, calls `backward()` or the variable is only made to be handed out; under `torch.set_grad_enabled(…)`
     where a variable said whether. Where the branches of an `if` make what comes after it volatile, that is what goes
     under `no_grad`; a function that hands its own `volatile` on loses the parameter, and the blocks of its calls are
     treated so. `x.volatile = False` took a result out of the graph, and becomes `x = x.detach()`; `x.volatile = True`
@@ -136,6 +140,33 @@ from torch.autograd import Variable
 
 def as_variable(x):
     return Variable(x)
+""",
+        ),
+        Example(
+            "a helper that returns a list of them",
+            """\
+from torch.autograd import Variable
+
+
+def to_variables(arrays, volatile=False):
+    made = []
+    for each in arrays:
+        if not isinstance(each, Variable):
+            each = Variable(each, volatile=volatile)
+        made.append(each)
+    return made
+""",
+            """\
+from torch.autograd import Variable
+
+
+def to_variables(arrays, volatile=False):
+    made = []
+    for each in arrays:
+        if not isinstance(each, Variable):
+            each = Variable(each)
+        made.append(each)
+    return made
 """,
         ),
         Example(
@@ -596,7 +627,7 @@ def _block(subject: Subject, statement: ast.stmt, enclosed: Enclosed, mode: str)
         return []
     rest = block[block.index(first) :]
     inner = [node for one in rest for node in ast.walk(one)]
-    if mode == NO_GRAD and _trains(source, inner):
+    if mode == NO_GRAD and _trains(source, inner) or not _computes(source, inner):
         return []
     if any(isinstance(n, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)) for n in inner):
         return []
@@ -622,6 +653,18 @@ def _trains(source: Source, nodes: list[ast.AST]) -> bool:
         if name in own and name not in seen:
             seen.add(name)
             pending.extend(ast.walk(own[name]))
+    return False
+
+
+def _computes(source: Source, nodes: list[ast.AST]) -> bool:
+    """Whether code does more than make variables and put them somewhere: only that records gradients."""
+    for node in nodes:
+        if isinstance(node, (ast.BinOp, ast.AugAssign)):
+            return True
+        if isinstance(node, ast.Call) and source.qualified(node.func) != VARIABLE:
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called not in KEEPING:
+                return True
     return False
 
 
