@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -132,6 +133,24 @@ def test_a_function_that_states_its_types_converts_to_them() -> None:
     with Runner(Path(sys.executable)) as runner:
         trace = runner.run(Job("program.py", program.encode(), budget=Budget(steps=6, seconds=60)))
     assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert len(trace.steps) == 6
+
+
+def test_a_function_that_a_pipeline_maps_is_traced() -> None:
+    mapped = """
+    @tf.function
+    def turned(row):
+        if tf.random.uniform(()) > 0.5:
+            return -row
+        return row
+
+    data = np.stack([row.numpy() for row in tf.data.Dataset.from_tensor_slices(data).map(turned)])
+    """
+    program = TAPE.replace("\n\n@tf.function", textwrap.dedent(mapped) + "\n@tf.function", 1)
+    assert ".map(turned)" in program
+    with Runner(Path(sys.executable)) as runner:
+        trace = runner.run(Job("program.py", program.encode(), budget=Budget(steps=6, seconds=60)))
+    assert trace.outcome is RunOutcome.FINISHED, trace.crash
     assert len(trace.steps) == 6
 
 

@@ -146,10 +146,21 @@ class TensorFlowSteps:
     # Functions and tapes
 
     def _wrap_function(self, original: Any) -> Any:
-        """A function that states the types of its inputs converts to them; run eagerly it would not."""
+        """A function that states the types of its inputs converts to them; run eagerly it would not.
+
+        In a graph, as that of `Dataset.map`, it has to be traced: only so are its `if` and `while` on tensors translated.
+        """
+        import tensorflow
+
         watcher = self
 
         def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+            if not tensorflow.executing_eagerly():
+                tensorflow.config.run_functions_eagerly(False)
+                try:
+                    return original(function, *args, **kwargs)
+                finally:
+                    tensorflow.config.run_functions_eagerly(True)
             converted = watcher._converted(function, args)
             return original(function, *(args if converted is None else converted), **kwargs)
 
