@@ -170,6 +170,7 @@ from dnnfix.detect.versions import ApiChange, Hit, migration
 from dnnfix.network.facts import *
 from dnnfix.records import (
     CRASH_CAUSE,
+    UNLEARNED_CODE,
     AddDefinition,
     AddImport,
     Applicability,
@@ -261,3 +262,4 @@ from dnnfix.template import Example, FixTemplate, Reject
 from dnnfix.validate.changes import changed_lines, following, is_loss_call, leading_to, ran_at
 from dnnfix.validate.evidence import Evidence, Pair, own_fault
 from dnnfix.validate.learning import Decision, decide, difference, score, threshold
+from dnnfix.validate.symptoms import fails_to_learn

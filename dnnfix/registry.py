@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from dnnfix.errors import CatalogueError, DuplicateCodeError
-from dnnfix.records import UNEXPLAINED_CODE, UNEXPLAINED_RULE
+from dnnfix.records import OF_SYMPTOMS
 from dnnfix.template import FixTemplate
 
 if TYPE_CHECKING:
@@ -45,10 +45,11 @@ def templates(extra: tuple[Path, ...] = ()) -> tuple[type[FixTemplate], ...]:
         missing = [attribute for attribute in REQUIRED if not hasattr(template, attribute)]
         if missing:
             raise CatalogueError(f"{_place(template)} lacks {', '.join(missing)}. State it as a class attribute.")
-        if template.code == UNEXPLAINED_CODE or template.name == UNEXPLAINED_RULE:
-            raise DuplicateCodeError(
-                f"{_place(template)}: {UNEXPLAINED_CODE} {UNEXPLAINED_RULE} is what dnnfix itself reports. Take another."
-            )
+        for code, name in OF_SYMPTOMS:
+            if template.code == code or template.name == name:
+                raise DuplicateCodeError(
+                    f"{_place(template)}: {code} {name} is what dnnfix itself reports. Take another."
+                )
         for taken, key in ((found, template.code), (names, template.name)):
             if key in taken and taken[key] is not template:
                 raise DuplicateCodeError(

@@ -7,7 +7,7 @@ from functools import lru_cache
 from dnnfix import registry
 from dnnfix.config import Settings, matches
 from dnnfix.errors import ConfigError
-from dnnfix.records import UNEXPLAINED_CODE, UNEXPLAINED_RULE
+from dnnfix.records import OF_SYMPTOMS
 from dnnfix.suppress import UNUSED_CODE, UNUSED_RULE
 
 
@@ -15,7 +15,7 @@ from dnnfix.suppress import UNUSED_CODE, UNUSED_RULE
 def verify(settings: Settings) -> None:
     """Raise `ConfigError` where a selector of the settings means none of the rules."""
     known = [(template.code, template.name) for template in registry.templates(settings.templates)]
-    known += [(UNUSED_CODE, UNUSED_RULE), (UNEXPLAINED_CODE, UNEXPLAINED_RULE)]
+    known += [(UNUSED_CODE, UNUSED_RULE), *OF_SYMPTOMS]
     listed = (settings.select, settings.extend_select, settings.ignore, settings.fixable, settings.unfixable)
     by_path = tuple(codes for _, codes in settings.per_file_ignores)
     for selector in (selector for selectors in (*listed, *by_path) for selector in selectors):

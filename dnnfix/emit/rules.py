@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dnnfix.records import UNEXPLAINED_CODE, UNEXPLAINED_RULE, Family, FixPattern
+from dnnfix.records import UNEXPLAINED_CODE, UNEXPLAINED_RULE, UNLEARNED_CODE, UNLEARNED_RULE, Family, FixPattern
 from dnnfix.suppress import UNUSED_CODE, UNUSED_RULE
 
 if TYPE_CHECKING:
@@ -61,8 +61,24 @@ are those of the exception. It is reported because a crash is never "no problem"
 Fix safety: nothing is changed by dnnfix.""",
 )
 
-ENGINE_RULES = {rule.code: rule for rule in (_UNUSED, _UNEXPLAINED)}
-"""The engine's own rules, which have no template: one judges comments, the other speaks of what no template knows."""
+_UNLEARNED = Rule(
+    UNLEARNED_CODE,
+    UNLEARNED_RULE,
+    Family.OPINIONATED.value,
+    FixPattern.OPTIMIZER.value,
+    "The training learns nothing, although there is something to learn.",
+    """The training learns nothing, although there is something to learn.
+
+The loss leaves the finite numbers or runs away, or after some hundreds of steps the network is no better than a guess, where a
+linear model or the nearest neighbours of the program's own rows are. Settings that may be at fault are set otherwise, one by
+one and in pairs, and the programs are trained beside one another; what makes the symptom go away is proven on further seeds.
+`docs/symptoms.md` has the symptoms with their thresholds.
+
+Fix safety: unsafe. Training takes another course, which is the point.""",
+)
+
+ENGINE_RULES = {rule.code: rule for rule in (_UNUSED, _UNEXPLAINED, _UNLEARNED)}
+"""The engine's own rules, which have no template: one judges comments, the others speak of symptoms that no template explains."""
 
 
 def engine_rule(word: str) -> Rule | None:

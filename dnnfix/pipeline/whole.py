@@ -46,7 +46,16 @@ def suggest_file(
         invented = reproduction.invents_form and not same_crash(stood, trace, {})
         own = not invented or whatever_the_data(source, trace)
         own = own and searchable(source, trace, settings)
-        found = repair(source, trace, laboratory, templates, settings, progress, at_crash=own)
+        found = repair(
+            source,
+            trace,
+            laboratory,
+            templates,
+            settings,
+            progress,
+            at_crash=own,
+            at_training=lambda finding: not reproduction.invents and wanted(finding, source, settings),
+        )
         made = again(Try(reproduction, trace, found, settings), source, stood, laboratory, templates, progress)
         made = looked_further(made, source, laboratory, templates, progress)
         made = with_its_crash(made, source, laboratory, templates, progress)

@@ -9,8 +9,11 @@ from __future__ import annotations
 from dnnfix.records.findings import (
     CRASH_CAUSE,
     PROGRESS,
+    OF_SYMPTOMS,
     UNEXPLAINED_CODE,
     UNEXPLAINED_RULE,
+    UNLEARNED_CODE,
+    UNLEARNED_RULE,
     Candidate,
     Decline,
     FileReport,
@@ -74,8 +77,11 @@ from dnnfix.records.words import (
 __all__ = [
     "CRASH_CAUSE",
     "PROGRESS",
+    "OF_SYMPTOMS",
     "UNEXPLAINED_CODE",
     "UNEXPLAINED_RULE",
+    "UNLEARNED_CODE",
+    "UNLEARNED_RULE",
     "AddDefinition",
     "AddImport",
     "Applicability",

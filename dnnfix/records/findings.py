@@ -54,6 +54,12 @@ class Finding:
 UNEXPLAINED_CODE, UNEXPLAINED_RULE = "DNF901", "unexplained-crash"
 """The engine's own finding for a crash that the catalogue does not know."""
 
+UNLEARNED_CODE, UNLEARNED_RULE = "DNF905", "does-not-learn"
+"""The engine's own finding for a training that learns nothing, whatever the cause."""
+
+OF_SYMPTOMS = ((UNEXPLAINED_CODE, UNEXPLAINED_RULE), (UNLEARNED_CODE, UNLEARNED_RULE))
+"""The engine's own findings, each for a symptom that no template has to explain."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:

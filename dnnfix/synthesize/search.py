@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from dnnfix.errors import EditError
-from dnnfix.records import Candidate, Family, Finding, Symptom, Trace
+from dnnfix.records import UNLEARNED_CODE, UNLEARNED_RULE, Candidate, Family, Finding, Symptom, Trace
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.at_crash import Choice, search_at_crash
+from dnnfix.synthesize.at_training import search_at_training
 from dnnfix.synthesize.candidates import Variant, apply, propose
 from dnnfix.synthesize.lines import line_map
 from dnnfix.synthesize.merit import merit
@@ -41,6 +42,9 @@ MAX_DEPTH = 4
 MAX_CLIMBS = 48
 """Candidates tried for one program: bounds the search where the budget of time does not."""
 
+WINNERS = 3
+"""Settings that made a program learn in a race, of which the first that comes up the ladder is accepted."""
+
 PER_FINDING = 6
 """Candidates tried for one finding: templates yield the likeliest first."""
 
@@ -53,10 +57,12 @@ def repair(
     wishes: Wishes,
     progress: Callable[[str], None],
     at_crash: bool = True,
+    at_training: Callable[[Finding], bool] = lambda finding: False,
 ) -> Repair:
     """Find patches for a program, given the trace of its first run.
 
-    `at_crash` says whether small edits are searched for at a crash for which no template has a patch.
+    `at_crash` says whether small edits are searched for at a crash for which no template has a patch, `at_training` whether
+    the user wants to hear of a training that learns nothing.
     """
     search = Search(source, trace, laboratory, templates, wishes, progress)
     search.seen.add(source.contents)
@@ -69,6 +75,8 @@ def repair(
     elif at_crash:
         _try_small_edits(search)
     _combine(search)
+    if not search.accepted and not search.choices:
+        _race_settings(search, at_training)
     if not search.accepted:
         steps = [attempt for attempt in search.attempts if not fits_only(search, attempt.variant)]
         search.partial = partial(steps, search.laboratory)
@@ -146,6 +154,26 @@ def _try_small_edits(search: Search) -> None:
             if len(held) == SHOWN or held[0][0].score - choice.score >= MARGIN:
                 break
     choose(search, held)
+
+
+def _race_settings(search: Search, heard: Callable[[Finding], bool]) -> None:
+    """Where no patch was proven and training learns nothing, race other settings; the likeliest that wins is put to the ladder."""
+    if search.laboratory.out_of_time():
+        return
+    may_edit = search.wishes.may_fix(UNLEARNED_CODE, UNLEARNED_RULE)
+    found = search_at_training(search.origin, search.trace, search.laboratory, search.progress, may_edit)
+    if found is None or not heard(found.finding):
+        return
+    search.original = (*search.original, found.finding)
+    for variant in found.winners[:WINNERS]:
+        if search.laboratory.out_of_time():
+            return
+        search.seen.add(variant.source.contents)
+        search.direct.add(variant.source.contents)
+        result = search.climb(variant)
+        if result.accepted:
+            search.accepted.append((variant, result))
+            return
 
 
 def _go_on_by_rules(search: Search, variant: Variant, seen: Trace, likely: bool) -> bool:

@@ -24,6 +24,12 @@ OBSERVED_STEPS = 12
 TRAINED_STEPS = 150
 """Optimizer steps of a training trial: a small network on learnable data leaves its starting loss well before."""
 
+LOOKED_STEPS = 300
+"""Optimizer steps of the run that tells whether a training learns at all."""
+
+LOOK_SECONDS = 6.0
+"""Seconds of training of that run: a tenth of the budget of a file."""
+
 FEWEST_STEPS = 40
 """Optimizer steps of a training trial where steps are slow; fewer would compare starting losses only."""
 
@@ -85,6 +91,10 @@ class TrialLaboratory:
     def train(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         """A longer run of one seed, for its curve."""
         return self._run(source, seed, self._trained_steps(), experiments)
+
+    def look(self, source: Source, seed: int) -> Trace:
+        """A run of more steps than a trial's, of which the first are recorded, with a yardstick for what can be learned."""
+        return self._run(source, seed, LOOKED_STEPS, (Experiment.REFERENCE,))
 
     def speculate(self, source: Source, seed: int, speculation: Speculation) -> Trace:
         """A short run that looks around, or tries edits, where the program crashes; see `Speculation`."""
@@ -196,7 +206,9 @@ class TrialLaboratory:
         budget = Budget(steps, seconds=seconds, training=FOR_TRAINING * seconds if observed else None)
         if steps == WHOLE:
             budget = replace(budget, evaluation_batches=WHOLE, training=min(WHOLE_SECONDS, FOR_TRAINING * seconds))
-        recorded = 2 if observed else 0
+        if steps == LOOKED_STEPS:
+            budget = replace(budget, training=min(LOOK_SECONDS, FOR_TRAINING * seconds))
+        recorded = 2 if observed or Experiment.REFERENCE in experiments else 0
         scaffold = self.reproduction.scaffold
         arguments = self.arguments or scaffold.arguments
         within = scaffold if scaffold != NOTHING else None

@@ -52,6 +52,10 @@ class Laboratory(Protocol):
         """A longer run, for curves."""
         ...
 
+    def look(self, source: Source, seed: int) -> Trace:
+        """A longer run that asks what there is to learn in the program's data, too."""
+        ...
+
     def speculate(self, source: Source, seed: int, speculation: Speculation) -> Trace:
         """A short run that looks around, or tries edits, where the program crashes."""
         ...

@@ -12,6 +12,7 @@ import sys
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from . import rows, wire
+from .examples import Examples
 from .guard import guarded
 from .keras_calls import Recorder
 from .keras_components import Components
@@ -49,7 +50,8 @@ class Experiments:
 
     def __init__(self, job: Dict[str, Any], recorder: Recorder, components: Components) -> None:
         self._wanted = set(job.get("experiments", ()))
-        self._measuring = bool(self._wanted - {"shuffle-targets"})
+        self._measuring = bool(self._wanted - {"shuffle-targets", "reference"})
+        self._examples = Examples() if "reference" in self._wanted else None
         self._recorder = recorder
         self._components = components
         self._seen: Dict[int, _Seen] = {}
@@ -75,6 +77,23 @@ class Experiments:
         order = self._generator().permutation(int(first.shape[0]))
         self._shuffled = True
         return mapped(y, lambda item: item[order] if item.shape and item.shape[0] == len(order) else item)
+
+    @guarded
+    def saw_batch(self, inputs: Any, target: Any, prediction: Any) -> None:
+        """Put the rows of a step aside, with the targets that their predictions are compared with."""
+        wanted, given = next(tensors_in(target), None), next(tensors_in(prediction), None)
+        if self._examples is None or self._examples.full or wanted is None or given is None:
+            return
+        labels = as_array(wanted)
+        rows_in = [as_array(item) for item in tensors_in(inputs)]
+        sizes = [int(size) for size in given.shape]
+        if labels is None or labels.dtype.kind not in "biuf" or len(sizes) < 2:
+            return
+        per_row = _product(labels.shape[1:])
+        indices = len(sizes) == 2 and sizes[1] > 1 and per_row == 1
+        if indices or per_row == _product(sizes[1:]):
+            arrays = [one for one in rows_in if one is not None and one.dtype.kind in "biuf"]
+            self._examples.add(arrays, labels, sizes[1] if indices else None)
 
     @guarded
     def saw_input(self, model: Any, args: Any, kwargs: Any) -> None:
@@ -104,6 +123,8 @@ class Experiments:
         """Make the measurements and write them."""
         if "shuffle-targets" in self._wanted:
             wire.emit("probe", name="shuffle-targets", value=self._shuffled)
+        if self._examples is not None:
+            wire.emit("probe", name="reference", value=guarded(self._examples.reference)())
         measures: Dict[str, Callable[[_Seen], Any]] = {
             "batch-sizes": self._batch_sizes,
             "input-dependence": self._input_dependence,

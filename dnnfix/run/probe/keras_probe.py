@@ -96,6 +96,7 @@ class Hooks:
         self._recorder.on_loss = self._loss
         self._recorder.loss_made = lambda loss: self._compiled.made_of(self._training.model, loss)
         self._steps.replace = self._experiments.shuffle
+        self._steps.on_batch = self._experiments.saw_batch
         self._steps.key = lambda: id(self._training.plans[-1].model) if self._training.plans else None
         self._parameters.models = self._models
 

@@ -36,6 +36,8 @@ class Steps:
         self.step_seconds: Optional[float] = None
         self.replace: Optional[Callable[[Any], Any]] = None
         """Makes other targets of a batch's targets before the loss sees them; for experiments."""
+        self.on_batch: Callable[[Any, Any, Any], None] = lambda inputs, target, prediction: None
+        """Told of the inputs, the targets and the predictions that a loss of training is computed from."""
         self._recorder = recorder
         self._parameters = parameters
         self._measure = measure
@@ -143,6 +145,8 @@ class Steps:
             finally:
                 steps._computing -= 1
             steps._loss_known(result)
+            if steps._recorder.phase != "eval":
+                steps.on_batch(x, y, y_pred)
             return result
 
         return functools.update_wrapper(compute_loss, original)

@@ -14,10 +14,12 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 import torch as _torch
 
 from . import rows, wire
+from .examples import Examples
 from .torch_calls import Recorder
 from .torch_components import Components, members
-from .torch_guard import Quiet, guarded
-from .torch_targets import Targets
+from .torch_guard import Patches, Quiet, guarded
+from .torch_skill import class_count
+from .torch_targets import Pair, Targets
 from .torch_values import tensors_in
 
 torch: Any = _torch
@@ -31,6 +33,8 @@ _ROUNDING = 1e-6
 _SEED = 20_240_229
 _PRODUCTS = frozenset({"matmul", "mm", "bmm", "baddbmm", "einsum", "scaled_dot_product_attention"})
 """Last names of functions by which rows may meet."""
+_OF_TRAINING = frozenset({"shuffle-targets", "reference"})
+"""Experiments on the steps of training themselves, not on the model once it is trained."""
 
 Result = Any
 
@@ -63,10 +67,46 @@ class Experiments:
         self._calls: List[Dict[str, Any]] = []
         self._shuffled = False
         self._generator = torch.Generator().manual_seed(int(job.get("seed", 0)) + _SEED) if self._wanted else None
+        self._examples = Examples() if "reference" in self._wanted else None
+        self._entered: Any = None
+        """What the first model that was called since the last step was given."""
+        self._within_call = False
         if "shuffle-targets" in self._wanted:
             targets.replace = self._shuffle
-        if self._wanted - {"shuffle-targets"}:
+        if self._wanted - _OF_TRAINING:
             targets.observe = self._saw_loss
+
+    def install(self, patches: Patches) -> None:
+        """Watch what goes into models in every step, where the rows of training are asked for."""
+        if self._examples is not None:
+            patches.put(torch.nn.Module, "__call__", self._wrap_call)
+
+    def _wrap_call(self, original: Any) -> Any:
+        experiments = self
+
+        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if experiments._within_call or experiments._entered is not None or Quiet.depth:
+                return original(module, *args, **kwargs)
+            if torch.is_grad_enabled():
+                experiments._entered = [args, kwargs]
+            experiments._within_call = True
+            try:
+                return original(module, *args, **kwargs)
+            finally:
+                experiments._within_call = False
+
+        return __call__
+
+    @guarded
+    def saw_step(self, pair: Optional[Pair]) -> None:
+        """Put the rows of a step aside, with the targets that their predictions were compared with."""
+        entered, self._entered = self._entered, None
+        if self._examples is None or pair is None or entered is None or self._examples.full:
+            return
+        classes = class_count(pair)
+        if classes is not None:
+            inputs = [_as_numpy(item) for item in tensors_in(entered)]
+            self._examples.add(inputs, _as_numpy(pair[1]), classes or None)
 
     def _shuffle(self, target: Any) -> Any:
         """The targets of a batch in another order, drawn from a generator of the probe's own."""
@@ -79,7 +119,7 @@ class Experiments:
     @guarded
     def saw_input(self, root: Any, args: Any, kwargs: Any) -> None:
         """Put a model's first batch aside."""
-        if self._wanted - {"shuffle-targets"} and id(root) not in self._seen:
+        if self._wanted - _OF_TRAINING and id(root) not in self._seen:
             seen = _Seen(_copied(args), _copied(kwargs))
             first = next(tensors_in(list(args)), None)
             # A vector of numbers is one sample without a batch axis; a vector of integers may be a batch of indices.
@@ -111,6 +151,8 @@ class Experiments:
         """Make the measurements and write them."""
         if "shuffle-targets" in self._wanted:
             wire.emit("probe", name="shuffle-targets", value=self._shuffled)
+        if self._examples is not None:
+            wire.emit("probe", name="reference", value=guarded(self._examples.reference)())
         measures: Dict[str, Callable[[Any, _Seen], Result]] = {
             "batch-sizes": self._batch_sizes,
             "input-dependence": self._input_dependence,
@@ -285,6 +327,11 @@ class Experiments:
             elif value["origin"] == "data" and value.get("shape"):
                 shapes.append(value["shape"])
         return shapes
+
+
+def _as_numpy(tensor: Any) -> Any:
+    tensor = tensor.detach().cpu()
+    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
 def _per_sample(shape: Optional[List[int]], batch: Optional[int]) -> Optional[float]:

@@ -75,6 +75,8 @@ class Hooks:
         self._patches.put(torch, "compile", _not_compiled)
         self._patches.put(torch.nn.Module, "compile", lambda original: _compile_nothing)
         self._recorder.on_forward = self._forward
+        self._experiments.install(self._patches)
+        self._steps.on_pair = self._experiments.saw_step
         self._recorder.on_input = self._experiments.saw_input
         self._recorder.on_output = self._experiments.saw_output
         if self._record > 0:

@@ -171,6 +171,16 @@ class Skill:
         return found
 
 
+def class_count(pair: Pair) -> Optional[int]:
+    """How many classes the targets of a pair are indices of; 0 where they are none, `None` where nothing can be said."""
+    prediction, target, loss = pair
+    if loss in _WITHOUT_TARGET or prediction.is_complex() or target.dim() == 0:
+        return None
+    if not target.is_floating_point() and target.dim() == prediction.dim() - 1 and loss in _CLASS_LOSSES:
+        return int(prediction.shape[1]) if target.dim() else None
+    return 0 if prediction.numel() == target.numel() else None
+
+
 def _likeness(pair: Pair) -> Tuple[Any, ...]:
     prediction, target, loss = pair
     return prediction.shape, target.shape, prediction.dtype, target.dtype, loss

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 import torch as _torch
 
@@ -20,7 +20,7 @@ from .torch_guard import Patches, Quiet, guarded
 from .torch_loop import Loop
 from .torch_parameters import Parameters, distance, parameters_of
 from .torch_skill import Skill, norms_of, output_spreads
-from .torch_targets import Targets
+from .torch_targets import Pair, Targets
 
 torch: Any = _torch
 
@@ -39,6 +39,8 @@ class Steps:
         self.index = 0
         self.parameters = Parameters(components)
         self.step_seconds: Optional[float] = None
+        self.on_pair: Callable[[Optional[Pair]], None] = lambda pair: None
+        """Told of what the loss of each step compared."""
         self._recorder = recorder
         self._components = components
         self._loop = loop
@@ -184,6 +186,7 @@ class Steps:
 
     def _finish_step(self, update: Optional[float]) -> None:
         pair = self._targets.take()
+        self.on_pair(pair)
         if self._waiting and not self._waiting[-1]["measured"]:
             self._waiting[-1]["pair"] = None
         self._waiting.append(

@@ -1,0 +1,27 @@
+"""The learning rates that optimizers are usually begun with.
+
+Sources: the defaults of `torch.optim` (torch 2.13) and `keras.optimizers` (Keras 3.15); for gradient descent Bengio, "Practical
+Recommendations for Gradient-Based Training of Deep Architectures", section 3.1.1.
+"""
+
+from __future__ import annotations
+
+USUAL_RATES: dict[str, float] = {
+    **dict.fromkeys(("SGD", "ASGD", "Adagrad", "Rprop"), 0.01),
+    **dict.fromkeys(("GradientDescentOptimizer", "MomentumOptimizer", "AdagradOptimizer"), 0.01),
+    **dict.fromkeys(("Adam", "AdamW", "Adamax", "Nadam", "NAdam", "RAdam", "RMSprop"), 0.001),
+    **dict.fromkeys(("AdamOptimizer", "RMSPropOptimizer"), 0.001),
+}
+"""By the short name of the optimizer's class."""
+
+RATE_NAMES = ("lr", "learning_rate")
+"""What the parameter is called that takes the rate."""
+
+HOMES = ("torch.optim", "keras.optimizers", "tensorflow")
+"""Where the names of optimizers begin."""
+
+
+def usual_rate(name: str) -> float | None:
+    """The usual rate of an optimizer with this canonical name; `None` for other callables."""
+    home, _, short = name.rpartition(".")
+    return USUAL_RATES.get(short) if home.startswith(HOMES) else None

@@ -1,0 +1,204 @@
+"""What there is to learn in the data that a program trains on, asked of two learners that cannot go wrong.
+
+The rows that training goes through are put aside, with their targets. At the end a linear model and the nearest neighbours
+are tried on them, each row predicted by what was fitted without it, and scored by the measures of a step's skill. What they
+come to on the same rows with permuted targets is luck. A network that stays at chance where these two do not is at fault;
+on noise it is not.
+
+Sources: Hoerl and Kennard, "Ridge Regression" (1970); Cover and Hart, "Nearest Neighbor Pattern Classification" (1967).
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Dict, List, Optional, Tuple
+
+_MOST_ROWS = 1024
+_FEWEST_ROWS = 40
+_MOST_NUMBERS = 8_000_000
+"""Numbers of all rows together that are put aside: 64 MB."""
+_MOST_FEATURES = 384
+_MOST_OUTPUTS = 64
+_FOLDS = 3
+_PERMUTATIONS = 4
+_PENALTIES = (1e-2, 1.0, 1e2)
+_NEIGHBOURS = 5
+_SEED = 20_240_301
+
+
+class Examples:
+    """Rows of inputs and what a loss compared their predictions with, as arrays of numpy."""
+
+    def __init__(self) -> None:
+        self._inputs: List[Any] = []
+        self._targets: List[Any] = []
+        self._rows = 0
+        self._numbers = 0
+        self._classes: Optional[int] = None
+
+    @property
+    def full(self) -> bool:
+        """Whether no more rows are taken."""
+        return self._rows >= _MOST_ROWS or self._numbers >= _MOST_NUMBERS
+
+    def add(self, inputs: List[Any], target: Any, classes: Optional[int]) -> None:
+        """Put the rows of one batch aside: those of all inputs that have one for each row of the target.
+
+        `classes` is how many there are, where the targets are indices of classes.
+        """
+        numpy: Any = sys.modules["numpy"]
+        if self.full or target.ndim == 0:
+            return
+        count = int(target.shape[0])
+        beside = [one.reshape(count, -1) for one in inputs if one.ndim and one.shape[0] == count and one.size]
+        if not count or not beside:
+            return
+        columns = numpy.concatenate([_columns(numpy, one) for one in beside], axis=1)
+        if self._inputs and (columns.shape[1] != self._inputs[0].shape[1] or classes != self._classes):
+            return
+        self._classes = classes
+        self._inputs.append(columns)
+        self._targets.append(target.reshape(count, -1).astype("float64"))
+        self._rows += count
+        self._numbers += columns.size
+
+    def reference(self) -> Optional[Dict[str, Any]]:
+        """What the better of the two learners comes to; `None` where the rows are too few, or of a form they do not know.
+
+        `skill` and `luck` are on the scale of a step's skill; `learner` is `linear` or `neighbours`.
+        """
+        numpy: Any = sys.modules["numpy"]
+        if not self._inputs or len({one.shape[1] for one in self._targets}) != 1:
+            return None
+        inputs, targets = numpy.concatenate(self._inputs), numpy.concatenate(self._targets)
+        known = numpy.isfinite(inputs).all(1) & numpy.isfinite(targets).all(1)
+        inputs, targets = inputs[known][:_MOST_ROWS], targets[known][:_MOST_ROWS]
+        inputs, first = numpy.unique(inputs, axis=0, return_index=True)
+        targets = targets[first]
+        if len(inputs) < _FEWEST_ROWS or _same(numpy, inputs, targets):
+            return None
+        wanted = _wanted(numpy, targets, self._classes)
+        if wanted is None:
+            return None
+        kind, outputs = wanted
+        features = _features(numpy, inputs)
+        random = numpy.random.RandomState(_SEED)
+        orders = [numpy.arange(len(inputs))] + [random.permutation(len(inputs)) for _ in range(_PERMUTATIONS)]
+        folds = random.permutation(len(inputs)) % _FOLDS
+        scores: Dict[str, List[float]] = {}
+        for learner, predictions in _predictions(numpy, features, [outputs[order] for order in orders], folds):
+            found = [_skill(numpy, kind, one, outputs[order]) for one, order in zip(predictions, orders)]
+            if found[0] is not None:
+                scores.setdefault(learner, []).append(found[0])
+                scores.setdefault("luck", []).extend(one for one in found[1:] if one is not None)
+        luck = max([0.0] + scores.pop("luck", []))
+        if not scores:
+            return None
+        learner = max(scores, key=lambda name: max(scores[name]))
+        return {
+            "skill": round(max(scores[learner]), 4),
+            "luck": round(luck, 4),
+            "learner": learner,
+            "rows": len(inputs),
+            "kind": kind,
+        }
+
+
+def _columns(numpy: Any, item: Any) -> Any:
+    return item.astype("float64") if item.dtype.kind != "c" else numpy.abs(item)
+
+
+def _same(numpy: Any, inputs: Any, targets: Any) -> bool:
+    """Whether the inputs are to be given back: what is asked there is to leave something out, not to predict."""
+    return inputs.shape == targets.shape and bool(numpy.allclose(inputs, targets))
+
+
+def _wanted(numpy: Any, targets: Any, classes: Optional[int]) -> Optional[Tuple[str, Any]]:
+    """The kind of the targets, and the outputs that a learner is to give; `None` where nothing is asked."""
+    if classes is not None:
+        if targets.shape[1] != 1 or classes > _MOST_OUTPUTS:
+            return None
+        labels = targets[:, 0].astype("int64")
+        valid = (labels >= 0) & (labels < classes)
+        if not valid.all() or len(numpy.unique(labels)) < 2:
+            return None
+        return "class", numpy.eye(classes)[labels]
+    if targets.shape[1] > _MOST_OUTPUTS or not (targets != targets[:1]).any():
+        return None
+    two_valued = bool(((targets == 0) | (numpy.abs(targets) == 1)).all()) and len(numpy.unique(targets)) == 2
+    if two_valued and targets.shape[1] > 1 and bool((targets.sum(1) == 1).all()):
+        return "class", targets
+    if two_valued:
+        return "binary", (targets > 0).astype("float64")
+    return "real", targets
+
+
+def _features(numpy: Any, inputs: Any) -> Any:
+    """Columns of one scale; the counts of each index beside those of inputs that are indices; of many columns mixtures."""
+    parts = [inputs]
+    if inputs.shape[1] > 1 and bool((inputs == numpy.floor(inputs)).all()) and inputs.min() >= 0:
+        buckets = (inputs.astype("int64") * 2_654_435_761 % 4_294_967_296 % _MOST_FEATURES).astype("int64")
+        counts = numpy.zeros((len(inputs), _MOST_FEATURES))
+        numpy.add.at(counts, (numpy.arange(len(inputs))[:, None], buckets), 1.0)
+        parts.append(counts)
+    scaled = []
+    for part in parts:
+        spread = part.std(0)
+        moving = spread > 1e-12 * (numpy.abs(part).max() + 1e-300)
+        one = (part[:, moving] - part[:, moving].mean(0)) / spread[moving]
+        if one.shape[1] > _MOST_FEATURES:
+            random = numpy.random.RandomState(_SEED)
+            one = one @ random.standard_normal((one.shape[1], _MOST_FEATURES)) / one.shape[1] ** 0.5
+        scaled.append(one)
+    return numpy.concatenate(scaled, axis=1)
+
+
+def _predictions(numpy: Any, features: Any, outputs: List[Any], folds: Any) -> List[Tuple[str, List[Any]]]:
+    """What each learner predicts for each of several targets, every row from the other folds."""
+    wide = numpy.concatenate(outputs, axis=1)
+    linear = [numpy.zeros_like(wide) for _ in _PENALTIES]
+    near = numpy.zeros_like(wide)
+    for fold in range(_FOLDS):
+        held = folds == fold
+        known, asked, told = features[~held], features[held], wide[~held]
+        middle = told.mean(0)
+        values, vectors = numpy.linalg.eigh(known.T @ known)
+        turned = vectors.T @ (known.T @ (told - middle))
+        for place, penalty in enumerate(_PENALTIES):
+            strength = penalty * max(float(values.mean()), 1e-12)
+            linear[place][held] = asked @ (vectors @ (turned / (values + strength)[:, None])) + middle
+        distances = (known**2).sum(1)[None] - 2.0 * asked @ known.T
+        closest = numpy.argpartition(distances, _NEIGHBOURS, axis=1)[:, :_NEIGHBOURS]
+        near[held] = told[closest].mean(1)
+    width = outputs[0].shape[1]
+
+    def split(one: Any) -> List[Any]:
+        return [one[:, place * width : (place + 1) * width] for place in range(len(outputs))]
+
+    return [("linear", split(one)) for one in linear] + [("neighbours", split(near))]
+
+
+def _skill(numpy: Any, kind: str, predictions: Any, wanted: Any) -> Optional[float]:
+    """Accuracy beyond naming the commonest class, rank agreement, or explained variance; see `torch_skill`."""
+    if kind == "class":
+        labels = wanted.argmax(1)
+        commonest = float(numpy.bincount(labels).max()) / len(labels)
+        right = float((predictions.argmax(1) == labels).mean())
+        return (right - commonest) / (1.0 - commonest) if commonest < 1.0 else None
+    if kind == "binary":
+        agreements = [
+            one
+            for one in (_agreement(numpy, predictions[:, place], wanted[:, place]) for place in range(wanted.shape[1]))
+            if one is not None
+        ]
+        return sum(agreements) / len(agreements) if agreements else None
+    spread = float(((wanted - wanted.mean(0)) ** 2).sum())
+    return 1.0 - float(((predictions - wanted) ** 2).sum()) / spread if spread > 0 else None
+
+
+def _agreement(numpy: Any, scores: Any, wanted: Any) -> Optional[float]:
+    high, low = scores[wanted > 0.5], numpy.sort(scores[wanted <= 0.5])
+    if not len(high) or not len(low):
+        return None
+    below = numpy.searchsorted(low, high, "left").sum() + numpy.searchsorted(low, high, "right").sum()
+    return float(below) / (len(high) * len(low)) - 1.0

@@ -1,0 +1,21 @@
+"""One way of setting something otherwise about a training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dnnfix.records import Edit, FixPattern
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A setting that may be at fault, and the edits that set it otherwise.
+
+    `setting` is the module that says so. `prior` is how likely it is to be what the person would have changed, from 0 to 1.
+    """
+
+    setting: str
+    title: str
+    pattern: FixPattern
+    edits: tuple[Edit, ...]
+    prior: float

@@ -1,0 +1,153 @@
+"""The scale of what goes into the network: inputs of about one, by numbers that are taken from the training samples alone."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.detect.training_loop import loops_around
+from dnnfix.network.facts import layer_facts
+from dnnfix.records import Call, Edit, FixPattern, InsertAfter, InsertBefore, Value, Wrap
+from dnnfix.subject import Subject
+from dnnfix.synthesize.causes.cause import Cause
+from dnnfix.synthesize.recipes import insert_layer_before
+from dnnfix.synthesize.spelling import spell
+from dnnfix.validate.symptoms import Reading
+
+LARGE = 10.0
+"""Size of the largest input from which on its scale may be what stops training: beyond three deviations of scaled data."""
+
+BYTES = (60.0, 255.0)
+"""Largest values between which inputs that are never negative are the bytes of pictures."""
+
+DATASETS = ("torch.utils.data.TensorDataset",)
+METHODS = ("fit", "evaluate", "predict")
+
+
+def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
+    """Scaled arrays where they are handed to training, or a normalization as the first layer."""
+    first = _first_layer(subject)
+    if first is None:
+        return
+    call, value = first
+    size = max(abs(value.low or 0.0), abs(value.high or 0.0))
+    if size <= LARGE:
+        return
+    is_bytes = value.low is not None and value.low >= 0.0 and BYTES[0] < size <= BYTES[1]
+    made = _scaled_arrays(subject, is_bytes)
+    if made:
+        how = "by 255" if is_bytes else "by the mean and the deviation of the training samples"
+        title = f"Scale the inputs, which reach {size:.3g}, {how}"
+        yield Cause("inputs", title, FixPattern.DATA_WRANGLING, made, 0.8)
+    yield from _normalized(subject, call, value, size)
+
+
+def _first_layer(subject: Subject) -> tuple[Call, Value] | None:
+    """The first layer with weights that takes data as they are, and what it is given; indices are no amounts."""
+    for call in subject.network.calls:
+        facts = layer_facts(call)
+        for value in call.inputs[:1]:
+            if value.high is None or value.origin != "data":
+                continue
+            if facts is not None and facts.kind == "embedding":
+                return None
+            return call, value
+    return None
+
+
+def _scaled_arrays(subject: Subject, is_bytes: bool) -> tuple[Edit, ...]:
+    """Statements that scale the array given to training, and the ones that the network is asked about later."""
+    given = list(_handed_over(subject))
+    if not given:
+        return ()
+    trained, statement = given[0]
+    source = subject.source
+    others = {name: use for name, use in given[1:] if name != trained}
+    place = source.site(statement)
+    if is_bytes:
+        lines = [f"{trained} = {trained} / 255"]
+    else:
+        lines = [
+            f"mean, deviation = {trained}.mean(axis=0), {trained}.std(axis=0) + 1e-7",
+            f"{trained} = ({trained} - mean) / deviation",
+        ]
+    edits: list[Edit] = []
+    for name in others:
+        line = f"{name} = {name} / 255" if is_bytes else f"{name} = ({name} - mean) / deviation"
+        made = _last_assignment(subject, name)
+        if made is None:
+            return ()
+        if made.lineno < statement.lineno:
+            lines.append(line)
+        else:
+            edits.append(InsertAfter(source.site(made), line))
+    return (InsertBefore(place, "\n".join(lines)), *edits)
+
+
+def _handed_over(subject: Subject) -> Iterator[tuple[str, ast.stmt]]:
+    """The names of arrays that go into the network, the first that is trained on first, with the statement before which to scale."""
+    source = subject.source
+    found: list[tuple[bool, int, str, ast.stmt]] = []
+    for call in source.all_calls:
+        trains = True
+        expr: ast.expr | None = None
+        if source.qualified(call.func) in DATASETS and call.args:
+            expr = call.args[0]
+        elif isinstance(call.func, ast.Attribute) and call.func.attr in METHODS and subject.source.frameworks & {"keras"}:
+            expr = next((k.value for k in call.keywords if k.arg == "x"), call.args[0] if call.args else None)
+            trains = call.func.attr == "fit"
+            held = next((k.value for k in call.keywords if k.arg == "validation_data"), None)
+            if isinstance(held, ast.Tuple) and held.elts and isinstance(held.elts[0], ast.Name):
+                found.append((True, call.lineno, held.elts[0].id, source.statement_of(call)))
+        elif _calls_model(subject, call) and call.args:
+            expr = call.args[0]
+        if isinstance(expr, ast.Name) and _is_array(subject, expr):
+            found.append((not trains, call.lineno, expr.id, _outside_loops(subject, call)))
+    for _, _, name, statement in sorted(found, key=lambda item: item[:2]):
+        yield name, statement
+
+
+def _calls_model(subject: Subject, call: ast.Call) -> bool:
+    site = subject.source.site(call)
+    return any(
+        seen.site == site and seen.inputs and seen.inputs[0].origin == "data" for seen in subject.network.calls
+    )
+
+
+def _is_array(subject: Subject, name: ast.Name) -> bool:
+    """Whether a name is assigned as a whole, not by a loop or a function's caller."""
+    return _last_assignment(subject, name.id) is not None and not any(
+        isinstance(node, (ast.For, ast.AsyncFor)) and name.id in {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+        for node in ast.walk(subject.source.tree)
+    )  # fmt: skip
+
+
+def _last_assignment(subject: Subject, name: str) -> ast.stmt | None:
+    made = [
+        node
+        for node in subject.source.nodes(ast.Assign)
+        if any(isinstance(n, ast.Name) and n.id == name for target in node.targets for n in ast.walk(target))
+    ]
+    return made[-1] if made else None
+
+
+def _outside_loops(subject: Subject, call: ast.Call) -> ast.stmt:
+    loops = loops_around(subject.source, call)
+    return loops[-1] if loops else subject.source.statement_of(call)
+
+
+def _normalized(subject: Subject, call: Call, value: Value, size: float) -> Iterator[Cause]:
+    """A normalization over the batch in front of the first layer."""
+    shape = value.shape or ()
+    if call.name.startswith("keras."):
+        spelled = spell(subject, "keras.layers.BatchNormalization")
+        code = f"{spelled.code}()"
+    elif call.name.startswith("torch.nn.") and len(shape) in (2, 4) and shape[1] is not None:
+        spelled = spell(subject, f"torch.nn.BatchNorm{len(shape) // 2}d")
+        code = f"{spelled.code}({shape[1]})"
+    else:
+        return
+    made = insert_layer_before(subject, call, code)
+    if made is not None and not isinstance(made[0], Wrap):  # a layer made anew in every call would not learn
+        title = f"Normalize the inputs, which reach {size:.3g}, in the first layer"
+        yield Cause("inputs", title, FixPattern.ADD_LAYER, (*made, *spelled.imports), 0.5)

@@ -1,0 +1,66 @@
+"""A race of edited programs: all start, the slow ones drop out early, and only the best come to the ladder.
+
+Every program of a round is trained on the same seeds, so that what differs is the edit. The seeds are none of those that the
+ladder's sequential test uses: a winner has to win again.
+
+Source: Jamieson and Talwalkar, "Non-stochastic Best Arm Identification and Hyperparameter Optimization" (2016), successive
+halving.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dnnfix.source.program import Source
+from dnnfix.synthesize.candidates import Variant
+from dnnfix.validate.ladder import Laboratory
+from dnnfix.validate.learning import MAX_PAIRS, score
+
+SEEDS_APART = 1000 + MAX_PAIRS
+"""How far the seeds of a race are from the first seed of a program, so that the ladder's are others."""
+
+ROUNDS = 2
+"""Rounds of a race, each with a seed more than the one before."""
+
+KEPT = 3
+"""One program in so many is kept for the next round."""
+
+FEWEST_KEPT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """One program of a race, and the mean of its scores on the seeds that it was trained on; -1 where it could not be scored."""
+
+    variant: Variant
+    reached: float
+
+
+def race(original: Source, variants: Sequence[Variant], laboratory: Laboratory, seed: int) -> tuple[float, list[Runner]]:
+    """What the original comes to, and the programs that were still in the race at its end, the best first.
+
+    A race that runs out of time ends with those whose round is complete.
+    """
+    left = [Runner(variant, -1.0) for variant in variants]
+    at_first = -1.0
+    for number in range(ROUNDS):
+        seeds = range(seed + SEEDS_APART, seed + SEEDS_APART + number + 1)
+        if laboratory.out_of_time() or not left:
+            break
+        laboratory.prepare([original, *(one.variant.source for one in left)], seeds)
+        if laboratory.out_of_time():
+            break
+        at_first = _mean(original, laboratory, seeds)
+        scored = [Runner(one.variant, _mean(one.variant.source, laboratory, seeds)) for one in left]
+        scored.sort(key=lambda one: -one.reached)
+        last = number == ROUNDS - 1
+        left = scored if last else scored[: max(FEWEST_KEPT, math.ceil(len(scored) / KEPT))]
+    return at_first, left
+
+
+def _mean(source: Source, laboratory: Laboratory, seeds: range) -> float:
+    found = [score(laboratory.train(source, seed)) for seed in seeds]
+    return statistics.fmean(-1.0 if one is None or one.yardstick != "skill" else one.value for one in found)

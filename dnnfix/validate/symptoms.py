@@ -1,0 +1,169 @@
+"""What a training shows that does not learn: predicates over one trace, with the numbers that they rest on.
+
+Whether there is anything to learn is asked of the program's own data: two simple learners are tried on the rows that
+training went through (`Experiment.REFERENCE`). Skill is that of `records.Step`: 1 for perfect, about 0 for what naming the
+commonest class, or the mean, comes to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dnnfix.records import Json, Symptom, Trace
+from dnnfix.validate.learning import score
+
+CHANCE = 0.1
+"""Skill up to which a training has learned nothing: twice what equal programs differ by over seeds."""
+
+WORTH = 0.3
+"""Skill that a simple learner has to be ahead of chance and of its own luck by, for the data to be worth learning."""
+
+ENOUGH_STEPS = 8
+"""Optimizer steps before which a training says nothing."""
+
+RUNAWAY = 100.0
+"""By what factor a loss has grown that runs away: a first step that overshoots does not do that."""
+
+RISING = 2.0
+"""By what factor the mean loss of the last quarter exceeds that of the first where training gets worse."""
+
+STILL = 0.01
+"""Share of its start by which a loss falls that stands still."""
+
+STEADY = 2.6
+"""Standard deviations below none that the trend of the losses has to be for training to be still at work (one in 200 by chance)."""
+
+SWINGS = 0.5
+"""Share of the mean loss that one step changes it by, on average, where it oscillates."""
+
+CONSTANT = 1e-4
+"""Spread of the outputs over the samples, as a share of what it was at first, below which one value is predicted for everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One symptom: its name in `docs/symptoms.md`, what a person reads, and the numbers."""
+
+    name: str
+    said: str
+    symptom: Symptom
+    numbers: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What a simple learner comes to on the program's own rows."""
+
+    skill: float
+    luck: float
+    learner: str
+    rows: int
+
+    @property
+    def is_worth(self) -> bool:
+        """Whether there is something to learn that even a simple learner finds."""
+        return self.skill - max(self.luck, 0.0) >= WORTH
+
+    @property
+    def in_words(self) -> str:
+        """The learner, as a sentence names it."""
+        named = "a linear model" if self.learner == "linear" else "the nearest neighbours"
+        return f"{named} of the same {self.rows} rows"
+
+
+def reference(trace: Trace) -> Reference | None:
+    """What the run found simple learners to come to; `None` where it was not asked or the data have no such form."""
+    found = trace.probes.get("reference")
+    if not isinstance(found, Mapping):
+        return None
+    skill, luck, rows = (found.get(name) for name in ("skill", "luck", "rows"))
+    if not isinstance(skill, (int, float)) or not isinstance(luck, (int, float)) or not isinstance(rows, int):
+        return None
+    return Reference(float(skill), float(luck), str(found.get("learner")), rows)
+
+
+def fails_to_learn(trace: Trace) -> tuple[Reading, ...]:
+    """Why a training is at fault, the weightiest symptom first; empty where it learns, or where that cannot be told."""
+    if trace.crash is not None or len(trace.steps) < ENOUGH_STEPS:
+        return ()
+    losses = [step.loss for step in trace.steps if step.loss is not None]
+    broken = next((place for place, loss in enumerate(losses) if not math.isfinite(loss)), None)
+    if broken is not None:
+        said = f"the loss leaves the finite numbers at step {broken + 1}"
+        return (Reading("non-finite", said, Symptom.NON_FINITE, {"step": broken + 1}),)
+    known, data = score(trace), reference(trace)
+    skill = known.value if known is not None and known.yardstick == "skill" else None
+    if skill is not None and skill > CHANCE:
+        return ()
+    runs_away = _runs_away(losses)
+    if runs_away is not None:
+        return (runs_away,)
+    if skill is None or data is None or not data.is_worth or data.skill - max(skill, 0.0) < WORTH:
+        return ()
+    if is_at_work(losses):
+        return ()
+    numbers: dict[str, Json] = {
+        "skill": round(skill, 4),
+        "steps": len(trace.steps),
+        "reference": data.skill,
+        "learner": data.learner,
+    }
+    said = (
+        f"after {len(trace.steps)} steps the network is no better than a guess (skill {skill:.2f}), "
+        f"where {data.in_words} comes to {data.skill:.2f}"
+    )
+    return (Reading("at-chance", said, Symptom.NOT_LEARNING, numbers), *_how(trace, losses))
+
+
+def _runs_away(losses: Sequence[float]) -> Reading | None:
+    if len(losses) < ENOUGH_STEPS or losses[0] <= 0:
+        return None
+    if min(losses[-3:]) > RUNAWAY * losses[0]:
+        said = f"the loss runs away, from {losses[0]:.3g} to {losses[-1]:.3g}"
+        return Reading("diverging", said, Symptom.NOT_LEARNING, {"first": losses[0], "last": losses[-1]})
+    return None
+
+
+def _how(trace: Trace, losses: Sequence[float]) -> list[Reading]:
+    """What training at chance looks like: of these, several may hold."""
+    found: list[Reading] = []
+    quarter = max(1, len(losses) // 4)
+    if len(losses) < ENOUGH_STEPS:
+        return found
+    first, last = math.fsum(losses[:quarter]) / quarter, math.fsum(losses[-quarter:]) / quarter
+    spreads = [step.output_std for step in trace.steps if step.output_std is not None]
+    if len(spreads) > 1 and spreads[-1] <= CONSTANT * max(max(spreads), 1e-12):
+        said = "the outputs do not depend on the samples any more"
+        found.append(Reading("constant-output", said, Symptom.CONSTANT_OUTPUT, {"spread": spreads[-1]}))
+    moves = [abs(later - earlier) for earlier, later in zip(losses, losses[1:], strict=False)]
+    if first > 0 and last > RISING * first:
+        found.append(_curve("rising", f"the loss rises, from {first:.3g} to {last:.3g}", first, last))
+    elif math.fsum(moves) / len(moves) > SWINGS * abs(math.fsum(losses) / len(losses)):
+        found.append(_curve("oscillating", "the loss swings from step to step by half of its size", first, last))
+    elif abs(first - last) <= STILL * abs(first):
+        found.append(_curve("flat", f"the loss stays at {last:.3g}", first, last))
+    return found
+
+
+def _curve(name: str, said: str, first: float, last: float) -> Reading:
+    return Reading(name, said, Symptom.NOT_LEARNING, {"first": first, "last": last})
+
+
+def is_at_work(losses: Sequence[float]) -> bool:
+    """Whether the loss was still falling when training ended, so that its time may have been too short.
+
+    By the trend of the second half (Mann and Kendall's test), and by as much as counts.
+    """
+    half = list(losses[len(losses) // 2 :])
+    if len(half) < ENOUGH_STEPS:
+        return False
+    third = max(1, len(half) // 3)
+    start, end = math.fsum(half[:third]) / third, math.fsum(half[-third:]) / third
+    if start - end <= STILL * abs(start):
+        return False
+    count = len(half)
+    trend = sum((later > earlier) - (later < earlier) for place, earlier in enumerate(half) for later in half[place + 1 :])
+    spread = math.sqrt(count * (count - 1) * (2 * count + 5) / 18)
+    return trend < -STEADY * spread

@@ -1,0 +1,37 @@
+"""A training that learned nothing learns after the patch: what it showed is gone on every seed, and it comes to something.
+
+That a score is better is not enough: of a network at chance any luck is an improvement. Where simple learners were tried on the
+program's data, the patched program has to come to half of what the better of them does.
+"""
+
+from __future__ import annotations
+
+import statistics
+
+from dnnfix.api import UNLEARNED_CODE, Evidence, Status, Verdict, fails_to_learn, score
+
+NAME = "symptom-gone"
+RUNG = "learn"
+
+SHARE = 0.5
+"""Share of a simple learner's skill that the patched program has to come to within the few steps of a trial."""
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """Pass where no trial of the patched program shows the symptom any more."""
+    own = next((finding for finding in evidence.findings if finding.code == UNLEARNED_CODE), None)
+    if own is None:
+        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the patch is not for a training that learns nothing")
+    if not evidence.pairs:
+        return Verdict(NAME, RUNG, Status.INCONCLUSIVE, "no training could be compared")
+    left = [reading for pair in evidence.pairs for reading in fails_to_learn(pair.after)[:1]]
+    if left:
+        return Verdict(NAME, RUNG, Status.FAIL, f"still there: {left[0].said}", {"seeds": len(left)})
+    known = [found.value for pair in evidence.pairs if (found := score(pair.after)) is not None]
+    reached, wanted = statistics.fmean(known) if known else 0.0, own.evidence.get("reference")
+    needed = SHARE * wanted if isinstance(wanted, (int, float)) else 0.0
+    measured = {"reached": round(reached, 4), "needed": round(needed, 4)}
+    if reached < needed:
+        reason = f"a simple learner comes to {wanted:.2f}, the patched program to {reached:.2f}"
+        return Verdict(NAME, RUNG, Status.FAIL, reason, measured)
+    return Verdict(NAME, RUNG, Status.PASS, "the symptom is gone on every seed", measured)
