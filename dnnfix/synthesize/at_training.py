@@ -28,7 +28,7 @@ from dnnfix.synthesize.causes import Cause, causes
 from dnnfix.synthesize.racing import Runner, race
 from dnnfix.validate.ladder import Laboratory
 from dnnfix.validate.learning import score
-from dnnfix.validate.symptoms import CHANCE, Reading, fails_to_learn, reference
+from dnnfix.validate.symptoms import CHANCE, Reading, learning, reference
 
 LEARNS = 0.3
 """Mean skill in the first steps from which on a training needs no closer look."""
@@ -51,23 +51,28 @@ OF_TRAINING = ("fit", "fit_generator", "train_on_batch", "step", "backward")
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """What came of a training that learns nothing: what is said of it, and the edits that make it learn, the likeliest first."""
+    """What came of a look at training: what is said where it learns nothing, with the edits that make it learn, the likeliest first.
 
-    finding: Finding
+    Where that could not be told, `unsure` says why.
+    """
+
+    finding: Finding | None = None
     winners: tuple[Variant, ...] = ()
+    unsure: str = ""
 
 
 def search_at_training(
     source: Source, trace: Trace, laboratory: Laboratory, progress: Callable[[str], None], may_edit: bool
-) -> Race | None:
-    """Look whether a training learns; where it does not, race edits of its settings. `None` where it learns, or nothing can be told."""
+) -> Race:
+    """Look whether a training learns; where it does not, race edits of its settings."""
     if not _needs_a_look(trace):
-        return None
+        return Race()
     progress("looking whether the network learns")
     looked = laboratory.look(source, trace.seed)
-    symptoms = fails_to_learn(looked)
+    seen = learning(looked)
+    symptoms = seen.symptoms
     if not symptoms:
-        return None
+        return Race(unsure=seen.unsure)
     finding = _finding(looked, symptoms)
     if not may_edit:
         return Race(finding)

@@ -64,7 +64,7 @@ def drawn_up(search: Search) -> Repair:
     results = tuple(_result(search, finding, patches) for finding in findings.values())
     errors = tuple(f"{name}: {reason}" for name, reason in search.edit_errors.items())
     notes = tuple(v.reason for _, result in ordered[:1] for v in result.evidence.verdicts if v.measured.get(OWN_FAULT))
-    return Repair(results, tuple(patches), proofs, errors, notes)
+    return Repair(results, tuple(patches), proofs, (*errors, *filter(None, [search.unsure])), notes)
 
 
 def _order_of_choices(item: tuple[Variant, Climb]) -> tuple[bool, float]:

@@ -162,7 +162,8 @@ def _race_settings(search: Search, heard: Callable[[Finding], bool]) -> None:
         return
     may_edit = search.wishes.may_fix(UNLEARNED_CODE, UNLEARNED_RULE)
     found = search_at_training(search.origin, search.trace, search.laboratory, search.progress, may_edit)
-    if found is None or not heard(found.finding):
+    search.unsure = found.unsure
+    if found.finding is None or not heard(found.finding):
         return
     search.original = (*search.original, found.finding)
     for variant in found.winners[:WINNERS]:

@@ -47,6 +47,8 @@ class Search:
     direct: set[tuple[bytes, ...]] = field(default_factory=set)
     """Programs whose edits all speak of the original's text, so that they can be joined."""
     edit_errors: dict[str, str] = field(default_factory=dict)
+    unsure: str = ""
+    """Why it cannot be told whether training learns, where that was looked at."""
 
     def may_search_at_crash(self) -> bool:
         """Whether the program crashes, and small edits are wanted."""

@@ -72,6 +72,11 @@ class Reference:
         named = "a linear model" if self.learner == "linear" else "the nearest neighbours"
         return f"{named} of the same {self.rows} rows"
 
+    @property
+    def come(self) -> str:
+        """The verb that goes with it."""
+        return "comes" if self.learner == "linear" else "come"
+
 
 def reference(trace: Trace) -> Reference | None:
     """What the run found simple learners to come to; `None` where it was not asked or the data have no such form."""
@@ -84,37 +89,60 @@ def reference(trace: Trace) -> Reference | None:
     return Reference(float(skill), float(luck), str(found.get("learner")), rows)
 
 
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """What a training shows: the symptoms of one that does not learn, the weightiest first, or why that cannot be told.
+
+    Both are empty for one that learns.
+    """
+
+    symptoms: tuple[Reading, ...] = ()
+    unsure: str = ""
+
+
 def fails_to_learn(trace: Trace) -> tuple[Reading, ...]:
-    """Why a training is at fault, the weightiest symptom first; empty where it learns, or where that cannot be told."""
+    """The symptoms of a training that does not learn; empty where it learns, or where that cannot be told."""
+    return learning(trace).symptoms
+
+
+def learning(trace: Trace) -> Learning:
+    """Whether a training learns, as far as its steps and its data tell."""
     if trace.crash is not None or len(trace.steps) < ENOUGH_STEPS:
-        return ()
+        return Learning()
     losses = [step.loss for step in trace.steps if step.loss is not None]
     broken = next((place for place, loss in enumerate(losses) if not math.isfinite(loss)), None)
     if broken is not None:
         said = f"the loss leaves the finite numbers at step {broken + 1}"
-        return (Reading("non-finite", said, Symptom.NON_FINITE, {"step": broken + 1}),)
-    known, data = score(trace), reference(trace)
+        return Learning((Reading("non-finite", said, Symptom.NON_FINITE, {"step": broken + 1}),))
+    known = score(trace)
     skill = known.value if known is not None and known.yardstick == "skill" else None
     if skill is not None and skill > CHANCE:
-        return ()
+        return Learning()
     runs_away = _runs_away(losses)
     if runs_away is not None:
-        return (runs_away,)
-    if skill is None or data is None or not data.is_worth or data.skill - max(skill, 0.0) < WORTH:
-        return ()
+        return Learning((runs_away,))
+    return Learning() if skill is None else _at_chance(trace, losses, skill)
+
+
+def _at_chance(trace: Trace, losses: Sequence[float], skill: float) -> Learning:
+    data = reference(trace)
+    guessing = f"after {len(trace.steps)} steps the network is no better than a guess (skill {skill:.2f})"
+    if data is None:
+        return Learning(unsure=f"whether the network learns: {guessing}, and simple learners know no data of that form")
+    if not data.is_worth or data.skill - max(skill, 0.0) < WORTH:
+        said = f"{guessing}; {data.in_words} {data.come} to no more than {max(data.skill, 0.0):.2f}"
+        return Learning(unsure=f"whether there is anything to learn: {said}")
     if is_at_work(losses):
-        return ()
+        said = f"{guessing}, and its loss still falls, which is too short to tell"
+        return Learning(unsure=f"whether the network learns: {said}")
     numbers: dict[str, Json] = {
         "skill": round(skill, 4),
         "steps": len(trace.steps),
         "reference": data.skill,
         "learner": data.learner,
     }
-    said = (
-        f"after {len(trace.steps)} steps the network is no better than a guess (skill {skill:.2f}), "
-        f"where {data.in_words} comes to {data.skill:.2f}"
-    )
-    return (Reading("at-chance", said, Symptom.NOT_LEARNING, numbers), *_how(trace, losses))
+    said = f"{guessing}, where {data.in_words} {data.come} to {data.skill:.2f}"
+    return Learning((Reading("at-chance", said, Symptom.NOT_LEARNING, numbers), *_how(trace, losses)))
 
 
 def _runs_away(losses: Sequence[float]) -> Reading | None:
