@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dnnfix.records.findings import (
     CRASH_CAUSE,
-    PROGRESS,
     OF_SYMPTOMS,
+    PROGRESS,
     UNEXPLAINED_CODE,
     UNEXPLAINED_RULE,
     UNLEARNED_CODE,
@@ -76,8 +76,8 @@ from dnnfix.records.words import (
 
 __all__ = [
     "CRASH_CAUSE",
-    "PROGRESS",
     "OF_SYMPTOMS",
+    "PROGRESS",
     "UNEXPLAINED_CODE",
     "UNEXPLAINED_RULE",
     "UNLEARNED_CODE",

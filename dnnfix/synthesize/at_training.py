@@ -1,7 +1,7 @@
 """From a training that learns nothing to the few edits that are worth the ladder: ask what it shows, set settings otherwise, race them.
 
-Of what makes a program learn the cause is preferred over luck: among those that come about as far, the edit that the run itself
-makes likeliest. Pairs are tried where no single edit is enough; each edit of a pair is needed, or it would have won alone.
+Of what makes a program learn the cause is preferred over luck: among the edits under which it comes far enough, the one that the
+run itself makes likeliest. Pairs are tried where no single edit is enough; each edit of a pair is needed, or it would have won alone.
 """
 
 from __future__ import annotations
@@ -42,9 +42,6 @@ IN_PAIRS = 5
 ENOUGH = 0.6
 """Share of what a simple learner comes to from which on an edit needs no other beside it."""
 
-AS_FAR = 0.85
-"""Share of the best one's skill that counts as having come as far."""
-
 OF_TRAINING = ("fit", "fit_generator", "train_on_batch", "step", "backward")
 """Operations of a training loop at which it is said that training learns nothing."""
 
@@ -78,18 +75,17 @@ def search_at_training(
         return Race(finding)
     found = causes(Subject(source, looked), symptoms)
     progress(f"racing {min(len(found), SINGLES)} settings")
-    raced = _raced(source, finding, found[:SINGLES], laboratory, trace.seed)
     goal = _goal(looked)
-    if raced and raced[0].reached < goal:
+    raced = _raced(source, finding, found[:SINGLES], laboratory, trace.seed, goal)
+    arrived = [one for one in raced if one.arrived]
+    if not arrived:
         pairs = _pairs(found)
         progress(f"racing {len(pairs)} pairs of settings")
-        raced += _raced(source, finding, pairs, laboratory, trace.seed)
-    raced.sort(key=lambda one: -one.reached)
-    if not raced or raced[0].reached <= CHANCE:
-        return Race(_with_table(finding, raced))
-    as_far = [one for one in raced if one.reached >= min(AS_FAR * raced[0].reached, goal)]
-    as_far.sort(key=lambda one: (len(one.variant.applied), -one.variant.applied[0].prior, -one.reached))
-    return Race(_with_table(finding, raced), tuple(one.variant for one in as_far))
+        in_pairs = _raced(source, finding, pairs, laboratory, trace.seed, goal)
+        arrived = [one for one in in_pairs if one.arrived]
+        raced += in_pairs
+    arrived.sort(key=lambda one: (-one.variant.applied[0].prior, -one.reached))
+    return Race(_with_table(finding, raced), tuple(one.variant for one in arrived))
 
 
 def _needs_a_look(trace: Trace) -> bool:
@@ -131,11 +127,11 @@ def _finding(looked: Trace, symptoms: Sequence[Reading]) -> Finding:
 
 
 def _raced(
-    source: Source, finding: Finding, settings: Sequence[Cause], laboratory: Laboratory, seed: int
+    source: Source, finding: Finding, settings: Sequence[Cause], laboratory: Laboratory, seed: int, goal: float
 ) -> list[Runner]:
     variants = [variant for one in settings if (variant := _applied(source, finding, one)) is not None]
     distinct = {variant.source.contents: variant for variant in variants if variant.source.contents != source.contents}
-    at_first, raced = race(source, list(distinct.values()), laboratory, seed)
+    at_first, raced = race(source, list(distinct.values()), laboratory, seed, goal)
     return raced if at_first <= 2 * CHANCE else []
 
 

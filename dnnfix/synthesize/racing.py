@@ -18,6 +18,7 @@ from dnnfix.source.program import Source
 from dnnfix.synthesize.candidates import Variant
 from dnnfix.validate.ladder import Laboratory
 from dnnfix.validate.learning import MAX_PAIRS, score
+from dnnfix.validate.symptoms import comes_to_enough
 
 SEEDS_APART = 1000 + MAX_PAIRS
 """How far the seeds of a race are from the first seed of a program, so that the ladder's are others."""
@@ -33,18 +34,24 @@ FEWEST_KEPT = 3
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """One program of a race, and the mean of its scores on the seeds that it was trained on; -1 where it could not be scored."""
+    """One program of a race: the mean of its scores on the seeds that it was trained on, and whether that is enough on each.
+
+    -1 where it could not be scored.
+    """
 
     variant: Variant
-    reached: float
+    reached: float = -1.0
+    arrived: bool = False
 
 
-def race(original: Source, variants: Sequence[Variant], laboratory: Laboratory, seed: int) -> tuple[float, list[Runner]]:
+def race(
+    original: Source, variants: Sequence[Variant], laboratory: Laboratory, seed: int, goal: float
+) -> tuple[float, list[Runner]]:
     """What the original comes to, and the programs that were still in the race at its end, the best first.
 
-    A race that runs out of time ends with those whose round is complete.
+    `goal` is the skill that is enough. A race that runs out of time ends with those whose round is complete.
     """
-    left = [Runner(variant, -1.0) for variant in variants]
+    left = [Runner(variant) for variant in variants]
     at_first = -1.0
     for number in range(ROUNDS):
         seeds = range(seed + SEEDS_APART, seed + SEEDS_APART + number + 1)
@@ -54,11 +61,16 @@ def race(original: Source, variants: Sequence[Variant], laboratory: Laboratory, 
         if laboratory.out_of_time():
             break
         at_first = _mean(original, laboratory, seeds)
-        scored = [Runner(one.variant, _mean(one.variant.source, laboratory, seeds)) for one in left]
+        scored = [_scored(one.variant, laboratory, seeds, goal) for one in left]
         scored.sort(key=lambda one: -one.reached)
         last = number == ROUNDS - 1
         left = scored if last else scored[: max(FEWEST_KEPT, math.ceil(len(scored) / KEPT))]
     return at_first, left
+
+
+def _scored(variant: Variant, laboratory: Laboratory, seeds: range, goal: float) -> Runner:
+    arrived = all(comes_to_enough(laboratory.train(variant.source, seed), goal) for seed in seeds)
+    return Runner(variant, _mean(variant.source, laboratory, seeds), arrived)
 
 
 def _mean(source: Source, laboratory: Laboratory, seeds: range) -> float:

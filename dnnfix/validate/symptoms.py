@@ -7,6 +7,7 @@ commonest class, or the mean, comes to.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -109,7 +110,7 @@ def learning(trace: Trace) -> Learning:
     """Whether a training learns, as far as its steps and its data tell."""
     if trace.crash is not None or len(trace.steps) < ENOUGH_STEPS:
         return Learning()
-    losses = [step.loss for step in trace.steps if step.loss is not None]
+    losses = losses_of(trace)
     broken = next((place for place, loss in enumerate(losses) if not math.isfinite(loss)), None)
     if broken is not None:
         said = f"the loss leaves the finite numbers at step {broken + 1}"
@@ -165,7 +166,7 @@ def _how(trace: Trace, losses: Sequence[float]) -> list[Reading]:
     if len(spreads) > 1 and spreads[-1] <= CONSTANT * max(max(spreads), 1e-12):
         said = "the outputs do not depend on the samples any more"
         found.append(Reading("constant-output", said, Symptom.CONSTANT_OUTPUT, {"spread": spreads[-1]}))
-    moves = [abs(later - earlier) for earlier, later in zip(losses, losses[1:], strict=False)]
+    moves = [abs(later - earlier) for earlier, later in itertools.pairwise(losses)]
     if first > 0 and last > RISING * first:
         found.append(_curve("rising", f"the loss rises, from {first:.3g} to {last:.3g}", first, last))
     elif math.fsum(moves) / len(moves) > SWINGS * abs(math.fsum(losses) / len(losses)):
@@ -177,6 +178,19 @@ def _how(trace: Trace, losses: Sequence[float]) -> list[Reading]:
 
 def _curve(name: str, said: str, first: float, last: float) -> Reading:
     return Reading(name, said, Symptom.NOT_LEARNING, {"first": first, "last": last})
+
+
+def losses_of(trace: Trace) -> list[float]:
+    """The losses of a run's steps, where they are known."""
+    return [step.loss for step in trace.steps if step.loss is not None]
+
+
+def comes_to_enough(trace: Trace, wanted: float) -> bool:
+    """Whether a trial reaches a skill, or has left chance behind for certain and is on its way."""
+    known = score(trace)
+    if known is None or known.yardstick != "skill":
+        return False
+    return known.value >= wanted or (known.value >= WORTH and is_at_work(losses_of(trace)))
 
 
 def is_at_work(losses: Sequence[float]) -> bool:
@@ -192,6 +206,8 @@ def is_at_work(losses: Sequence[float]) -> bool:
     if start - end <= STILL * abs(start):
         return False
     count = len(half)
-    trend = sum((later > earlier) - (later < earlier) for place, earlier in enumerate(half) for later in half[place + 1 :])
+    trend = sum(
+        (later > earlier) - (later < earlier) for place, earlier in enumerate(half) for later in half[place + 1 :]
+    )
     spread = math.sqrt(count * (count - 1) * (2 * count + 5) / 18)
     return trend < -STEADY * spread

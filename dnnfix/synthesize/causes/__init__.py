@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
@@ -28,7 +28,11 @@ def causes(subject: Subject, symptoms: tuple[Reading, ...]) -> list[Cause]:
     return sorted(distinct.values(), key=lambda cause: -cause.prior)
 
 
-def _settings() -> Iterator[object]:
+Setting = Callable[[Subject, tuple[Reading, ...]], Iterator[Cause]]
+
+
+def _settings() -> Iterator[Setting]:
     for module in pkgutil.iter_modules(__path__):
         if module.name not in _NOT_SETTINGS:
-            yield importlib.import_module(f"{__name__}.{module.name}").edits
+            edits: Setting = importlib.import_module(f"{__name__}.{module.name}").edits
+            yield edits

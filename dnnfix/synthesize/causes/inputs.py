@@ -93,7 +93,9 @@ def _handed_over(subject: Subject) -> Iterator[tuple[str, ast.stmt]]:
         expr: ast.expr | None = None
         if source.qualified(call.func) in DATASETS and call.args:
             expr = call.args[0]
-        elif isinstance(call.func, ast.Attribute) and call.func.attr in METHODS and subject.source.frameworks & {"keras"}:
+        elif (
+            isinstance(call.func, ast.Attribute) and call.func.attr in METHODS and subject.source.frameworks & {"keras"}
+        ):
             expr = next((k.value for k in call.keywords if k.arg == "x"), call.args[0] if call.args else None)
             trains = call.func.attr == "fit"
             held = next((k.value for k in call.keywords if k.arg == "validation_data"), None)
@@ -109,9 +111,7 @@ def _handed_over(subject: Subject) -> Iterator[tuple[str, ast.stmt]]:
 
 def _calls_model(subject: Subject, call: ast.Call) -> bool:
     site = subject.source.site(call)
-    return any(
-        seen.site == site and seen.inputs and seen.inputs[0].origin == "data" for seen in subject.network.calls
-    )
+    return any(seen.site == site and seen.inputs and seen.inputs[0].origin == "data" for seen in subject.network.calls)
 
 
 def _is_array(subject: Subject, name: ast.Name) -> bool:

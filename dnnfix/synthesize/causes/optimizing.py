@@ -89,5 +89,3 @@ def _number(node: ast.expr | None) -> float | None:
 
 def _written(rate: float) -> str:
     return f"{rate:g}"
-
-
