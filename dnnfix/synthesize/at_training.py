@@ -21,6 +21,7 @@ from dnnfix.records import (
     Site,
     Trace,
 )
+from dnnfix.source.known import words
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import Variant, apply
@@ -41,6 +42,9 @@ IN_PAIRS = 5
 
 ENOUGH = 0.6
 """Share of what a simple learner comes to from which on an edit needs no other beside it."""
+
+STORED = words("load_state_dict from_pretrained pretrained load_model load_weights IMAGENET1K_V1")
+"""Words of programs that begin with weights that were trained elsewhere: these, and a tiny rate, may be missing here for a reason."""
 
 OF_TRAINING = ("fit", "fit_generator", "train_on_batch", "step", "backward")
 """Operations of a training loop at which it is said that training learns nothing."""
@@ -70,6 +74,8 @@ def search_at_training(
     symptoms = seen.symptoms
     if not symptoms:
         return Race(unsure=seen.unsure)
+    if symptoms[0].name == "at-chance" and source.words & STORED:
+        return Race(unsure=f"whether the network learns: it begins with stored weights, and {symptoms[0].said}")
     finding = _finding(looked, symptoms)
     if not may_edit:
         return Race(finding)

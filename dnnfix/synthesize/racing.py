@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dnnfix.source.program import Source
 from dnnfix.synthesize.candidates import Variant
@@ -47,11 +47,11 @@ class Runner:
 def race(
     original: Source, variants: Sequence[Variant], laboratory: Laboratory, seed: int, goal: float
 ) -> tuple[float, list[Runner]]:
-    """What the original comes to, and the programs that were still in the race at its end, the best first.
+    """What the original comes to, and the programs, those first that stayed in the race the longest, and the best of them.
 
     `goal` is the skill that is enough. A race that runs out of time ends with those whose round is complete.
     """
-    left = [Runner(variant) for variant in variants]
+    left, dropped = [Runner(variant) for variant in variants], list[Runner]()
     at_first = -1.0
     for number in range(ROUNDS):
         seeds = range(seed + SEEDS_APART, seed + SEEDS_APART + number + 1)
@@ -64,8 +64,9 @@ def race(
         scored = [_scored(one.variant, laboratory, seeds, goal) for one in left]
         scored.sort(key=lambda one: -one.reached)
         last = number == ROUNDS - 1
-        left = scored if last else scored[: max(FEWEST_KEPT, math.ceil(len(scored) / KEPT))]
-    return at_first, left
+        kept = len(scored) if last else max(FEWEST_KEPT, math.ceil(len(scored) / KEPT))
+        left, dropped = scored[:kept], [*(replace(one, arrived=False) for one in scored[kept:]), *dropped]
+    return at_first, [*left, *dropped]
 
 
 def _scored(variant: Variant, laboratory: Laboratory, seeds: range, goal: float) -> Runner:

@@ -12,7 +12,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dnnfix.records import Json, Symptom, Trace
+from dnnfix.network.losses import LOSSES
+from dnnfix.records import Call, Json, Network, Symptom, Trace, Value
 from dnnfix.validate.learning import score
 
 CHANCE = 0.1
@@ -24,8 +25,14 @@ WORTH = 0.3
 ENOUGH_STEPS = 8
 """Optimizer steps before which a training says nothing."""
 
+ENOUGH_TO_TELL = 100
+"""Optimizer steps before which a network may well be no better than a guess."""
+
 RUNAWAY = 100.0
 """By what factor a loss has grown that runs away: a first step that overshoots does not do that."""
+
+FARTHEST = 200
+"""Calls that are followed back from a target."""
 
 RISING = 2.0
 """By what factor the mean loss of the last quarter exceeds that of the first where training gets worse."""
@@ -120,7 +127,7 @@ def learning(trace: Trace) -> Learning:
     if skill is not None and skill > CHANCE:
         return Learning()
     runs_away = _runs_away(losses)
-    if runs_away is not None:
+    if runs_away is not None and not targets_are_made(trace):
         return Learning((runs_away,))
     return Learning() if skill is None else _at_chance(trace, losses, skill)
 
@@ -130,11 +137,14 @@ def _at_chance(trace: Trace, losses: Sequence[float], skill: float) -> Learning:
     guessing = f"after {len(trace.steps)} steps the network is no better than a guess (skill {skill:.2f})"
     if data is None:
         return Learning(unsure=f"whether the network learns: {guessing}, and simple learners know no data of that form")
+    if targets_are_made(trace):
+        return Learning(unsure=f"whether the network learns: {guessing}, and its targets are made by a network, too")
     if not data.is_worth or data.skill - max(skill, 0.0) < WORTH:
         said = f"{guessing}; {data.in_words} {data.come} to no more than {max(data.skill, 0.0):.2f}"
         return Learning(unsure=f"whether there is anything to learn: {said}")
-    if is_at_work(losses):
-        said = f"{guessing}, and its loss still falls, which is too short to tell"
+    if len(losses) < ENOUGH_TO_TELL or is_at_work(losses):
+        falls = ", and its loss still falls" if is_at_work(losses) else ""
+        said = f"{guessing}{falls}, which is too short to tell"
         return Learning(unsure=f"whether the network learns: {said}")
     numbers: dict[str, Json] = {
         "skill": round(skill, 4),
@@ -144,6 +154,42 @@ def _at_chance(trace: Trace, losses: Sequence[float], skill: float) -> Learning:
     }
     said = f"{guessing}, where {data.in_words} {data.come} to {data.skill:.2f}"
     return Learning((Reading("at-chance", said, Symptom.NOT_LEARNING, numbers), *_how(trace, losses)))
+
+
+def targets_are_made(trace: Trace) -> bool:
+    """Whether what predictions are compared with is given by a network itself, as the values of a next state are.
+
+    Such targets move while it trains, and a learner that is given them afterwards has an easier task.
+    """
+    network = trace.network
+    if network is None:
+        return False
+    events = [event.name for event in trace.loop]
+    if "predict" in events and events.count("fit") > 1 and events.index("predict") < events.index("fit"):
+        return True
+    losses = [
+        call for call in network.calls if _is_loss(network, call) and len(call.inputs) > 1 and call.phase != "eval"
+    ]
+    return any(_made_by_layer(network, call.inputs[1]) for call in losses)
+
+
+def _is_loss(network: Network, call: Call) -> bool:
+    made = network.component(call.component)
+    return made.kind == "loss" if made is not None else call.name in LOSSES
+
+
+def _made_by_layer(network: Network, value: Value) -> bool:
+    waiting, seen = [value], 0
+    while waiting and seen < FARTHEST:
+        seen += 1
+        producer = network.producer(waiting.pop())
+        if producer is None:
+            continue
+        made = network.component(producer.component)
+        if made is not None and made.kind in ("layer", "model") and made.parameters:
+            return True
+        waiting.extend(producer.inputs)
+    return False
 
 
 def _runs_away(losses: Sequence[float]) -> Reading | None:
