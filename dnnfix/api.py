@@ -218,6 +218,7 @@ from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
 from dnnfix.source.tree import first_line, within
 from dnnfix.subject import Subject
+from dnnfix.synthesize.causes.optimizing import Optimizing, optimizers
 from dnnfix.synthesize.chains import carry_out, named_as_they_stand, told
 from dnnfix.synthesize.crash_template import CrashTemplate, Mend
 from dnnfix.synthesize.data import change_data, with_numpy, wrapped

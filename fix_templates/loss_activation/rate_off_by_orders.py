@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
@@ -21,7 +20,7 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Trace,
-    where_written,
+    optimizers,
     words,
 )
 
@@ -79,10 +78,11 @@ class RateOffByOrders(FaultTemplate[Rate]):
         trace = subject.trace
         if trace is None or trace.crash is not None or len(trace.steps) < ENOUGH_STEPS:
             return
-        rates = list(_rates(subject))
-        if len({written for written, _, _ in rates}) != 1:
+        rates = {one.rate: one for one in optimizers(subject) if one.rate is not None}
+        if len(rates) != 1:
             return
-        written, value, usual = rates[0]
+        ((written, one),) = rates.items()
+        value, usual = one.value or one.usual, one.usual
         shown = _too_great(trace) if value > 10 * usual else _too_small(trace) if value < usual / 999 else None
         if shown is not None and not (value < usual and subject.source.words & _FINE_TUNED):
             yield subject.source.site(written), Rate(written, value, usual, *shown)
@@ -261,32 +261,7 @@ RUNAWAY = 100.0
 STILL = 0.001
 """Share of the loss by which a training that stands still may fall."""
 
-USUAL = {
-    0.01: words("SGD Adagrad GradientDescentOptimizer MomentumOptimizer AdagradOptimizer"),
-    0.001: words("Adam AdamW Adamax Nadam NAdam RAdam RMSprop AdamOptimizer RMSPropOptimizer"),
-}
-"""The rates that optimizers have by default, or are usually begun with."""
-
-_HOMES = ("torch.optim", "keras.optimizers", "tensorflow")
-_RATES = ("lr", "learning_rate")
 _FINE_TUNED = words("load_state_dict from_pretrained pretrained load_model load_weights IMAGENET1K_V1")
-
-
-def _rates(subject: Subject) -> Iterator[tuple[ast.expr, float, float]]:
-    """The rates of the program's optimizers, where they are written as numbers, with the usual ones."""
-    source = subject.source
-    for call in source.all_calls:
-        home, _, name = (source.qualified(call.func) or "").rpartition(".")
-        usual = next((rate for rate, names in USUAL.items() if name in names), None)
-        if usual is None or not home.startswith(_HOMES):
-            continue
-        place = 1 if home.startswith("torch.") else 0
-        given = next((k.value for k in call.keywords if k.arg in _RATES), None)
-        if given is None and len(call.args) > place:
-            given = call.args[place]
-        written = where_written(subject, given) if given is not None else None
-        if isinstance(written, ast.Constant) and isinstance(written.value, (int, float)) and written.value > 0:
-            yield written, float(written.value), usual
 
 
 def _losses(trace: Trace) -> list[float]:
