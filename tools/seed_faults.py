@@ -1,0 +1,817 @@
+"""Puts faults into healthy training programs, one at a time, to measure whether their repair is found.
+
+    python tools/seed_faults.py HEALTHY OUT [--kinds rate-x100,few-units] [--python PYTHON] [--check] [--only PREFIX]
+
+HEALTHY holds one folder per program: `program.py`, which trains a network with torch or Keras, and the files that it reads.
+For each kind of fault that has exactly one place in a program, OUT/ID--KIND receives `program.py` with the fault in it, the
+files beside it, and `meta.toml`: `id`, `framework`, `kind`, `setting` (what is set wrong; of two faults both, with a comma
+between), `line` (where the fault begins, in the faulty program) and `undo` (a diff from the faulty to the healthy program).
+
+A healthy program is run once, in the sandbox, to learn what its network is and what its data are. A kind that cannot be put
+in without doubt is left out, with a line on standard error that says why. `--check` also runs each program to its end, for
+a minute at most, and leaves out faults that make it crash: those are found by other means. It runs them outside of the
+sandbox, so use it on programs that you trust.
+
+    python tools/seed_faults.py healthy seeded --python ~/envs/torch/bin/python
+    python tools/seed_faults.py healthy seeded --kinds two-faults --only keras- --check
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import itertools
+import json
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from dnnfix.config import Settings
+from dnnfix.detect.shapes import fit_data, where_written
+from dnnfix.detect.training_loop import attribute_calls, function_around, loops_around
+from dnnfix.detect.values import LossUse, binary, loss_uses
+from dnnfix.errors import DnnfixError, EditError, InputError
+from dnnfix.network.facts import Task, layer_facts
+from dnnfix.pipeline.runs import laboratory_for
+from dnnfix.records import AddImport, Call, Delete, Edit, InsertAfter, InsertBefore, Replace, SetArgument, Site, Unwrap
+from dnnfix.run.command import TIMED_OUT, run_command
+from dnnfix.source.diff import unified_diff
+from dnnfix.source.program import Source
+from dnnfix.source.tree import within
+from dnnfix.subject import Subject
+from dnnfix.synthesize.candidates import edited
+from dnnfix.synthesize.causes.optimizing import Optimizing, optimizers
+from dnnfix.synthesize.losses import add_activation, change_activation, change_loss
+from dnnfix.synthesize.recipes import argument, input_expression, set_constructor_argument
+from dnnfix.synthesize.spelling import spell
+
+SECONDS = 60.0
+"""Seconds that a program may take, in the sandbox and when it is checked."""
+
+WEIGHTS = frozenset({"linear", "convolution"})
+"""Kinds of layers whose weights are set to zero, and that end a network."""
+
+SCALES = (255, 256, 127.5, 16)
+"""Largest values of pictures, by which programs divide."""
+
+SCALERS = tuple(f"sklearn.preprocessing.{name}" for name in ("StandardScaler", "MinMaxScaler", "RobustScaler"))
+
+FEW_EPOCHS = 50
+"""Epochs up to which one step in each of them is too little; of more of them a batch of one sample is the worse choice."""
+
+PAIRS = (("rate-x100", "unscaled-input"), ("few-units", "rate-over-1000"), ("wrong-activation", "rate-x100"))
+"""Two faults at once, of which the first pair that is possible is taken."""
+
+BESIDE = re.compile("test|val|eval", re.IGNORECASE)
+"""Words of what is not trained on."""
+
+LOADER, FIT = "torch.utils.data.DataLoader", "keras.Model.fit"
+
+T = TypeVar("T")
+
+
+class LeftOut(Exception):
+    """A fault that cannot be put into a program without doubt; the message says why."""
+
+
+class Fault(NamedTuple):
+    """What is set wrong, and the edits that do it."""
+
+    setting: str
+    edits: tuple[Edit, ...]
+
+
+class Handed(NamedTuple):
+    """The names of the inputs and targets that training is given, and the statement before which to change them."""
+
+    inputs: str
+    targets: str
+    before: ast.stmt
+
+
+@dataclass(frozen=True)
+class Seeded:
+    """A program with a fault in it."""
+
+    program: Source
+    setting: str
+    line: int
+    undo: str
+
+
+def main() -> int:
+    """Seed every program of a folder."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("healthy", type=Path, help="folder with one folder per program")
+    parser.add_argument("out", type=Path, help="folder that receives the faulty programs")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="which faults, with commas between (default: %(default)s)")
+    parser.add_argument("--python", default=sys.executable, help="the interpreter that has the programs' packages")
+    parser.add_argument("--only", default="", metavar="PREFIX", help="only programs whose folder's name begins so")
+    parser.add_argument("--check", action="store_true", help="run every program, and leave out faults that crash")
+    given = parser.parse_args()
+    kinds = [kind for kind in given.kinds.split(",") if kind]
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown:
+        return _refuse(f"There is no kind of fault {unknown[0]!r}. There are: {', '.join(KINDS)}.")
+    if not given.healthy.is_dir():
+        return _refuse(f"There is no folder {given.healthy} to take healthy programs from.")
+    folders = [f for f in sorted(given.healthy.iterdir()) if f.name.startswith(given.only) and (f / "program.py").is_file()]
+    if not folders:
+        return _refuse(f"{given.healthy} has no folder with a program.py in it.")
+    made = sum(seed_folder(folder, given.out, kinds, given.python, given.check) for folder in folders)
+    print(f"{made} faulty programs of {len(folders)} healthy ones are in {given.out}.")
+    return 0
+
+
+def seed_folder(folder: Path, out: Path, kinds: Sequence[str], python: str, check: bool) -> int:
+    """Write one healthy program with each kind of fault; how many there are."""
+    path = folder.resolve() / "program.py"
+    try:
+        subject = recorded(Source.from_bytes(path.read_bytes(), str(path)), python)
+        if check and (said := crash_of(path, subject.source.raw, python)):
+            raise LeftOut(f"the healthy program crashes: {said}")
+    except (InputError, LeftOut, OSError) as error:
+        _say(folder.name, error)
+        return 0
+    made = 0
+    for kind in kinds:
+        try:
+            found = seeded(subject, KINDS[kind])
+            if check and (said := crash_of(path, found.program.raw, python)):
+                raise LeftOut(f"the faulty program crashes: {said}")
+        except LeftOut as error:
+            _say(f"{folder.name}, {kind}", error)
+        else:
+            write(folder, out / f"{folder.name}--{kind}", kind, found)
+            made += 1
+    return made
+
+
+def recorded(source: Source, python: str) -> Subject:
+    """A healthy program with what a run of it shows; where it cannot be run here, with what its text shows."""
+    try:
+        ast.parse(source.raw)
+    except (SyntaxError, ValueError) as error:
+        raise LeftOut(f"the program cannot be parsed: {error}") from None
+    try:
+        with laboratory_for(source, Settings(python=python, budget=SECONDS), []) as laboratory:
+            trace = laboratory.observe(source, 0)
+    except DnnfixError as error:
+        _say(source.path, f"not run, read only: {error}")
+        return Subject(source)
+    if trace.crash is not None:
+        raise LeftOut(f"the healthy program crashes: {trace.crash.kind}: {trace.crash.message[:120]}")
+    if not trace.outcome.says_something:
+        _say(source.path, f"not run, read only: {trace.outcome}")
+    return Subject(source, trace)
+
+
+def seeded(subject: Subject, kind: Callable[[Subject], Fault]) -> Seeded:
+    """A program with one kind of fault in it. Raises `LeftOut` where it has no one place for it."""
+    healthy = subject.source
+    try:
+        setting, edits = kind(subject)
+        faulty = edited(healthy, edits)
+        ast.parse(faulty.raw)
+        undo = unified_diff(faulty.raw, healthy.raw, "program.py")
+        undo.encode()
+    except (EditError, SyntaxError) as error:
+        raise LeftOut(f"the edit cannot be made: {error}") from None
+    except UnicodeEncodeError:
+        raise LeftOut("the program is not in UTF-8") from None
+    if not undo:
+        raise LeftOut("the program is like that already")
+    return Seeded(faulty, setting, _first_line(healthy.text, faulty.text), undo)
+
+
+def crash_of(path: Path, program: bytes, python: str) -> str:
+    """The last line of what a program says that ends in an error; empty where it ends well, or takes too long."""
+    backend = " ".join(f"{name}={value}" for name, value in (("OMP_NUM_THREADS", "1"), ("TF_CPP_MIN_LOG_LEVEL", "3")))
+    with tempfile.TemporaryDirectory(prefix="dnnfix-seed-") as scratch:
+        command = f"{backend} {shlex.quote(python)} program.py"
+        status, said = run_command(command, path, program, Path(scratch), SECONDS)
+    return "" if status in (0, TIMED_OUT) else (said.strip().splitlines() or [f"status {status}"])[-1][:160]
+
+
+def write(folder: Path, out: Path, kind: str, found: Seeded) -> None:
+    """Write a faulty program, the files that lie beside the healthy one, and `meta.toml`."""
+    unwanted = shutil.ignore_patterns("meta.toml", "__pycache__")
+    shutil.copytree(folder, out, ignore=unwanted, dirs_exist_ok=True)
+    (out / "program.py").write_bytes(found.program.raw)
+    framework = "torch" if _in_torch(found.program) else "keras"
+    facts = {"id": out.name, "framework": framework, "kind": kind, "setting": found.setting, "line": found.line}
+    lines = [f"{name} = {json.dumps(value)}" for name, value in facts.items()]
+    undo = found.undo.replace("\\", "\\\\").replace('"', '\\"').replace("\r", "\\r").replace("\f", "\\f")
+    (out / "meta.toml").write_bytes("\n".join([*lines, f'undo = """\n{undo}"""\n']).encode())
+
+
+# --- the kinds of faults
+
+
+def rate(subject: Subject, factor: float) -> Fault:
+    """Another learning rate, wherever it is written, or where it was left to its default."""
+    one = _optimizer(subject)
+    if subject.source.words & {"LearningRateScheduler", "LambdaLR", "OneCycleLR"}:
+        raise LeftOut("a schedule sets the rate")
+    value = _known(one.value, "the learning rate is not written as a number")
+    return Fault("learning-rate", _known(one.with_rate(subject, value * factor), "the rate has no place"))
+
+
+def wrong_loss(subject: Subject) -> Fault:
+    """A loss for another kind of question, which takes the same shapes and types."""
+    use = _loss(subject)
+    edits = change_loss(subject, use.call, _other_loss(use))
+    return Fault("loss", _known(edits, "the loss cannot be exchanged where it stands"))
+
+
+def _other_loss(use: LossUse) -> str:
+    short = ((use.facts.twin if use.facts.function else None) or use.facts.name).rpartition(".")[2]
+    target, several, classes = use.target, (use.width or 0) > 1, use.facts.task is Task.CLASSES
+    if target is None or target.shape is None or use.prediction.shape is None:
+        raise LeftOut("what the loss is given is not known")
+    if use.in_keras:
+        if classes:
+            return "keras.losses.MeanSquaredError"
+        unlike = use.facts.task is Task.REGRESSION and _leaves_unit_range(use)
+        return "keras.losses.BinaryCrossentropy" if unlike else "keras.losses.CategoricalCrossentropy"
+    if short == "CrossEntropyLoss" and use.target_is_indices:
+        return "torch.nn.NLLLoss"
+    alike = target.shape == use.prediction.shape and not (target.dtype or "int").startswith(("int", "uint", "bool"))
+    if short == "CrossEntropyLoss" and alike:
+        return "torch.nn.MSELoss"
+    if short in ("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss") and alike and (_leaves_unit_range(use) or several):
+        return "torch.nn.BCEWithLogitsLoss" if _leaves_unit_range(use) else "torch.nn.CrossEntropyLoss"
+    if short in ("BCELoss", "BCEWithLogitsLoss") and alike and use.rank in (1, 2):
+        return "torch.nn.CrossEntropyLoss"
+    raise LeftOut(f"no other loss takes what {short} is given")
+
+
+def wrong_activation(subject: Subject) -> Fault:
+    """An activation at the end that cannot give the targets."""
+    use = _loss(subject)
+    maker = _known(use.producer, "what gives the prediction is not known")
+    if use.bare:
+        edits = add_activation(subject, maker, _too_much(use))
+    elif use.in_torch and use.activation_name in ("sigmoid", "log_softmax"):
+        if use.rank != 2:
+            raise LeftOut("the prediction is no row for each sample")
+        edits = change_activation(subject, maker, "softmax", axis=1)
+    else:
+        edits = change_activation(subject, maker, "relu")
+    return Fault("output", _known(edits, "the end of the network cannot be changed where it stands"))
+
+
+def _too_much(use: LossUse) -> str:
+    """The activation that does harm behind scores or real numbers."""
+    if use.facts.task is Task.REGRESSION:
+        if not _leaves_unit_range(use):
+            raise LeftOut("the targets are what an activation may give")
+        return "relu" if use.target is not None and (use.target.low or 0.0) < 0.0 else "sigmoid"
+    return "softmax" if use.facts.task is Task.CLASSES and use.in_torch else "relu"
+
+
+def zero_initialization(subject: Subject) -> Fault:
+    """Weights that begin at zero: of the hidden layers in Keras, of all layers in torch."""
+    hidden = [call for call in _hidden(subject) if _kind(call) in WEIGHTS]
+    if not hidden:
+        raise LeftOut("the network has no hidden layer whose weights could begin at zero")
+    if not _in_torch(subject.source):
+        made = [set_constructor_argument(subject, call, "kernel_initializer", _quoted(subject, call, "zeros")) for call in hidden]
+        edits = [edit for each in made for edit in _known(each, "a hidden layer is made in no plain call")]
+        return Fault("initialization", tuple(dict.fromkeys(edits)))
+    statement, name = _model_statement(subject)
+    names = sorted({call.name for call in (*hidden, _last_layer(subject))})
+    spelled = [spell(subject, each) for each in (*names, "torch.nn.init.zeros_")]
+    of = spelled[0].code if len(names) == 1 else f"({', '.join(each.code for each in spelled[:-1])})"
+    layer = _fresh(subject, "layer", "module")
+    code = f"for {layer} in {name}.modules():\n    if isinstance({layer}, {of}):\n        {spelled[-1].code}({layer}.weight)"
+    imports = [edit for each in spelled for edit in each.imports]
+    return Fault("initialization", (InsertAfter(subject.source.site(statement), code), *imports))
+
+
+def unscaled_input(subject: Subject) -> Fault:
+    """Inputs as large as they came, or a thousand times too large."""
+    edits = tuple(_undone_divisions(subject)) or tuple(_undone_scaler(subject))
+    if not edits:
+        handed = _handed(subject)
+        if _has(subject, "embedding"):
+            raise LeftOut("the inputs are indices")
+        if handed.inputs == handed.targets:
+            raise LeftOut("inputs and targets are one array")
+        place = subject.source.site(handed.before)
+        edits = (InsertBefore(place, f"{handed.inputs} = {handed.inputs} * 1000"),)
+    return Fault("inputs", edits)
+
+
+def _undone_divisions(subject: Subject) -> Iterator[Edit]:
+    """Edits that leave out every division of data by the size of a byte, or by the deviation."""
+    source = subject.source
+    found: tuple[ast.BinOp | ast.AugAssign, ...] = (*source.nodes(ast.BinOp), *source.nodes(ast.AugAssign))
+    for node in found:
+        divisor = node.right if isinstance(node, ast.BinOp) else node.value
+        if not isinstance(node.op, ast.Div) or source.enclosing(node, ast.ClassDef) is not None or _is_of_targets(source, node):
+            continue
+        by_scale = isinstance(divisor, ast.Constant) and divisor.value in SCALES
+        if isinstance(node, ast.AugAssign):
+            if by_scale:
+                yield Delete(source.site(node))
+        elif by_scale and not isinstance(node.left, ast.Constant):
+            yield Unwrap(source.site(node), source.site(node.left))
+        elif isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Sub):
+            subtracted = ast.unparse(node.left.right)
+            if "mean" in subtracted and re.search("std|deviation|sigma", ast.unparse(divisor)):
+                yield Unwrap(source.site(node), source.site(node.left.left))
+
+
+def _is_of_targets(source: Source, node: ast.AST) -> bool:
+    statement = source.statement_of(node)
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", statement)]
+    return any(isinstance(each, ast.Name) and re.match("(?i)y|t_|target|label", each.id) for each in targets)
+
+
+def _undone_scaler(subject: Subject) -> Iterator[Edit]:
+    """Edits that leave out the one scaler of a program, where nothing else is asked of it."""
+    source = subject.source
+    made = list(source.calls(*SCALERS))
+    if len(made) != 1 or not isinstance(holder := source.statement_of(made[0]), ast.Assign):
+        return
+    target = holder.targets[0]
+    if not isinstance(target, ast.Name) or ast.unparse(holder.value.func if holder.value is not made[0] else target) not in (  # type: ignore[attr-defined]
+        target.id, f"{ast.unparse(made[0])}.fit"
+    ):  # fmt: skip
+        return
+    uses = [n for n in source.nodes(ast.Name) if n.id == target.id and isinstance(n.ctx, ast.Load)]
+    yield Delete(source.site(holder))
+    for use in uses:
+        method = source.parent(use)
+        call = source.parent(method) if isinstance(method, ast.Attribute) else None
+        if not isinstance(call, ast.Call) or len(call.args) != 1 or not isinstance(method, ast.Attribute):
+            raise LeftOut("more than scaling is asked of the scaler")
+        statement = source.statement_of(call)
+        if method.attr not in ("fit", "transform", "fit_transform") or _is_of_targets(source, call):
+            raise LeftOut("more than the inputs is scaled by the scaler")
+        same = isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == ast.unparse(call.args[0])
+        if method.attr == "fit" or (same and isinstance(statement, ast.Assign) and statement.value is call):
+            yield Delete(source.site(statement))
+        else:
+            yield Unwrap(source.site(call), source.site(call.args[0]))
+
+
+def shuffled_labels(subject: Subject) -> Fault:
+    """Targets in another order than the inputs."""
+    handed = _handed(subject)
+    if handed.inputs == handed.targets:
+        raise LeftOut("inputs and targets are one array")
+    imports: tuple[AddImport, ...] = ()
+    if _in_torch(subject.source):
+        code = f"{handed.targets}[torch.randperm(len({handed.targets}))]"
+        imports = _torch(subject)
+    else:
+        spelled = spell(subject, "numpy.random.permutation")
+        code, imports = f"{spelled.code}({handed.targets})", spelled.imports
+    return Fault("labels", (InsertBefore(subject.source.site(handed.before), f"{handed.targets} = {code}"), *imports))
+
+
+def sorted_unshuffled(subject: Subject) -> Fault:
+    """Samples that come one class after the other."""
+    use, handed, delivery = _loss(subject), _handed(subject), _delivery(subject)
+    classes = use.facts.task is Task.CLASSES or (use.width == 1 and use.target is not None and binary(use.target))
+    if not classes or use.facts.task is Task.REGRESSION or handed.inputs == handed.targets:
+        raise LeftOut("the targets are no classes")
+    if delivery is None:
+        raise LeftOut("the program itself chooses the samples of a batch")
+    call, name = delivery
+    if {keyword.arg for keyword in call.keywords} & {"sampler", "batch_sampler", None}:
+        raise LeftOut("a sampler chooses the samples of a batch")
+    labels, order = handed.targets, _fresh(subject, "order", "by_label")
+    if use.target_is_one_hot:
+        labels = f"{labels}.argmax(axis=1)"
+    elif (len(_targets_shape(subject, use)) if name == FIT else use.target is not None and len(use.target.shape or ())) != 1:
+        labels = f"{labels}.flatten()"
+    spelled = spell(subject, "torch.argsort" if name == LOADER else "numpy.argsort")
+    code = f"{order} = {spelled.code}({labels})\n" + "\n".join(f"{each} = {each}[{order}]" for each in handed[:2])
+    edits: list[Edit] = [InsertBefore(subject.source.site(handed.before), code), *spelled.imports]
+    if name == FIT or argument(subject, call, name, "shuffle") is not None:
+        edits.append(SetArgument(subject.source.site(call), "shuffle", "False", 2 if name == LOADER else None))
+    return Fault("shuffling", tuple(edits))
+
+
+def _targets_shape(subject: Subject, use: LossUse) -> tuple[int | None, ...]:
+    given = fit_data(subject)[1]
+    value = given.value if given is not None else use.target
+    return _known(value.shape if value is not None else None, "the shape of the targets is not known")
+
+
+def batch_extreme(subject: Subject) -> Fault:
+    """One sample at a time, or all of them at once."""
+    source, delivery = subject.source, _delivery(subject)
+    given = argument(subject, *delivery, "batch_size") if delivery is not None else None
+    if delivery is None:
+        named = [n for n in source.nodes(ast.Assign) if re.fullmatch("(?i)_?(batch_?size|bs)", ast.unparse(n.targets[0]))]
+        given = _one(named, "batch sizes").value
+    size = _number(subject, _known(given, "no batch size is written"))
+    if not isinstance(size.value, int) or size.value <= 2:
+        raise LeftOut(f"the batch size is {size.value!r} already")
+    normalizes = _has(subject, "normalization")
+    data = delivery[0].args[0] if delivery is not None and delivery[0].args else None
+    if size is given and isinstance(data, ast.Name) and (normalizes or _few_epochs(subject)):
+        return Fault("batch-size", (Replace(source.site(size), f"len({data.id})"),))
+    if normalizes:
+        raise LeftOut("a batch of one sample cannot be normalized")
+    return Fault("batch-size", (Replace(source.site(size), "1"),))
+
+
+def _few_epochs(subject: Subject) -> bool:
+    try:
+        return float(_epochs(subject)[0].value) <= FEW_EPOCHS  # type: ignore[arg-type]
+    except LeftOut:
+        return False
+
+
+def one_epoch(subject: Subject) -> Fault:
+    """Training that ends after its first epoch."""
+    written, first = _epochs(subject)
+    if not isinstance(written.value, int) or written.value - first <= 3:
+        raise LeftOut(f"there are {written.value!r} epochs only")
+    return Fault("epochs", (Replace(subject.source.site(written), str(first + 1)),))
+
+
+def other_parameters(subject: Subject) -> Fault:
+    """An optimizer that is given another model's weights; in Keras, all layers but the last kept from training."""
+    source = subject.source
+    if not _in_torch(source):
+        compiled = _one([c for c in attribute_calls(source.tree, "compile") if _is_model(subject, c)], "calls of compile")
+        owner = compiled.func.value if isinstance(compiled.func, ast.Attribute) else None
+        last = _last_layer(subject)
+        if not isinstance(owner, ast.Name) or not _hidden(subject) or _loss(subject).producer != last:
+            raise LeftOut("the model is no variable that ends in a layer with weights behind others")
+        layer = _fresh(subject, "layer", "each")
+        code = f"for {layer} in {owner.id}.layers[:-1]:\n    {layer}.trainable = False"
+        return Fault("optimizer-parameters", (InsertBefore(source.site(compiled), code),))
+    model = _trained(subject)
+    made = _known(source.constructor(model), "how the model is made is not known")
+    near = function_around(source, made) is function_around(source, model)
+    text = source.segment(source.site(made))
+    if near and "\n" not in text and source.definition(made.func) is not None:
+        return Fault("optimizer-parameters", (Replace(source.site(model), text),))
+    copied = spell(subject, "copy.deepcopy")
+    wanted = f"{copied.code}({ast.unparse(model)})"
+    return Fault("optimizer-parameters", (Replace(source.site(model), wanted), *copied.imports))
+
+
+def few_units(subject: Subject) -> Fault:
+    """The last hidden layer with one unit; in torch, what comes behind takes one as well."""
+    linear = [call for call in _hidden(subject) if _kind(call) == "linear"]
+    layer = _known(linear[-1] if linear else None, "there is no hidden linear layer")
+    source, facts = subject.source, _known(layer_facts(layer), "the layer is not known")
+    gives = _known(_given(subject, layer, facts.gives), "the units are not written")
+    units = _number(subject, gives)
+    if not isinstance(units.value, int) or units.value <= 2:
+        raise LeftOut(f"the last hidden layer has {units.value!r} units already")
+    places = {units}
+    for behind in _takers(subject, layer):
+        takes = _known(_given(subject, behind, (layer_facts(behind) or facts).takes), "what comes behind states no size")
+        taken = _number(subject, takes)
+        if taken.value != units.value:
+            raise LeftOut("the layer behind takes another size than the hidden layer gives")
+        places.add(taken)
+    return Fault("units", tuple(Replace(source.site(place), "1") for place in sorted(places, key=lambda n: n.lineno)))
+
+
+def _takers(subject: Subject, layer: Call) -> Iterator[Call]:
+    """What states the size that a layer of torch gives: normalizations, and the layer with weights behind them."""
+    network, reached = subject.network, layer
+    for _ in range(8):
+        users = {user.made_at or user.site: user for value in reached.outputs for user in network.users(value)}
+        reached = _one(list(users.values()), "ways on behind the hidden layer")
+        facts = layer_facts(reached)
+        if facts is not None and facts.takes is not None:
+            yield reached
+        if _kind(reached) in WEIGHTS:
+            return
+    raise LeftOut("no layer with weights is behind the hidden layer")
+
+
+def two_faults(subject: Subject) -> Fault:
+    """Two faults at different places."""
+    for pair in PAIRS:
+        try:
+            one, other = (KINDS[kind](subject) for kind in pair)
+            if {edit.site.line for edit in one.edits} & {edit.site.line for edit in other.edits}:
+                continue
+            edited(subject.source, (*one.edits, *other.edits))
+        except (LeftOut, EditError):
+            continue
+        return Fault(f"{one.setting}, {other.setting}", (*one.edits, *other.edits))
+    raise LeftOut("no two faults can be put in together")
+
+
+KINDS: dict[str, Callable[[Subject], Fault]] = {
+    "rate-x100": partial(rate, factor=100.0),
+    "rate-over-1000": partial(rate, factor=0.001),
+    "wrong-loss": wrong_loss,
+    "wrong-activation": wrong_activation,
+    "zero-initialization": zero_initialization,
+    "unscaled-input": unscaled_input,
+    "shuffled-labels": shuffled_labels,
+    "sorted-unshuffled": sorted_unshuffled,
+    "batch-extreme": batch_extreme,
+    "one-epoch": one_epoch,
+    "other-parameters": other_parameters,
+    "few-units": few_units,
+    "two-faults": two_faults,
+}
+"""Every kind of fault."""
+
+
+# --- the places in a program
+
+
+def _known(value: T | None, reason: str) -> T:
+    if value is None:
+        raise LeftOut(reason)
+    return value
+
+
+def _one(found: Sequence[T], what: str) -> T:
+    if len(found) != 1:
+        raise LeftOut(f"there are {len(found)} {what}" if found else f"there are no {what}")
+    return found[0]
+
+
+def _in_torch(source: Source) -> bool:
+    """Whether a program trains with torch, and not with Keras on top of it."""
+    return "torch" in source.frameworks and bool(attribute_calls(source.tree, "backward"))
+
+
+def _optimizer(subject: Subject) -> Optimizing:
+    return _one(list(optimizers(subject)), "optimizers")
+
+
+def _loss(subject: Subject) -> LossUse:
+    uses = {use.site: use for use in loss_uses(subject) if use.call.phase != "eval"}
+    return _one(list(uses.values()), "losses that are known")
+
+
+def _leaves_unit_range(use: LossUse) -> bool:
+    if use.target is None or use.target.low is None or use.target.high is None:
+        raise LeftOut("the range of the targets is not known")
+    return use.target.low < 0.0 or use.target.high > 1.0
+
+
+def _kind(call: Call) -> str:
+    facts = layer_facts(call)
+    return facts.kind if facts is not None else ""
+
+
+def _has(subject: Subject, kind: str) -> bool:
+    return any(_kind(call) == kind for call in subject.network.calls)
+
+
+def _last_layer(subject: Subject) -> Call:
+    """The layer with weights that gives the prediction, through the activation behind it."""
+    call = _loss(subject).producer
+    while call is not None and _kind(call) not in WEIGHTS:
+        call = subject.network.producer(call.inputs[0]) if call.inputs else None
+    return _known(call, "the last layer is not known")
+
+
+def _hidden(subject: Subject) -> list[Call]:
+    """The layers with a size of their own before the last one, in order, each once."""
+    last = _last_layer(subject).made_at
+    found: dict[Site | None, Call] = {}
+    for call in subject.network.calls:
+        facts = layer_facts(call)
+        if facts is not None and facts.gives is not None and call.made_at not in (None, last):
+            found.setdefault(call.made_at, call)
+    return list(found.values())
+
+
+def _given(subject: Subject, layer: Call, name: str | None) -> ast.expr | None:
+    node = subject.constructor_node(layer)
+    return argument(subject, node, layer.name, name) if node is not None and name is not None else None
+
+
+def _number(subject: Subject, node: ast.expr) -> ast.Constant:
+    """The number that an expression stands for, as it is written: in place, in an assignment, or for a parameter."""
+    for _ in range(3):
+        node = where_written(subject, node)
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            return node
+        node = _known(_passed(subject, node) if isinstance(node, ast.Name) else None, "a number is not written as one")
+    raise LeftOut("a number is not written as one")
+
+
+def _passed(subject: Subject, name: ast.Name) -> ast.expr | None:
+    """What the parameter of a function is given in the one call of it, else its default."""
+    source, function = subject.source, function_around(subject.source, name)
+    if not isinstance(function, ast.FunctionDef):
+        return None
+    names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+    owner = source.parent(function) if isinstance(source.parent(function), ast.ClassDef) else function
+    calls = [call for call in source.all_calls if source.definition(call.func) is owner]
+    if name.id not in names or len(calls) != 1 or any(keyword.arg is None for keyword in calls[0].keywords):
+        return None
+    place = names.index(name.id)
+    defaults = dict(zip(reversed(names), reversed(function.args.defaults), strict=False))
+    given = next((keyword.value for keyword in calls[0].keywords if keyword.arg == name.id), None)
+    place -= owner is not function
+    return given or (calls[0].args[place] if place < len(calls[0].args) else defaults.get(name.id))
+
+
+def _is_model(subject: Subject, call: ast.Call) -> bool:
+    """Whether a call of `compile` or `fit` is that of a model of Keras."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    made = subject.source.constructor(owner) if owner is not None else None
+    name = (subject.source.qualified(made.func) or "") if made is not None else "keras."
+    return name.startswith("keras.") or name == ""
+
+
+def _fit(subject: Subject) -> ast.Call:
+    sites = {call.site for call in subject.network.calls if call.name == FIT}
+    nodes = [node for site in sites if isinstance(node := subject.node(site), ast.Call)]
+    return _one(nodes, "calls of fit")
+
+
+def _training_loops(subject: Subject) -> list[ast.For]:
+    """The loops that training is done in, the innermost first, through the function that does a part of it."""
+    source = subject.source
+    node: ast.AST = _one(attribute_calls(source.tree, "backward"), "backward passes")
+    loops: list[ast.For] = []
+    for _ in range(3):
+        loops += [loop for loop in loops_around(source, node) if isinstance(loop, ast.For)]
+        function = function_around(source, node)
+        calls = [call for call in source.all_calls if function is not None and source.definition(call.func) is function]
+        if len(calls) != 1:
+            break
+        node = calls[0]
+    if not loops:
+        raise LeftOut("training is not done in a loop")
+    return loops
+
+
+def _epochs(subject: Subject) -> tuple[ast.Constant, int]:
+    """Where it is written how long training takes, and the number that counting begins with."""
+    if not _in_torch(subject.source):
+        given = argument(subject, _fit(subject), FIT, "epochs")
+        return _number(subject, _known(given, "no number of epochs is written")), 0
+    over = _training_loops(subject)[-1].iter
+    if isinstance(over, ast.Call) and subject.source.qualified(over.func) in ("tqdm.tqdm", "tqdm.auto.tqdm") and over.args:
+        over = over.args[0]
+    if not isinstance(over, ast.Call) or ast.unparse(over.func) not in ("range", "trange") or not 1 <= len(over.args) <= 2:
+        raise LeftOut("the outer loop does not count epochs")
+    first = over.args[0] if len(over.args) == 2 else ast.Constant(0)
+    if not isinstance(first, ast.Constant) or not isinstance(first.value, int):
+        raise LeftOut("the outer loop does not count epochs from a number")
+    end = over.args[-1]
+    if isinstance(end, ast.BinOp) and isinstance(end.op, ast.Add) and ast.unparse(end.right) == str(first.value):
+        return _number(subject, end.left), 0
+    return _number(subject, end), first.value
+
+
+def _delivery(subject: Subject) -> tuple[ast.Call, str] | None:
+    """The call of `fit`, or the loader of training; `None` where a program in torch makes its batches itself."""
+    source = subject.source
+    if not _in_torch(source):
+        return _fit(subject), FIT
+    loaders = list(source.calls(LOADER))
+    trained = [call for call in loaders if not BESIDE.search(source.segment(source.site(source.statement_of(call))))]
+    return (_one(trained, "loaders"), LOADER) if loaders else None
+
+
+def _handed(subject: Subject) -> Handed:
+    """The arrays that training is given, each under a name."""
+    source, delivery = subject.source, _delivery(subject)
+    if delivery is None:
+        return _handed_in_loop(subject)
+    call, name = delivery
+    if name == LOADER:
+        given = _known(argument(subject, call, name, "dataset"), "the loader's data are not known")
+        made = source.constructor(given)
+        if made is None or source.qualified(made.func) != "torch.utils.data.TensorDataset" or len(made.args) != 2:
+            raise LeftOut("the data are not two arrays in a TensorDataset")
+        call, inputs, targets = made, made.args[0], made.args[1]
+    else:
+        inputs, targets = (_known(argument(subject, call, FIT, each), f"fit is given no {each}") for each in "xy")
+    loops = loops_around(source, call)
+    before = loops[-1] if loops else source.statement_of(call)
+    return Handed(_outside(inputs, loops), _outside(targets, loops), before)
+
+
+def _handed_in_loop(subject: Subject) -> Handed:
+    """The tensors that a model and a loss are given in a loop that a program writes itself."""
+    source = subject.source
+    backward = _one(attribute_calls(source.tree, "backward"), "backward passes")
+    loops, use = loops_around(source, backward), _loss(subject)
+    if not loops:
+        raise LeftOut("training is not done in a loop")
+    prediction = _known(input_expression(subject, use.call, 0), "the prediction is not written")
+    made = _stripped(prediction)
+    if isinstance(made, ast.Name):
+        found = [n.value for n in within(loops[0], ast.Assign) if ast.unparse(n.targets[0]) == made.id]
+        made = _stripped(_one([one for one in map(_stripped, found) if ast.unparse(one) != made.id], "ways to the prediction"))
+    if not isinstance(made, ast.Call) or len(made.args) != 1 or not isinstance(made.func, (ast.Name, ast.Attribute)):
+        raise LeftOut("what the model is given is not one tensor")
+    targets = _known(input_expression(subject, use.call, 1), "the targets are not written")
+    return Handed(_outside(made.args[0], loops), _outside(targets, loops), loops[-1])
+
+
+def _stripped(node: ast.expr) -> ast.expr:
+    """A tensor without the methods that reshape or convert it."""
+    kept = ("to", "float", "long", "view", "reshape", "squeeze", "unsqueeze", "flatten", "type", "cuda")
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in kept:
+        node = node.func.value
+    return node
+
+
+def _outside(node: ast.expr, loops: Sequence[ast.stmt]) -> str:
+    """The name that an array has outside of the loops, rows of which it may be."""
+    node = _stripped(node)
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    if not isinstance(node, ast.Name):
+        raise LeftOut("the data have no names of their own")
+    if not loops:
+        return node.id
+    stored = [n for n in within(loops[-1], ast.Name) if n.id == node.id and isinstance(n.ctx, ast.Store)]
+    if not stored:
+        return node.id
+    for assign in within(loops[-1], ast.Assign):
+        pairs = _assigned(assign)
+        if node.id in pairs and len(stored) == 1 and ast.unparse(pairs[node.id]) != node.id:
+            return _outside(pairs[node.id], loops)
+    raise LeftOut("the data are made in the loop")
+
+
+def _assigned(assign: ast.Assign) -> dict[str, ast.expr]:
+    target, value = assign.targets[0], assign.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return {ast.unparse(name): each for name, each in zip(target.elts, value.elts, strict=True)}
+    return {ast.unparse(target): value}
+
+
+def _trained(subject: Subject) -> ast.expr:
+    """The model of torch whose parameters the optimizer is given."""
+    call = _optimizer(subject).node
+    given = call.args[0] if isinstance(call, ast.Call) and call.args else None
+    if not isinstance(given, ast.Call) or not isinstance(given.func, ast.Attribute) or given.func.attr != "parameters":
+        raise LeftOut("the optimizer is not given the parameters of one model")
+    return given.func.value
+
+
+def _model_statement(subject: Subject) -> tuple[ast.stmt, str]:
+    """The statement that makes the trained model of torch, and the model's name there."""
+    made = _known(subject.source.constructor(_trained(subject)), "how the model is made is not known")
+    statement = subject.source.statement_of(made)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], (ast.Name, ast.Attribute)):
+        raise LeftOut("the model is not made in an assignment")
+    return statement, ast.unparse(statement.targets[0])
+
+
+def _torch(subject: Subject) -> tuple[AddImport, ...]:
+    return () if ("torch", "torch") in subject.source.imported_names else (AddImport("import torch"),)
+
+
+def _fresh(subject: Subject, *names: str) -> str:
+    """The first of these names that a program does not use."""
+    return next((name for name in names if name not in subject.source.words), f"one_{names[0]}")
+
+
+def _quoted(subject: Subject, layer: Call, text: str) -> str:
+    """A string in the quotes that the call of a layer has."""
+    node = subject.constructor_node(layer)
+    written = subject.source.segment(subject.source.site(node)) if node is not None else ""
+    return f'"{text}"' if '"' in written else f"'{text}'"
+
+
+def _first_line(healthy: str, faulty: str) -> int:
+    """The first line of the faulty program that the healthy one has otherwise, imports aside."""
+    before, after = healthy.splitlines(), faulty.splitlines()
+    changes = [op for op in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes() if op[0] != "equal"]
+    real = [op for op in changes if not _only_imports(itertools.chain(before[op[1] : op[2]], after[op[3] : op[4]]))]
+    return min((real or changes)[0][3] + 1, len(after))
+
+
+def _only_imports(lines: Iterable[str]) -> bool:
+    return all(not line.strip() or re.match(r"\s*(import|from)\s", line) for line in lines)
+
+
+def _say(what: str, why: object) -> None:
+    print(f"{what}: {why}", file=sys.stderr)
+
+
+def _refuse(why: str) -> int:
+    print(why, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
