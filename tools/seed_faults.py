@@ -21,15 +21,13 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
-import itertools
 import json
 import re
 import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -41,14 +39,14 @@ from dnnfix.detect.values import LossUse, binary, loss_uses
 from dnnfix.errors import DnnfixError, EditError, InputError
 from dnnfix.network.facts import Task, layer_facts
 from dnnfix.pipeline.runs import laboratory_for
-from dnnfix.records import AddImport, Call, Delete, Edit, InsertAfter, InsertBefore, Replace, SetArgument, Site, Unwrap
+from dnnfix.records import Call, Delete, Edit, InsertAfter, InsertBefore, Replace, SetArgument, Site, Unwrap
 from dnnfix.run.command import TIMED_OUT, run_command
 from dnnfix.source.diff import unified_diff
 from dnnfix.source.program import Source
 from dnnfix.source.tree import within
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import edited
-from dnnfix.synthesize.causes.optimizing import Optimizing, optimizers
+from dnnfix.synthesize.causes.optimizing import optimizers
 from dnnfix.synthesize.losses import add_activation, change_activation, change_loss
 from dnnfix.synthesize.recipes import argument, input_expression, set_constructor_argument
 from dnnfix.synthesize.spelling import spell
@@ -63,9 +61,6 @@ SCALES = (255, 256, 127.5, 16)
 """Largest values of pictures, by which programs divide."""
 
 SCALERS = tuple(f"sklearn.preprocessing.{name}" for name in ("StandardScaler", "MinMaxScaler", "RobustScaler"))
-
-FEW_EPOCHS = 50
-"""Epochs up to which one step in each of them is too little; of more of them a batch of one sample is the worse choice."""
 
 PAIRS = (("rate-x100", "unscaled-input"), ("few-units", "rate-over-1000"), ("wrong-activation", "rate-x100"))
 """Two faults at once, of which the first pair that is possible is taken."""
@@ -97,9 +92,8 @@ class Handed(NamedTuple):
     before: ast.stmt
 
 
-@dataclass(frozen=True)
-class Seeded:
-    """A program with a fault in it."""
+class Seeded(NamedTuple):
+    """A program with a fault in it: what is set wrong, the line where it begins, and the diff that takes it out."""
 
     program: Source
     setting: str
@@ -112,7 +106,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("healthy", type=Path, help="folder with one folder per program")
     parser.add_argument("out", type=Path, help="folder that receives the faulty programs")
-    parser.add_argument("--kinds", default=",".join(KINDS), help="which faults, with commas between (default: %(default)s)")
+    parser.add_argument(
+        "--kinds", default=",".join(KINDS), help="which faults, with commas between (default: %(default)s)"
+    )
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has the programs' packages")
     parser.add_argument("--only", default="", metavar="PREFIX", help="only programs whose folder's name begins so")
     parser.add_argument("--check", action="store_true", help="run every program, and leave out faults that crash")
@@ -123,9 +119,17 @@ def main() -> int:
         return _refuse(f"There is no kind of fault {unknown[0]!r}. There are: {', '.join(KINDS)}.")
     if not given.healthy.is_dir():
         return _refuse(f"There is no folder {given.healthy} to take healthy programs from.")
-    folders = [f for f in sorted(given.healthy.iterdir()) if f.name.startswith(given.only) and (f / "program.py").is_file()]
+    folders = [
+        f for f in sorted(given.healthy.iterdir()) if f.name.startswith(given.only) and (f / "program.py").is_file()
+    ]
     if not folders:
         return _refuse(f"{given.healthy} has no folder with a program.py in it.")
+    if shutil.which(given.python) is None:
+        return _refuse(f"There is no interpreter {given.python} to run programs with.")
+    try:
+        given.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return _refuse(f"Nothing can be written to {given.out}: {error.strerror}.")
     made = sum(seed_folder(folder, given.out, kinds, given.python, given.check) for folder in folders)
     print(f"{made} faulty programs of {len(folders)} healthy ones are in {given.out}.")
     return 0
@@ -194,9 +198,8 @@ def seeded(subject: Subject, kind: Callable[[Subject], Fault]) -> Seeded:
 
 def crash_of(path: Path, program: bytes, python: str) -> str:
     """The last line of what a program says that ends in an error; empty where it ends well, or takes too long."""
-    backend = " ".join(f"{name}={value}" for name, value in (("OMP_NUM_THREADS", "1"), ("TF_CPP_MIN_LOG_LEVEL", "3")))
+    command = f"OMP_NUM_THREADS=1 TF_CPP_MIN_LOG_LEVEL=3 {shlex.quote(python)} program.py"
     with tempfile.TemporaryDirectory(prefix="dnnfix-seed-") as scratch:
-        command = f"{backend} {shlex.quote(python)} program.py"
         status, said = run_command(command, path, program, Path(scratch), SECONDS)
     return "" if status in (0, TIMED_OUT) else (said.strip().splitlines() or [f"status {status}"])[-1][:160]
 
@@ -218,7 +221,7 @@ def write(folder: Path, out: Path, kind: str, found: Seeded) -> None:
 
 def rate(subject: Subject, factor: float) -> Fault:
     """Another learning rate, wherever it is written, or where it was left to its default."""
-    one = _optimizer(subject)
+    one = _one(list(optimizers(subject)), "optimizers")
     if subject.source.words & {"LearningRateScheduler", "LambdaLR", "OneCycleLR"}:
         raise LeftOut("a schedule sets the rate")
     value = _known(one.value, "the learning rate is not written as a number")
@@ -261,9 +264,7 @@ def wrong_activation(subject: Subject) -> Fault:
     if use.bare:
         edits = add_activation(subject, maker, _too_much(use))
     elif use.in_torch and use.activation_name in ("sigmoid", "log_softmax"):
-        if use.rank != 2:
-            raise LeftOut("the prediction is no row for each sample")
-        edits = change_activation(subject, maker, "softmax", axis=1)
+        edits = change_activation(subject, maker, "softmax", axis=1) if use.rank == 2 else None
     else:
         edits = change_activation(subject, maker, "relu")
     return Fault("output", _known(edits, "the end of the network cannot be changed where it stands"))
@@ -284,15 +285,21 @@ def zero_initialization(subject: Subject) -> Fault:
     if not hidden:
         raise LeftOut("the network has no hidden layer whose weights could begin at zero")
     if not _in_torch(subject.source):
-        made = [set_constructor_argument(subject, call, "kernel_initializer", _quoted(subject, call, "zeros")) for call in hidden]
-        edits = [edit for each in made for edit in _known(each, "a hidden layer is made in no plain call")]
-        return Fault("initialization", tuple(dict.fromkeys(edits)))
-    statement, name = _model_statement(subject)
+        edits: list[Edit] = []
+        for call in hidden:
+            quote = '"' if '"' in subject.text(_known(call.made_at, "where a layer is made is not known")) else "'"
+            given = set_constructor_argument(subject, call, "kernel_initializer", f"{quote}zeros{quote}")
+            edits += _known(given, "a hidden layer is made in no plain call")
+        return Fault("initialization", tuple(edits))
+    made = _known(subject.source.constructor(_trained(subject)), "how the model is made is not known")
+    statement = subject.source.statement_of(made)
+    if not isinstance(statement, ast.Assign):
+        raise LeftOut("the model is not made in an assignment")
     names = sorted({call.name for call in (*hidden, _last_layer(subject))})
     spelled = [spell(subject, each) for each in (*names, "torch.nn.init.zeros_")]
     of = spelled[0].code if len(names) == 1 else f"({', '.join(each.code for each in spelled[:-1])})"
     layer = _fresh(subject, "layer", "module")
-    code = f"for {layer} in {name}.modules():\n    if isinstance({layer}, {of}):\n        {spelled[-1].code}({layer}.weight)"
+    code = f"for {layer} in {ast.unparse(statement.targets[0])}.modules():\n    if isinstance({layer}, {of}):\n        {spelled[-1].code}({layer}.weight)"
     imports = [edit for each in spelled for edit in each.imports]
     return Fault("initialization", (InsertAfter(subject.source.site(statement), code), *imports))
 
@@ -317,7 +324,7 @@ def _undone_divisions(subject: Subject) -> Iterator[Edit]:
     found: tuple[ast.BinOp | ast.AugAssign, ...] = (*source.nodes(ast.BinOp), *source.nodes(ast.AugAssign))
     for node in found:
         divisor = node.right if isinstance(node, ast.BinOp) else node.value
-        if not isinstance(node.op, ast.Div) or source.enclosing(node, ast.ClassDef) is not None or _is_of_targets(source, node):
+        if not isinstance(node.op, ast.Div) or source.enclosing(node, ast.ClassDef) or _is_of_targets(source, node):
             continue
         by_scale = isinstance(divisor, ast.Constant) and divisor.value in SCALES
         if isinstance(node, ast.AugAssign):
@@ -338,31 +345,30 @@ def _is_of_targets(source: Source, node: ast.AST) -> bool:
 
 
 def _undone_scaler(subject: Subject) -> Iterator[Edit]:
-    """Edits that leave out the one scaler of a program, where nothing else is asked of it."""
+    """Edits that leave out the one scaler of a program, where nothing is asked of it but to scale inputs."""
     source = subject.source
     made = list(source.calls(*SCALERS))
-    if len(made) != 1 or not isinstance(holder := source.statement_of(made[0]), ast.Assign):
+    holder = source.statement_of(made[0]) if len(made) == 1 else None
+    if not isinstance(holder, ast.Assign) or not isinstance(target := holder.targets[0], ast.Name):
         return
-    target = holder.targets[0]
-    if not isinstance(target, ast.Name) or ast.unparse(holder.value.func if holder.value is not made[0] else target) not in (  # type: ignore[attr-defined]
-        target.id, f"{ast.unparse(made[0])}.fit"
-    ):  # fmt: skip
+    if not re.fullmatch(r"[\w.]+\(.*?\)(\.fit\(.*\))?", ast.unparse(holder.value)):
         return
-    uses = [n for n in source.nodes(ast.Name) if n.id == target.id and isinstance(n.ctx, ast.Load)]
     yield Delete(source.site(holder))
-    for use in uses:
-        method = source.parent(use)
-        call = source.parent(method) if isinstance(method, ast.Attribute) else None
-        if not isinstance(call, ast.Call) or len(call.args) != 1 or not isinstance(method, ast.Attribute):
-            raise LeftOut("more than scaling is asked of the scaler")
-        statement = source.statement_of(call)
-        if method.attr not in ("fit", "transform", "fit_transform") or _is_of_targets(source, call):
-            raise LeftOut("more than the inputs is scaled by the scaler")
-        same = isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == ast.unparse(call.args[0])
-        if method.attr == "fit" or (same and isinstance(statement, ast.Assign) and statement.value is call):
+    for use in source.nodes(ast.Name):
+        if use.id != target.id or not isinstance(use.ctx, ast.Load):
+            continue
+        method, call = source.parent(use), source.parent(source.parent(use) or use)
+        match method, call:
+            case ast.Attribute(attr="fit" | "transform" | "fit_transform"), ast.Call(args=[data, *_]):
+                statement = source.statement_of(call)
+            case _:
+                raise LeftOut("more than scaling is asked of the scaler")
+        if _is_of_targets(source, use):
+            raise LeftOut("targets are scaled by the scaler, too")
+        if method.attr == "fit" or ast.unparse(statement) == f"{ast.unparse(data)} = {ast.unparse(call)}":
             yield Delete(source.site(statement))
         else:
-            yield Unwrap(source.site(call), source.site(call.args[0]))
+            yield Unwrap(source.site(call), source.site(data))
 
 
 def shuffled_labels(subject: Subject) -> Fault:
@@ -370,20 +376,21 @@ def shuffled_labels(subject: Subject) -> Fault:
     handed = _handed(subject)
     if handed.inputs == handed.targets:
         raise LeftOut("inputs and targets are one array")
-    imports: tuple[AddImport, ...] = ()
     if _in_torch(subject.source):
-        code = f"{handed.targets}[torch.randperm(len({handed.targets}))]"
-        imports = _torch(subject)
+        spelled = spell(subject, "torch.randperm")
+        code = f"{handed.targets}[{spelled.code}(len({handed.targets}))]"
     else:
         spelled = spell(subject, "numpy.random.permutation")
-        code, imports = f"{spelled.code}({handed.targets})", spelled.imports
-    return Fault("labels", (InsertBefore(subject.source.site(handed.before), f"{handed.targets} = {code}"), *imports))
+        code = f"{spelled.code}({handed.targets})"
+    place = subject.source.site(handed.before)
+    return Fault("labels", (InsertBefore(place, f"{handed.targets} = {code}"), *spelled.imports))
 
 
 def sorted_unshuffled(subject: Subject) -> Fault:
     """Samples that come one class after the other."""
     use, handed, delivery = _loss(subject), _handed(subject), _delivery(subject)
-    classes = use.facts.task is Task.CLASSES or (use.width == 1 and use.target is not None and binary(use.target))
+    targets = _known(use.target, "the targets are not known")
+    classes = use.facts.task is Task.CLASSES or (use.width == 1 and binary(targets))
     if not classes or use.facts.task is Task.REGRESSION or handed.inputs == handed.targets:
         raise LeftOut("the targets are no classes")
     if delivery is None:
@@ -391,10 +398,11 @@ def sorted_unshuffled(subject: Subject) -> Fault:
     call, name = delivery
     if {keyword.arg for keyword in call.keywords} & {"sampler", "batch_sampler", None}:
         raise LeftOut("a sampler chooses the samples of a batch")
-    labels, order = handed.targets, _fresh(subject, "order", "by_label")
+    given, labels, order = fit_data(subject)[1], handed.targets, _fresh(subject, "order", "by_label")
+    shape = _known((given.value if given is not None else targets).shape, "the shape of the targets is not known")
     if use.target_is_one_hot:
         labels = f"{labels}.argmax(axis=1)"
-    elif (len(_targets_shape(subject, use)) if name == FIT else use.target is not None and len(use.target.shape or ())) != 1:
+    elif len(shape) != 1:
         labels = f"{labels}.flatten()"
     spelled = spell(subject, "torch.argsort" if name == LOADER else "numpy.argsort")
     code = f"{order} = {spelled.code}({labels})\n" + "\n".join(f"{each} = {each}[{order}]" for each in handed[:2])
@@ -404,36 +412,23 @@ def sorted_unshuffled(subject: Subject) -> Fault:
     return Fault("shuffling", tuple(edits))
 
 
-def _targets_shape(subject: Subject, use: LossUse) -> tuple[int | None, ...]:
-    given = fit_data(subject)[1]
-    value = given.value if given is not None else use.target
-    return _known(value.shape if value is not None else None, "the shape of the targets is not known")
-
-
 def batch_extreme(subject: Subject) -> Fault:
-    """One sample at a time, or all of them at once."""
+    """All samples at once, where the data have a name beside the size; else one sample at a time."""
     source, delivery = subject.source, _delivery(subject)
     given = argument(subject, *delivery, "batch_size") if delivery is not None else None
     if delivery is None:
-        named = [n for n in source.nodes(ast.Assign) if re.fullmatch("(?i)_?(batch_?size|bs)", ast.unparse(n.targets[0]))]
+        named = [n for n in source.nodes(ast.Assign) if ast.unparse(n.targets[0]).lower() == "batch_size"]
         given = _one(named, "batch sizes").value
     size = _number(subject, _known(given, "no batch size is written"))
     if not isinstance(size.value, int) or size.value <= 2:
         raise LeftOut(f"the batch size is {size.value!r} already")
     normalizes = _has(subject, "normalization")
-    data = delivery[0].args[0] if delivery is not None and delivery[0].args else None
-    if size is given and isinstance(data, ast.Name) and (normalizes or _few_epochs(subject)):
+    data = argument(subject, *delivery, "dataset" if delivery[1] == LOADER else "x") if delivery is not None else None
+    if size is given and isinstance(data, ast.Name):
         return Fault("batch-size", (Replace(source.site(size), f"len({data.id})"),))
     if normalizes:
         raise LeftOut("a batch of one sample cannot be normalized")
     return Fault("batch-size", (Replace(source.site(size), "1"),))
-
-
-def _few_epochs(subject: Subject) -> bool:
-    try:
-        return float(_epochs(subject)[0].value) <= FEW_EPOCHS  # type: ignore[arg-type]
-    except LeftOut:
-        return False
 
 
 def one_epoch(subject: Subject) -> Fault:
@@ -448,13 +443,12 @@ def other_parameters(subject: Subject) -> Fault:
     """An optimizer that is given another model's weights; in Keras, all layers but the last kept from training."""
     source = subject.source
     if not _in_torch(source):
-        compiled = _one([c for c in attribute_calls(source.tree, "compile") if _is_model(subject, c)], "calls of compile")
-        owner = compiled.func.value if isinstance(compiled.func, ast.Attribute) else None
-        last = _last_layer(subject)
-        if not isinstance(owner, ast.Name) or not _hidden(subject) or _loss(subject).producer != last:
+        compiled = _one(attribute_calls(source.tree, "compile"), "calls of compile")
+        owner = ast.unparse(compiled.func).removesuffix(".compile")
+        if not owner.isidentifier() or not _hidden(subject) or _loss(subject).producer != _last_layer(subject):
             raise LeftOut("the model is no variable that ends in a layer with weights behind others")
         layer = _fresh(subject, "layer", "each")
-        code = f"for {layer} in {owner.id}.layers[:-1]:\n    {layer}.trainable = False"
+        code = f"for {layer} in {owner}.layers[:-1]:\n    {layer}.trainable = False"
         return Fault("optimizer-parameters", (InsertBefore(source.site(compiled), code),))
     model = _trained(subject)
     made = _known(source.constructor(model), "how the model is made is not known")
@@ -478,8 +472,8 @@ def few_units(subject: Subject) -> Fault:
         raise LeftOut(f"the last hidden layer has {units.value!r} units already")
     places = {units}
     for behind in _takers(subject, layer):
-        takes = _known(_given(subject, behind, (layer_facts(behind) or facts).takes), "what comes behind states no size")
-        taken = _number(subject, takes)
+        takes = _given(subject, behind, (layer_facts(behind) or facts).takes)
+        taken = _number(subject, _known(takes, "what comes behind states no size"))
         if taken.value != units.value:
             raise LeftOut("the layer behind takes another size than the hidden layer gives")
         places.add(taken)
@@ -550,10 +544,6 @@ def _one(found: Sequence[T], what: str) -> T:
 def _in_torch(source: Source) -> bool:
     """Whether a program trains with torch, and not with Keras on top of it."""
     return "torch" in source.frameworks and bool(attribute_calls(source.tree, "backward"))
-
-
-def _optimizer(subject: Subject) -> Optimizing:
-    return _one(list(optimizers(subject)), "optimizers")
 
 
 def _loss(subject: Subject) -> LossUse:
@@ -627,14 +617,6 @@ def _passed(subject: Subject, name: ast.Name) -> ast.expr | None:
     return given or (calls[0].args[place] if place < len(calls[0].args) else defaults.get(name.id))
 
 
-def _is_model(subject: Subject, call: ast.Call) -> bool:
-    """Whether a call of `compile` or `fit` is that of a model of Keras."""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-    made = subject.source.constructor(owner) if owner is not None else None
-    name = (subject.source.qualified(made.func) or "") if made is not None else "keras."
-    return name.startswith("keras.") or name == ""
-
-
 def _fit(subject: Subject) -> ast.Call:
     sites = {call.site for call in subject.network.calls if call.name == FIT}
     nodes = [node for site in sites if isinstance(node := subject.node(site), ast.Call)]
@@ -664,17 +646,16 @@ def _epochs(subject: Subject) -> tuple[ast.Constant, int]:
         given = argument(subject, _fit(subject), FIT, "epochs")
         return _number(subject, _known(given, "no number of epochs is written")), 0
     over = _training_loops(subject)[-1].iter
-    if isinstance(over, ast.Call) and subject.source.qualified(over.func) in ("tqdm.tqdm", "tqdm.auto.tqdm") and over.args:
+    if isinstance(over, ast.Call) and ast.unparse(over.func) in ("tqdm", "tqdm.tqdm") and over.args:
         over = over.args[0]
-    if not isinstance(over, ast.Call) or ast.unparse(over.func) not in ("range", "trange") or not 1 <= len(over.args) <= 2:
-        raise LeftOut("the outer loop does not count epochs")
-    first = over.args[0] if len(over.args) == 2 else ast.Constant(0)
-    if not isinstance(first, ast.Constant) or not isinstance(first.value, int):
-        raise LeftOut("the outer loop does not count epochs from a number")
-    end = over.args[-1]
-    if isinstance(end, ast.BinOp) and isinstance(end.op, ast.Add) and ast.unparse(end.right) == str(first.value):
-        return _number(subject, end.left), 0
-    return _number(subject, end), first.value
+    match over:
+        case ast.Call(func=ast.Name("range" | "trange"), args=[end]):
+            return _number(subject, end), 0
+        case ast.Call(func=ast.Name("range"), args=[ast.Constant(1), ast.BinOp(end, ast.Add(), ast.Constant(1))]):
+            return _number(subject, end), 0
+        case ast.Call(func=ast.Name("range"), args=[ast.Constant(int(first)), end]):
+            return _number(subject, end), first
+    raise LeftOut("the outer loop does not count epochs")
 
 
 def _delivery(subject: Subject) -> tuple[ast.Call, str] | None:
@@ -717,7 +698,7 @@ def _handed_in_loop(subject: Subject) -> Handed:
     made = _stripped(prediction)
     if isinstance(made, ast.Name):
         found = [n.value for n in within(loops[0], ast.Assign) if ast.unparse(n.targets[0]) == made.id]
-        made = _stripped(_one([one for one in map(_stripped, found) if ast.unparse(one) != made.id], "ways to the prediction"))
+        made = _one([one for one in map(_stripped, found) if ast.unparse(one) != made.id], "ways to the prediction")
     if not isinstance(made, ast.Call) or len(made.args) != 1 or not isinstance(made.func, (ast.Name, ast.Attribute)):
         raise LeftOut("what the model is given is not one tensor")
     targets = _known(input_expression(subject, use.call, 1), "the targets are not written")
@@ -745,39 +726,24 @@ def _outside(node: ast.expr, loops: Sequence[ast.stmt]) -> str:
     if not stored:
         return node.id
     for assign in within(loops[-1], ast.Assign):
-        pairs = _assigned(assign)
-        if node.id in pairs and len(stored) == 1 and ast.unparse(pairs[node.id]) != node.id:
-            return _outside(pairs[node.id], loops)
+        match assign:
+            case ast.Assign(targets=[ast.Tuple(names)], value=ast.Tuple(values)) if len(names) == len(values):
+                pairs = list(zip(names, values, strict=True))
+            case _:
+                pairs = [(assign.targets[0], assign.value)]
+        for name, value in pairs:
+            if name in stored and len(stored) == 1:
+                return _outside(value, loops)
     raise LeftOut("the data are made in the loop")
-
-
-def _assigned(assign: ast.Assign) -> dict[str, ast.expr]:
-    target, value = assign.targets[0], assign.value
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        return {ast.unparse(name): each for name, each in zip(target.elts, value.elts, strict=True)}
-    return {ast.unparse(target): value}
 
 
 def _trained(subject: Subject) -> ast.expr:
     """The model of torch whose parameters the optimizer is given."""
-    call = _optimizer(subject).node
+    call = _one(list(optimizers(subject)), "optimizers").node
     given = call.args[0] if isinstance(call, ast.Call) and call.args else None
     if not isinstance(given, ast.Call) or not isinstance(given.func, ast.Attribute) or given.func.attr != "parameters":
         raise LeftOut("the optimizer is not given the parameters of one model")
     return given.func.value
-
-
-def _model_statement(subject: Subject) -> tuple[ast.stmt, str]:
-    """The statement that makes the trained model of torch, and the model's name there."""
-    made = _known(subject.source.constructor(_trained(subject)), "how the model is made is not known")
-    statement = subject.source.statement_of(made)
-    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], (ast.Name, ast.Attribute)):
-        raise LeftOut("the model is not made in an assignment")
-    return statement, ast.unparse(statement.targets[0])
-
-
-def _torch(subject: Subject) -> tuple[AddImport, ...]:
-    return () if ("torch", "torch") in subject.source.imported_names else (AddImport("import torch"),)
 
 
 def _fresh(subject: Subject, *names: str) -> str:
@@ -785,23 +751,14 @@ def _fresh(subject: Subject, *names: str) -> str:
     return next((name for name in names if name not in subject.source.words), f"one_{names[0]}")
 
 
-def _quoted(subject: Subject, layer: Call, text: str) -> str:
-    """A string in the quotes that the call of a layer has."""
-    node = subject.constructor_node(layer)
-    written = subject.source.segment(subject.source.site(node)) if node is not None else ""
-    return f'"{text}"' if '"' in written else f"'{text}'"
-
-
 def _first_line(healthy: str, faulty: str) -> int:
     """The first line of the faulty program that the healthy one has otherwise, imports aside."""
     before, after = healthy.splitlines(), faulty.splitlines()
-    changes = [op for op in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes() if op[0] != "equal"]
-    real = [op for op in changes if not _only_imports(itertools.chain(before[op[1] : op[2]], after[op[3] : op[4]]))]
-    return min((real or changes)[0][3] + 1, len(after))
-
-
-def _only_imports(lines: Iterable[str]) -> bool:
-    return all(not line.strip() or re.match(r"\s*(import|from)\s", line) for line in lines)
+    found = []
+    for tag, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        only_imports = all(re.match(r"\s*((import|from)\s.*)?$", line) for line in before[a:b] + after[c:d])
+        found += [(only_imports, min(c + 1, len(after)))] if tag != "equal" else []
+    return min(found)[1]
 
 
 def _say(what: str, why: object) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dnnfix.detect.training_loop import loops_around
 from dnnfix.network.facts import layer_facts
 from dnnfix.records import Call, Edit, FixPattern, InsertAfter, InsertBefore, Value, Wrap
+from dnnfix.source.program import once
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.recipes import insert_layer_before
@@ -43,11 +44,11 @@ def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
 
 
 def _first_layer(subject: Subject) -> tuple[Call, Value] | None:
-    """The first layer with weights that takes data as they are, and what it is given; indices are no amounts."""
+    """The first layer or model that is called, and what it is given; indices are no amounts."""
     for call in subject.network.calls:
         facts = layer_facts(call)
         for value in call.inputs[:1]:
-            if value.high is None or value.origin != "data":
+            if value.high is None or not _is_of_network(subject, call):
                 continue
             if facts is not None and facts.kind == "embedding":
                 return None
@@ -101,7 +102,7 @@ def _handed_over(subject: Subject) -> Iterator[tuple[str, ast.stmt]]:
             held = next((k.value for k in call.keywords if k.arg == "validation_data"), None)
             if isinstance(held, ast.Tuple) and held.elts and isinstance(held.elts[0], ast.Name):
                 found.append((True, call.lineno, held.elts[0].id, source.statement_of(call)))
-        elif _calls_model(subject, call) and call.args:
+        elif isinstance(call.func, ast.Name) and call.func.id in _models(subject) and call.args:
             expr = call.args[0]
         if isinstance(expr, ast.Name) and _is_array(subject, expr):
             found.append((not trains, call.lineno, expr.id, _outside_loops(subject, call)))
@@ -109,9 +110,16 @@ def _handed_over(subject: Subject) -> Iterator[tuple[str, ast.stmt]]:
         yield name, statement
 
 
-def _calls_model(subject: Subject, call: ast.Call) -> bool:
-    site = subject.source.site(call)
-    return any(seen.site == site and seen.inputs and seen.inputs[0].origin == "data" for seen in subject.network.calls)
+@once
+def _models(subject: Subject) -> frozenset[str]:
+    """The names under which the program calls networks; what happens within one is no place for arrays."""
+    nodes = [subject.call_node(call) for call in subject.network.calls if _is_of_network(subject, call)]
+    return frozenset(node.func.id for node in nodes if node is not None and isinstance(node.func, ast.Name))
+
+
+def _is_of_network(subject: Subject, call: Call) -> bool:
+    made = subject.network.component(call.component)
+    return made is not None and made.kind in ("layer", "model")
 
 
 def _is_array(subject: Subject, name: ast.Name) -> bool:

@@ -1,0 +1,165 @@
+"""The settings that may be at fault in a training that learns nothing, and how each is set otherwise."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from dnnfix.records import Symptom
+from dnnfix.source.program import Source
+from dnnfix.subject import Subject
+from dnnfix.synthesize.candidates import edited
+from dnnfix.synthesize.causes import causes
+from dnnfix.validate.symptoms import Reading
+from tests.observing import Observe
+
+FLAT = (Reading("at-chance", "", Symptom.NOT_LEARNING), Reading("flat", "", Symptom.NOT_LEARNING))
+AWAY = (Reading("diverging", "", Symptom.NOT_LEARNING),)
+
+PROGRAM = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+measured = {inputs}
+wanted = {targets}
+batches = DataLoader(TensorDataset(measured, wanted), batch_size={batch})
+net = nn.Sequential({layers})
+optimizer = torch.optim.{optimizer}
+measure = nn.{loss}()
+for x, y in batches:
+    optimizer.zero_grad()
+    measure(net(x), y).backward()
+    optimizer.step()
+"""
+USUAL = {
+    "inputs": "torch.randn(64, 6)",
+    "targets": "torch.randint(3, (64,))",
+    "batch": "16, shuffle=True",
+    "layers": "nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 3)",
+    "optimizer": "Adam(net.parameters())",
+    "loss": "CrossEntropyLoss",
+}
+
+
+def proposed(observe: Observe, symptoms: tuple[Reading, ...] = FLAT, **changed: str) -> dict[str, list[str]]:
+    """For each setting the lines that each of its edits adds."""
+    text = textwrap.dedent(PROGRAM.format(**{**USUAL, **changed})).lstrip("\n")
+    source = Source.from_bytes(text.encode(), "program.py")
+    found: dict[str, list[str]] = {}
+    for cause in causes(Subject(source, observe(text).trace()), symptoms):
+        made = edited(source, cause.edits).text.splitlines()
+        added = [line.strip() for line in made if line not in text.splitlines()]
+        found.setdefault(cause.setting, []).append("; ".join(added))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("changed", "setting", "line"),
+    [
+        pytest.param(
+            {"optimizer": "SGD(net.parameters(), lr=5.0)"},
+            "learning-rate",
+            "optimizer = torch.optim.SGD(net.parameters(), lr=0.01)",
+            id="rate",
+        ),
+        pytest.param(
+            {}, "learning-rate", "optimizer = torch.optim.Adam(net.parameters(), lr=0.0001)", id="default rate"
+        ),
+        pytest.param(
+            {"optimizer": "SGD(net.parameters(), lr=0.01, momentum=0.9)"},
+            "optimizer",
+            "optimizer = torch.optim.Adam(net.parameters(), lr=0.001)",
+            id="optimizer",
+        ),
+        pytest.param(
+            {"inputs": "torch.randint(256, (64, 6)).float()"}, "inputs", "measured = measured / 255", id="bytes"
+        ),
+        pytest.param(
+            {"inputs": "torch.randn(64, 6) * 1000"},
+            "inputs",
+            "mean, deviation = measured.mean(axis=0), measured.std(axis=0) + 1e-7; measured = (measured - mean) / deviation",
+            id="scale",
+        ),
+        pytest.param(
+            {"layers": "nn.Linear(6, 32), nn.Sigmoid(), nn.Linear(32, 3)"},
+            "hidden-activations",
+            "net = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 3))",
+            id="activation",
+        ),
+        pytest.param(
+            {"layers": "nn.Linear(6, 1), nn.ReLU(), nn.Linear(1, 3)"},
+            "units",
+            "net = nn.Sequential(nn.Linear(6, 64), nn.ReLU(), nn.Linear(64, 3))",
+            id="units",
+        ),
+        pytest.param(
+            {"layers": "nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 3), nn.ReLU()"},
+            "output",
+            "net = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 3))",
+            id="output",
+        ),
+        pytest.param(
+            {"layers": "nn.Linear(6, 32), nn.Dropout(0.9), nn.Linear(32, 3)"},
+            "regularization",
+            "net = nn.Sequential(nn.Linear(6, 32), nn.Dropout(0.2), nn.Linear(32, 3))",
+            id="dropout",
+        ),
+        pytest.param(
+            {"optimizer": "Adam(net.parameters(), weight_decay=1.0)"},
+            "regularization",
+            "optimizer = torch.optim.Adam(net.parameters())",
+            id="decay",
+        ),
+        pytest.param(
+            {"batch": "16"},
+            "shuffling",
+            "batches = DataLoader(TensorDataset(measured, wanted), batch_size=16, shuffle=True)",
+            id="order",
+        ),
+        pytest.param(
+            {"batch": "1, shuffle=True"},
+            "batch-size",
+            "batches = DataLoader(TensorDataset(measured, wanted), batch_size=32, shuffle=True)",
+            id="batch",
+        ),
+    ],
+)
+def test_a_setting_is_set_otherwise(observe: Observe, changed: dict[str, str], setting: str, line: str) -> None:
+    assert line in proposed(observe, **changed)[setting]
+
+
+def test_what_is_usual_is_left_as_it_is(observe: Observe) -> None:
+    assert set(proposed(observe)) == {"learning-rate"}
+
+
+def test_a_loss_that_runs_away_asks_for_no_greater_rate(observe: Observe) -> None:
+    found = proposed(observe, AWAY, optimizer="SGD(net.parameters(), lr=5.0)")
+    assert not [line for line in found["learning-rate"] if "lr=50" in line]
+    (clipped,) = found["clipping"]
+    assert clipped == "nn.utils.clip_grad_norm_(net.parameters(), 1.0)"
+
+
+def test_the_array_that_is_tested_on_is_scaled_by_what_was_learned_from_the_other(observe: Observe) -> None:
+    text = """\
+    import torch
+    from torch import nn
+    train, test = torch.randn(64, 6) * 500, torch.randn(32, 6) * 500
+    wanted = torch.randn(64, 1)
+    net = nn.Linear(6, 1)
+    optimizer = torch.optim.Adam(net.parameters())
+    for _ in range(4):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(net(train), wanted).backward()
+        optimizer.step()
+    held = net(test)
+    """
+    source = Source.from_bytes(textwrap.dedent(text).encode(), "program.py")
+    found = [c for c in causes(Subject(source, observe(text).trace()), FLAT) if c.setting == "inputs"]
+    lines = edited(source, found[0].edits).text.splitlines()
+    assert lines[6:9] == [
+        "mean, deviation = train.mean(axis=0), train.std(axis=0) + 1e-7",
+        "train = (train - mean) / deviation",
+        "test = (test - mean) / deviation",
+    ]

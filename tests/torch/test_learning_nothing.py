@@ -1,0 +1,145 @@
+"""Programs of torch that learn nothing: what there is to learn in their data, and settings raced until they learn."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dnnfix.config import Settings
+from dnnfix.pipeline import suggest_file
+from dnnfix.records import FileReport, PatchVerdict
+from tests.observing import Observe
+
+PROGRAM = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(3)
+measured = {inputs}
+wanted = {targets}
+batches = DataLoader(TensorDataset(measured, wanted), batch_size=32, shuffle=True)
+net = nn.Sequential(nn.Linear({size}, 32), nn.{activation}(), nn.Linear(32, {outputs}))
+optimizer = torch.optim.{optimizer}
+measure = nn.{loss}()
+for epoch in range({epochs}):
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = measure(net(x), y)
+        loss.backward()
+        optimizer.step()
+"""
+SOUND = {
+    "inputs": "torch.randn(640, 6)",
+    "targets": "(measured[:, 0] + measured[:, 1] > 0).long() + (measured[:, 2] > 0).long()",
+    "size": 6,
+    "activation": "ReLU",
+    "outputs": 3,
+    "optimizer": "Adam(net.parameters(), lr=0.01)",
+    "loss": "CrossEntropyLoss",
+    "epochs": 30,
+}
+
+
+def program(**changed: Any) -> str:
+    return PROGRAM.format(**{**SOUND, **changed})
+
+
+REAL = {"targets": "measured[:, :1] - 2 * measured[:, 1:2]", "outputs": 1, "loss": "MSELoss"}
+BINARY = {"targets": "(measured[:, :1] > 0).float()", "outputs": 1, "loss": "BCEWithLogitsLoss"}
+
+
+def reference(observe: Observe, **changed: Any) -> Any:
+    seen = observe(program(**changed), steps=60, experiments=["reference"])
+    assert seen.outcome == "finished", seen.of("crash")
+    return seen.probe("reference")
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind"),
+    [
+        pytest.param({}, "class", id="classes"),
+        pytest.param(REAL, "real", id="real"),
+        pytest.param(BINARY, "binary", id="binary"),
+        pytest.param(
+            {**BINARY, "targets": "(measured[:, 0] * measured[:, 1] > 0).float()[:, None]"}, "binary", id="no line"
+        ),
+    ],
+)
+def test_simple_learners_find_what_there_is(observe: Observe, changed: dict[str, Any], kind: str) -> None:
+    found = reference(observe, **changed)
+    assert found["kind"] == kind and found["rows"] == 640
+    assert found["skill"] > 0.5 > 0.3 > found["luck"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"targets": "torch.randint(3, (640,))"},
+        {**REAL, "targets": "torch.randn(640, 1)"},
+        {**BINARY, "targets": "torch.randint(2, (640, 1)).float()"},
+    ],
+    ids=["classes", "real", "binary"],
+)
+def test_in_noise_they_find_nothing(observe: Observe, changed: dict[str, Any]) -> None:
+    found = reference(observe, **changed)
+    assert found["skill"] - found["luck"] < 0.2
+
+
+def test_what_they_know_no_form_of_has_no_reference(observe: Observe) -> None:
+    assert reference(observe, **REAL | {"targets": "measured", "outputs": 6}) is None, "an autoencoder predicts nothing"
+    assert reference(observe, **REAL | {"inputs": "torch.randn(30, 6)"}) is None, "few rows"
+
+
+def suggested(tmp_path: Path, text: str) -> FileReport:
+    path = tmp_path / "program.py"
+    path.write_text(text)
+    settings = Settings(budget=120.0, python=sys.executable, cache_dir=tmp_path / "cache")
+    return suggest_file(text.encode(), str(path), settings, lambda said: None)
+
+
+@pytest.mark.parametrize(
+    ("changed", "title"),
+    [
+        pytest.param(
+            {"optimizer": "Adam(net.parameters(), lr=30.0)"},
+            "Train with a learning rate of 0.001 rather than 30",
+            id="a rate far too great",
+        ),
+        pytest.param(
+            {"optimizer": "SGD(net.parameters(), lr=1e-6)"},
+            "Train with a learning rate of 0.01 rather than 1e-06",
+            id="a rate far too small",
+        ),
+    ],
+)
+def test_the_setting_at_fault_is_found_and_the_patch_makes_the_network_learn(
+    tmp_path: Path, changed: dict[str, Any], title: str
+) -> None:
+    report = suggested(tmp_path, program(**changed))
+    accepted = [patch for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED]
+    assert accepted, [result.reason for result in report.findings]
+    written = accepted[0].diff
+    assert ("lr=0.0" in written and "-optimizer" in written) or title == accepted[0].candidate.title
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"targets": "torch.randint(3, (640,))"},
+        REAL,
+        {"epochs": 1},
+        {"optimizer": "SGD(net.parameters(), lr=0.001)"},
+    ],
+    ids=["sound", "noise", "regression", "short", "slow"],
+)
+def test_a_training_that_is_sound_or_short_or_has_nothing_to_learn_is_let_be(
+    tmp_path: Path, changed: dict[str, Any]
+) -> None:
+    report = suggested(tmp_path, program(**changed))
+    assert not [result.finding.code for result in report.findings]
+    assert not report.patches
