@@ -43,9 +43,11 @@ USUAL = {
 }
 
 
-def proposed(observe: Observe, symptoms: tuple[Reading, ...] = FLAT, **changed: str) -> dict[str, list[str]]:
+def proposed(
+    observe: Observe, changed: dict[str, str] | None = None, symptoms: tuple[Reading, ...] = FLAT
+) -> dict[str, list[str]]:
     """For each setting the lines that each of its edits adds."""
-    text = textwrap.dedent(PROGRAM.format(**{**USUAL, **changed})).lstrip("\n")
+    text = textwrap.dedent(PROGRAM.format(**{**USUAL, **(changed or {})})).lstrip("\n")
     source = Source.from_bytes(text.encode(), "program.py")
     found: dict[str, list[str]] = {}
     for cause in causes(Subject(source, observe(text).trace()), symptoms):
@@ -127,7 +129,7 @@ def proposed(observe: Observe, symptoms: tuple[Reading, ...] = FLAT, **changed: 
     ],
 )
 def test_a_setting_is_set_otherwise(observe: Observe, changed: dict[str, str], setting: str, line: str) -> None:
-    assert line in proposed(observe, **changed)[setting]
+    assert line in proposed(observe, changed)[setting]
 
 
 def test_what_is_usual_is_left_as_it_is(observe: Observe) -> None:
@@ -135,7 +137,7 @@ def test_what_is_usual_is_left_as_it_is(observe: Observe) -> None:
 
 
 def test_a_loss_that_runs_away_asks_for_no_greater_rate(observe: Observe) -> None:
-    found = proposed(observe, AWAY, optimizer="SGD(net.parameters(), lr=5.0)")
+    found = proposed(observe, {"optimizer": "SGD(net.parameters(), lr=5.0)"}, AWAY)
     assert not [line for line in found["learning-rate"] if "lr=50" in line]
     (clipped,) = found["clipping"]
     assert clipped == "nn.utils.clip_grad_norm_(net.parameters(), 1.0)"
