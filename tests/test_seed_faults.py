@@ -7,14 +7,16 @@ import sys
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from dnnfix.records import RunOutcome, Trace, Value
+from dnnfix.records import Crash, RunOutcome, Site, Trace, Value
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
+from dnnfix.validate.laboratory import TrialLaboratory
 from tools import seed_faults
-from tools.seed_faults import KINDS, LeftOut, crash_of, main, recorded, seed_folder, seeded
+from tools.seed_faults import KINDS, LeftOut, crash_of, crash_seen, main, recorded, seed_folder, seeded
 
 TORCH = """\
 import torch
@@ -209,7 +211,8 @@ def test_what_is_written_is_undone_by_its_own_diff(tmp_path: Path, monkeypatch: 
     (folder / "program.py").write_bytes(text.encode())
     (folder / "data.csv").write_text("1,2\n")
     (folder / "meta.toml").write_text("url = 'https://example.org'\n")
-    monkeypatch.setattr(seed_faults, "recorded", lambda source, python: torch_subject(text))
+    monkeypatch.setattr(seed_faults, "recorded", lambda source, laboratory: torch_subject(text))
+    monkeypatch.setattr(seed_faults, "crash_seen", lambda subject, faulty, laboratory: "")
     assert seed_folder(folder, tmp_path / "out", list(KINDS), sys.executable, check=False) == len(KINDS)
     for kind in KINDS:
         made = tmp_path / "out" / f"one--{kind}"
@@ -227,9 +230,30 @@ def test_a_program_that_ends_in_an_error_is_told_from_one_that_ends_well(tmp_pat
     assert crash_of(path, b"print(2)\nraise ValueError('no')\n", sys.executable) == "ValueError: no"
 
 
-def test_a_program_that_cannot_be_parsed_is_not_run() -> None:
-    with pytest.raises(LeftOut, match="cannot be parsed"):
-        recorded(Source.from_bytes(b"import torch\nx = (\n", "program.py"), sys.executable)
+class Laboratory:
+    """Stands in for the laboratory: what a run comes to."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def observe(self, source: Source, seed: int) -> Trace:
+        return self.trace
+
+
+CRASHED = Trace(RunOutcome.CRASHED, crash=Crash("ValueError", "no"))
+
+
+def test_a_healthy_program_that_crashes_is_none() -> None:
+    with pytest.raises(LeftOut, match="ValueError: no"):
+        recorded(subject(TORCH).source, cast(TrialLaboratory, Laboratory(CRASHED)))
+
+
+def test_a_crash_that_comes_of_cutting_the_run_short_is_no_crash_of_the_program() -> None:
+    cut = replace(CRASHED, cut=(Site(1, 1, 1, 2),))
+    program = recorded(subject(TORCH).source, cast(TrialLaboratory, Laboratory(cut)))
+    assert crash_seen(program, program.source, cast(TrialLaboratory, Laboratory(cut))) == ""
+    other = replace(cut, crash=Crash("TypeError", "yes"))
+    assert crash_seen(program, program.source, cast(TrialLaboratory, Laboratory(other))) == "TypeError: yes"
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ For each kind of fault that has exactly one place in a program, OUT/ID--KIND rec
 files beside it, and `meta.toml`: `id`, `framework`, `kind`, `setting` (what is set wrong; of two faults both, with a comma
 between), `line` (where the fault begins, in the faulty program) and `undo` (a diff from the faulty to the healthy program).
 
-A healthy program is run once, in the sandbox, to learn what its network is and what its data are. A kind that cannot be put
-in without doubt is left out, with a line on standard error that says why. `--check` also runs each program to its end, for
-a minute at most, and leaves out faults that make it crash: those are found by other means. It runs them outside of the
-sandbox, so use it on programs that you trust.
+The first steps of every program are run in the sandbox: of the healthy one to learn what its network is and what its data
+are, of a faulty one to see that it does not crash. Faults that crash are found by other means, and left out. So is a kind
+that cannot be put in without doubt. For each a line on standard error says why. `--check` also runs every program to its
+end, for a minute at most, outside of the sandbox: use it on programs that you trust.
 
     python tools/seed_faults.py healthy seeded --python ~/envs/torch/bin/python
     python tools/seed_faults.py healthy seeded --kinds two-faults --only keras- --check
@@ -22,6 +22,7 @@ import argparse
 import ast
 import difflib
 import json
+import math
 import re
 import shlex
 import shutil
@@ -36,7 +37,7 @@ from dnnfix.config import Settings
 from dnnfix.detect.shapes import fit_data, where_written
 from dnnfix.detect.training_loop import attribute_calls, function_around, loops_around
 from dnnfix.detect.values import LossUse, binary, loss_uses
-from dnnfix.errors import DnnfixError, EditError, InputError
+from dnnfix.errors import DnnfixError, EditError
 from dnnfix.network.facts import Task, layer_facts
 from dnnfix.pipeline.runs import laboratory_for
 from dnnfix.records import Call, Delete, Edit, InsertAfter, InsertBefore, Replace, SetArgument, Site, Unwrap
@@ -50,6 +51,7 @@ from dnnfix.synthesize.causes.optimizing import optimizers
 from dnnfix.synthesize.losses import add_activation, change_activation, change_loss
 from dnnfix.synthesize.recipes import argument, input_expression, set_constructor_argument
 from dnnfix.synthesize.spelling import spell
+from dnnfix.validate.laboratory import TrialLaboratory
 
 SECONDS = 60.0
 """Seconds that a program may take, in the sandbox and when it is checked."""
@@ -111,25 +113,25 @@ def main() -> int:
     )
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has the programs' packages")
     parser.add_argument("--only", default="", metavar="PREFIX", help="only programs whose folder's name begins so")
-    parser.add_argument("--check", action="store_true", help="run every program, and leave out faults that crash")
+    parser.add_argument("--check", action="store_true", help="run every program to its end, too")
     given = parser.parse_args()
     kinds = [kind for kind in given.kinds.split(",") if kind]
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown:
-        return _refuse(f"There is no kind of fault {unknown[0]!r}. There are: {', '.join(KINDS)}.")
+        return _say(f"There is no kind of fault {unknown[0]!r}. There are: {', '.join(KINDS)}.")
     if not given.healthy.is_dir():
-        return _refuse(f"There is no folder {given.healthy} to take healthy programs from.")
+        return _say(f"There is no folder {given.healthy} to take healthy programs from.")
     folders = [
         f for f in sorted(given.healthy.iterdir()) if f.name.startswith(given.only) and (f / "program.py").is_file()
     ]
     if not folders:
-        return _refuse(f"{given.healthy} has no folder with a program.py in it.")
+        return _say(f"{given.healthy} has no folder with a program.py in it.")
     if shutil.which(given.python) is None:
-        return _refuse(f"There is no interpreter {given.python} to run programs with.")
+        return _say(f"There is no interpreter {given.python} to run programs with.")
     try:
         given.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        return _refuse(f"Nothing can be written to {given.out}: {error.strerror}.")
+        return _say(f"Nothing can be written to {given.out}: {error.strerror}.")
     made = sum(seed_folder(folder, given.out, kinds, given.python, given.check) for folder in folders)
     print(f"{made} faulty programs of {len(folders)} healthy ones are in {given.out}.")
     return 0
@@ -137,45 +139,56 @@ def main() -> int:
 
 def seed_folder(folder: Path, out: Path, kinds: Sequence[str], python: str, check: bool) -> int:
     """Write one healthy program with each kind of fault; how many there are."""
-    path = folder.resolve() / "program.py"
+    path, made = folder.resolve() / "program.py", 0
     try:
-        subject = recorded(Source.from_bytes(path.read_bytes(), str(path)), python)
-        if check and (said := crash_of(path, subject.source.raw, python)):
-            raise LeftOut(f"the healthy program crashes: {said}")
-    except (InputError, LeftOut, OSError) as error:
-        _say(folder.name, error)
-        return 0
-    made = 0
-    for kind in kinds:
-        try:
-            found = seeded(subject, KINDS[kind])
-            if check and (said := crash_of(path, found.program.raw, python)):
-                raise LeftOut(f"the faulty program crashes: {said}")
-        except LeftOut as error:
-            _say(f"{folder.name}, {kind}", error)
-        else:
-            write(folder, out / f"{folder.name}--{kind}", kind, found)
-            made += 1
+        source = parsed(path)
+        with laboratory_for(source, Settings(python=python), []) as laboratory:
+            laboratory.begin_again(math.inf, SECONDS)
+            subject = recorded(source, laboratory)
+            if check and (said := crash_of(path, source.raw, python)):
+                raise LeftOut(f"the healthy program crashes: {said}")
+            for kind in kinds:
+                try:
+                    found = seeded(subject, KINDS[kind])
+                    said = crash_seen(subject, found.program, laboratory)
+                    if said or (check and (said := crash_of(path, found.program.raw, python))):
+                        raise LeftOut(f"the faulty program crashes: {said}")
+                except LeftOut as error:
+                    _say(f"{folder.name}, {kind}: {error}")
+                else:
+                    write(folder, out / f"{folder.name}--{kind}", kind, found)
+                    made += 1
+    except (DnnfixError, LeftOut, OSError) as error:
+        _say(f"{folder.name}: {error}")
     return made
 
 
-def recorded(source: Source, python: str) -> Subject:
-    """A healthy program with what a run of it shows; where it cannot be run here, with what its text shows."""
+def parsed(path: Path) -> Source:
+    """The program in a file. Raises `LeftOut` where it is not Python as it stands."""
+    source = Source.from_bytes(path.read_bytes(), str(path))
     try:
         ast.parse(source.raw)
     except (SyntaxError, ValueError) as error:
         raise LeftOut(f"the program cannot be parsed: {error}") from None
-    try:
-        with laboratory_for(source, Settings(python=python, budget=SECONDS), []) as laboratory:
-            trace = laboratory.observe(source, 0)
-    except DnnfixError as error:
-        _say(source.path, f"not run, read only: {error}")
-        return Subject(source)
-    if trace.crash is not None:
+    return source
+
+
+def recorded(source: Source, laboratory: TrialLaboratory) -> Subject:
+    """A healthy program with what a run of its first steps shows; where that shows nothing, with what its text shows."""
+    trace = laboratory.observe(source, 0)
+    if trace.crash is not None and not trace.cut:
         raise LeftOut(f"the healthy program crashes: {trace.crash.kind}: {trace.crash.message[:120]}")
     if not trace.outcome.says_something:
-        _say(source.path, f"not run, read only: {trace.outcome}")
+        _say(f"{source.path}: not run, only read: {trace.outcome}")
     return Subject(source, trace)
+
+
+def crash_seen(subject: Subject, faulty: Source, laboratory: TrialLaboratory) -> str:
+    """What a faulty program crashes with in its first steps, or behind them, that the healthy one does not."""
+    crash, known = laboratory.observe(faulty, 0).crash, subject.crash
+    if crash is None or (known is not None and (known.kind, known.message) == (crash.kind, crash.message)):
+        return ""
+    return f"{crash.kind}: {crash.message[:120]}"
 
 
 def seeded(subject: Subject, kind: Callable[[Subject], Fault]) -> Seeded:
@@ -761,12 +774,9 @@ def _first_line(healthy: str, faulty: str) -> int:
     return min(found)[1]
 
 
-def _say(what: str, why: object) -> None:
-    print(f"{what}: {why}", file=sys.stderr)
-
-
-def _refuse(why: str) -> int:
-    print(why, file=sys.stderr)
+def _say(what: str) -> int:
+    """Say a line on standard error; the exit code of what cannot be done."""
+    print(what, file=sys.stderr, flush=True)
     return 2
 
 
