@@ -68,7 +68,7 @@ print(scaler.transform(x[:2]))
 """
 
 IN_TORCH = {
-    "rate-x100": ["optimizer = optim.Adam(model.parameters(), lr=1)"],
+    "rate-x100": ["optimizer = optim.Adam(model.parameters(), lr=1.0)"],
     "rate-over-1000": ["optimizer = optim.Adam(model.parameters(), lr=1e-05)"],
     "wrong-loss": ["criterion = nn.NLLLoss()"],
     "wrong-activation": ["return torch.softmax(self.last(torch.relu(self.norm(self.first(x)))), dim=1)"],
@@ -89,7 +89,7 @@ IN_TORCH = {
     "one-epoch": ["for epoch in range(1, 1 + 1):"],
     "other-parameters": ["optimizer = optim.Adam(Net().parameters(), lr=0.01)"],
     "few-units": ["def __init__(self, wide=1):"],
-    "two-faults": ["x_train = x_train * 1000", "optimizer = optim.Adam(model.parameters(), lr=1)"],
+    "two-faults": ["x_train = x_train * 1000", "optimizer = optim.Adam(model.parameters(), lr=1.0)"],
 }
 
 HIDDEN = 'keras.layers.Dense(30, activation="relu", input_shape=(4,)),  # hidden'
@@ -192,6 +192,13 @@ def test_what_is_in_doubt_is_left_out_with_the_reason(kind: str, text: str, why:
 def test_a_loss_whose_values_are_not_known_is_not_exchanged() -> None:
     with pytest.raises(LeftOut, match="not known"):
         seeded(subject(TORCH), KINDS["wrong-loss"])
+
+
+def test_a_whole_rate_is_written_as_keras_takes_it() -> None:
+    text = KERAS.replace('"adam"', "keras.optimizers.SGD(0.5)")
+    assert "SGD(50.0)" in seeded(keras_subject(text), KINDS["rate-x100"]).program.text
+    text = KERAS.replace('"adam"', '"sgd"')
+    assert "SGD(learning_rate=1.0)" in seeded(keras_subject(text), KINDS["rate-x100"]).program.text
 
 
 def test_only_the_first_pair_that_is_possible_stands_in_a_program_twice() -> None:

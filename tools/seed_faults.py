@@ -29,6 +29,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -238,7 +239,15 @@ def rate(subject: Subject, factor: float) -> Fault:
     if subject.source.words & {"LearningRateScheduler", "LambdaLR", "OneCycleLR"}:
         raise LeftOut("a schedule sets the rate")
     value = _known(one.value, "the learning rate is not written as a number")
-    return Fault("learning-rate", _known(one.with_rate(subject, value * factor), "the rate has no place"))
+    edits = _known(one.with_rate(subject, value * factor), "the rate has no place")
+    return Fault("learning-rate", tuple(_with_point(edit) for edit in edits))
+
+
+def _with_point(edit: Edit) -> Edit:
+    """The edit with a whole rate written as a float: Keras takes no other."""
+    if not isinstance(edit, (Replace, SetArgument)):
+        return edit
+    return replace(edit, code=re.sub(r"^\d+$|(?<=learning_rate=)\d+(?=\))", r"\g<0>.0", edit.code))
 
 
 def wrong_loss(subject: Subject) -> Fault:
