@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from dnnfix.config import Settings
 from dnnfix.records import (
+    UNLEARNED_CODE,
+    UNLEARNED_RULE,
     Finding,
     FindingOutcome,
     FindingResult,
@@ -80,6 +82,13 @@ def doubt(finding: Finding, source: Source) -> str:
     """What to say of a crash that no rule explains, in a program that ran on made-up things only."""
     said = finding.message.removeprefix("the program crashes: ")
     return f"the program beyond {source.line_in_words(finding.site.line, finding.site.path)}: on what was made up it crashes there, with {said}"
+
+
+def heard_of_training(source: Source, settings: Settings) -> Callable[[Finding], bool] | None:
+    """What tells whether the user wants to hear of a training that learns nothing; `None` where that is switched off altogether."""
+    if not settings.enabled(UNLEARNED_CODE, UNLEARNED_RULE):
+        return None
+    return lambda finding: wanted(finding, source, settings)
 
 
 def wanted(finding: Finding, source: Source, settings: Settings) -> bool:

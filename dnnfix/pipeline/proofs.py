@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dnnfix.config import Settings
 from dnnfix.errors import CertificateError, InputError
 from dnnfix.pipeline.runs import laboratory_for
-from dnnfix.records import Candidate, FixPattern, Patch, PatchVerdict, Reproduction
+from dnnfix.records import UNLEARNED_CODE, Candidate, FixPattern, Patch, PatchVerdict, Reproduction
 from dnnfix.source.diff import module_path
 from dnnfix.source.program import Source
 
@@ -48,6 +48,7 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
     from dnnfix.emit import hunks
     from dnnfix.run.visible import repository_of
     from dnnfix.synthesize.at_crash import unexplained_crash
+    from dnnfix.synthesize.at_training import look_at_training
     from dnnfix.validate import certificate as certificates
     from dnnfix.validate.evidence import Evidence
     from dnnfix.validate.ladder import climb
@@ -82,6 +83,9 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
         crash = unexplained_crash(before, trace)
         if crash is not None and crash.code in written.codes:
             findings = (*findings, crash)
+        if UNLEARNED_CODE in written.codes:
+            untaught = look_at_training(before, trace, laboratory)[1].finding
+            findings = findings if untaught is None else (*findings, untaught)
         meant = tuple(finding for finding in findings if finding.code in written.codes)
         if not meant:
             return False, (f"the finding ({', '.join(written.codes)}) does not appear any more",)

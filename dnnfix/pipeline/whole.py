@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dnnfix.config import Settings
-from dnnfix.pipeline.account import doubt, misread, searchable, unchecked, unexplained, unrun, wanted, whatever_the_data
+from dnnfix.pipeline.account import (
+    doubt,
+    heard_of_training,
+    misread,
+    searchable,
+    unchecked,
+    unexplained,
+    unrun,
+    wanted,
+    whatever_the_data,
+)
 from dnnfix.pipeline.proofs import certified
 from dnnfix.pipeline.runs import Progress, laboratory_for, made_runnable, with_modules
 from dnnfix.pipeline.static import selected
@@ -54,7 +64,7 @@ def suggest_file(
             settings,
             progress,
             at_crash=own,
-            at_training=lambda finding: not reproduction.invents and wanted(finding, source, settings),
+            at_training=heard_of_training(source, settings) if not reproduction.invents else None,
         )
         made = again(Try(reproduction, trace, found, settings), source, stood, laboratory, templates, progress)
         made = looked_further(made, source, laboratory, templates, progress)

@@ -29,7 +29,7 @@ from dnnfix.synthesize.causes import Cause, causes
 from dnnfix.synthesize.racing import Runner, race
 from dnnfix.validate.ladder import Laboratory
 from dnnfix.validate.learning import score
-from dnnfix.validate.symptoms import CHANCE, Reading, learning, reference
+from dnnfix.validate.symptoms import CHANCE, Reading, fails_to_learn, learning, reference
 
 LEARNS = 0.3
 """Mean skill in the first steps from which on a training needs no closer look."""
@@ -62,24 +62,40 @@ class Race:
     unsure: str = ""
 
 
-def search_at_training(
-    source: Source, trace: Trace, laboratory: Laboratory, progress: Callable[[str], None], may_edit: bool
-) -> Race:
-    """Look whether a training learns; where it does not, race edits of its settings."""
-    if not _needs_a_look(trace):
-        return Race()
-    progress("looking whether the network learns")
+def look_at_training(source: Source, trace: Trace, laboratory: Laboratory) -> tuple[Trace, Race]:
+    """Look whether a training learns: a longer run, and what is said of it."""
     looked = laboratory.look(source, trace.seed)
     seen = learning(looked)
     symptoms = seen.symptoms
     if not symptoms:
-        return Race(unsure=seen.unsure)
+        return looked, Race(unsure=seen.unsure)
     if symptoms[0].name == "at-chance" and source.words & STORED:
-        return Race(unsure=f"whether the network learns: it begins with stored weights, and {symptoms[0].said}")
-    finding = _finding(looked, symptoms)
+        said = f"whether the network learns: it begins with stored weights, and {symptoms[0].said}"
+        return looked, Race(unsure=said)
+    return looked, Race(_finding(looked, symptoms))
+
+
+def search_at_training(
+    source: Source,
+    trace: Trace,
+    laboratory: Laboratory,
+    progress: Callable[[str], None],
+    heard: Callable[[Finding], bool],
+    may_edit: bool,
+) -> Race:
+    """Look whether a training learns; where it does not, and the user wants to hear of it, race edits of its settings."""
+    if not _needs_a_look(trace):
+        return Race()
+    progress("looking whether the network learns")
+    looked, seen = look_at_training(source, trace, laboratory)
+    finding = seen.finding
+    if finding is None:
+        return seen
+    if not heard(finding):
+        return Race()
     if not may_edit:
-        return Race(finding)
-    found = causes(Subject(source, looked), symptoms)
+        return seen
+    found = causes(Subject(source, looked), fails_to_learn(looked))
     progress(f"racing {min(len(found), SINGLES)} settings")
     goal = _goal(looked)
     raced = _raced(source, finding, found[:SINGLES], laboratory, trace.seed, goal)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from dnnfix.records import (
     CRASH_CAUSE,
     UNEXPLAINED_CODE,
+    UNLEARNED_CODE,
     Finding,
     FindingOutcome,
     FindingResult,
@@ -27,6 +28,12 @@ from dnnfix.synthesize.search_state import Search
 from dnnfix.validate.evidence import OWN_FAULT, Evidence
 from dnnfix.validate.ladder import Climb
 from dnnfix.validate.side_effects import side_effects
+
+UNREPAIRED = {
+    UNEXPLAINED_CODE: "no small edit was proven to remove it",
+    UNLEARNED_CODE: "none of the settings that were raced makes it learn",
+}
+"""What is said of the engine's own findings where nothing came of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +150,7 @@ def _result(search: Search, finding: Finding, patches: list[Patch]) -> FindingRe
     if refused is not None:
         reason = f"{refused.validator}: {refused.reason}"
         return FindingResult(finding, FindingOutcome.REJECTED, reason, names)
-    otherwise = (
-        "no small edit was proven to remove it" if finding.code == UNEXPLAINED_CODE else "fixes are switched off"
-    )
+    otherwise = UNREPAIRED.get(finding.code, "fixes are switched off")
     reason = search.edit_errors.get(finding.id) or (proposals.declined if proposals else "") or otherwise
     return FindingResult(finding, FindingOutcome.DECLINED, reason, names)
 

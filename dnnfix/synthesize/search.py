@@ -57,12 +57,12 @@ def repair(
     wishes: Wishes,
     progress: Callable[[str], None],
     at_crash: bool = True,
-    at_training: Callable[[Finding], bool] = lambda finding: False,
+    at_training: Callable[[Finding], bool] | None = None,
 ) -> Repair:
     """Find patches for a program, given the trace of its first run.
 
     `at_crash` says whether small edits are searched for at a crash for which no template has a patch, `at_training` whether
-    the user wants to hear of a training that learns nothing.
+    the user wants to hear of a training that learns nothing; without it nobody looks.
     """
     search = Search(source, trace, laboratory, templates, wishes, progress)
     search.seen.add(source.contents)
@@ -75,7 +75,7 @@ def repair(
     elif at_crash:
         _try_small_edits(search)
     _combine(search)
-    if not search.accepted and not search.choices:
+    if at_training is not None and not search.accepted and not search.choices:
         _race_settings(search, at_training)
     if not search.accepted:
         steps = [attempt for attempt in search.attempts if not fits_only(search, attempt.variant)]
@@ -161,9 +161,9 @@ def _race_settings(search: Search, heard: Callable[[Finding], bool]) -> None:
     if search.laboratory.out_of_time():
         return
     may_edit = search.wishes.may_fix(UNLEARNED_CODE, UNLEARNED_RULE)
-    found = search_at_training(search.origin, search.trace, search.laboratory, search.progress, may_edit)
+    found = search_at_training(search.origin, search.trace, search.laboratory, search.progress, heard, may_edit)
     search.unsure = found.unsure
-    if found.finding is None or not heard(found.finding):
+    if found.finding is None:
         return
     search.original = (*search.original, found.finding)
     for variant in found.winners[:WINNERS]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dnnfix.config import Settings
-from dnnfix.pipeline import suggest_file
+from dnnfix.pipeline import suggest_file, verify_certificate
 from dnnfix.records import FileReport, PatchVerdict
 from tests.observing import Observe
 
@@ -22,7 +22,7 @@ torch.manual_seed(3)
 measured = {inputs}
 wanted = {targets}
 batches = DataLoader(TensorDataset(measured, wanted), batch_size=32, shuffle=True)
-net = nn.Sequential(nn.Linear({size}, 32), nn.{activation}(), nn.Linear(32, {outputs}))
+net = nn.Sequential(nn.Linear(6, 32), {between}, nn.Linear(32, {outputs}))
 optimizer = torch.optim.{optimizer}
 measure = nn.{loss}()
 for epoch in range({epochs}):
@@ -35,8 +35,7 @@ for epoch in range({epochs}):
 SOUND = {
     "inputs": "torch.randn(640, 6)",
     "targets": "(measured[:, 0] + measured[:, 1] > 0).long() + (measured[:, 2] > 0).long()",
-    "size": 6,
-    "activation": "ReLU",
+    "between": "nn.ReLU()",
     "outputs": 3,
     "optimizer": "Adam(net.parameters(), lr=0.01)",
     "loss": "CrossEntropyLoss",
@@ -101,29 +100,33 @@ def suggested(tmp_path: Path, text: str) -> FileReport:
     return suggest_file(text.encode(), str(path), settings, lambda said: None)
 
 
+DEEP = "nn.Sigmoid(), nn.Linear(32, 32), " * 5 + "nn.Sigmoid()"
+
+
 @pytest.mark.parametrize(
-    ("changed", "title"),
+    ("changed", "line"),
     [
         pytest.param(
             {"optimizer": "Adam(net.parameters(), lr=30.0)"},
-            "Train with a learning rate of 0.001 rather than 30",
+            "+optimizer = torch.optim.Adam(net.parameters(), lr=0.001)",
             id="a rate far too great",
         ),
         pytest.param(
-            {"optimizer": "SGD(net.parameters(), lr=1e-6)"},
-            "Train with a learning rate of 0.01 rather than 1e-06",
-            id="a rate far too small",
+            {"optimizer": "SGD(net.parameters(), lr=0.1)", "between": DEEP},
+            f"+net = nn.Sequential(nn.Linear(6, 32), {DEEP.replace('Sigmoid', 'ReLU')}, nn.Linear(32, 3))",
+            id="gradients that vanish",
         ),
     ],
 )
 def test_the_setting_at_fault_is_found_and_the_patch_makes_the_network_learn(
-    tmp_path: Path, changed: dict[str, Any], title: str
+    tmp_path: Path, changed: dict[str, Any], line: str
 ) -> None:
     report = suggested(tmp_path, program(**changed))
     accepted = [patch for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED]
     assert accepted, [result.reason for result in report.findings]
-    written = accepted[0].diff
-    assert ("lr=0.0" in written and "-optimizer" in written) or title == accepted[0].candidate.title
+    assert line in accepted[0].diff.splitlines()
+    settings = Settings(budget=120.0, python=sys.executable, cache_dir=tmp_path / "cache")
+    assert verify_certificate(str(accepted[0].certificate), settings) == (True, ())
 
 
 @pytest.mark.parametrize(
