@@ -188,7 +188,7 @@ def _skill(numpy: Any, kind: str, predictions: Any, wanted: Any) -> Optional[flo
     if kind == "binary":
         agreements = [
             one
-            for one in (_agreement(numpy, predictions[:, place], wanted[:, place]) for place in range(wanted.shape[1]))
+            for one in (agreement(numpy, predictions[:, place], wanted[:, place]) for place in range(wanted.shape[1]))
             if one is not None
         ]
         return sum(agreements) / len(agreements) if agreements else None
@@ -196,7 +196,8 @@ def _skill(numpy: Any, kind: str, predictions: Any, wanted: Any) -> Optional[flo
     return 1.0 - float(((predictions - wanted) ** 2).sum()) / spread if spread > 0 else None
 
 
-def _agreement(numpy: Any, scores: Any, wanted: Any) -> Optional[float]:
+def agreement(numpy: Any, scores: Any, wanted: Any) -> Optional[float]:
+    """How well scores put what is wanted (above one half) before the rest: 1 for always, 0 for as often as not."""
     high, low = scores[wanted > 0.5], numpy.sort(scores[wanted <= 0.5])
     if not len(high) or not len(low):
         return None

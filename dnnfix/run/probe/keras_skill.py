@@ -29,7 +29,7 @@ class Measure:
         """(skill, spread of the output) for each (prediction, target, loss, model); `None` for what cannot be measured."""
         torch = self._torch
         if torch is None:
-            return [(None, _numpy_spread(pair[0])) for pair in pairs]
+            return [(self._plain(*pair), _numpy_spread(pair[0])) for pair in pairs]
         from .torch_skill import output_spreads
 
         found: List[Tuple[Optional[float], Optional[float]]] = []
@@ -39,6 +39,26 @@ class Measure:
                 known = [pair for pair in formed if pair is not None]
                 skills, spreads = iter(self._skill_of(key).of_many(known)), iter(output_spreads(known))
                 found += [(None, None) if pair is None else (next(skills), next(spreads)) for pair in formed]
+        return found
+
+    def _plain(self, prediction: Any, target: Any, loss: str, *model: Any) -> Optional[float]:
+        """The skill of one pair, without torch."""
+        from .numpy_skill import Skill
+
+        made, wanted = as_array(prediction), as_array(target)
+        if made is None or wanted is None or {made.dtype.kind, wanted.dtype.kind} - set("biuf") or not made.ndim:
+            return None
+        known = self._skills.setdefault((loss, *model), Skill())
+        name = loss.rpartition(".")[2]
+        whole = wanted[..., 0] if wanted.ndim == made.ndim and wanted.shape[-1] == 1 else wanted
+        as_classes = made.ndim == whole.ndim + 1 and made.shape[:-1] == whole.shape and made.shape[-1] > 1
+        if as_classes and (name in _BY_INDEX or whole.dtype.kind in "iu"):
+            found: Optional[float] = known.of_classes(made.argmax(-1), whole.astype("int64"))
+        elif name in _BY_CLASS and made.shape == wanted.shape and made.shape[-1] > 1:
+            found = known.of_classes(made.argmax(-1), wanted.argmax(-1))
+        else:
+            wanted = wanted[..., None] if wanted.ndim == made.ndim - 1 and made.shape[-1] == 1 else wanted
+            found = known.of_values(made, wanted) if made.shape == wanted.shape else None
         return found
 
     def _skill_of(self, key: Any) -> Any:

@@ -88,4 +88,6 @@ def _number(node: ast.expr | None) -> float | None:
 
 
 def _written(rate: float) -> str:
-    return f"{rate:g}"
+    """A rate as a number that is no integer, which Keras refuses."""
+    text = f"{rate:g}"
+    return text if set(text) & set(".e") else f"{text}.0"
