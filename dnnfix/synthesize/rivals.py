@@ -129,7 +129,10 @@ def weigh_rivals(search: Search) -> None:
 
 
 def seek_rivals(search: Search) -> None:
-    """Where a small edit removes a crash as well, of which a rule has another patch, neither can be told to be the one that was meant."""
+    """Where a small edit removes a crash as well, of which a rule has another patch, neither can be told to be the one that was meant.
+
+    An edit that would be no more than a guess by itself is no rival.
+    """
     best = max(search.accepted, key=lambda item: merit(*item))
     start = _before_choices(best[0])
     if start is None or not search.may_search_at_crash():
@@ -141,7 +144,7 @@ def seek_rivals(search: Search) -> None:
         written = choice.variant.source.contents
         if choice.score < RIVALLING or written in accepted or search.laboratory.out_of_time():
             return
-        if written in search.seen:
+        if written in search.seen or _writes_what_was_computed(search, choice.variant):
             continue
         rival = (choice.variant, search.climb(choice.variant))
         if not rival[1].accepted:
