@@ -45,10 +45,9 @@ def _in_keras(subject: Subject) -> bool:
 def _sized(subject: Subject, call: ast.Call, name: str) -> Iterator[Cause]:
     given = argument(subject, call, name, "batch_size")
     written = where_written(subject, given) if given is not None else None
-    size = written.value if isinstance(written, ast.Constant) else None
-    if not isinstance(size, int) or 2 < size < MANY:
+    if not isinstance(written, ast.Constant) or not isinstance(written.value, int) or 2 < written.value < MANY:
         return
-    assert written is not None
+    size = written.value
     title = f"Take {USUAL} samples at a time rather than {size}"
     edit = Replace(subject.source.site(written), str(USUAL))
     yield Cause("batch-size", title, FixPattern.DATA_WRANGLING, (edit,), 0.5 if size <= 2 else 0.35)
