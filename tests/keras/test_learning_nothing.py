@@ -79,6 +79,7 @@ def test_the_setting_at_fault_is_found_and_the_patch_makes_the_network_learn(tmp
 
 
 def test_noise_is_let_be(tmp_path: Path) -> None:
-    report = suggested(tmp_path, program(targets="rng.integers(3, size=640)"))
+    noise = {"targets": "rng.integers(3, size=640)", "optimizer": "keras.optimizers.SGD(learning_rate=0.001)"}
+    report = suggested(tmp_path, program(**noise))
     assert not report.findings and not report.patches
     assert any("whether there is anything to learn" in said for said in report.unchecked)
