@@ -165,6 +165,9 @@ class Table:
     def train(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         return self._trace(source, seed)
 
+    def look(self, source: Source, seed: int) -> Trace:
+        return self._trace(source, seed)
+
     def speculate(self, source: Source, seed: int, speculation: Speculation) -> Trace:
         return self._trace(source, seed)
 
