@@ -27,8 +27,8 @@ def judge(evidence: Evidence) -> Verdict:
     """Fail on a warning or a non-finite loss that the original program did not have."""
     before, after = evidence.before, evidence.after
     if not _finite(after) and _finite(before):
-        measured: dict[str, Json] = {"losses": tuple(_losses(after)[-3:])}
-        if before.crash is not None and not _losses(before) and evidence.renames:
+        measured: dict[str, Json] = {"losses": tuple(after.losses[-3:])}
+        if before.crash is not None and not before.losses and evidence.renames:
             return own_fault(NAME, RUNG, "the loss becomes non-finite", measured)
         return Verdict(NAME, RUNG, Status.FAIL, "the loss becomes non-finite", measured)
     warned = after.warnings if before.crash is None else _on_changed_lines(evidence)
@@ -39,12 +39,8 @@ def judge(evidence: Evidence) -> Verdict:
     return Verdict(NAME, RUNG, Status.PASS, "no new warning, no non-finite loss")
 
 
-def _losses(trace: Trace) -> list[float]:
-    return [step.loss for step in trace.steps if step.loss is not None]
-
-
 def _finite(trace: Trace) -> bool:
-    return all(math.isfinite(loss) for loss in _losses(trace))
+    return all(math.isfinite(loss) for loss in trace.losses)
 
 
 def _on_changed_lines(evidence: Evidence) -> list[CodeWarning]:

@@ -111,7 +111,7 @@ def _printed(predicate: Predicate, trace: Trace) -> bool:
 
 
 def _non_finite(predicate: Predicate, trace: Trace) -> bool:
-    losses = [step.loss for step in trace.steps if step.loss is not None]
+    losses = trace.losses
     if predicate.printed and (number := _number(predicate, trace)) is not None:
         losses.append(number)
     return any(not math.isfinite(loss) for loss in losses)

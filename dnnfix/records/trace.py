@@ -147,3 +147,8 @@ class Trace:
     printed: str = ""
     notes: tuple[str, ...] = ()
     probes: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def losses(self) -> list[float]:
+        """The losses of the steps, where they are known."""
+        return [step.loss for step in self.steps if step.loss is not None]

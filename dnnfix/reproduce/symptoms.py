@@ -76,7 +76,7 @@ def shown(reported: Reported, trace: Trace) -> tuple[bool, str]:
         return _same_crash(reported, trace)
     if not trace.steps:
         return False, f"the run took no training step ({_ended(trace)})"
-    losses = [step.loss for step in trace.steps if step.loss is not None]
+    losses = trace.losses
     if reported.symptom is Symptom.NON_FINITE:
         bad = next((i for i, loss in enumerate(losses) if not math.isfinite(loss)), None)
         return bad is not None, "all losses are finite" if bad is None else f"the loss of step {bad + 1} is not finite"

@@ -82,7 +82,7 @@ class Behaviour:
 def behaviour(trace: Trace, mask: Mask = NOTHING) -> Behaviour:
     """What a run did. Something stands in every place that the mask names, so that no two places are confused."""
     calls = trace.network.calls if trace.network is not None else ()
-    losses = [step.loss for step in trace.steps if step.loss is not None]
+    losses = trace.losses
     layers = [call for call in calls if call.component is not None and call.name not in CONTAINERS]
     shapes = [(call.name, tuple((v.shape, v.dtype) for v in call.outputs)) for call in layers]
     printed = _without(trace.printed, mask.printed)

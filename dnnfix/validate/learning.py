@@ -44,7 +44,7 @@ def score(trace: Trace) -> Score | None:
     if not trace.steps:
         return None
     tail = trace.steps[-_tail(trace) :]
-    losses = [step.loss for step in trace.steps if step.loss is not None]
+    losses = trace.losses
     if losses and not all(math.isfinite(loss) for loss in losses[-len(tail) :]):
         return Score(-1.0, "skill")
     skills = [step.skill for step in tail if step.skill is not None and math.isfinite(step.skill)]
@@ -74,7 +74,7 @@ def difference(before: Trace, after: Trace) -> float | None:
     if first is None or second is None:
         return None
     if first.yardstick != second.yardstick:
-        falls = [_fall([s.loss for s in t.steps if s.loss is not None], _tail(t)) for t in (before, after)]
+        falls = [_fall(t.losses, _tail(t)) for t in (before, after)]
         if falls[0] is None or falls[1] is None:
             return None
         first, second = falls[0], falls[1]

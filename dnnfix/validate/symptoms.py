@@ -12,8 +12,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dnnfix.network.losses import LOSSES
-from dnnfix.records import Call, Json, Network, Symptom, Trace, Value
+from dnnfix.records import Call, Json, Network, Symptom, Trace
+from dnnfix.validate.changes import is_loss_call, leading_to
 from dnnfix.validate.learning import score
 
 CHANCE = 0.1
@@ -30,9 +30,6 @@ ENOUGH_TO_TELL = 100
 
 RUNAWAY = 100.0
 """By what factor a loss has grown that runs away: a first step that overshoots does not do that."""
-
-FARTHEST = 200
-"""Calls that are followed back from a target."""
 
 RISING = 2.0
 """By what factor the mean loss of the last quarter exceeds that of the first where training gets worse."""
@@ -117,7 +114,7 @@ def learning(trace: Trace) -> Learning:
     """Whether a training learns, as far as its steps and its data tell."""
     if trace.crash is not None or len(trace.steps) < ENOUGH_STEPS:
         return Learning()
-    losses = losses_of(trace)
+    losses = trace.losses
     broken = next((place for place, loss in enumerate(losses) if not math.isfinite(loss)), None)
     if broken is not None:
         said = f"the loss leaves the finite numbers at step {broken + 1}"
@@ -142,8 +139,9 @@ def _at_chance(trace: Trace, losses: Sequence[float], skill: float) -> Learning:
     if not data.is_worth or data.skill - max(skill, 0.0) < WORTH:
         said = f"{guessing}; {data.in_words} {data.come} to no more than {max(data.skill, 0.0):.2f}"
         return Learning(unsure=f"whether there is anything to learn: {said}")
-    if len(losses) < ENOUGH_TO_TELL or is_at_work(losses):
-        falls = ", and its loss still falls" if is_at_work(losses) else ""
+    at_work = is_at_work(losses)
+    if at_work or len(losses) < ENOUGH_TO_TELL:
+        falls = ", and its loss still falls" if at_work else ""
         said = f"{guessing}{falls}, which is too short to tell"
         return Learning(unsure=f"whether the network learns: {said}")
     numbers: dict[str, Json] = {
@@ -167,29 +165,14 @@ def targets_are_made(trace: Trace) -> bool:
     events = [event.name for event in trace.loop]
     if "predict" in events and events.count("fit") > 1 and events.index("predict") < events.index("fit"):
         return True
-    losses = [
-        call for call in network.calls if _is_loss(network, call) and len(call.inputs) > 1 and call.phase != "eval"
-    ]
-    return any(_made_by_layer(network, call.inputs[1]) for call in losses)
+    losses = [call for call in network.calls if is_loss_call(network, call) and call.phase != "eval"]
+    makers = [maker for call in losses for value in call.inputs[1:2] if (maker := network.producer(value)) is not None]
+    return any(_has_weights(network, call) for call in leading_to(network, makers))
 
 
-def _is_loss(network: Network, call: Call) -> bool:
+def _has_weights(network: Network, call: Call) -> bool:
     made = network.component(call.component)
-    return made.kind == "loss" if made is not None else call.name in LOSSES
-
-
-def _made_by_layer(network: Network, value: Value) -> bool:
-    waiting, seen = [value], 0
-    while waiting and seen < FARTHEST:
-        seen += 1
-        producer = network.producer(waiting.pop())
-        if producer is None:
-            continue
-        made = network.component(producer.component)
-        if made is not None and made.kind in ("layer", "model") and made.parameters:
-            return True
-        waiting.extend(producer.inputs)
-    return False
+    return made is not None and made.kind in ("layer", "model") and bool(made.parameters)
 
 
 def _runs_away(losses: Sequence[float]) -> Reading | None:
@@ -226,17 +209,12 @@ def _curve(name: str, said: str, first: float, last: float) -> Reading:
     return Reading(name, said, Symptom.NOT_LEARNING, {"first": first, "last": last})
 
 
-def losses_of(trace: Trace) -> list[float]:
-    """The losses of a run's steps, where they are known."""
-    return [step.loss for step in trace.steps if step.loss is not None]
-
-
 def comes_to_enough(trace: Trace, wanted: float) -> bool:
     """Whether a trial reaches a skill, or has left chance behind for certain and is on its way."""
     known = score(trace)
     if known is None or known.yardstick != "skill":
         return False
-    return known.value >= wanted or (known.value >= WORTH and is_at_work(losses_of(trace)))
+    return known.value >= wanted or (known.value >= WORTH and is_at_work(trace.losses))
 
 
 def is_at_work(losses: Sequence[float]) -> bool:

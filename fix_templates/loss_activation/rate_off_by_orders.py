@@ -264,13 +264,9 @@ STILL = 0.001
 _FINE_TUNED = words("load_state_dict from_pretrained pretrained load_model load_weights IMAGENET1K_V1")
 
 
-def _losses(trace: Trace) -> list[float]:
-    return [step.loss for step in trace.steps if step.loss is not None]
-
-
 def _too_great(trace: Trace) -> tuple[str, Symptom] | None:
     """What a rate that is too great has done."""
-    losses = _losses(trace)
+    losses = trace.losses
     if any(not math.isfinite(loss) for loss in losses):
         return "training leaves the finite numbers", Symptom.NON_FINITE
     if losses and losses[0] > 0 and min(losses[-3:]) > RUNAWAY * losses[0]:
@@ -280,7 +276,7 @@ def _too_great(trace: Trace) -> tuple[str, Symptom] | None:
 
 def _too_small(trace: Trace) -> tuple[str, Symptom] | None:
     """What a rate that is too small has done: the loss of the last steps is that of the first ones."""
-    losses = _losses(trace)
+    losses = trace.losses
     third = len(losses) // 3
     if not third or not all(math.isfinite(loss) for loss in losses):
         return None
