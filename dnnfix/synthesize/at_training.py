@@ -26,7 +26,7 @@ from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import Variant, apply
 from dnnfix.synthesize.causes import Cause, causes
-from dnnfix.synthesize.racing import Runner, race
+from dnnfix.synthesize.racing import Racer, race
 from dnnfix.validate.ladder import Laboratory
 from dnnfix.validate.learning import score
 from dnnfix.validate.symptoms import CHANCE, Reading, fails_to_learn, learning, reference
@@ -150,7 +150,7 @@ def _finding(looked: Trace, symptoms: Sequence[Reading]) -> Finding:
 
 def _raced(
     source: Source, finding: Finding, settings: Sequence[Cause], laboratory: Laboratory, seed: int, goal: float
-) -> list[Runner]:
+) -> list[Racer]:
     variants = [variant for one in settings if (variant := _applied(source, finding, one)) is not None]
     distinct = {variant.source.contents: variant for variant in variants if variant.source.contents != source.contents}
     at_first, raced = race(source, list(distinct.values()), laboratory, seed, goal)
@@ -191,7 +191,7 @@ def _applied(source: Source, finding: Finding, one: Cause) -> Variant | None:
         return None
 
 
-def _with_table(finding: Finding, raced: Sequence[Runner]) -> Finding:
+def _with_table(finding: Finding, raced: Sequence[Racer]) -> Finding:
     """The finding with what each edit came to: what the parts of a patch are worth."""
     table: dict[str, Json] = {one.variant.applied[0].title: round(one.reached, 3) for one in raced}
     return replace(finding, evidence={**finding.evidence, "raced": table})

@@ -33,7 +33,7 @@ FEWEST_KEPT = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Runner:
+class Racer:
     """One program of a race: the mean of its scores on the seeds that it was trained on, and whether that is enough on each.
 
     -1 where it could not be scored.
@@ -46,12 +46,12 @@ class Runner:
 
 def race(
     original: Source, variants: Sequence[Variant], laboratory: Laboratory, seed: int, goal: float
-) -> tuple[float, list[Runner]]:
+) -> tuple[float, list[Racer]]:
     """What the original comes to, and the programs, those first that stayed in the race the longest, and the best of them.
 
     `goal` is the skill that is enough. A race that runs out of time ends with those whose round is complete.
     """
-    left, dropped = [Runner(variant) for variant in variants], list[Runner]()
+    left, dropped = [Racer(variant) for variant in variants], list[Racer]()
     at_first = -1.0
     for number in range(ROUNDS):
         seeds = range(seed + SEEDS_APART, seed + SEEDS_APART + number + 1)
@@ -69,9 +69,9 @@ def race(
     return at_first, [*left, *dropped]
 
 
-def _scored(variant: Variant, laboratory: Laboratory, seeds: range, goal: float) -> Runner:
+def _scored(variant: Variant, laboratory: Laboratory, seeds: range, goal: float) -> Racer:
     arrived = all(comes_to_enough(laboratory.train(variant.source, seed), goal) for seed in seeds)
-    return Runner(variant, _mean(variant.source, laboratory, seeds), arrived)
+    return Racer(variant, _mean(variant.source, laboratory, seeds), arrived)
 
 
 def _mean(source: Source, laboratory: Laboratory, seeds: range) -> float:

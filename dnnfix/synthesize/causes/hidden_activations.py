@@ -12,7 +12,7 @@ from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.losses import change_activation
 from dnnfix.validate.symptoms import Reading
 
-LIKELY = {"softmax": 0.6, "sigmoid": 0.45, "hard_sigmoid": 0.45, "tanh": 0.2, "softsign": 0.2, "linear": 0.2}
+LIKELY = {"softmax": 0.6, "sigmoid": 0.45, "hard_sigmoid": 0.45, "tanh": 0.2, "softsign": 0.2}
 """How likely each is to be what stops a network from learning, where it stands between layers."""
 
 KINDS = frozenset({"linear", "convolution"})
@@ -31,8 +31,6 @@ def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
         if made is not None:
             found.setdefault(use.name, {})[place] = made
     for name, places in found.items():
-        if name == "linear":
-            continue
         together = tuple(edit for one in places.values() for edit in one)
         depth = min(1.0, 0.6 + 0.1 * len(places))
         title = f"Use relu between the layers rather than {name}"

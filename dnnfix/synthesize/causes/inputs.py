@@ -63,7 +63,7 @@ def _scaled_arrays(subject: Subject, is_bytes: bool) -> tuple[Edit, ...]:
         return ()
     trained, statement = given[0]
     source = subject.source
-    others = {name: use for name, use in given[1:] if name != trained}
+    others = dict.fromkeys(name for name, _ in given[1:] if name != trained)
     place = source.site(statement)
     if is_bytes:
         lines = [f"{trained} = {trained} / 255"]
