@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from dnnfix.config import Settings
-from dnnfix.detect.shapes import fit_data, where_written
+from dnnfix.detect.shapes import fit_data
 from dnnfix.detect.training_loop import attribute_calls, function_around, loops_around
 from dnnfix.detect.values import LossUse, binary, loss_uses
 from dnnfix.errors import DnnfixError, EditError
@@ -48,7 +48,9 @@ from dnnfix.source.program import Source
 from dnnfix.source.tree import within
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import edited
+from dnnfix.synthesize.causes.epochs import epochs_written
 from dnnfix.synthesize.causes.optimizing import optimizers
+from dnnfix.synthesize.causes.written import number_written
 from dnnfix.synthesize.losses import add_activation, change_activation, change_loss
 from dnnfix.synthesize.recipes import argument, input_expression, set_constructor_argument
 from dnnfix.synthesize.spelling import spell
@@ -455,7 +457,7 @@ def batch_extreme(subject: Subject) -> Fault:
 
 def one_epoch(subject: Subject) -> Fault:
     """Training that ends after its first epoch."""
-    written, first = _epochs(subject)
+    written, first = _known(epochs_written(subject), "it is not written how many epochs there are")
     if not isinstance(written.value, int) or written.value - first <= 3:
         raise LeftOut(f"there are {written.value!r} epochs only")
     return Fault("epochs", (Replace(subject.source.site(written), str(first + 1)),))
@@ -613,71 +615,13 @@ def _given(subject: Subject, layer: Call, name: str | None) -> ast.expr | None:
 
 
 def _number(subject: Subject, node: ast.expr) -> ast.Constant:
-    """The number that an expression stands for, as it is written: in place, in an assignment, or for a parameter."""
-    for _ in range(3):
-        node = where_written(subject, node)
-        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-            return node
-        node = _known(_passed(subject, node) if isinstance(node, ast.Name) else None, "a number is not written as one")
-    raise LeftOut("a number is not written as one")
-
-
-def _passed(subject: Subject, name: ast.Name) -> ast.expr | None:
-    """What the parameter of a function is given in the one call of it, else its default."""
-    source, function = subject.source, function_around(subject.source, name)
-    if not isinstance(function, ast.FunctionDef):
-        return None
-    names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
-    owner = source.parent(function) if isinstance(source.parent(function), ast.ClassDef) else function
-    calls = [call for call in source.all_calls if source.definition(call.func) is owner]
-    if name.id not in names or len(calls) != 1 or any(keyword.arg is None for keyword in calls[0].keywords):
-        return None
-    place = names.index(name.id)
-    defaults = dict(zip(reversed(names), reversed(function.args.defaults), strict=False))
-    given = next((keyword.value for keyword in calls[0].keywords if keyword.arg == name.id), None)
-    place -= owner is not function
-    return given or (calls[0].args[place] if place < len(calls[0].args) else defaults.get(name.id))
+    return _known(number_written(subject, node), "a number is not written as one")
 
 
 def _fit(subject: Subject) -> ast.Call:
     sites = {call.site for call in subject.network.calls if call.name == FIT}
     nodes = [node for site in sites if isinstance(node := subject.node(site), ast.Call)]
     return _one(nodes, "calls of fit")
-
-
-def _training_loops(subject: Subject) -> list[ast.For]:
-    """The loops that training is done in, the innermost first, through the function that does a part of it."""
-    source = subject.source
-    node: ast.AST = _one(attribute_calls(source.tree, "backward"), "backward passes")
-    loops: list[ast.For] = []
-    for _ in range(3):
-        loops += [loop for loop in loops_around(source, node) if isinstance(loop, ast.For)]
-        function = function_around(source, node)
-        calls = [call for call in source.all_calls if function is not None and source.definition(call.func) is function]
-        if len(calls) != 1:
-            break
-        node = calls[0]
-    if not loops:
-        raise LeftOut("training is not done in a loop")
-    return loops
-
-
-def _epochs(subject: Subject) -> tuple[ast.Constant, int]:
-    """Where it is written how long training takes, and the number that counting begins with."""
-    if not _in_torch(subject.source):
-        given = argument(subject, _fit(subject), FIT, "epochs")
-        return _number(subject, _known(given, "no number of epochs is written")), 0
-    over = _training_loops(subject)[-1].iter
-    if isinstance(over, ast.Call) and ast.unparse(over.func) in ("tqdm", "tqdm.tqdm") and over.args:
-        over = over.args[0]
-    match over:
-        case ast.Call(func=ast.Name("range" | "trange"), args=[end]):
-            return _number(subject, end), 0
-        case ast.Call(func=ast.Name("range"), args=[ast.Constant(1), ast.BinOp(end, ast.Add(), ast.Constant(1))]):
-            return _number(subject, end), 0
-        case ast.Call(func=ast.Name("range"), args=[ast.Constant(int(first)), end]):
-            return _number(subject, end), first
-    raise LeftOut("the outer loop does not count epochs")
 
 
 def _delivery(subject: Subject) -> tuple[ast.Call, str] | None:

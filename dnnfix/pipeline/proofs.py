@@ -84,7 +84,7 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
         if crash is not None and crash.code in written.codes:
             findings = (*findings, crash)
         if UNLEARNED_CODE in written.codes:
-            untaught = look_at_training(before, trace, laboratory)[1].finding
+            untaught = look_at_training(before, written.seed, laboratory).finding
             findings = findings if untaught is None else (*findings, untaught)
         meant = tuple(finding for finding in findings if finding.code in written.codes)
         if not meant:

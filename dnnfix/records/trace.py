@@ -142,6 +142,8 @@ class Trace:
     peak_memory: int = 0
     step_seconds: float | None = None
     cut: tuple[Site, ...] = ()
+    spent: bool = False
+    """Whether all optimizer steps of the budget were done, so that the program might have taken more."""
     hurried: bool = False
     """Whether training was cut by the clock, so that the number of steps says nothing of the program."""
     printed: str = ""

@@ -30,8 +30,8 @@ class Experiment(StrEnum):
     INFORMATION = "information"
     """Share of the elements of the data that reach the first layer: 1.0 when nothing was cropped or dropped."""
     REFERENCE = "reference"
-    """What two simple learners come to on the rows that training goes through: `skill`, `luck` (what they come to on permuted
-    targets), `learner`, `rows`; null where the rows are few or of a form that they do not know."""
+    """What simple learners come to on the rows that training goes through: `skill`, `luck` (what they come to on permuted
+    targets), `learner`, `rows`; null where the rows are of a form that they do not know."""
     ROWS_APART = "rows-apart"
     """After the last step, how far the rows of a batch change with the rows beside them: `axis` (of the batch), `rows`,
     `change` (0.0 when they do not); null where the axis of the batch is not known for certain."""

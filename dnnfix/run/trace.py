@@ -18,6 +18,7 @@ Each line is one object with a key `event`. The other keys are the fields of the
 | `probe`     | –             | `name`, `value`: the result of an experiment                                         |
 | `crash`     | `Crash`       | an exception left the program; `call` is the call in flight, `frames` are user code  |
 | `caught`    | `Caught`      | a broad handler of the program's swallowed an exception                              |
+| `spent`     | –             | all optimizer steps of the budget were done                                          |
 | `hurried`   | –             | the time for training is over before all steps of the budget were done               |
 | `end`       | –             | last: `outcome`, `detail`, `seconds`, `step_seconds`, `peak_memory` (bytes)          |
 
@@ -76,6 +77,7 @@ class TraceReader:
     seconds: float = 0.0
     peak_memory: int = 0
     step_seconds: float | None = None
+    spent: bool = False
     hurried: bool = False
     crash: Crash | None = None
     caught: Caught | None = None
@@ -130,6 +132,7 @@ class TraceReader:
             peak_memory=peak_memory,
             step_seconds=self.step_seconds,
             cut=tuple(self.cut),
+            spent=self.spent,
             hurried=self.hurried,
             printed=printed,
             notes=tuple(said),
@@ -161,6 +164,8 @@ class TraceReader:
             case "cut":
                 if fields.get("site") is not None:
                     self.cut.append(_site(fields["site"]))
+            case "spent":
+                self.spent = True
             case "hurried":
                 self.hurried = True
             case "note":

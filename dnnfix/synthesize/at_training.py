@@ -6,7 +6,7 @@ run itself makes likeliest. Pairs are tried where no single edit is enough; each
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dnnfix.errors import EditError
@@ -19,6 +19,7 @@ from dnnfix.records import (
     Finding,
     Json,
     Site,
+    Symptom,
     Trace,
 )
 from dnnfix.source.known import words
@@ -26,13 +27,14 @@ from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import Variant, apply
 from dnnfix.synthesize.causes import Cause, causes
+from dnnfix.synthesize.causes.epochs import TIMES
 from dnnfix.synthesize.racing import Racer, race
 from dnnfix.validate.ladder import Laboratory
 from dnnfix.validate.learning import score
-from dnnfix.validate.symptoms import CHANCE, Reading, fails_to_learn, learning, reference
+from dnnfix.validate.symptoms import WORTH, Reading, ends_by_itself, learning, reference
 
-LEARNS = 0.3
-"""Mean skill in the first steps from which on a training needs no closer look."""
+LEARNS = 0.7
+"""Mean skill in the first steps from which on a training needs no closer look: no simple learner could be far ahead of it."""
 
 SINGLES = 14
 """Edits that start in the first race."""
@@ -50,29 +52,54 @@ OF_TRAINING = ("fit", "fit_generator", "train_on_batch", "step", "backward")
 """Operations of a training loop at which it is said that training learns nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Race:
-    """What came of a look at training: what is said where it learns nothing, with the edits that make it learn, the likeliest first.
+OF_STORED = ("at-chance", "behind", "unfinished")
+"""Symptoms that stored weights would not show."""
 
-    Where that could not be told, `unsure` says why.
+SAID = {
+    "behind": "the training learns far less than there is to learn",
+    "unfinished": "the training ends too soon",
+    "unpaired": "the targets do not go with the inputs",
+}
+"""How a finding begins; for all others the training learns nothing."""
+
+TRIAL_STEPS = 150
+"""Optimizer steps of a trial at least, where the time is enough."""
+
+HELPED = 0.2
+"""Skill that an edit has to come to, to count as one that helped: twice what chance may be."""
+
+TRIALS = 12
+"""Trials that half of the time left is planned for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was said of a training: the longest run that was looked at, its symptoms, and a finding where it does not learn.
+
+    Where that could not be told, `unsure` says why, and `lacks` what it would take (see `Learning`).
     """
 
+    trace: Trace
+    symptoms: tuple[Reading, ...] = ()
     finding: Finding | None = None
-    winners: tuple[Variant, ...] = ()
     unsure: str = ""
+    lacks: str = ""
 
 
-def look_at_training(source: Source, trace: Trace, laboratory: Laboratory) -> tuple[Trace, Race]:
-    """Look whether a training learns: a longer run, and what is said of it."""
-    looked = laboratory.look(source, trace.seed)
+def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
+    """Look whether a training learns, for longer where a few hundred steps are too short to tell."""
+    looked = laboratory.look(source, seed)
     seen = learning(looked)
+    if seen.lacks == "steps" and not ends_by_itself(looked) and not laboratory.out_of_time():
+        looked = laboratory.look(source, seed, longer=True)
+        seen = learning(looked)
     symptoms = seen.symptoms
     if not symptoms:
-        return looked, Race(unsure=seen.unsure)
-    if symptoms[0].name == "at-chance" and source.words & STORED:
+        return Look(looked, unsure=seen.unsure, lacks=seen.lacks)
+    if symptoms[0].name in OF_STORED and source.words & STORED:
         said = f"whether the network learns: it begins with stored weights, and {symptoms[0].said}"
-        return looked, Race(unsure=said)
-    return looked, Race(_finding(looked, symptoms))
+        return Look(looked, unsure=said)
+    return Look(looked, symptoms, _finding(looked, symptoms))
 
 
 def search_at_training(
@@ -81,33 +108,87 @@ def search_at_training(
     laboratory: Laboratory,
     progress: Callable[[str], None],
     heard: Callable[[Finding], bool],
-    may_edit: bool,
-) -> Race:
-    """Look whether a training learns; where it does not, and the user wants to hear of it, race edits of its settings."""
+    climb: Callable[[Variant], bool] | None,
+) -> tuple[Finding | None, str]:
+    """Look whether a training learns; where it does not, and the user wants to hear of it, race edits of its settings.
+
+    What comes far enough is put up the ladder by `climb`, until it says that one was accepted; without it nothing is edited.
+    Gives what is said of the training, with what every edit came to, or why nothing can be said.
+    """
     if not _needs_a_look(trace):
-        return Race()
+        return None, ""
     progress("looking whether the network learns")
-    looked, seen = look_at_training(source, trace, laboratory)
-    finding = seen.finding
-    if finding is None:
-        return seen
-    if not heard(finding):
-        return Race()
-    if not may_edit:
-        return seen
-    found = causes(Subject(source, looked), fails_to_learn(looked))
-    progress(f"racing {min(len(found), SINGLES)} settings")
-    goal = _goal(looked)
-    raced = _raced(source, finding, found[:SINGLES], laboratory, trace.seed, goal)
-    arrived = [one for one in raced if one.arrived]
-    if not arrived:
-        pairs = _pairs(found)
-        progress(f"racing {len(pairs)} pairs of settings")
-        in_pairs = _raced(source, finding, pairs, laboratory, trace.seed, goal)
-        arrived = [one for one in in_pairs if one.arrived]
-        raced += in_pairs
-    arrived.sort(key=lambda one: (-one.variant.applied[0].prior, -one.reached))
-    return Race(_with_table(finding, raced), tuple(one.variant for one in arrived))
+    looked = look_at_training(source, trace.seed, laboratory)
+    if looked.lacks == "pattern" and climb is not None:
+        looked = _unpaired(looked)
+    finding = looked.finding
+    if finding is None or not heard(finding):
+        return None, looked.unsure
+    found = causes(Subject(source, looked.trace), looked.symptoms)
+    raced = list(_raced(source, looked, finding, found, laboratory, progress, climb)) if climb is not None else []
+    if looked.unsure and not any(racer.arrived for _, racer in raced):
+        return None, looked.unsure
+    return _with_table(finding, found, raced), ""
+
+
+def _unpaired(looked: Look) -> Look:
+    """Where nothing finds a pattern in the data, whether that is for a shuffle: only said where a race shows it."""
+    reading = Reading("unpaired", looked.unsure.partition(": ")[2], Symptom.NOT_LEARNING)
+    return replace(looked, symptoms=(reading,), finding=_finding(looked.trace, (reading,)))
+
+
+def _raced(
+    source: Source,
+    looked: Look,
+    finding: Finding,
+    found: Sequence[Cause],
+    laboratory: Laboratory,
+    progress: Callable[[str], None],
+    climb: Callable[[Variant], bool],
+) -> Iterator[tuple[Cause, Racer]]:
+    """Single edits, then pairs where no single one is enough: those that come far enough go up the ladder at once."""
+    steps = len(looked.trace.steps)
+    unfinished = looked.symptoms[0].name == "unfinished"
+    laboratory.allow_steps(max(TRIAL_STEPS, TIMES * steps if unfinished else steps), TRIALS)
+    entered: dict[tuple[bytes, ...], Cause] = {}
+    raced: list[tuple[Cause, Racer]] = []
+    for pick, said in ((_singles, "settings"), (_pairs, "pairs of settings")):
+        variants: list[Variant] = []
+        for one in pick(found, raced):
+            variant = _applied(source, finding, one)
+            if variant is not None and variant.source.contents not in (source.contents, *entered):
+                entered[variant.source.contents] = one
+                variants.append(variant)
+        progress(f"racing {len(variants)} {said}")
+        for racer in race(source, variants, laboratory, looked.trace.seed, _goal(looked)):
+            raced.append((entered[racer.variant.source.contents], racer))
+            yield raced[-1]
+            if racer.arrived and climb(racer.variant):
+                return
+
+
+def _singles(found: Sequence[Cause], raced: Sequence[tuple[Cause, Racer]]) -> list[Cause]:
+    return list(found[:SINGLES])
+
+
+def _pairs(found: Sequence[Cause], raced: Sequence[tuple[Cause, Racer]]) -> list[Cause]:
+    """Edits of different settings, two at a time, as one: of each setting the one that helped the most, else the likeliest."""
+    reached = {cause.title: racer.reached for cause, racer in raced if racer.reached > HELPED}
+    best: dict[str, Cause] = {}
+    for one in sorted(found, key=lambda one: (-reached.get(one.title, 0.0), -one.prior)):
+        best.setdefault(one.setting, one)
+    chosen = sorted(best.values(), key=lambda one: (-reached.get(one.title, 0.0), -one.prior))[:IN_PAIRS]
+    return [
+        replace(
+            one,
+            setting=f"{one.setting}, {other.setting}",
+            title=f"{one.title}; {other.title[:1].lower()}{other.title[1:]}",
+            edits=(*one.edits, *other.edits),
+            prior=one.prior * other.prior,
+        )
+        for place, one in enumerate(chosen)
+        for other in chosen[place + 1 :]
+    ]
 
 
 def _needs_a_look(trace: Trace) -> bool:
@@ -118,9 +199,12 @@ def _needs_a_look(trace: Trace) -> bool:
     return known is None or known.yardstick != "skill" or known.value < LEARNS
 
 
-def _goal(looked: Trace) -> float:
-    known = reference(looked)
-    return ENOUGH * known.skill if known is not None else LEARNS
+def _goal(looked: Look) -> float:
+    """The skill that is enough: a good part of what a simple learner comes to, and half of the way there at least."""
+    known, reached = reference(looked.trace), score(looked.trace)
+    if known is None or not known.is_worth:
+        return WORTH
+    return max(ENOUGH * known.skill, (known.skill + max(reached.value, 0.0)) / 2 if reached is not None else 0.0)
 
 
 def _finding(looked: Trace, symptoms: Sequence[Reading]) -> Finding:
@@ -141,38 +225,11 @@ def _finding(looked: Trace, symptoms: Sequence[Reading]) -> Finding:
         UNLEARNED_RULE,
         Family.OPINIONATED,
         site,
-        "the training learns nothing: " + "; ".join(reading.said for reading in symptoms),
+        f"{SAID.get(first.name, 'the training learns nothing')}: " + "; ".join(reading.said for reading in symptoms),
         first.symptom,
         0.9,
         numbers,
     )
-
-
-def _raced(
-    source: Source, finding: Finding, settings: Sequence[Cause], laboratory: Laboratory, seed: int, goal: float
-) -> list[Racer]:
-    variants = [variant for one in settings if (variant := _applied(source, finding, one)) is not None]
-    distinct = {variant.source.contents: variant for variant in variants if variant.source.contents != source.contents}
-    at_first, raced = race(source, list(distinct.values()), laboratory, seed, goal)
-    return raced if at_first <= 2 * CHANCE else []
-
-
-def _pairs(found: Sequence[Cause]) -> list[Cause]:
-    """The likeliest edits of different settings, two at a time, as one."""
-    likeliest = list({one.setting: one for one in reversed(found)}.values())
-    likeliest.sort(key=lambda one: -one.prior)
-    chosen = likeliest[:IN_PAIRS]
-    return [
-        replace(
-            one,
-            setting=f"{one.setting}, {other.setting}",
-            title=f"{one.title}; {other.title[:1].lower()}{other.title[1:]}",
-            edits=(*one.edits, *other.edits),
-            prior=one.prior * other.prior,
-        )
-        for place, one in enumerate(chosen)
-        for other in chosen[place + 1 :]
-    ]
 
 
 def _applied(source: Source, finding: Finding, one: Cause) -> Variant | None:
@@ -191,7 +248,20 @@ def _applied(source: Source, finding: Finding, one: Cause) -> Variant | None:
         return None
 
 
-def _with_table(finding: Finding, raced: Sequence[Racer]) -> Finding:
-    """The finding with what each edit came to: what the parts of a patch are worth."""
-    table: dict[str, Json] = {one.variant.applied[0].title: round(one.reached, 3) for one in raced}
-    return replace(finding, evidence={**finding.evidence, "raced": table})
+def _with_table(finding: Finding, found: Sequence[Cause], raced: Sequence[tuple[Cause, Racer]]) -> Finding:
+    """The finding with its likeliest cause and what each edit came to: what the parts of a patch are worth."""
+    likeliest = _likeliest(found, raced)
+    if likeliest is None:
+        return finding
+    table: dict[str, Json] = {cause.title: round(racer.reached, 3) for cause, racer in raced}
+    cause: dict[str, Json] = {"cause": likeliest.setting, "raced": table}
+    return replace(finding, evidence={**finding.evidence, **cause})
+
+
+def _likeliest(found: Sequence[Cause], raced: Sequence[tuple[Cause, Racer]]) -> Cause | None:
+    """The cause whose edit came up the ladder, which ends a race, or came far enough at least; else the likeliest that helped."""
+    arrived = [cause for cause, racer in raced if racer.arrived]
+    if arrived:
+        return arrived[-1]
+    helped = [cause for cause, racer in raced if racer.reached > HELPED]
+    return max(helped or found, key=lambda cause: cause.prior, default=None)

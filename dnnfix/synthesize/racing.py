@@ -1,18 +1,18 @@
-"""A race of edited programs: all start, the slow ones drop out early, and only the best come to the ladder.
+"""A race of edited programs: the likeliest start first, and the first that comes far enough ends it.
 
-Every program of a round is trained on the same seeds, so that what differs is the edit. The seeds are none of those that the
-ladder's sequential test uses: a winner has to win again.
+Every program is trained on the same seeds, so that what differs is the edit; who is not far enough on the first seed drops out.
+The seeds are none of those that the ladder's sequential test uses: a winner has to win again. As the likeliest of all that come far
+enough is wanted, nobody behind it has to start.
 
-Source: Jamieson and Talwalkar, "Non-stochastic Best Arm Identification and Hyperparameter Optimization" (2016), successive
-halving.
+Source: Jamieson and Talwalkar, "Non-stochastic Best Arm Identification and Hyperparameter Optimization" (2016): who is behind
+after little training gets no more of it.
 """
 
 from __future__ import annotations
 
-import math
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from dnnfix.source.program import Source
 from dnnfix.synthesize.candidates import Variant
@@ -23,13 +23,11 @@ from dnnfix.validate.symptoms import comes_to_enough
 SEEDS_APART = 1000 + MAX_PAIRS
 """How far the seeds of a race are from the first seed of a program, so that the ladder's are others."""
 
-ROUNDS = 2
-"""Rounds of a race, each with a seed more than the one before."""
+AT_ONCE = 4
+"""Programs that start together."""
 
-KEPT = 3
-"""One program in so many is kept for the next round."""
-
-FEWEST_KEPT = 3
+SEEDS = 2
+"""Seeds on which a program has to come far enough, one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,34 +44,29 @@ class Racer:
 
 def race(
     original: Source, variants: Sequence[Variant], laboratory: Laboratory, seed: int, goal: float
-) -> tuple[float, list[Racer]]:
-    """What the original comes to, and the programs, those first that stayed in the race the longest, and the best of them.
+) -> Iterator[Racer]:
+    """The programs in the order given, each once it is known how far it comes, unless the original comes far enough itself.
 
-    `goal` is the skill that is enough. A race that runs out of time ends with those whose round is complete.
+    `goal` is the skill that is enough. A race that runs out of time ends with those that are known.
     """
-    left, dropped = [Racer(variant) for variant in variants], list[Racer]()
-    at_first = -1.0
-    for number in range(ROUNDS):
-        seeds = range(seed + SEEDS_APART, seed + SEEDS_APART + number + 1)
-        if laboratory.out_of_time() or not left:
-            break
-        laboratory.prepare([original, *(one.variant.source for one in left)], seeds)
-        if laboratory.out_of_time():
-            break
-        at_first = _mean(original, laboratory, seeds)
-        scored = [_scored(one.variant, laboratory, seeds, goal) for one in left]
-        scored.sort(key=lambda one: -one.reached)
-        last = number == ROUNDS - 1
-        kept = len(scored) if last else max(FEWEST_KEPT, math.ceil(len(scored) / KEPT))
-        left, dropped = scored[:kept], [*(replace(one, arrived=False) for one in scored[kept:]), *dropped]
-    return at_first, [*left, *dropped]
+    seeds = [seed + SEEDS_APART + number for number in range(SEEDS)]
+    for first in range(0, len(variants), AT_ONCE):
+        started = left = list(variants[first : first + AT_ONCE])
+        trained: dict[tuple[bytes, ...], list[int]] = {one.source.contents: [] for one in started}
+        for one_seed in seeds:
+            laboratory.prepare([original, *(one.source for one in left)], [one_seed])
+            before = _mean(original, laboratory, [one_seed])
+            if laboratory.out_of_time() or before >= goal:
+                return
+            for one in left:
+                trained[one.source.contents].append(one_seed)
+            left = [one for one in left if comes_to_enough(laboratory.train(one.source, one_seed), goal, before)]
+            if not left:
+                break
+        for one in started:
+            yield Racer(one, _mean(one.source, laboratory, trained[one.source.contents]), one in left)
 
 
-def _scored(variant: Variant, laboratory: Laboratory, seeds: range, goal: float) -> Racer:
-    arrived = all(comes_to_enough(laboratory.train(variant.source, seed), goal) for seed in seeds)
-    return Racer(variant, _mean(variant.source, laboratory, seeds), arrived)
-
-
-def _mean(source: Source, laboratory: Laboratory, seeds: range) -> float:
+def _mean(source: Source, laboratory: Laboratory, seeds: Sequence[int]) -> float:
     found = [score(laboratory.train(source, seed)) for seed in seeds]
     return statistics.fmean(-1.0 if one is None or one.yardstick != "skill" else one.value for one in found)

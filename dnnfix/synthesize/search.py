@@ -42,9 +42,6 @@ MAX_DEPTH = 4
 MAX_CLIMBS = 48
 """Candidates tried for one program: bounds the search where the budget of time does not."""
 
-WINNERS = 3
-"""Settings that made a program learn in a race, of which the first that comes up the ladder is accepted."""
-
 PER_FINDING = 6
 """Candidates tried for one finding: templates yield the likeliest first."""
 
@@ -161,20 +158,21 @@ def _race_settings(search: Search, heard: Callable[[Finding], bool]) -> None:
     if search.laboratory.out_of_time():
         return
     may_edit = search.wishes.may_fix(UNLEARNED_CODE, UNLEARNED_RULE)
-    found = search_at_training(search.origin, search.trace, search.laboratory, search.progress, heard, may_edit)
-    search.unsure = found.unsure
-    if found.finding is None:
-        return
-    search.original = (*search.original, found.finding)
-    for variant in found.winners[:WINNERS]:
-        if search.laboratory.out_of_time():
-            return
+    others = search.original
+
+    def climb(variant: Variant) -> bool:
+        search.original = (*others, *variant.applied[-1].findings)
         search.seen.add(variant.source.contents)
         search.direct.add(variant.source.contents)
         result = search.climb(variant)
         if result.accepted:
             search.accepted.append((variant, result))
-            return
+        return result.accepted
+
+    finding, search.unsure = search_at_training(
+        search.origin, search.trace, search.laboratory, search.progress, heard, climb if may_edit else None
+    )
+    search.original = others if finding is None else (*others, finding)
 
 
 def _go_on_by_rules(search: Search, variant: Variant, seen: Trace, likely: bool) -> bool:

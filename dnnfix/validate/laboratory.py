@@ -30,6 +30,12 @@ LOOKED_STEPS = 300
 LOOK_SECONDS = 6.0
 """Seconds of training of that run: a tenth of the budget of a file."""
 
+LONGER_STEPS = 3000
+"""Optimizer steps of that run where its steps were too few to tell."""
+
+LONGER_SECONDS = 12.0
+"""Seconds of training of that one: a fifth of the budget of a file."""
+
 FEWEST_STEPS = 40
 """Optimizer steps of a training trial where steps are slow; fewer would compare starting losses only."""
 
@@ -92,9 +98,9 @@ class TrialLaboratory:
         """A longer run of one seed, for its curve."""
         return self._run(source, seed, self._trained_steps(), experiments)
 
-    def look(self, source: Source, seed: int) -> Trace:
+    def look(self, source: Source, seed: int, longer: bool = False) -> Trace:
         """A run of more steps than a trial's, of which the first are recorded, with a yardstick for what can be learned."""
-        return self._run(source, seed, LOOKED_STEPS, (Experiment.REFERENCE,))
+        return self._run(source, seed, LONGER_STEPS if longer else LOOKED_STEPS, (Experiment.REFERENCE,))
 
     def speculate(self, source: Source, seed: int, speculation: Speculation) -> Trace:
         """A short run that looks around, or tries edits, where the program crashes; see `Speculation`."""
@@ -122,7 +128,7 @@ class TrialLaboratory:
 
         How many steps such a trial takes is decided here, the first time: as many as the time left allows.
         """
-        self._steps = self._steps or self._affordable(len(sources) * len(seeds))
+        self._steps = self._steps or self._affordable(len(sources) * len(seeds), TRAINED_STEPS)
         keys: dict[Job, Key] = {}
 
         def jobs() -> Iterator[Job]:
@@ -139,6 +145,10 @@ class TrialLaboratory:
         for job, key in keys.items():  # in the order of the request, so that equal runs give equal reports
             if job in done:
                 self._keep(key, done[job])
+
+    def allow_steps(self, most: int, trials: int) -> None:
+        """Have trials take up to so many steps from now on, as far as the time left is enough for so many of them."""
+        self._steps = self._affordable(trials, most)
 
     def reproduced(self, reproduction: Reproduction) -> None:
         """Run every program inside this scaffold from now on; what was seen without it is forgotten."""
@@ -184,15 +194,15 @@ class TrialLaboratory:
     def _trained_steps(self) -> int:
         return self._steps or TRAINED_STEPS
 
-    def _affordable(self, trials: int) -> int:
-        """How many steps each of so many trials may take, from the slowest pace that was observed."""
+    def _affordable(self, trials: int, most: int) -> int:
+        """How many steps each of so many trials may take, `most` at most, from the slowest pace that was observed."""
         paces = [trace.step_seconds for trace in self._cache.values() if trace.step_seconds]
         if not paces:
-            return TRAINED_STEPS
+            return most
         pace = max(paces)
         before = max(trace.seconds - len(trace.steps) * pace for trace in self._cache.values())
         each = SHARE * (self.deadline - time.monotonic()) * self.workers / trials
-        return max(FEWEST_STEPS, min(TRAINED_STEPS, int((each - max(0.0, before)) / pace)))
+        return max(FEWEST_STEPS, min(most, int((each - max(0.0, before)) / pace)))
 
     def _run(self, source: Source, seed: int, steps: int, experiments: tuple[Experiment, ...]) -> Trace:
         key = (source.contents, seed, steps, experiments)
@@ -206,8 +216,9 @@ class TrialLaboratory:
         budget = Budget(steps, seconds=seconds, training=FOR_TRAINING * seconds if observed else None)
         if steps == WHOLE:
             budget = replace(budget, evaluation_batches=WHOLE, training=min(WHOLE_SECONDS, FOR_TRAINING * seconds))
-        if steps == LOOKED_STEPS:
-            budget = replace(budget, training=min(LOOK_SECONDS, FOR_TRAINING * seconds))
+        if Experiment.REFERENCE in experiments:
+            most = LONGER_SECONDS if steps == LONGER_STEPS else LOOK_SECONDS
+            budget = replace(budget, training=min(most, FOR_TRAINING * seconds))
         recorded = 2 if observed or Experiment.REFERENCE in experiments else 0
         scaffold = self.reproduction.scaffold
         arguments = self.arguments or scaffold.arguments

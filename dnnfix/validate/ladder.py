@@ -52,8 +52,8 @@ class Laboratory(Protocol):
         """A longer run, for curves."""
         ...
 
-    def look(self, source: Source, seed: int) -> Trace:
-        """A longer run that asks what there is to learn in the program's data, too."""
+    def look(self, source: Source, seed: int, longer: bool = False) -> Trace:
+        """A longer run that asks what there is to learn in the program's data, too; `longer` for one whose steps were too few."""
         ...
 
     def speculate(self, source: Source, seed: int, speculation: Speculation) -> Trace:
@@ -66,6 +66,10 @@ class Laboratory(Protocol):
 
     def time_left(self) -> float:
         """Seconds of the file's budget that are left."""
+        ...
+
+    def allow_steps(self, most: int, trials: int) -> None:
+        """Have trials take up to so many steps from now on, as far as the time left is enough for so many of them."""
         ...
 
     def prepare(self, sources: Sequence[Source], seeds: Sequence[int]) -> None:

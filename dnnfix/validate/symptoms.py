@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dnnfix.records import Call, Json, Network, Symptom, Trace
+from dnnfix.records import Call, Json, Network, RunOutcome, Symptom, Trace
 from dnnfix.validate.changes import is_loss_call, leading_to
 from dnnfix.validate.learning import score
 
@@ -26,7 +26,7 @@ ENOUGH_STEPS = 8
 """Optimizer steps before which a training says nothing."""
 
 ENOUGH_TO_TELL = 100
-"""Optimizer steps before which a network may well be no better than a guess."""
+"""Optimizer steps before which a network may well be no better than a guess, or have far to go."""
 
 RUNAWAY = 100.0
 """By what factor a loss has grown that runs away: a first step that overshoots does not do that."""
@@ -45,6 +45,10 @@ SWINGS = 0.5
 
 CONSTANT = 1e-4
 """Spread of the outputs over the samples, as a share of what it was at first, below which one value is predicted for everything."""
+
+
+LEARNERS = {"linear": "a linear model", "neighbours": "the nearest neighbours", "table": "a table"}
+"""What a person reads of the simple learners."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +78,12 @@ class Reference:
     @property
     def in_words(self) -> str:
         """The learner, as a sentence names it."""
-        named = "a linear model" if self.learner == "linear" else "the nearest neighbours"
-        return f"{named} of the same {self.rows} rows"
+        return f"{LEARNERS.get(self.learner, self.learner)} of the same {self.rows} rows"
 
     @property
     def come(self) -> str:
         """The verb that goes with it."""
-        return "comes" if self.learner == "linear" else "come"
+        return "come" if self.learner == "neighbours" else "comes"
 
 
 def reference(trace: Trace) -> Reference | None:
@@ -98,11 +101,13 @@ def reference(trace: Trace) -> Reference | None:
 class Learning:
     """What a training shows: the symptoms of one that does not learn, the weightiest first, or why that cannot be told.
 
-    Both are empty for one that learns.
+    Both are empty for one that learns. Where `unsure` has a reason, `lacks` has what it lacks: `steps`, which a longer run
+    has, or `pattern`, where neither the network nor simple learners find anything in the data.
     """
 
     symptoms: tuple[Reading, ...] = ()
     unsure: str = ""
+    lacks: str = ""
 
 
 def fails_to_learn(trace: Trace) -> tuple[Reading, ...]:
@@ -112,46 +117,63 @@ def fails_to_learn(trace: Trace) -> tuple[Reading, ...]:
 
 def learning(trace: Trace) -> Learning:
     """Whether a training learns, as far as its steps and its data tell."""
-    if trace.crash is not None or len(trace.steps) < ENOUGH_STEPS:
+    if trace.crash is not None or not trace.steps:
         return Learning()
     losses = trace.losses
     broken = next((place for place, loss in enumerate(losses) if not math.isfinite(loss)), None)
-    if broken is not None:
+    if broken is not None and len(trace.steps) >= ENOUGH_STEPS:
         said = f"the loss leaves the finite numbers at step {broken + 1}"
         return Learning((Reading("non-finite", said, Symptom.NON_FINITE, {"step": broken + 1}),))
     known = score(trace)
     skill = known.value if known is not None and known.yardstick == "skill" else None
-    if skill is not None and skill > CHANCE:
-        return Learning()
-    runs_away = _runs_away(losses)
+    runs_away = None if skill is not None and skill > CHANCE else _runs_away(losses)
     if runs_away is not None and not targets_are_made(trace):
         return Learning((runs_away,))
-    return Learning() if skill is None else _at_chance(trace, losses, skill)
+    return Learning() if skill is None or broken is not None else _beside_simple_learners(trace, losses, skill)
 
 
-def _at_chance(trace: Trace, losses: Sequence[float], skill: float) -> Learning:
-    data = reference(trace)
-    guessing = f"after {len(trace.steps)} steps the network is no better than a guess (skill {skill:.2f})"
+def _beside_simple_learners(trace: Trace, losses: Sequence[float], skill: float) -> Learning:
+    data, steps = reference(trace), len(trace.steps)
+    is_guess = skill <= CHANCE
+    comes_to = (
+        f"the network is no better than a guess (skill {skill:.2f})"
+        if is_guess
+        else f"the network comes to a skill of {skill:.2f}"
+    )
+    seen = f"after {steps} steps {comes_to}"
     if data is None:
-        return Learning(unsure=f"whether the network learns: {guessing}, and simple learners know no data of that form")
+        return _unsure(is_guess, f"whether the network learns: {seen}, and simple learners know no data of that form")
     if targets_are_made(trace):
-        return Learning(unsure=f"whether the network learns: {guessing}, and its targets are made by a network, too")
-    if not data.is_worth or data.skill - max(skill, 0.0) < WORTH:
-        said = f"{guessing}; {data.in_words} {data.come} to no more than {max(data.skill, 0.0):.2f}"
-        return Learning(unsure=f"whether there is anything to learn: {said}")
-    at_work = is_at_work(losses)
-    if at_work or len(losses) < ENOUGH_TO_TELL:
-        falls = ", and its loss still falls" if at_work else ""
-        said = f"{guessing}{falls}, which is too short to tell"
-        return Learning(unsure=f"whether the network learns: {said}")
+        return _unsure(is_guess, f"whether the network learns: {seen}, and its targets are made by a network, too")
+    if not data.is_worth or data.skill - max(skill, 0.0) < WORTH or (data.learner == "table" and not is_guess):
+        said = f"{seen}; {data.in_words} {data.come} to no more than {max(data.skill, 0.0):.2f}"
+        return _unsure(is_guess, f"whether there is anything to learn: {said}", "" if data.is_worth else "pattern")
     numbers: dict[str, Json] = {
         "skill": round(skill, 4),
-        "steps": len(trace.steps),
+        "steps": steps,
         "reference": data.skill,
         "learner": data.learner,
     }
-    said = f"{guessing}, where {data.in_words} {data.come} to {data.skill:.2f}"
-    return Learning((Reading("at-chance", said, Symptom.NOT_LEARNING, numbers), *_how(trace, losses)))
+    beside = f"where {data.in_words} {data.come} to {data.skill:.2f}"
+    at_work = is_at_work(losses)
+    if at_work or len(losses) < ENOUGH_TO_TELL:
+        falls = ", and its loss still falls" if at_work else ""
+        if not ends_by_itself(trace) or steps < ENOUGH_STEPS:
+            return _unsure(True, f"whether the network learns: {seen}{falls}, which is too short to tell", "steps")
+        said = f"training ends after {steps} steps{', while the loss still falls' if at_work else ''}: {comes_to}, {beside}"
+        return Learning((Reading("unfinished", said, Symptom.NOT_LEARNING, numbers), *_how(trace, losses)))
+    name = "at-chance" if is_guess else "behind"
+    return Learning((Reading(name, f"{seen}, {beside}", Symptom.NOT_LEARNING, numbers), *_how(trace, losses)))
+
+
+def _unsure(is_said: bool, reason: str, lacks: str = "") -> Learning:
+    """What cannot be told, which only of a network that seems to learn nothing is worth saying."""
+    return Learning(unsure=reason, lacks=lacks) if is_said else Learning()
+
+
+def ends_by_itself(trace: Trace) -> bool:
+    """Whether training was not cut, so that its steps are all that the program takes."""
+    return trace.outcome is RunOutcome.FINISHED and not trace.spent and not trace.hurried
 
 
 def targets_are_made(trace: Trace) -> bool:
@@ -209,12 +231,12 @@ def _curve(name: str, said: str, first: float, last: float) -> Reading:
     return Reading(name, said, Symptom.NOT_LEARNING, {"first": first, "last": last})
 
 
-def comes_to_enough(trace: Trace, wanted: float) -> bool:
-    """Whether a trial reaches a skill, or has left chance behind for certain and is on its way."""
-    known = score(trace)
-    if known is None or known.yardstick != "skill":
+def comes_to_enough(trace: Trace, wanted: float, known: float = 0.0) -> bool:
+    """Whether a trial reaches a skill, or has left what was `known` before behind for certain and is on its way."""
+    found = score(trace)
+    if found is None or found.yardstick != "skill":
         return False
-    return known.value >= wanted or (known.value >= WORTH and is_at_work(trace.losses))
+    return found.value >= wanted or (found.value >= WORTH + max(known, 0.0) and is_at_work(trace.losses))
 
 
 def is_at_work(losses: Sequence[float]) -> bool:

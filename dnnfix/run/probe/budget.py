@@ -13,6 +13,9 @@ job: Dict[str, Any] = {}
 steps = 0
 """Optimizer steps done so far."""
 
+spent = False
+"""Whether all steps of the budget were done."""
+
 hurried = False
 """Whether training was cut by the clock, before all steps of the budget were done."""
 
@@ -27,10 +30,10 @@ _pace = 0.0
 
 def start(of: Dict[str, Any]) -> None:
     """Begin to count for the job `of`."""
-    global job, steps, hurried, _limit
+    global job, steps, spent, hurried, _limit
     job = of
     steps = 0
-    hurried = False
+    spent = hurried = False
     _limit = int(of.get("budget", {}).get("steps", 20))
     begin()
 
@@ -56,8 +59,11 @@ def count_step() -> int:
 
 def used_up() -> bool:
     """Whether all optimizer steps of the budget are done, or the next one would go beyond the time for training."""
-    global hurried
+    global spent, hurried
     if steps >= _limit:
+        if not spent:
+            spent = True
+            wire.emit("spent")
         return True
     if not hurried and _until is not None and steps and time.monotonic() + _pace > _until:
         hurried = True

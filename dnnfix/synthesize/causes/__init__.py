@@ -17,7 +17,7 @@ from dnnfix.validate.symptoms import Reading
 
 __all__ = ["Cause", "causes"]
 
-_NOT_SETTINGS = ("cause", "optimizing")
+_NOT_SETTINGS = ("cause", "optimizing", "written")
 """Modules of the package that other modules build on."""
 
 

@@ -113,8 +113,20 @@ def _handed_over(subject: Subject) -> Iterator[tuple[str, ast.stmt]]:
 @once
 def _models(subject: Subject) -> frozenset[str]:
     """The names under which the program calls networks; what happens within one is no place for arrays."""
+    source = subject.source
     nodes = [subject.call_node(call) for call in subject.network.calls if _is_of_network(subject, call)]
-    return frozenset(node.func.id for node in nodes if node is not None and isinstance(node.func, ast.Name))
+    recorded = {node.func.id for node in nodes if node is not None and isinstance(node.func, ast.Name)}
+    own = {
+        call.func.id
+        for call in source.all_calls
+        if isinstance(call.func, ast.Name) and (made := source.constructor(call.func)) is not None
+        if isinstance(definition := source.definition(made.func), ast.ClassDef) and _is_module(definition)
+    }
+    return frozenset(recorded | own)
+
+
+def _is_module(definition: ast.ClassDef) -> bool:
+    return any(isinstance(each, ast.FunctionDef) and each.name in ("forward", "call") for each in definition.body)
 
 
 def _is_of_network(subject: Subject, call: Call) -> bool:

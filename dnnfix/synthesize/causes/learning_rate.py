@@ -24,7 +24,7 @@ def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
         off = abs(math.log10(one.value / one.usual))
         likely = 0.85 if off >= 1.9 else 0.6 if off >= 0.99 else 0.3
         rates = {one.usual: 1.0, one.usual / 10: 0.7, one.usual * 10: 0.5, one.value / 10: 0.6, one.value / 100: 0.4}
-        rates |= {} if shown & TOO_GREAT else {one.value * 10: 0.5}
+        rates |= {} if shown & TOO_GREAT or one.value > one.usual else {one.value * 10: 0.5}
         for rate, weight in rates.items():
             if math.isclose(rate, one.value) or (shown & TOO_GREAT and rate > one.value):
                 continue

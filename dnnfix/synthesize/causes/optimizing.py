@@ -11,6 +11,7 @@ from dnnfix.network.facts import optimizer_name
 from dnnfix.network.optimizers import RATE_NAMES, usual_rate
 from dnnfix.records import Edit, Replace, SetArgument
 from dnnfix.subject import Subject
+from dnnfix.synthesize.causes.written import number_written
 from dnnfix.synthesize.losses import keras_name
 
 
@@ -55,10 +56,10 @@ def optimizers(subject: Subject) -> Iterator[Optimizing]:
         usual = usual_rate(name)
         if usual is not None:
             given = _given(call, 1 if name.startswith("torch.") else 0)
-            written = where_written(subject, given) if given is not None else None
-            number = _number(written)
-            known = usual if given is None else number
-            yield Optimizing(call, name, usual, written if number is not None else None, known)
+            written = number_written(subject, given) if given is not None else None
+            number = float(written.value) if written is not None else 0.0  # type: ignore[arg-type]
+            known = usual if given is None else number or None
+            yield Optimizing(call, name, usual, written if number else None, known)
         elif isinstance(call.func, ast.Attribute) and call.func.attr == "compile":
             yield from _by_word(subject, call)
 
@@ -79,12 +80,6 @@ def _by_word(subject: Subject, compiled: ast.Call) -> Iterator[Optimizing]:
 def _given(call: ast.Call, place: int) -> ast.expr | None:
     named = next((k.value for k in call.keywords if k.arg in RATE_NAMES), None)
     return call.args[place] if named is None and len(call.args) > place else named
-
-
-def _number(node: ast.expr | None) -> float | None:
-    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and node.value > 0:
-        return float(node.value)
-    return None
 
 
 def _written(rate: float) -> str:

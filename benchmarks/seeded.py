@@ -1,0 +1,246 @@
+"""Faults put into healthy trainings: which are diagnosed, which cause is named, and how much of the healthy skill comes back.
+
+    python tools/seed_faults.py HEALTHY SEEDED
+    python benchmarks/seeded.py HEALTHY SEEDED --keep FOLDER [--every 6 --from 0] [--jobs 2] [--python PYTHON]
+
+Every program, the healthy one, the faulty one and the one with the first accepted patch, is trained to its end on two seeds, for a
+minute each at most; its skill (`records.Step`) is the mean of its last quarter. A fault that leaves nine tenths of the healthy skill
+does no harm and is not counted, nor is a program whose skill cannot be taken. `suggest` runs as a person would run it.
+
+- diagnosed: a finding that the healthy program does not have;
+- cause: the finding names the setting that is at fault, or stands, or the patch changes something, at a line that the fault changed;
+- repaired: the program with the first accepted patch comes to nine tenths of the healthy skill.
+
+`--keep` holds what was measured, so that a run that was ended goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from shutil import copytree, ignore_patterns
+from typing import Any
+
+from _measure import ROOT, Table, environment
+
+sys.path.insert(0, str(ROOT))
+
+from dnnfix.emit import hunks
+
+SEEDS = (0, 1)
+SECONDS = 60.0
+ENOUGH = 0.9
+"""Share of the healthy skill that counts as repaired, and that a fault has to go below to count as one."""
+
+LEAST = 0.3
+"""Skill of a healthy program from which on something was learned that a fault can take away."""
+
+GOALS = {"diagnosed": 0.9, "cause": 0.8, "repaired": 0.75}
+"""Shares that are wanted of all faults."""
+
+SAID = {"diagnosed": "diagnosed", "cause": "named right", "repaired": "repaired"}
+
+OF_TWO = 0.5
+"""Share of the programs with two faults at once that is to be repaired."""
+
+TWO = "two-faults"
+
+SKILL = """
+import json, math, sys
+from pathlib import Path
+from dnnfix.config import Settings
+from dnnfix.pipeline.runs import laboratory_for
+from dnnfix.source.program import Source
+from dnnfix.validate.learning import score
+path, seconds = Path("program.py"), float(sys.argv[1])
+source = Source.from_bytes(path.read_bytes(), str(path.resolve()))
+found = []
+with laboratory_for(source, Settings(python=sys.executable), []) as laboratory:
+    laboratory.begin_again(math.inf, seconds)
+    laboratory.allow_steps(10**6, 1)
+    for seed in map(int, sys.argv[2:]):
+        known = score(laboratory.train(source, seed))
+        found.append(known.value if known is not None and known.yardstick == "skill" else None)
+print(json.dumps(found))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One faulty program: the skills, and what `suggest` made of it."""
+
+    name: str
+    kind: str
+    healthy: float | None
+    faulty: float | None
+    patched: float | None
+    codes: tuple[str, ...]
+    cause: str
+    diagnosed: bool
+    named: bool
+    repaired: bool
+
+    @property
+    def counts(self) -> bool:
+        """Whether the fault does harm that can be measured."""
+        if self.healthy is None or self.faulty is None or self.healthy < LEAST:
+            return False
+        return self.faulty < ENOUGH * self.healthy
+
+
+def main() -> None:
+    """Measure, and say by the exit code whether all targets are met."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("healthy", type=Path, help="folder with one folder per healthy program")
+    parser.add_argument("seeded", type=Path, help="folder that tools/seed_faults.py filled from it")
+    parser.add_argument("--keep", type=Path, required=True, help="folder for what was measured")
+    parser.add_argument("--every", type=int, default=1, help="one program in so many (%(default)s)")
+    parser.add_argument("--from", dest="first", type=int, default=0, help="beginning with this one (%(default)s)")
+    parser.add_argument("--jobs", type=int, default=2, help="programs side by side (%(default)s)")
+    parser.add_argument("--python", default=sys.executable, help="the interpreter that has the programs' packages")
+    given = parser.parse_args()
+    folders = sorted(f for f in given.seeded.iterdir() if (f / "meta.toml").is_file())[given.first :: given.every]
+    if not folders:
+        raise SystemExit(f"{given.seeded} has no folder with a meta.toml in it; make some with tools/seed_faults.py")
+    given.keep.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(given.jobs) as pool:
+        rows = list(pool.map(lambda folder: _told(measured(folder, given.healthy, given.keep, given.python)), folders))
+    _report(rows)
+
+
+def measured(folder: Path, healthy: Path, keep: Path, python: str) -> Row:
+    """One faulty program beside the healthy one that it was made from."""
+    meta = tomllib.loads((folder / "meta.toml").read_text())
+    origin = healthy / folder.name.rpartition("--")[0]
+    program = (folder / "program.py").read_bytes()
+    of_healthy = _skill(origin, (origin / "program.py").read_bytes(), keep, python)
+    of_faulty = _skill(folder, program, keep, python)
+    known = {finding["code"] for finding in _suggested(origin, keep, python)["findings"]}
+    said = _suggested(folder, keep, python)
+    new = [finding for finding in said["findings"] if finding["code"] not in known]
+    accepted = next((patch for patch in said["patches"] if patch["verdict"] == "accepted"), None)
+    of_patched = None
+    if accepted is not None:
+        patched = hunks.apply(program, hunks.replacements(accepted["diff"]))
+        of_patched = _skill(folder, patched, keep, python)
+    cause = next((str(f["evidence"]["cause"]) for f in new if f.get("evidence", {}).get("cause")), "")
+    at_fault = _lines(hunks.replacements(meta["undo"]))
+    touched = {finding["line"] for finding in new if "cause" not in finding.get("evidence", {})}
+    if accepted is not None:
+        touched |= _lines(hunks.replacements(accepted["diff"]))
+    is_named = bool(set(cause.split(", ")) & set(meta["setting"].split(", "))) or bool(touched & at_fault)
+    comes_back = of_patched is not None and of_healthy is not None and of_patched >= ENOUGH * of_healthy
+    return Row(
+        folder.name,
+        meta["kind"],
+        of_healthy,
+        of_faulty,
+        of_patched,
+        tuple(finding["code"] for finding in new),
+        cause,
+        bool(new),
+        bool(new) and is_named,
+        comes_back,
+    )
+
+
+def _lines(changes: Sequence[hunks.Replacement]) -> set[int]:
+    return {line for one in changes for line in range(one.first, max(one.end, one.first + 1))}
+
+
+def _skill(folder: Path, program: bytes, keep: Path, python: str) -> float | None:
+    """The mean skill over the seeds of a program that lies in a folder with the files that it reads."""
+    kept = keep / f"skill-{_key(folder, program)}.json"
+    if not kept.exists():
+        with _copied(folder, program) as space:
+            command = [python, "-c", SKILL, str(SECONDS), *map(str, SEEDS)]
+            done = subprocess.run(command, cwd=space, env=environment(), capture_output=True, text=True, check=False)
+        lines = done.stdout.splitlines()
+        kept.write_text(lines[-1] if done.returncode == 0 and lines else "[null]")
+    found = json.loads(kept.read_text())
+    return None if None in found else statistics.fmean(found)
+
+
+def _suggested(folder: Path, keep: Path, python: str) -> dict[str, Any]:
+    """The report of `suggest` on the program of a folder."""
+    program = (folder / "program.py").read_bytes()
+    kept = keep / f"report-{_key(folder, program)}.json"
+    if not kept.exists():
+        with _copied(folder, program) as space:
+            command = [
+                python,
+                "-m",
+                "dnnfix",
+                "suggest",
+                "--isolated",
+                "--quiet",
+                "--output-format",
+                "json",
+                "program.py",
+            ]
+            done = subprocess.run(command, cwd=space, env=environment(), capture_output=True, text=True, check=False)
+        if done.returncode not in (0, 1):
+            raise SystemExit(f"{folder}: suggest ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+        kept.write_text(done.stdout)
+    found: dict[str, Any] = json.loads(kept.read_text())
+    return found
+
+
+def _key(folder: Path, program: bytes) -> str:
+    return f"{folder.name}-{hashlib.sha256(program).hexdigest()[:16]}"
+
+
+class _copied:
+    """A folder of its own for a run: the files beside the program, and the program."""
+
+    def __init__(self, folder: Path, program: bytes) -> None:
+        self._folder, self._program = folder, program
+        self._space = tempfile.TemporaryDirectory(prefix="dnnfix-seeded-")
+
+    def __enter__(self) -> Path:
+        space = Path(self._space.name, "run")
+        copytree(self._folder, space, ignore=ignore_patterns("meta.toml", "__pycache__"))
+        (space / "program.py").write_bytes(self._program)
+        return space
+
+    def __exit__(self, *_: object) -> None:
+        self._space.cleanup()
+
+
+def _told(row: Row) -> Row:
+    told = {name: value for name, value in asdict(row).items() if name not in ("name", "kind")}
+    print(row.name, json.dumps(told), file=sys.stderr, flush=True)
+    return row
+
+
+def _report(rows: Sequence[Row]) -> None:
+    table = Table()
+    counted = [row for row in rows if row.counts]
+    table.title(f"{len(counted)} of {len(rows)} seeded faults do harm that can be measured")
+    for kind in sorted({row.kind for row in counted}):
+        of_kind = [row for row in counted if row.kind == kind]
+        shares = [f"{sum(getattr(row, name if name != 'cause' else 'named') for row in of_kind)}" for name in GOALS]
+        table.title(f"      {kind}: {len(of_kind)}; diagnosed, cause named, repaired: {', '.join(shares)}")
+    singles = [row for row in counted if row.kind != TWO]
+    for name, goal in GOALS.items():
+        found = [getattr(row, "named" if name == "cause" else name) for row in singles]
+        if found:
+            table.row(f"one fault of {len(found)}: share not {SAID[name]}", 1 - statistics.fmean(found), 1 - goal)
+    both = [row.repaired for row in counted if row.kind == TWO]
+    if both:
+        table.row(f"two faults of {len(both)}: share not repaired", 1 - statistics.fmean(both), 1 - OF_TWO)
+    table.end()
+
+
+if __name__ == "__main__":
+    main()

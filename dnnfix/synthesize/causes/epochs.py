@@ -1,0 +1,90 @@
+"""How long training takes: more passes over the data where it ends while there is still something to learn."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.detect.training_loop import attribute_calls, function_around, loops_around
+from dnnfix.records import FixPattern, Replace
+from dnnfix.source.program import Source
+from dnnfix.subject import Subject
+from dnnfix.synthesize.causes.cause import Cause
+from dnnfix.synthesize.causes.written import number_written
+from dnnfix.synthesize.recipes import argument
+from dnnfix.validate.symptoms import Reading
+
+TIMES = 10
+"""How many times longer training is made: far enough for its few steps to show what more of them come to."""
+
+FEW = 3
+"""Passes over the data up to which their number is taken for what was forgotten after a first try."""
+
+FUNCTIONS_UP = 3
+"""Functions through which the loop around a step is looked for."""
+
+FIT = "keras.Model.fit"
+
+
+def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
+    """More epochs, with their price, only where training ended before the loss did."""
+    if "unfinished" not in {reading.name for reading in symptoms}:
+        return
+    found = epochs_written(subject)
+    if found is None:
+        return
+    written, first = found
+    epochs = int(written.value) - first  # type: ignore[arg-type]
+    title = f"Train for {TIMES * epochs} epochs rather than {epochs}, which takes {TIMES} times as long"
+    edit = Replace(subject.source.site(written), str(TIMES * epochs + first))
+    likely = 0.75 if epochs == 1 else 0.5 if epochs <= FEW else 0.1
+    yield Cause("epochs", title, FixPattern.ITERATIONS, (edit,), likely)
+
+
+def epochs_written(subject: Subject) -> tuple[ast.Constant, int] | None:
+    """Where it is written how long training takes, and the number that counting begins with."""
+    fits = {
+        node for call in subject.network.calls if call.name == FIT and (node := subject.node(call.site)) is not None
+    }
+    if fits:
+        node = next(iter(fits))
+        given = argument(subject, node, FIT, "epochs") if len(fits) == 1 and isinstance(node, ast.Call) else None
+        return _whole(subject, given, 0) if given is not None else None
+    loops = training_loops(subject.source)
+    if not loops:
+        return None
+    over = loops[-1].iter
+    if isinstance(over, ast.Call) and ast.unparse(over.func) in ("tqdm", "tqdm.tqdm") and over.args:
+        over = over.args[0]
+    match over:
+        case ast.Call(func=ast.Name("range" | "trange"), args=[end]):
+            return _whole(subject, end, 0)
+        case ast.Call(func=ast.Name("range"), args=[ast.Constant(1), ast.BinOp(end, ast.Add(), ast.Constant(1))]):
+            return _whole(subject, end, 0)
+        case ast.Call(func=ast.Name("range"), args=[ast.Constant(int(first)), end]):
+            return _whole(subject, end, first)
+    return None
+
+
+def _whole(subject: Subject, node: ast.expr, first: int) -> tuple[ast.Constant, int] | None:
+    written = number_written(subject, node)
+    if written is None or not isinstance(written.value, int) or written.value <= first:
+        return None
+    return written, first
+
+
+def training_loops(source: Source) -> list[ast.For]:
+    """The loops that training of torch is done in, the innermost first, through the functions that do a part of it."""
+    backward = attribute_calls(source.tree, "backward")
+    if len(backward) != 1:
+        return []
+    node: ast.AST = backward[0]
+    loops: list[ast.For] = []
+    for _ in range(FUNCTIONS_UP):
+        loops += [loop for loop in loops_around(source, node) if isinstance(loop, ast.For)]
+        function = function_around(source, node)
+        calls = [call for call in source.all_calls if function is not None and source.definition(call.func) is function]
+        if len(calls) != 1:
+            break
+        node = calls[0]
+    return loops

@@ -1,0 +1,48 @@
+"""The values that weights begin with: those that a layer takes by itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.records import Delete, FixPattern, RemoveArgument
+from dnnfix.subject import Subject
+from dnnfix.synthesize.causes.cause import Cause
+from dnnfix.validate.symptoms import Reading
+
+INITIALIZERS = ("kernel_initializer", "recurrent_initializer", "embeddings_initializer", "init")
+"""Arguments of layers of Keras."""
+
+ALIKE = ("zeros", "ones", "constant")
+"""Words of initializers that give all weights one value."""
+
+OF_TENSORS = frozenset({"normal_", "uniform_", "zero_", "fill_"})
+
+
+def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
+    """No initialization of their own for weights: one edit for all places of a kind."""
+    source = subject.source
+    found: dict[str, list[Delete | RemoveArgument]] = {}
+    for call in source.all_calls:
+        for keyword in call.keywords:
+            if keyword.arg in INITIALIZERS:
+                gone = RemoveArgument(source.site(call), keyword.arg or "")
+                found.setdefault(ast.unparse(keyword.value), []).append(gone)
+        statement = source.statement_of(call)
+        if isinstance(statement, ast.Expr) and statement.value is call and _sets_weights(subject, call):
+            found.setdefault(ast.unparse(call.func), []).append(Delete(source.site(statement)))
+    for how, places in found.items():
+        likely = 0.6 if any(word in how.lower() for word in ALIKE) else 0.3
+        title = f"Let weights begin as their layers choose rather than by {how}"
+        yield Cause("initialization", title, FixPattern.NEURAL_CONNECTION, tuple(places), likely)
+
+
+def _sets_weights(subject: Subject, call: ast.Call) -> bool:
+    """Whether a statement fills weights: a function of `torch.nn.init`, or a method of a tensor that is named so."""
+    named = subject.source.qualified(call.func) or ""
+    held = call.args[0] if call.args else None
+    if not named.startswith("torch.nn.init."):
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in OF_TENSORS:
+            return False
+        held = call.func.value
+    return held is not None and "bias" not in ast.unparse(held) and "weight" in ast.unparse(held)

@@ -1,0 +1,85 @@
+"""Where a number stands that a call is given: in place, in an assignment, a dictionary, the call of a function, or an option's default."""
+
+from __future__ import annotations
+
+import ast
+
+from dnnfix.detect.shapes import where_written
+from dnnfix.detect.training_loop import attribute_calls, function_around
+from dnnfix.subject import Subject
+
+DEPTH = 4
+"""Names and parameters that are followed one after the other."""
+
+
+def number_written(subject: Subject, node: ast.expr) -> ast.Constant | None:
+    """The number that an expression stands for, as it is written once; `None` where there is no such one."""
+    for _ in range(DEPTH):
+        node = where_written(subject, node)
+        if isinstance(node, ast.Constant):
+            return node if type(node.value) in (int, float) else None
+        following = _followed(subject, node)
+        if following is None:
+            return None
+        node = following
+    return None
+
+
+def _followed(subject: Subject, node: ast.expr) -> ast.expr | None:
+    """What stands behind a parameter, an item of a dictionary, or an option of the command line."""
+    match node:
+        case ast.Name():
+            return _passed(subject, node)
+        case ast.Subscript(value=held, slice=ast.Constant(str(key))):
+            return _item(subject, held, key)
+        case ast.Attribute(value=held, attr=name):
+            return _default(subject, held, name)
+    return None
+
+
+def _passed(subject: Subject, name: ast.Name) -> ast.expr | None:
+    """What the parameter of a function is given in the one call of it, else its default."""
+    source, function = subject.source, function_around(subject.source, name)
+    if not isinstance(function, ast.FunctionDef):
+        return None
+    names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+    owner = source.parent(function) if isinstance(source.parent(function), ast.ClassDef) else function
+    calls = [call for call in source.all_calls if source.definition(call.func) is owner]
+    if name.id not in names or len(calls) != 1 or any(keyword.arg is None for keyword in calls[0].keywords):
+        return None
+    place = names.index(name.id)
+    defaults = dict(zip(reversed(names), reversed(function.args.defaults), strict=False))
+    given = next((keyword.value for keyword in calls[0].keywords if keyword.arg == name.id), None)
+    place -= owner is not function
+    return given or (calls[0].args[place] if place < len(calls[0].args) else defaults.get(name.id))
+
+
+def _item(subject: Subject, held: ast.expr, key: str) -> ast.expr | None:
+    match where_written(subject, held):
+        case ast.Dict(keys=keys, values=values):
+            found = [v for k, v in zip(keys, values, strict=True) if isinstance(k, ast.Constant) and k.value == key]
+        case ast.Call(func=ast.Name("dict"), keywords=keywords):
+            found = [keyword.value for keyword in keywords if keyword.arg == key]
+        case _:
+            return None
+    return found[0] if len(found) == 1 else None
+
+
+def _default(subject: Subject, held: ast.expr, name: str) -> ast.expr | None:
+    """The default of the option of the command line that gives an attribute of the parsed arguments."""
+    parsed = where_written(subject, held)
+    if not isinstance(parsed, ast.Call) or not attribute_calls(parsed, "parse_args", "parse_known_args"):
+        return None
+    found = [
+        keyword.value
+        for call in attribute_calls(subject.source.tree, "add_argument")
+        if name in _names_of(call)
+        for keyword in call.keywords
+        if keyword.arg == "default"
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _names_of(option: ast.Call) -> list[str]:
+    words = [arg.value for arg in option.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+    return [word.lstrip("-").replace("-", "_") for word in words]
