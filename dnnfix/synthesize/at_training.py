@@ -103,7 +103,7 @@ def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
 
 
 def search_at_training(
-    source: Source,
+    start: Variant,
     trace: Trace,
     laboratory: Laboratory,
     progress: Callable[[str], None],
@@ -112,20 +112,20 @@ def search_at_training(
 ) -> tuple[Finding | None, str]:
     """Look whether a training learns; where it does not, and the user wants to hear of it, race edits of its settings.
 
-    What comes far enough is put up the ladder by `climb`, until it says that one was accepted; without it nothing is edited.
+    `start` is the program, or what patches made of it; `trace` the longest run of it that is known. What comes far enough is put up the ladder by `climb`, until it says that one was accepted; without it nothing is edited.
     Gives what is said of the training, with what every edit came to, or why nothing can be said.
     """
     if not _needs_a_look(trace):
         return None, ""
     progress("looking whether the network learns")
-    looked = look_at_training(source, trace.seed, laboratory)
+    looked = look_at_training(start.source, trace.seed, laboratory)
     if looked.lacks == "pattern" and climb is not None:
         looked = _unpaired(looked)
     finding = looked.finding
     if finding is None or not heard(finding):
         return None, looked.unsure
-    found = causes(Subject(source, looked.trace), looked.symptoms)
-    raced = list(_raced(source, looked, finding, found, laboratory, progress, climb)) if climb is not None else []
+    found = causes(Subject(start.source, looked.trace), looked.symptoms)
+    raced = list(_raced(start, looked, finding, found, laboratory, progress, climb)) if climb is not None else []
     if looked.unsure and not any(racer.arrived for _, racer in raced):
         return None, looked.unsure
     return _with_table(finding, found, raced), ""
@@ -138,7 +138,7 @@ def _unpaired(looked: Look) -> Look:
 
 
 def _raced(
-    source: Source,
+    start: Variant,
     looked: Look,
     finding: Finding,
     found: Sequence[Cause],
@@ -155,12 +155,12 @@ def _raced(
     for pick, said in ((_singles, "settings"), (_pairs, "pairs of settings")):
         variants: list[Variant] = []
         for one in pick(found, raced):
-            variant = _applied(source, finding, one)
-            if variant is not None and variant.source.contents not in (source.contents, *entered):
+            variant = _applied(start, finding, one)
+            if variant is not None and variant.source.contents not in (start.source.contents, *entered):
                 entered[variant.source.contents] = one
                 variants.append(variant)
         progress(f"racing {len(variants)} {said}")
-        for racer in race(source, variants, laboratory, looked.trace.seed, _goal(looked)):
+        for racer in race(start.source, variants, laboratory, looked.trace.seed, _goal(looked)):
             raced.append((entered[racer.variant.source.contents], racer))
             yield raced[-1]
             if racer.arrived and climb(racer.variant):
@@ -232,7 +232,7 @@ def _finding(looked: Trace, symptoms: Sequence[Reading]) -> Finding:
     )
 
 
-def _applied(source: Source, finding: Finding, one: Cause) -> Variant | None:
+def _applied(start: Variant, finding: Finding, one: Cause) -> Variant | None:
     candidate = Candidate(
         template=UNLEARNED_CODE,
         title=one.title,
@@ -243,7 +243,7 @@ def _applied(source: Source, finding: Finding, one: Cause) -> Variant | None:
         prior=one.prior,
     )
     try:
-        return apply(Variant(source), candidate)
+        return apply(start, candidate)
     except EditError:
         return None
 

@@ -83,10 +83,12 @@ def _order_of_choices(item: tuple[Variant, Climb]) -> tuple[bool, float]:
 def _settled(search: Search, variant: Variant) -> tuple[Finding, ...]:
     """The findings that a variant repairs, at the lines of the original."""
     pairs = zip(variant.applied, variant.made_from, strict=True)
-    return tuple(_moved(search, made_from, finding) for applied, made_from in pairs for finding in applied.findings)
+    return tuple(
+        at_original(search, made_from, finding) for applied, made_from in pairs for finding in applied.findings
+    )
 
 
-def _moved(search: Search, found_in: Source, finding: Finding) -> Finding:
+def at_original(search: Search, found_in: Source, finding: Finding) -> Finding:
     """A finding of a later program at the line of the original that it stands for."""
     site = finding.site
     original, later = search.origin.files.get(site.path), found_in.files.get(site.path)

@@ -20,7 +20,7 @@ from dnnfix.synthesize.lines import line_map
 from dnnfix.synthesize.merit import merit
 from dnnfix.synthesize.partial import Attempt, partial
 from dnnfix.synthesize.progress import reached, same_crash
-from dnnfix.synthesize.repairs import Repair, drawn_up
+from dnnfix.synthesize.repairs import Repair, at_original, drawn_up
 from dnnfix.synthesize.rivals import (
     MARGIN,
     SHOWN,
@@ -72,7 +72,7 @@ def repair(
     elif at_crash:
         _try_small_edits(search)
     _combine(search)
-    if at_training is not None and not search.accepted and not search.choices:
+    if at_training is not None and not search.choices and (search.trace.crash is None or not search.accepted):
         _race_settings(search, at_training)
     if not search.accepted:
         steps = [attempt for attempt in search.attempts if not fits_only(search, attempt.variant)]
@@ -154,24 +154,29 @@ def _try_small_edits(search: Search) -> None:
 
 
 def _race_settings(search: Search, heard: Callable[[Finding], bool]) -> None:
-    """Where no patch was proven and training learns nothing, race other settings; the likeliest that wins is put to the ladder."""
+    """Where training learns nothing, with the best patch in it where one was proven, race other settings up the ladder."""
     if search.laboratory.out_of_time():
         return
+    start, trace = Variant(search.origin), search.trace
+    if search.accepted:
+        start, result = max(search.accepted, key=lambda item: merit(*item))
+        trace = result.evidence.pairs[0].after if result.evidence.pairs else result.evidence.after
     may_edit = search.wishes.may_fix(UNLEARNED_CODE, UNLEARNED_RULE)
     others = search.original
 
     def climb(variant: Variant) -> bool:
         search.original = (*others, *variant.applied[-1].findings)
         search.seen.add(variant.source.contents)
-        search.direct.add(variant.source.contents)
         result = search.climb(variant)
         if result.accepted:
             search.accepted.append((variant, result))
         return result.accepted
 
     finding, search.unsure = search_at_training(
-        search.origin, search.trace, search.laboratory, search.progress, heard, climb if may_edit else None
+        start, trace, search.laboratory, search.progress, heard, climb if may_edit else None
     )
+    if finding is not None and start.applied:
+        finding = at_original(search, start.source, finding)
     search.original = others if finding is None else (*others, finding)
 
 

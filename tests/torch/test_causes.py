@@ -136,6 +136,119 @@ def test_what_is_usual_is_left_as_it_is(observe: Observe) -> None:
     assert set(proposed(observe)) == {"learning-rate"}
 
 
+SETTINGS = """\
+import argparse
+import torch
+from torch import nn
+parser = argparse.ArgumentParser()
+parser.add_argument("--learning-rate", type=float, default=7.0)
+options = parser.parse_args()
+config = {"rate": 7.0, "rounds": 2}
+measured, wanted = torch.randn(64, 6), torch.randint(3, (64,))
+net = nn.Linear(6, 3)
+nn.init.zeros_(net.weight)
+for weight in net.parameters():
+    weight.requires_grad = FROZEN
+
+
+def train(rate, rounds=2):
+    optimizer = torch.optim.SGD(net.parameters(), lr=RATE)
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.1)
+    for _ in range(ROUNDS):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(measured), wanted).backward()
+        optimizer.step()
+        schedule.step()
+
+
+train(7.0)
+"""
+SHORT = (Reading("unfinished", "", Symptom.NOT_LEARNING),)
+
+
+@pytest.mark.parametrize(
+    ("rate", "line"),
+    [
+        ("rate", "train(0.01)"),
+        ('config["rate"]', 'config = {"rate": 0.01, "rounds": 2}'),
+        ("options.learning_rate", 'parser.add_argument("--learning-rate", type=float, default=0.01)'),
+    ],
+)
+def test_a_rate_is_set_where_it_is_written(observe: Observe, rate: str, line: str) -> None:
+    assert line in added(observe, {"RATE": rate}, FLAT)["learning-rate"]
+
+
+@pytest.mark.parametrize(
+    ("rounds", "line"),
+    [
+        ("rounds", "def train(rate, rounds=20):"),
+        ('config["rounds"]', 'config = {"rate": 7.0, "rounds": 20}'),
+        ("2", "for _ in range(20):"),
+        ("1, 3", "for _ in range(1, 21):"),
+    ],
+)
+def test_training_that_ends_too_soon_is_given_more_epochs(observe: Observe, rounds: str, line: str) -> None:
+    assert added(observe, {"ROUNDS": rounds}, SHORT)["epochs"] == [line]
+    assert "epochs" not in added(observe, {"ROUNDS": rounds}, FLAT)
+
+
+def test_what_keeps_weights_from_training_is_left_out(observe: Observe) -> None:
+    gone = removed(observe, {"FROZEN": "False"}, FLAT)
+    assert gone["optimizer-parameters"] == ["for weight in net.parameters():; weight.requires_grad = False"]
+    assert removed(observe, {}, FLAT)["initialization"] == ["nn.init.zeros_(net.weight)"]
+    assert removed(observe, {}, FLAT)["schedule"] == ["schedule.step()"]
+    assert "optimizer-parameters" not in removed(observe, {}, FLAT)
+
+
+@pytest.mark.parametrize(
+    ("shuffle", "left"),
+    [
+        ("random.shuffle(labels)", None),
+        ("numpy.random.shuffle(rows); numpy.random.shuffle(labels)", None),
+        ("labels = numpy.random.permutation(labels)", None),
+        ("labels = labels[torch.randperm(40)]", None),
+        ("other = labels[torch.randperm(40)]", "other = labels"),
+        ("order = torch.randperm(40); rows, labels = rows[order], labels[order]", None),
+        ("rows, labels = sklearn.utils.shuffle(rows, labels)", None),
+    ],
+)
+def test_rows_are_left_in_their_order(shuffle: str, left: str | None) -> None:
+    statements = shuffle.replace("; ", "\n")
+    text = f"import random, numpy, sklearn, torch\nrows, labels = load()\n{statements}\n"
+    source = Source.from_bytes(text.encode(), "program.py")
+    found = causes(Subject(source), (Reading("unpaired", "", Symptom.NOT_LEARNING),))
+    texts = [edited(source, cause.edits).text for cause in found]
+    together = "order" in shuffle or "sklearn" in shuffle
+    kept = "" if left is None else f"{left}\n"
+    assert (f"import random, numpy, sklearn, torch\nrows, labels = load()\n{kept}" in texts) is not together
+    assert bool(texts) is not together
+    assert not causes(Subject(source), FLAT)
+
+
+def changed_lines(
+    observe: Observe, changed: dict[str, str], symptoms: tuple[Reading, ...], gone: bool
+) -> dict[str, list[str]]:
+    text = SETTINGS
+    for word, code in {"RATE": "rate", "ROUNDS": "rounds", "FROZEN": "True", **changed}.items():
+        text = text.replace(word, code)
+    source = Source.from_bytes(text.encode(), "program.py")
+    found: dict[str, list[str]] = {}
+    for cause in causes(Subject(source, observe(text).trace()), symptoms):
+        sides = text.splitlines(), edited(source, cause.edits).text.splitlines()
+        before, after = sides if gone else reversed(sides)
+        lines = "; ".join(line.strip() for line in before if line not in after)
+        found.setdefault(cause.setting, []).append(lines)
+    return found
+
+
+def added(observe: Observe, changed: dict[str, str], symptoms: tuple[Reading, ...]) -> dict[str, list[str]]:
+    return changed_lines(observe, changed, symptoms, gone=False)
+
+
+def removed(observe: Observe, changed: dict[str, str], symptoms: tuple[Reading, ...]) -> dict[str, list[str]]:
+    return changed_lines(observe, changed, symptoms, gone=True)
+
+
 def test_a_loss_that_runs_away_asks_for_no_greater_rate(observe: Observe) -> None:
     found = proposed(observe, {"optimizer": "SGD(net.parameters(), lr=5.0)"}, AWAY)
     assert not [line for line in found["learning-rate"] if "lr=50" in line]

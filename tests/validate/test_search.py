@@ -165,8 +165,11 @@ class Table:
     def train(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         return self._trace(source, seed)
 
-    def look(self, source: Source, seed: int) -> Trace:
+    def look(self, source: Source, seed: int, longer: bool = False) -> Trace:
         return self._trace(source, seed)
+
+    def allow_steps(self, most: int, trials: int) -> None:
+        pass
 
     def speculate(self, source: Source, seed: int, speculation: Speculation) -> Trace:
         return self._trace(source, seed)

@@ -13,9 +13,11 @@ from dnnfix.validate.symptoms import comes_to_enough, fails_to_learn, is_at_work
 CLEAR: dict[str, Json] = {"skill": 0.9, "luck": 0.05, "learner": "linear", "rows": 500, "kind": "class"}
 
 
-def trained(losses: list[float], skill: float | None = 0.0, reference: Json = None, spread: float = 0.3) -> Trace:
+def trained(
+    losses: list[float], skill: float | None = 0.0, reference: Json = None, spread: float = 0.3, spent: bool = True
+) -> Trace:
     steps = tuple(Step(i, loss=loss, skill=skill, output_std=spread) for i, loss in enumerate(losses))
-    return Trace(RunOutcome.FINISHED, steps=steps, probes={"reference": reference})
+    return Trace(RunOutcome.FINISHED, steps=steps, probes={"reference": reference}, spent=spent)
 
 
 def names(trace: Trace) -> list[str]:
@@ -60,7 +62,32 @@ def test_what_cannot_be_told_is_said_and_is_no_finding(trace: Trace, said: str) 
 
 
 def test_a_training_that_learns_is_left_alone() -> None:
-    assert learning(trained(noisy(1.2), skill=0.4, reference=CLEAR)) == learning(Trace(RunOutcome.FINISHED))
+    for skill in (0.65, 0.9):
+        assert learning(trained(noisy(1.2), skill=skill, reference=CLEAR)) == learning(Trace(RunOutcome.FINISHED))
+
+
+def test_a_network_that_stands_still_far_behind_a_simple_learner_is_at_fault() -> None:
+    assert names(trained(noisy(1.2), skill=0.4, reference=CLEAR)) == ["behind", "flat"]
+    assert learning(trained(FALLING, skill=0.4, reference=CLEAR)).lacks == "steps"
+
+
+def test_a_training_that_ends_while_it_learned_nothing_is_told_from_one_that_was_cut() -> None:
+    whole = trained(FALLING, reference=CLEAR, spent=False)
+    assert names(whole) == ["unfinished"] and names(trained(FALLING, reference=CLEAR)) == []
+    assert names(replace(whole, hurried=True)) == []
+    assert "training ends after 200 steps, while the loss still falls" in fails_to_learn(whole)[0].said
+
+
+def test_few_rows_are_there_to_be_known_by_heart() -> None:
+    table = {**CLEAR, "skill": 1.0, "luck": 0.0, "learner": "table", "rows": 4}
+    assert names(trained(noisy(0.7), reference=table)) == ["at-chance", "flat"]
+    assert names(trained(noisy(0.7), skill=0.5, reference=table)) == []
+
+
+def test_what_it_would_take_to_tell() -> None:
+    assert learning(trained(noisy(2.3, 60), reference=CLEAR)).lacks == "steps"
+    assert learning(trained(noisy(2.3), reference={**CLEAR, "skill": 0.1})).lacks == "pattern"
+    assert learning(trained(noisy(2.3))).lacks == ""
 
 
 @pytest.mark.parametrize("losses", [[1.0] * 7, []])
