@@ -1,7 +1,7 @@
 """A training that learned nothing learns after the patch: what it showed is gone on every seed, and it comes to something.
 
 That a score is better is not enough: of a network at chance any luck is an improvement. Where simple learners were tried on the
-program's data, the patched program has to come to half of what the better of them does, or to be on its way there.
+program's data, the patched program has to come half of the way to what the better of them does, or to be on its way there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ NAME = "symptom-gone"
 RUNG = "learn"
 
 SHARE = 0.5
-"""Share of a simple learner's skill that the patched program has to come to within the few steps of a trial."""
+"""Share of what the program is behind a simple learner by that the patch has to make up for within the few steps of a trial."""
 
 
 def judge(evidence: Evidence) -> Verdict:
@@ -29,9 +29,11 @@ def judge(evidence: Evidence) -> Verdict:
         return Verdict(NAME, RUNG, Status.FAIL, f"still there: {left[0].said}", {"seeds": len(left)})
     known = [found.value for pair in evidence.pairs if (found := score(pair.after)) is not None]
     reached, wanted = statistics.fmean(known) if known else 0.0, own.evidence.get("reference")
-    needed = SHARE * wanted if isinstance(wanted, (int, float)) else 0.0
+    before = own.evidence.get("skill")
+    begun = max(float(before), 0.0) if isinstance(before, (int, float)) else 0.0
+    needed = begun + SHARE * (wanted - begun) if isinstance(wanted, (int, float)) else 0.0
     measured = {"reached": round(reached, 4), "needed": round(needed, 4)}
-    if needed and reached < needed and not all(comes_to_enough(pair.after, needed) for pair in evidence.pairs):
+    if needed and reached < needed and not all(comes_to_enough(pair.after, needed, begun) for pair in evidence.pairs):
         reason = f"a simple learner comes to {wanted:.2f}, the patched program to {reached:.2f}"
         return Verdict(NAME, RUNG, Status.FAIL, reason, measured)
     return Verdict(NAME, RUNG, Status.PASS, "the symptom is gone on every seed", measured)

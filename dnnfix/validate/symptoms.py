@@ -133,14 +133,8 @@ def learning(trace: Trace) -> Learning:
 
 
 def _beside_simple_learners(trace: Trace, losses: Sequence[float], skill: float) -> Learning:
-    data, steps = reference(trace), len(trace.steps)
-    is_guess = skill <= CHANCE
-    comes_to = (
-        f"the network is no better than a guess (skill {skill:.2f})"
-        if is_guess
-        else f"the network comes to a skill of {skill:.2f}"
-    )
-    seen = f"after {steps} steps {comes_to}"
+    data, is_guess = reference(trace), skill <= CHANCE
+    seen = f"after {len(trace.steps)} steps {_comes_to(skill)}"
     if data is None:
         return _unsure(is_guess, f"whether the network learns: {seen}, and simple learners know no data of that form")
     if targets_are_made(trace):
@@ -148,22 +142,31 @@ def _beside_simple_learners(trace: Trace, losses: Sequence[float], skill: float)
     if not data.is_worth or data.skill - max(skill, 0.0) < WORTH or (data.learner == "table" and not is_guess):
         said = f"{seen}; {data.in_words} {data.come} to no more than {max(data.skill, 0.0):.2f}"
         return _unsure(is_guess, f"whether there is anything to learn: {said}", "" if data.is_worth else "pattern")
-    numbers: dict[str, Json] = {
-        "skill": round(skill, 4),
-        "steps": steps,
-        "reference": data.skill,
-        "learner": data.learner,
-    }
+    return _far_behind(trace, losses, skill, data)
+
+
+def _far_behind(trace: Trace, losses: Sequence[float], skill: float, data: Reference) -> Learning:
+    """What is said of a network that a simple learner is far ahead of: a fault, or too few steps."""
+    steps, at_work, is_guess = len(trace.steps), is_at_work(losses), skill <= CHANCE
     beside = f"where {data.in_words} {data.come} to {data.skill:.2f}"
-    at_work = is_at_work(losses)
-    if at_work or len(losses) < ENOUGH_TO_TELL:
+    numbers: dict[str, Json] = {"skill": round(skill, 4), "steps": steps}
+    numbers |= {"reference": data.skill, "learner": data.learner}
+    if not at_work and len(losses) >= ENOUGH_TO_TELL:
+        name, said = "at-chance" if is_guess else "behind", f"after {steps} steps {_comes_to(skill)}, {beside}"
+    elif is_guess and ends_by_itself(trace) and steps >= ENOUGH_STEPS:
+        falls = ", while the loss still falls" if at_work else ""
+        name, said = "unfinished", f"training ends after {steps} steps{falls}: {_comes_to(skill)}, {beside}"
+    else:
         falls = ", and its loss still falls" if at_work else ""
-        if not ends_by_itself(trace) or steps < ENOUGH_STEPS:
-            return _unsure(True, f"whether the network learns: {seen}{falls}, which is too short to tell", "steps")
-        said = f"training ends after {steps} steps{', while the loss still falls' if at_work else ''}: {comes_to}, {beside}"
-        return Learning((Reading("unfinished", said, Symptom.NOT_LEARNING, numbers), *_how(trace, losses)))
-    name = "at-chance" if is_guess else "behind"
-    return Learning((Reading(name, f"{seen}, {beside}", Symptom.NOT_LEARNING, numbers), *_how(trace, losses)))
+        said = f"after {steps} steps {_comes_to(skill)}{falls}, which is too short to tell"
+        return _unsure(True, f"whether the network learns: {said}", "steps")
+    return Learning((Reading(name, said, Symptom.NOT_LEARNING, numbers), *_how(trace, losses)))
+
+
+def _comes_to(skill: float) -> str:
+    if skill <= CHANCE:
+        return f"the network is no better than a guess (skill {skill:.2f})"
+    return f"the network comes to a skill of {skill:.2f}"
 
 
 def _unsure(is_said: bool, reason: str, lacks: str = "") -> Learning:
