@@ -3,17 +3,20 @@
     python benchmarks/changed_defaults.py [--seeds 3] [--only NAME]
 
 The numbers that `fix_templates/data/defaults.toml` calls measured are the means that this prints. It needs keras with one
-of its backends, torch and scikit-learn. Nothing passes or fails here.
+of its backends (torch, unless `KERAS_BACKEND` names another), torch and scikit-learn. Nothing passes or fails here.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable
 from statistics import mean
 from typing import Any
 
 import numpy as np
+
+os.environ.setdefault("KERAS_BACKEND", "torch")
 
 Measure = Callable[[int, bool], float]
 MEASURES: dict[str, tuple[str, Measure]] = {}

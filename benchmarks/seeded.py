@@ -101,14 +101,17 @@ class Row:
 def main() -> None:
     """Measure, and say by the exit code whether all targets are met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("healthy", type=Path, help="folder with one folder per healthy program")
-    parser.add_argument("seeded", type=Path, help="folder that tools/seed_faults.py filled from it")
-    parser.add_argument("--keep", type=Path, required=True, help="folder for what was measured")
+    parser.add_argument("healthy", type=Path, nargs="?", help="folder with one folder per healthy program")
+    parser.add_argument("seeded", type=Path, nargs="?", help="folder that tools/seed_faults.py filled from it")
+    parser.add_argument("--keep", type=Path, default=Path("seeded-results"), help="what was measured (%(default)s)")
     parser.add_argument("--every", type=int, default=1, help="one program in so many (%(default)s)")
     parser.add_argument("--from", dest="first", type=int, default=0, help="beginning with this one (%(default)s)")
     parser.add_argument("--jobs", type=int, default=2, help="programs side by side (%(default)s)")
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has the programs' packages")
     given = parser.parse_args()
+    if given.seeded is None:
+        print("left out: the programs are not part of this repository; see --help for how to make them")
+        return
     folders = sorted(f for f in given.seeded.iterdir() if (f / "meta.toml").is_file())[given.first :: given.every]
     if not folders:
         raise SystemExit(f"{given.seeded} has no folder with a meta.toml in it; make some with tools/seed_faults.py")

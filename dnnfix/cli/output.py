@@ -172,10 +172,16 @@ class Output:
 
 
 def palette(console: Console) -> Palette:
-    """Colours for standard output, or none."""
+    """What standard output can show: colours or none, and blocks or marks for curves."""
+    from dnnfix.emit.sparkline import BLOCKS, MARKS
     from dnnfix.emit.text import COLOURS, PLAIN
 
-    return COLOURS if console.coloured(console.out) else PLAIN
+    chosen = COLOURS if console.coloured(console.out) else PLAIN
+    try:
+        BLOCKS.encode(console.out.encoding or "ascii")
+    except UnicodeEncodeError:
+        return replace(chosen, levels=MARKS)
+    return chosen
 
 
 def _rules(report: Report, templates: tuple[Path, ...]) -> list[Rule]:

@@ -107,6 +107,16 @@ def _patch(file: FileReport, patch: Patch) -> Json:
             for verdict in patch.verdicts
         ],
         "side_effects": plain(patch.side_effects),
+        "curves": [
+            {
+                "seed": curve.seed,
+                "patched": curve.patched,
+                "loss": plain(curve.loss),
+                "skill": plain(curve.skill),
+                "gradient": plain(curve.gradient),
+            }
+            for curve in patch.curves
+        ],
         "certificate": plain(patch.certificate),
     }
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from dnnfix.emit.choice import independent
 from dnnfix.emit.contract import sandbox, unchecked
+from dnnfix.emit.sparkline import BLOCKS, sparkline
 from dnnfix.emit.view import View, place, printable
 from dnnfix.records import (
     CRASH_CAUSE,
@@ -28,6 +30,8 @@ MAX_FRAME_LINES = 6
 """Lines of a long site that are shown and underlined."""
 CHOOSE = "not proven to be what was meant: fix --interactive takes it"
 """What is said of each choice."""
+CURVE = 24
+"""Characters of a curve."""
 MAX_LINE = 160
 """Characters of a line of facts before it is cut."""
 
@@ -36,7 +40,7 @@ _WHY_UNSAFE = {"unsafe": "unsafe: it changes what is trained", "safe": "safe: th
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Escape sequences for the parts of a report; all empty where colour is unwanted."""
+    """What a terminal can show: escape sequences for the parts of a report, all empty where colour is unwanted."""
 
     bold: str = ""
     red: str = ""
@@ -45,6 +49,8 @@ class Palette:
     cyan: str = ""
     dim: str = ""
     off: str = ""
+    levels: str = BLOCKS
+    """The heights that curves are drawn in."""
 
 
 COLOURS = Palette("\033[1m", "\033[31m", "\033[32m", "\033[33m", "\033[36m", "\033[2m", "\033[0m")
@@ -269,8 +275,23 @@ def _repair(patch: Patch, palette: Palette, rival: bool) -> Iterator[str]:
     effects = [_effect(name, value) for name, value in patch.side_effects.items() if not _is_unknown(value)]
     if effects:
         yield f"  {palette.cyan}effects{palette.off}    {printable(', '.join(effects))}"
+    drawn = _curves(patch, palette)
+    if drawn:
+        yield f"  {palette.cyan}curves{palette.off}     {drawn}"
     if patch.certificate:
         yield f"  {palette.dim}certificate {printable(patch.certificate)}{palette.off}"
+
+
+def _curves(patch: Patch, palette: Palette) -> str:
+    """The loss of one seed before the patch and with it, or its skill where that is known, each on one scale."""
+    sides = [curve for curve in patch.curves if curve.seed == patch.curves[0].seed][:2]
+    for name in ("skill", "loss"):
+        values = [getattr(curve, name) for curve in sides]
+        finite = [value for one in values for value in one if math.isfinite(value)]
+        if len(values) == 2 and all(values) and finite:
+            before, after = (sparkline(one, CURVE, min(finite), max(finite), palette.levels) for one in values)
+            return f"{name} {before} before, {after} after (seed {sides[0].seed})"
+    return ""
 
 
 def _ending(patch: Patch, palette: Palette) -> str:

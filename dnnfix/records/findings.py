@@ -96,6 +96,20 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Curve:
+    """How one trial went: means over equal parts of its steps, in order; NaN where a part left the finite numbers.
+
+    `skill` is that of `Step`, `gradient` the norm of all gradients together; each is empty where it could not be taken.
+    """
+
+    seed: int
+    patched: bool
+    loss: tuple[float, ...] = ()
+    skill: tuple[float, ...] = ()
+    gradient: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Patch:
     """A candidate as a unified diff with what the ladder said."""
 
@@ -107,6 +121,8 @@ class Patch:
     side_effects: Mapping[str, Json] = field(default_factory=dict)
     certificate: str | None = None
     rank: int = 0
+    curves: tuple[Curve, ...] = ()
+    """Those of the paired trials, before and after on each seed; only of a patch that was accepted."""
 
     @property
     def refusal(self) -> Verdict | None:

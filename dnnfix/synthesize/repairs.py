@@ -25,6 +25,7 @@ from dnnfix.synthesize.lines import line_map
 from dnnfix.synthesize.merit import certainty, merit, silent_along
 from dnnfix.synthesize.rivals import SHOWN
 from dnnfix.synthesize.search_state import Search
+from dnnfix.validate.curves import curves
 from dnnfix.validate.evidence import OWN_FAULT, Evidence
 from dnnfix.validate.ladder import Climb
 from dnnfix.validate.side_effects import side_effects
@@ -119,7 +120,8 @@ def _patch(search: Search, variant: Variant, result: Climb) -> Patch:
     else:
         verdict = PatchVerdict.REJECTED
     name = hashlib.sha256(diff.encode("utf-8", "surrogateescape")).hexdigest()[:12]
-    return Patch(f"patch-{name}", candidate, diff, verdict, result.evidence.verdicts, effects)
+    drawn = curves(result.evidence) if result.accepted else ()
+    return Patch(f"patch-{name}", candidate, diff, verdict, result.evidence.verdicts, effects, curves=drawn)
 
 
 def _result(search: Search, finding: Finding, patches: list[Patch]) -> FindingResult:

@@ -9,11 +9,13 @@ import pytest
 
 from dnnfix.emit.choice import applicable, chosen
 from dnnfix.emit.github import commands, problem
+from dnnfix.emit.sparkline import MARKS, sparkline
 from dnnfix.emit.text import COLOURS, PLAIN, file_text, frame, summary, verdict_line
 from dnnfix.emit.view import View
 from dnnfix.records import (
     CRASH_CAUSE,
     Applicability,
+    Curve,
     FileReport,
     Finding,
     FindingOutcome,
@@ -72,6 +74,22 @@ def test_repair_shows_diff_and_verdict_in_one_line(repaired: FileReport, views: 
     assert "failed     synthesize: KeyError" in text
     assert "also       1 other candidate: 1 accepted (-v shows each)" in text
     assert "\033" not in text
+
+
+def test_curves_of_one_seed_are_drawn_on_one_scale(repaired: FileReport, views: dict[str, View]) -> None:
+    sides = (Curve(3, False, (2.0, float("nan"))), Curve(3, True, (2.0, 1.0, 0.0)), Curve(4, False, (9.0,)))
+    drawn = replace(repaired, patches=(replace(repaired.patches[0], curves=sides), *repaired.patches[1:]))
+    text = file_text(drawn, views["pkg/train.py"], replace(PLAIN, levels=MARKS))
+    assert "curves     loss #! before, #=_ after (seed 3)" in text
+    skilled = tuple(replace(side, skill=(0.0, 1.0)) for side in sides)
+    drawn = replace(repaired, patches=(replace(repaired.patches[0], curves=skilled), *repaired.patches[1:]))
+    assert "curves     skill ▁█ before, ▁█ after (seed 3)" in file_text(drawn, views["pkg/train.py"])
+    assert "curves" not in file_text(repaired, views["pkg/train.py"])
+
+
+def test_a_long_curve_is_drawn_in_means() -> None:
+    assert sparkline([float(step) for step in range(100)], 4, 0.0, 100.0, MARKS) == "_-=*"
+    assert sparkline([], 4, 0.0, 1.0) == "" and sparkline([5.0, 5.0], 4, 5.0, 5.0) == "▁▁"
 
 
 def test_colour_only_when_asked(repaired: FileReport, views: dict[str, View]) -> None:
