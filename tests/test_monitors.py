@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
-
-import _monitors
-from _monitors import Problem, autotrainer, deeplocalize, remedied, umlaut, watched, with_remedy
-from _watching import Layer, Record, read
+_monitors: Any = importlib.import_module("_monitors")  # scripts beside each other, in no package that mypy could follow
+_watching: Any = importlib.import_module("_watching")
+Problem, autotrainer, deeplocalize, umlaut = (
+    _monitors.Problem,
+    _monitors.autotrainer,
+    _monitors.deeplocalize,
+    _monitors.umlaut,
+)
+Layer, Record = _watching.Layer, _watching.Record
+Check = Callable[[Any], Sequence[Any]]
 
 HEALTHY = Record(
     losses=[1.0, 0.7, 0.5, 0.4, 0.3, 0.2],
@@ -34,16 +42,16 @@ HEALTHY = Record(
 STUCK = replace(HEALTHY, losses=[1.0] * 6, accuracies=[0.5] * 6)
 
 
-def with_first(seen: Record, **changed: object) -> Record:
-    return replace(seen, layers=[replace(seen.layers[0], **changed), seen.layers[1]])  # type: ignore[arg-type]
+def with_first(seen: Any, **changed: object) -> Any:
+    return replace(seen, layers=[replace(seen.layers[0], **changed), seen.layers[1]])
 
 
-def said(check: Callable[[Record], Sequence[Problem]], seen: Record) -> dict[str, str]:
+def said(check: Check, seen: Any) -> dict[str, str]:
     return {problem.name: problem.layer for problem in check(seen)}
 
 
 @pytest.mark.parametrize("check", [autotrainer, deeplocalize, umlaut])
-def test_nothing_is_said_of_a_healthy_training(check: Callable[[Record], Sequence[Problem]]) -> None:
+def test_nothing_is_said_of_a_healthy_training(check: Check) -> None:
     assert said(check, HEALTHY) == {}
 
 
@@ -61,7 +69,7 @@ def test_nothing_is_said_of_a_healthy_training(check: Callable[[Record], Sequenc
         pytest.param(replace(STUCK, accuracies=[]), "slow-convergence", "", id="slow by its loss alone"),
     ],
 )
-def test_autotrainer_finds_its_problems(seen: Record, name: str, layer: str) -> None:
+def test_autotrainer_finds_its_problems(seen: Any, name: str, layer: str) -> None:
     assert said(autotrainer, seen)[name] == layer
 
 
@@ -105,28 +113,28 @@ def test_deeplocalize_says_that_nothing_is_learned_but_not_why() -> None:
         (replace(HEALTHY, accuracies=[0.05] * 6), "accuracy-low"),
     ],
 )
-def test_umlaut_finds_its_errors(seen: Record, name: str) -> None:
+def test_umlaut_finds_its_errors(seen: Any, name: str) -> None:
     assert list(said(umlaut, seen)) == [name]
 
 
 def test_a_record_is_read_as_it_was_written() -> None:
     seen = replace(HEALTHY, errors=[("loss", "")])
-    assert read(json.dumps(asdict(seen))) == seen
+    assert _watching.read(json.dumps(asdict(seen))) == seen
 
 
 @pytest.mark.parametrize("program", [b"import torch\n", b"import keras\n"])
 def test_a_remedy_is_a_preamble_that_compiles(program: bytes) -> None:
-    changed = with_remedy(program, "rate-down")
+    changed = _monitors.with_remedy(program, "rate-down")
     compile(changed, "program.py", "exec")
     assert changed.endswith(b"('rate-down')\n" + program)
 
 
 def test_normalization_is_not_put_into_torch() -> None:
-    assert with_remedy(b"import torch\n", "normalization") == b""
+    assert _monitors.with_remedy(b"import torch\n", "normalization") == b""
 
 
 def test_the_skill_is_that_of_the_first_remedy_that_helps(monkeypatch: pytest.MonkeyPatch) -> None:
-    def recorded(folder: Path, program: bytes, python: str, seconds: float) -> Record:
+    def recorded(folder: Path, program: bytes, python: str, seconds: float) -> Any:
         return HEALTHY if b"'initializer'" in program.splitlines()[-2] else STUCK
 
     def skill(program: bytes) -> float:
@@ -134,8 +142,8 @@ def test_the_skill_is_that_of_the_first_remedy_that_helps(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(_monitors, "recorded", recorded)
     found = autotrainer(STUCK)
-    assert remedied(Path(), b"import torch\n", "python", found, 1.0, skill) == 0.75
-    assert remedied(Path(), b"import torch\n", "python", [], 1.0, skill) is None
+    assert _monitors.remedied(Path(), b"import torch\n", "python", found, 1.0, skill) == 0.75
+    assert _monitors.remedied(Path(), b"import torch\n", "python", [], 1.0, skill) is None
 
 
 TORCH = """
@@ -155,7 +163,7 @@ for epoch in range(10):
 
 def test_a_torch_training_is_watched(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    names = {problem.name for problem in watched(tmp_path, TORCH.encode(), sys.executable)}
+    names = {problem.name for problem in _monitors.watched(tmp_path, TORCH.encode(), sys.executable)}
     assert {"gradient-explode", "learning-rate-high", "no-validation"} <= names
 
 
@@ -171,5 +179,5 @@ model.fit(inputs, (inputs[:, 0] > 50).astype(int), epochs=2, verbose=0)
 def test_a_keras_training_is_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("keras")
     monkeypatch.setenv("KERAS_BACKEND", "torch")
-    names = {problem.name for problem in watched(tmp_path, KERAS.encode(), sys.executable)}
+    names = {problem.name for problem in _monitors.watched(tmp_path, KERAS.encode(), sys.executable)}
     assert {"input-not-normalized", "missing-activation", "missing-softmax"} <= names
