@@ -11,6 +11,12 @@ does no harm and is not counted, nor is a program whose skill cannot be taken. `
 - cause: the finding names the setting that is at fault, or stands, or the patch changes something, at a line that the fault changed;
 - repaired: the program with the first accepted patch comes to nine tenths of the healthy skill.
 
+`--monitors` has the checks of three published training monitors (`_monitors.py`) look at each program whose fault counts:
+
+- diagnosed: a problem that the healthy program does not have;
+- cause: the advice on such a problem is about the setting that is at fault;
+- repaired, AutoTrainer alone: its remedies of all that it sees, new or not, bring nine tenths of the healthy skill back.
+
 `--keep` holds what was measured, so that a run that was ended goes on where it was.
 """
 
@@ -32,6 +38,7 @@ from shutil import copytree, ignore_patterns
 from typing import Any
 
 from _measure import ROOT, Table, environment
+from _monitors import Problem, remedied, watched
 
 sys.path.insert(0, str(ROOT))
 
@@ -54,6 +61,8 @@ OF_TWO = 0.5
 """Share of the programs with two faults at once that is to be repaired."""
 
 TWO = "two-faults"
+
+MONITORS = ("AutoTrainer", "DeepLocalize", "UMLAUT")
 
 SKILL = """
 import json, math, sys
@@ -98,6 +107,19 @@ class Row:
         return self.faulty < ENOUGH * self.healthy
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What one published monitor made of the same faulty program."""
+
+    name: str
+    monitor: str
+    problems: tuple[str, ...]
+    skill: float | None
+    diagnosed: bool
+    named: bool
+    repaired: bool
+
+
 def main() -> None:
     """Measure, and say by the exit code whether all targets are met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -107,6 +129,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="one program in so many (%(default)s)")
     parser.add_argument("--from", dest="first", type=int, default=0, help="beginning with this one (%(default)s)")
     parser.add_argument("--jobs", type=int, default=2, help="programs side by side (%(default)s)")
+    parser.add_argument("--monitors", action="store_true", help="have published monitors look at the programs, too")
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has the programs' packages")
     given = parser.parse_args()
     if given.seeded is None:
@@ -118,6 +141,13 @@ def main() -> None:
     given.keep.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(given.jobs) as pool:
         rows = list(pool.map(lambda folder: _told(measured(folder, given.healthy, given.keep, given.python)), folders))
+        others = []
+        if given.monitors:
+            counted = [(row, folder) for row, folder in zip(rows, folders, strict=True) if row.counts]
+            others = list(
+                pool.map(lambda each: monitored(each[0], each[1], given.healthy, given.keep, given.python), counted)
+            )
+    _report_monitors(others)
     _report(rows)
 
 
@@ -155,6 +185,51 @@ def measured(folder: Path, healthy: Path, keep: Path, python: str) -> Row:
         bool(new) and is_named,
         comes_back,
     )
+
+
+def monitored(row: Row, folder: Path, healthy: Path, keep: Path, python: str) -> list[Beside]:
+    """What each monitor says of a faulty program that it does not say of the healthy one."""
+    settings = set(tomllib.loads((folder / "meta.toml").read_text())["setting"].split(", "))
+    known = {
+        (problem.monitor, problem.name) for problem in _watched(healthy / row.name.rpartition("--")[0], keep, python)
+    }
+    said = _watched(folder, keep, python)
+    new = [problem for problem in said if (problem.monitor, problem.name) not in known]
+    skill = _remedied(folder, said, keep, python)
+    comes_back = skill is not None and row.healthy is not None and skill >= ENOUGH * row.healthy
+    found = []
+    for monitor in MONITORS:
+        own = [problem for problem in new if problem.monitor == monitor]
+        names = tuple(problem.name for problem in own)
+        is_named = any(settings & set(problem.settings) for problem in own)
+        repairs = monitor == "AutoTrainer"
+        found.append(
+            Beside(row.name, monitor, names, skill if repairs else None, bool(own), is_named, repairs and comes_back)
+        )
+        print(row.name, monitor, json.dumps(asdict(found[-1])), file=sys.stderr, flush=True)
+    return found
+
+
+def _watched(folder: Path, keep: Path, python: str) -> list[Problem]:
+    """What the monitors say of the program of a folder."""
+    program = (folder / "program.py").read_bytes()
+    kept = keep / f"monitors-{_key(folder, program)}.json"
+    if not kept.exists():
+        kept.write_text(json.dumps([asdict(problem) for problem in watched(folder, program, python, SECONDS)]))
+    return [Problem(**{**one, "settings": tuple(one["settings"])}) for one in json.loads(kept.read_text())]
+
+
+def _remedied(folder: Path, problems: Sequence[Problem], keep: Path, python: str) -> float | None:
+    """The skill of a folder's program after AutoTrainer's remedies of those of these problems that it saw."""
+    program = (folder / "program.py").read_bytes()
+    kept = keep / f"remedied-{_key(folder, program)}.json"
+    if not kept.exists():
+        skill = remedied(
+            folder, program, python, problems, SECONDS, lambda changed: _skill(folder, changed, keep, python)
+        )
+        kept.write_text(json.dumps(skill))
+    found: float | None = json.loads(kept.read_text())
+    return found
 
 
 def _lines(changes: Sequence[hunks.Replacement]) -> set[int]:
@@ -224,6 +299,14 @@ def _told(row: Row) -> Row:
     told = {name: value for name, value in asdict(row).items() if name not in ("name", "kind")}
     print(row.name, json.dumps(told), file=sys.stderr, flush=True)
     return row
+
+
+def _report_monitors(others: Sequence[Sequence[Beside]]) -> None:
+    for monitor in MONITORS if others else ():
+        own = [one for found in others for one in found if one.monitor == monitor]
+        shares = [sum(one.diagnosed for one in own), sum(one.named for one in own), sum(one.repaired for one in own)]
+        last = str(shares[2]) if monitor == "AutoTrainer" else "none"
+        Table().title(f"{monitor}, {len(own)} faults: diagnosed {shares[0]}, cause named {shares[1]}, repaired {last}")
 
 
 def _report(rows: Sequence[Row]) -> None:

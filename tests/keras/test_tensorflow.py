@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from dnnfix import pipeline
 from dnnfix.config import load
 from dnnfix.records import FileReport, PatchVerdict, RunOutcome
-from dnnfix.run.job import Budget, Job
+from dnnfix.run.job import Budget, Experiment, Job
 from dnnfix.run.runner import Runner
 
 pytestmark = pytest.mark.skipif(find_spec("tensorflow") is None, reason="tensorflow is not installed")
@@ -183,3 +184,25 @@ assert model.layers[0].output.shape == (None, 4, 12, 12)
 def test_images_with_their_channels_first_run_without_a_gpu(tmp_path: Path) -> None:
     report = suggested(CHANNELS_FIRST, tmp_path)
     assert report.runs[0].outcome.value == "finished"
+
+
+KNOWN = """\
+import keras
+import numpy as np
+
+label = np.random.randint(0, 3, 300)
+model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(3, activation="softmax")])
+model.compile(keras.optimizers.Adam(0.3), "sparse_categorical_crossentropy")
+model.fit(np.eye(3)[label], label, epochs=9, verbose=0)
+"""
+
+
+def test_shuffled_targets_cannot_be_learnt() -> None:
+    with Runner(Path(sys.executable)) as runner:
+        job = Job("program.py", KNOWN.encode(), budget=Budget(steps=30, seconds=60))
+        plain, shuffled = (
+            runner.run(replace(job, experiments=wanted)) for wanted in ((), (Experiment.SHUFFLE_TARGETS,))
+        )
+    assert plain.steps[-1].skill is not None and plain.steps[-1].skill > 0.95
+    assert shuffled.steps[-1].skill is not None and shuffled.steps[-1].skill < 0.5
+    assert shuffled.probes["shuffle-targets"] is True

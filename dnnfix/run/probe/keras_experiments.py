@@ -75,8 +75,12 @@ class Experiments:
         if first is None or not first.shape or int(first.shape[0]) < 2:
             return y
         order = self._generator().permutation(int(first.shape[0]))
+        take = sys.modules["keras"].ops.take  # tensors of TensorFlow have no subscript for it
+        changed = mapped(
+            y, lambda item: take(item, order, axis=0) if item.shape and item.shape[0] == len(order) else item
+        )
         self._shuffled = True
-        return mapped(y, lambda item: item[order] if item.shape and item.shape[0] == len(order) else item)
+        return changed
 
     @guarded
     def saw_batch(self, inputs: Any, target: Any, prediction: Any) -> None:
