@@ -39,8 +39,11 @@ LEARNS = 0.7
 SINGLES = 14
 """Edits that start in the first race."""
 
-IN_PAIRS = 5
-"""Edits, the likeliest of each setting, of which all pairs start in the second."""
+IN_PAIRS = 6
+"""Edits of which all pairs start in the second."""
+
+OF_ONE_SETTING = 2
+"""How many of them set the same setting: a rate may have to be greater, or smaller."""
 
 ENOUGH = 0.6
 """Share of what a simple learner comes to from which on an edit needs no other beside it."""
@@ -109,10 +112,12 @@ def search_at_training(
     progress: Callable[[str], None],
     heard: Callable[[Finding], bool],
     climb: Callable[[Variant], bool] | None,
+    suspected: Sequence[Cause] = (),
 ) -> tuple[Finding | None, str]:
     """Look whether a training learns; where it does not, and the user wants to hear of it, race edits of its settings.
 
-    `start` is the program, or what patches made of it; `trace` the longest run of it that is known. What comes far enough is put up the ladder by `climb`, until it says that one was accepted; without it nothing is edited.
+    `start` is the program, or what patches made of it; `trace` the longest run of it that is known; `suspected` what rules would
+    change and could not prove by itself. What comes far enough is put up the ladder by `climb`, until it says that one was accepted; without it nothing is edited.
     Gives what is said of the training, with what every edit came to, or why nothing can be said.
     """
     if not _needs_a_look(trace):
@@ -125,6 +130,7 @@ def search_at_training(
     if finding is None or not heard(finding):
         return None, looked.unsure
     found = causes(Subject(start.source, looked.trace), looked.symptoms)
+    found = sorted([*suspected, *found], key=lambda one: -one.prior)
     raced = list(_raced(start, looked, finding, found, laboratory, progress, climb)) if climb is not None else []
     if looked.unsure and not any(racer.arrived for _, racer in raced):
         return None, looked.unsure
@@ -172,12 +178,12 @@ def _singles(found: Sequence[Cause], raced: Sequence[tuple[Cause, Racer]]) -> li
 
 
 def _pairs(found: Sequence[Cause], raced: Sequence[tuple[Cause, Racer]]) -> list[Cause]:
-    """Edits of different settings, two at a time, as one: of each setting the one that helped the most, else the likeliest."""
+    """Edits of different settings, two at a time, as one: of each setting those that helped the most, else the likeliest."""
     reached = {cause.title: racer.reached for cause, racer in raced if racer.reached > HELPED}
-    best: dict[str, Cause] = {}
+    chosen: list[Cause] = []
     for one in sorted(found, key=lambda one: (-reached.get(one.title, 0.0), -one.prior)):
-        best.setdefault(one.setting, one)
-    chosen = sorted(best.values(), key=lambda one: (-reached.get(one.title, 0.0), -one.prior))[:IN_PAIRS]
+        if [other.setting for other in chosen].count(one.setting) < OF_ONE_SETTING and len(chosen) < IN_PAIRS:
+            chosen.append(one)
     return [
         replace(
             one,
@@ -188,6 +194,7 @@ def _pairs(found: Sequence[Cause], raced: Sequence[tuple[Cause, Racer]]) -> list
         )
         for place, one in enumerate(chosen)
         for other in chosen[place + 1 :]
+        if other.setting != one.setting
     ]
 
 

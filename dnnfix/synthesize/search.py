@@ -16,6 +16,7 @@ from dnnfix.subject import Subject
 from dnnfix.synthesize.at_crash import Choice, search_at_crash
 from dnnfix.synthesize.at_training import search_at_training
 from dnnfix.synthesize.candidates import Variant, apply, propose
+from dnnfix.synthesize.causes import Cause
 from dnnfix.synthesize.lines import line_map
 from dnnfix.synthesize.merit import merit
 from dnnfix.synthesize.partial import Attempt, partial
@@ -173,11 +174,27 @@ def _race_settings(search: Search, heard: Callable[[Finding], bool]) -> None:
         return result.accepted
 
     finding, search.unsure = search_at_training(
-        start, trace, search.laboratory, search.progress, heard, climb if may_edit else None
+        start,
+        trace,
+        search.laboratory,
+        search.progress,
+        heard,
+        climb if may_edit else None,
+        () if start.applied else _suspected(search),
     )
     if finding is not None and start.applied:
         finding = at_original(search, start.source, finding)
     search.original = others if finding is None else (*others, finding)
+
+
+def _suspected(search: Search) -> list[Cause]:
+    """What rules would change and a few steps of training did not show to be better: beside another fault that may be so."""
+    return [
+        Cause(one.template, one.title, one.fix_pattern, one.edits, one.prior * one.findings[0].confidence)
+        for variant, result in search.climbs
+        if result.fell == "learn" and len(variant.applied) == 1
+        for one in variant.applied
+    ]
 
 
 def _go_on_by_rules(search: Search, variant: Variant, seen: Trace, likely: bool) -> bool:

@@ -11,6 +11,9 @@ from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.causes.optimizing import optimizers
 from dnnfix.validate.symptoms import Reading
 
+TOO_SMALL = frozenset({"flat", "unfinished"})
+"""Symptoms after which a greater rate is likelier than a smaller one, where the outputs still depend on the samples."""
+
 TOO_GREAT = frozenset({"non-finite", "diverging", "rising", "oscillating"})
 """Symptoms after which a greater rate would be worse."""
 
@@ -23,8 +26,13 @@ def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
             continue
         off = abs(math.log10(one.value / one.usual))
         likely = 0.85 if off >= 1.9 else 0.6 if off >= 0.99 else 0.3
-        rates = {one.usual: 1.0, one.usual / 10: 0.7, one.usual * 10: 0.5, one.value / 10: 0.6, one.value / 100: 0.4}
-        rates |= {} if shown & TOO_GREAT or one.value > one.usual else {one.value * 10: 0.5}
+        slow = bool(shown & TOO_SMALL) and "constant-output" not in shown
+        down, up = (0.5, 0.7) if slow else (0.7, 0.5)
+        weighed = [(one.usual, 1.0), (one.usual / 10, down), (one.usual * 10, up), (one.value / 100, 0.4)]
+        weighed += [(one.value / 10, down - 0.1), *([(one.value * 10, up)] if one.value <= one.usual else [])]
+        rates: dict[float, float] = {}
+        for rate, weight in weighed:
+            rates[float(f"{rate:.6g}")] = max(weight, rates.get(float(f"{rate:.6g}"), 0.0))
         for rate, weight in rates.items():
             if math.isclose(rate, one.value) or (shown & TOO_GREAT and rate > one.value):
                 continue
