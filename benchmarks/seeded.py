@@ -5,7 +5,8 @@
 
 Every program, the healthy one, the faulty one and the one with the first accepted patch, is trained to its end on two seeds, for a
 minute each at most; its skill (`records.Step`) is the mean of its last quarter. A fault that leaves nine tenths of the healthy skill
-does no harm and is not counted, nor is a program whose skill cannot be taken. `suggest` runs as a person would run it.
+does no harm and is not counted, nor is a program whose skill cannot be taken, or that is said to learn nothing when it is healthy:
+some tutorials depend on a lucky start. `suggest` runs as a person would run it.
 
 - diagnosed: a finding that the healthy program does not have;
 - cause: the finding names the setting that is at fault, or stands, or the patch changes something, at a line that the fault changed;
@@ -43,6 +44,7 @@ from _monitors import Problem, remedied, watched
 sys.path.insert(0, str(ROOT))
 
 from dnnfix.emit import hunks
+from dnnfix.records import UNLEARNED_CODE
 
 SEEDS = (0, 1)
 SECONDS = 60.0
@@ -95,6 +97,7 @@ class Row:
     patched: float | None
     codes: tuple[str, ...]
     cause: str
+    sound: bool
     diagnosed: bool
     named: bool
     repaired: bool
@@ -102,7 +105,7 @@ class Row:
     @property
     def counts(self) -> bool:
         """Whether the fault does harm that can be measured."""
-        if self.healthy is None or self.faulty is None or self.healthy < LEAST:
+        if self.healthy is None or self.faulty is None or self.healthy < LEAST or not self.sound:
             return False
         return self.faulty < ENOUGH * self.healthy
 
@@ -181,6 +184,7 @@ def measured(folder: Path, healthy: Path, keep: Path, python: str) -> Row:
         of_patched,
         tuple(finding["code"] for finding in new),
         cause,
+        UNLEARNED_CODE not in known,
         bool(new),
         bool(new) and is_named,
         comes_back,

@@ -133,7 +133,7 @@ def test_normalization_is_not_put_into_torch() -> None:
     assert _monitors.with_remedy(b"import torch\n", "normalization") == b""
 
 
-def test_the_skill_is_that_of_the_first_remedy_that_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_skill_is_that_after_the_first_remedy_that_helps(monkeypatch: pytest.MonkeyPatch) -> None:
     def recorded(folder: Path, program: bytes, python: str, seconds: float) -> Any:
         return HEALTHY if b"'initializer'" in program.splitlines()[-2] else STUCK
 
@@ -144,6 +144,43 @@ def test_the_skill_is_that_of_the_first_remedy_that_helps(monkeypatch: pytest.Mo
     found = autotrainer(STUCK)
     assert _monitors.remedied(Path(), b"import torch\n", "python", found, 1.0, skill) == 0.75
     assert _monitors.remedied(Path(), b"import torch\n", "python", [], 1.0, skill) is None
+
+
+def test_what_is_still_seen_after_a_remedy_is_remedied_on_top_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    dying = with_first(STUCK, dead=[1.0] * 6)
+
+    def recorded(folder: Path, program: bytes, python: str, seconds: float) -> Any:
+        if b"('activation')" not in program:
+            return dying
+        return HEALTHY if b"('rate-up')" in program else STUCK
+
+    monkeypatch.setattr(_monitors, "recorded", recorded)
+    measured: list[bytes] = []
+
+    def skill(program: bytes) -> float:
+        measured.append(program)
+        return 1.0
+
+    assert _monitors.remedied(Path(), b"import torch\n", "python", autotrainer(dying), 1.0, skill) == 1.0
+    (program,) = measured
+    assert program.index(b"('rate-up')") < program.index(b"('activation')")
+
+
+def test_where_no_remedy_helps_there_is_no_skill(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_monitors, "recorded", lambda *_: STUCK)
+    assert _monitors.remedied(Path(), b"import torch\n", "python", autotrainer(STUCK), 1.0, lambda _: 1.0) is None
+
+
+@pytest.mark.parametrize(
+    ("program", "by_keras"),
+    [
+        (b"import torch\n# like keras\n", False),
+        (b"import torch\nfrom tensorflow.keras import layers\n", True),
+        (b"try:\n    import keras\nexcept ImportError:\n    pass\n", True),
+    ],
+)
+def test_keras_is_told_by_its_import(program: bytes, by_keras: bool) -> None:
+    assert _watching.is_keras(program) == by_keras
 
 
 TORCH = """

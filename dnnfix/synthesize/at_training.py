@@ -17,6 +17,7 @@ from dnnfix.records import (
     Candidate,
     Family,
     Finding,
+    FixPattern,
     Json,
     Site,
     Symptom,
@@ -58,6 +59,12 @@ OF_TRAINING = ("fit", "fit_generator", "train_on_batch", "step", "backward")
 OF_STORED = ("at-chance", "behind", "unfinished")
 """Symptoms that stored weights would not show."""
 
+OF_STEPS = ("at-chance", "behind")
+"""Symptoms that more steps may end: some losses stay where they are for long before they fall."""
+
+FAR_OFF = 0.85
+"""How likely a setting has to be at fault for a training that ended on its way to be held against it: a rate off by 100."""
+
 SAID = {
     "behind": "the training learns far less than there is to learn",
     "unfinished": "the training ends too soon",
@@ -73,6 +80,10 @@ HELPED = 0.2
 
 TRIALS = 12
 """Trials that half of the time left is planned for."""
+
+
+AS_IT_IS = Cause("", "nothing set otherwise", FixPattern.ITERATIONS, (), 0.0)
+"""What stands for the program itself in a race, where it comes far enough with another start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +104,13 @@ def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
     """Look whether a training learns, for longer where a few hundred steps are too short to tell."""
     looked = laboratory.look(source, seed)
     seen = learning(looked)
-    if seen.lacks == "steps" and not ends_by_itself(looked) and not laboratory.out_of_time():
+    is_slow = seen.lacks == "steps" or any(reading.name in OF_STEPS for reading in seen.symptoms)
+    if is_slow and not ends_by_itself(looked) and not laboratory.out_of_time():
         looked = laboratory.look(source, seed, longer=True)
         seen = learning(looked)
     symptoms = seen.symptoms
+    if seen.held_back and any(one.prior >= FAR_OFF for one in causes(Subject(source, looked), seen.held_back)):
+        symptoms = seen.held_back
     if not symptoms:
         return Look(looked, unsure=seen.unsure, lacks=seen.lacks)
     if symptoms[0].name in OF_STORED and source.words & STORED:
@@ -132,6 +146,8 @@ def search_at_training(
     found = causes(Subject(start.source, looked.trace), looked.symptoms)
     found = sorted([*suspected, *found], key=lambda one: -one.prior)
     raced = list(_raced(start, looked, finding, found, laboratory, progress, climb)) if climb is not None else []
+    if raced and raced[-1][0] is AS_IT_IS:
+        return None, f"whether the network learns: {looked.symptoms[0].said}; begun with another seed it learns"
     if looked.unsure and not any(racer.arrived for _, racer in raced):
         return None, looked.unsure
     return _with_table(finding, found, raced), ""
@@ -156,20 +172,20 @@ def _raced(
     steps = len(looked.trace.steps)
     unfinished = looked.symptoms[0].name == "unfinished"
     laboratory.allow_steps(max(TRIAL_STEPS, TIMES * steps if unfinished else steps), TRIALS)
-    entered: dict[tuple[bytes, ...], Cause] = {}
+    entered: dict[tuple[bytes, ...], Cause] = {start.source.contents: AS_IT_IS}
     raced: list[tuple[Cause, Racer]] = []
     for pick, said in ((_singles, "settings"), (_pairs, "pairs of settings")):
         variants: list[Variant] = []
         for one in pick(found, raced):
             variant = _applied(start, finding, one)
-            if variant is not None and variant.source.contents not in (start.source.contents, *entered):
+            if variant is not None and variant.source.contents not in entered:
                 entered[variant.source.contents] = one
                 variants.append(variant)
         progress(f"racing {len(variants)} {said}")
         for racer in race(start.source, variants, laboratory, looked.trace.seed, _goal(looked)):
             raced.append((entered[racer.variant.source.contents], racer))
             yield raced[-1]
-            if racer.arrived and climb(racer.variant):
+            if raced[-1][0] is AS_IT_IS or (racer.arrived and climb(racer.variant)):
                 return
 
 

@@ -108,6 +108,8 @@ class Learning:
     symptoms: tuple[Reading, ...] = ()
     unsure: str = ""
     lacks: str = ""
+    held_back: tuple[Reading, ...] = ()
+    """What is a symptom where a setting is far from what is usual: a training that ended on its way, as many short ones do."""
 
 
 def fails_to_learn(trace: Trace) -> tuple[Reading, ...]:
@@ -158,8 +160,12 @@ def _far_behind(trace: Trace, losses: Sequence[float], skill: float, data: Refer
         name, said = "unfinished", f"training ends after {steps} steps{falls}: {_comes_to(skill)}, {beside}"
     else:
         falls = ", and its loss still falls" if at_work else ""
-        said = f"after {steps} steps {_comes_to(skill)}{falls}, which is too short to tell"
-        return _unsure(True, f"whether the network learns: {said}", "steps")
+        seen = f"after {steps} steps {_comes_to(skill)}{falls}"
+        ends = f"training ends after {steps} steps: {_comes_to(skill)}{falls}, {beside}"
+        ended = Reading("unfinished", ends, Symptom.NOT_LEARNING, numbers)
+        held_back = (ended,) if ends_by_itself(trace) and steps >= ENOUGH_STEPS else ()
+        unsure = f"whether the network learns: {seen}, which is too short to tell"
+        return Learning(unsure=unsure, lacks="steps", held_back=held_back)
     return Learning((Reading(name, said, Symptom.NOT_LEARNING, numbers), *_how(trace, losses)))
 
 

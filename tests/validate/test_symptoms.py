@@ -90,6 +90,12 @@ def test_what_it_would_take_to_tell() -> None:
     assert learning(trained(noisy(2.3))).lacks == ""
 
 
+def test_a_training_that_ended_on_its_way_is_held_back() -> None:
+    (reading,) = learning(trained(FALLING, skill=0.4, reference=CLEAR, spent=False)).held_back
+    assert reading.name == "unfinished" and "training ends after 200 steps" in reading.said
+    assert not learning(trained(FALLING, skill=0.4, reference=CLEAR)).held_back
+
+
 @pytest.mark.parametrize("losses", [[1.0] * 7, []])
 def test_a_moment_of_training_says_nothing(losses: list[float]) -> None:
     assert not fails_to_learn(trained([float("nan")] * len(losses), reference=CLEAR))
