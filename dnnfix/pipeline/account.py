@@ -97,11 +97,6 @@ def wanted(finding: Finding, source: Source, settings: Settings) -> bool:
     return enabled and bool(split([finding], source.text, source.path, settings).kept)
 
 
-def after_cut(trace: Trace) -> bool:
-    """Whether a crash came after training, behind a loop that the budget cut: that may be the cut's own doing."""
-    return trace.crash is not None and bool(trace.cut) and bool(trace.steps)
-
-
 def unrun(trace: Trace) -> bool:
     """Whether the run ended before the program showed anything, for a reason that lies outside of it."""
     told = trace.outcome.says_something and trace.outcome is not RunOutcome.EXITED
@@ -117,7 +112,7 @@ def unchecked(source: Source, trace: Trace, outcome: Repair, failures: list[str]
         said.append(f"the program's behaviour: the run ended with {ending(trace)}")
     if trace.outcome is RunOutcome.EXITED:
         said.append(f"what comes after the program's own end: {ending(trace)}")
-    if trace.crash is not None and after_cut(trace):
+    if trace.crash is not None and trace.crashed_after_cut:
         place = f" at {source.line_in_words(trace.crash.site.line, trace.crash.site.path)}" if trace.crash.site else ""
         said.append(
             f"the end of the program: it stopped{place} with {trace.crash.kind} after its loops were cut to the budget, "

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dnnfix.pipeline.account import after_cut, searchable
+from dnnfix.pipeline.account import heard_of_training, searchable
 from dnnfix.pipeline.runs import Progress
 from dnnfix.pipeline.tries import Try
 from dnnfix.records import RunOutcome, Trace
@@ -38,7 +38,8 @@ def looked_further(
     trace = laboratory.observe(source, first.settings.seed)
     if _shows_more(first.trace, trace):
         own = searchable(source, trace, first.settings)
-        found = repair(source, trace, laboratory, templates, first.settings, progress, at_crash=own)
+        heard = heard_of_training(source, first.settings) if first.trace.crashed_after_cut else None
+        found = repair(source, trace, laboratory, templates, first.settings, progress, own, heard)
         return replace(first, trace=trace, repair=found)
     return replace(first, trace=trace) if trace.outcome is RunOutcome.FINISHED and not trace.cut else first
 
@@ -46,13 +47,15 @@ def looked_further(
 def _worthwhile(first: Try) -> bool:
     """Whether training was cut by the number of its steps, on data that are the program's own."""
     trace = first.trace
-    ended = trace.outcome is RunOutcome.FINISHED or after_cut(trace)
+    ended = trace.outcome is RunOutcome.FINISHED or trace.crashed_after_cut
     return ended and bool(trace.cut) and bool(trace.steps) and not trace.hurried and not first.reproduction.invents
 
 
 def _shows_more(first: Trace, whole: Trace) -> bool:
-    """Whether whole training ends in a crash of the program's own, or in a loss that the first steps did not have."""
-    if whole.crash is not None and whole.outcome is RunOutcome.CRASHED and not after_cut(whole):
+    """Whether whole training ends in a crash of the program's own, in none where the cut made one, or in another kind of loss."""
+    if first.crashed_after_cut and whole.outcome is RunOutcome.FINISHED and not whole.cut:
+        return True
+    if whole.crash is not None and whole.outcome is RunOutcome.CRASHED and not whole.crashed_after_cut:
         return True
     return not _finite(whole) and _finite(first)
 

@@ -151,6 +151,11 @@ class Trace:
     probes: Mapping[str, Json] = field(default_factory=dict)
 
     @property
+    def crashed_after_cut(self) -> bool:
+        """Whether a crash came after training, behind a loop that the budget cut: that may be the cut's own doing."""
+        return self.crash is not None and bool(self.cut) and bool(self.steps)
+
+    @property
     def losses(self) -> list[float]:
         """The losses of the steps, where they are known."""
         return [step.loss for step in self.steps if step.loss is not None]

@@ -311,7 +311,7 @@ def _applied(variant: Variant, finding: Finding, one: Tried) -> Variant | None:
 def unexplained_crash(source: Source, trace: Trace) -> Finding | None:
     """What is said of a crash that no rule names; `None` where the program did not crash, or the cut of a loop may be to blame."""
     crash = trace.crash
-    if crash is None or trace.outcome is not RunOutcome.CRASHED or (trace.cut and trace.steps):
+    if crash is None or trace.outcome is not RunOutcome.CRASHED or trace.crashed_after_cut:
         return None
     said = ": ".join([crash.kind, *crash.message.strip().splitlines()[:1]])
     return Finding(

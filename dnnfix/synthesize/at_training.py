@@ -59,6 +59,9 @@ OF_TRAINING = ("fit", "fit_generator", "train_on_batch", "step", "backward")
 OF_STORED = ("at-chance", "behind", "unfinished")
 """Symptoms that stored weights would not show."""
 
+PAIRING = "pairing"
+"""The setting that alone is raced where data have no pattern."""
+
 OF_STEPS = ("at-chance", "behind")
 """Symptoms that more steps may end: some losses stay where they are for long before they fall."""
 
@@ -144,7 +147,10 @@ def search_at_training(
     if finding is None or not heard(finding):
         return None, looked.unsure
     found = causes(Subject(start.source, looked.trace), looked.symptoms)
-    found = sorted([*suspected, *found], key=lambda one: -one.prior)
+    if looked.unsure:
+        found = [one for one in found if one.setting == PAIRING]
+    else:
+        found = sorted([*suspected, *found], key=lambda one: -one.prior)
     raced = list(_raced(start, looked, finding, found, laboratory, progress, climb)) if climb is not None else []
     if raced and raced[-1][0] is AS_IT_IS:
         return None, f"whether the network learns: {looked.symptoms[0].said}; begun with another seed it learns"

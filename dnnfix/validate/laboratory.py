@@ -90,6 +90,10 @@ class TrialLaboratory:
         """A short run that records every call of the first steps."""
         return self._run(source, seed, self.observed_steps, experiments)
 
+    def observe_whole(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
+        """The same of a run that the clock alone ends, and no number of steps."""
+        return self._run(source, seed, WHOLE, experiments)
+
     def observe_anew(self, source: Source, seed: int) -> Trace:
         """The same run once more, with nothing changed: what it does otherwise is not the program's doing, such as a clock that is printed."""
         return self.runner.run(self._job(source, seed, self.observed_steps, ()))
@@ -212,7 +216,7 @@ class TrialLaboratory:
     def _job(self, source: Source, seed: int, steps: int, experiments: tuple[Experiment, ...]) -> Job:
         left = max(1.0, self.deadline - time.monotonic())
         seconds = min(self.seconds, left)
-        observed = steps == self.observed_steps
+        observed = steps in (self.observed_steps, WHOLE)
         budget = Budget(steps, seconds=seconds, training=FOR_TRAINING * seconds if observed else None)
         if steps == WHOLE:
             budget = replace(budget, evaluation_batches=WHOLE, training=min(WHOLE_SECONDS, FOR_TRAINING * seconds))

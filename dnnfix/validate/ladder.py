@@ -44,6 +44,10 @@ class Laboratory(Protocol):
         """A short run that records every call of the first steps."""
         ...
 
+    def observe_whole(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
+        """A recorded run that the clock alone ends."""
+        ...
+
     def observe_anew(self, source: Source, seed: int) -> Trace:
         """The same run once more, to see what is otherwise each time."""
         ...
@@ -137,10 +141,14 @@ def _nothing(evidence: Evidence, laboratory: Laboratory) -> Evidence:
 
 
 def _run(evidence: Evidence, laboratory: Laboratory) -> Evidence:
-    after = laboratory.observe(evidence.source_after, evidence.before.seed, *MEASUREMENTS)
+    seed, observe = evidence.before.seed, laboratory.observe
+    after = observe(evidence.source_after, seed, *MEASUREMENTS)
+    if evidence.before.crash is None and after.crashed_after_cut:  # uncut, it may well not
+        observe = laboratory.observe_whole
+        after = observe(evidence.source_after, seed, *MEASUREMENTS)
     if evidence.before.crash is not None or after.crash is not None:
         return replace(evidence, after=after)
-    before = laboratory.observe(evidence.source_before, evidence.before.seed, *MEASUREMENTS)
+    before = observe(evidence.source_before, seed, *MEASUREMENTS)
     return replace(evidence, before=before, after=after)
 
 

@@ -119,7 +119,7 @@ def fails_to_learn(trace: Trace) -> tuple[Reading, ...]:
 
 def learning(trace: Trace) -> Learning:
     """Whether a training learns, as far as its steps and its data tell."""
-    if trace.crash is not None or not trace.steps:
+    if (trace.crash is not None and not trace.crashed_after_cut) or not trace.steps:
         return Learning()
     losses = trace.losses
     broken = next((place for place, loss in enumerate(losses) if not math.isfinite(loss)), None)

@@ -159,6 +159,9 @@ class Table:
     def observe(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         return self._trace(source, seed)
 
+    def observe_whole(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
+        return self._trace(source, seed)
+
     def observe_anew(self, source: Source, seed: int) -> Trace:
         return self._trace(source, seed)
 
