@@ -109,7 +109,7 @@ class Learning:
     unsure: str = ""
     lacks: str = ""
     held_back: tuple[Reading, ...] = ()
-    """What is a symptom where a setting is far from what is usual: a training that ended on its way, as many short ones do."""
+    """What is a symptom where a setting is far from usual: a training that ended on its way, or that has no yardstick."""
 
 
 def fails_to_learn(trace: Trace) -> tuple[Reading, ...]:
@@ -138,7 +138,11 @@ def _beside_simple_learners(trace: Trace, losses: Sequence[float], skill: float)
     data, is_guess = reference(trace), skill <= CHANCE
     seen = f"after {len(trace.steps)} steps {_comes_to(skill)}"
     if data is None:
-        return _unsure(is_guess, f"whether the network learns: {seen}, and simple learners know no data of that form")
+        numbers: dict[str, Json] = {"skill": round(skill, 4), "steps": len(trace.steps)}
+        stuck = len(losses) >= ENOUGH_TO_TELL and (ends_by_itself(trace) or not is_at_work(losses))
+        held_back = (Reading("at-chance", seen, Symptom.NOT_LEARNING, numbers), *_how(trace, losses)) if stuck else ()
+        reason = f"whether the network learns: {seen}, and simple learners know no data of that form"
+        return Learning(unsure=reason, held_back=held_back) if is_guess else Learning()
     if targets_are_made(trace):
         return _unsure(is_guess, f"whether the network learns: {seen}, and its targets are made by a network, too")
     if not data.is_worth or data.skill - max(skill, 0.0) < WORTH or (data.learner == "table" and not is_guess):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.training_loop import loops_around
+from dnnfix.detect.training_loop import function_around, loops_around
 from dnnfix.network.facts import layer_facts
 from dnnfix.records import Call, Edit, FixPattern, InsertAfter, InsertBefore, Value, Wrap
-from dnnfix.source.program import once
+from dnnfix.source.program import Source, once
+from dnnfix.source.tree import within
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
+from dnnfix.synthesize.causes.written import passed
 from dnnfix.synthesize.recipes import insert_layer_before
 from dnnfix.synthesize.spelling import spell
 from dnnfix.validate.symptoms import Reading
@@ -20,6 +22,9 @@ LARGE = 10.0
 
 BYTES = (60.0, 255.0)
 """Largest values between which inputs that are never negative are the bytes of pictures."""
+
+CALLERS = 2
+"""Functions through which an array is followed to where it has its name."""
 
 DATASETS = ("torch.utils.data.TensorDataset",)
 METHODS = ("fit", "evaluate", "predict")
@@ -104,9 +109,13 @@ def _handed_over(subject: Subject) -> Iterator[tuple[str, ast.stmt]]:
                 found.append((True, call.lineno, held.elts[0].id, source.statement_of(call)))
         elif isinstance(call.func, ast.Name) and call.func.id in _models(subject) and call.args:
             expr = call.args[0]
+        for _ in range(CALLERS):
+            if isinstance(expr, ast.Name) and not _is_made_where_it_stands(source, expr):
+                expr = passed(subject, expr) or expr
         if isinstance(expr, ast.Name) and _is_array(subject, expr):
-            found.append((not trains, call.lineno, expr.id, _outside_loops(subject, call)))
-    for _, _, name, statement in sorted(found, key=lambda item: item[:2]):
+            found.append((not trains, call.lineno, expr.id, _outside_loops(subject, expr)))
+    scopes = {function_around(source, statement) for _, _, _, statement in found}
+    for _, _, name, statement in sorted(found, key=lambda item: item[:2]) if len(scopes) == 1 else ():
         yield name, statement
 
 
@@ -134,6 +143,13 @@ def _is_of_network(subject: Subject, call: Call) -> bool:
     return made is not None and made.kind in ("layer", "model")
 
 
+def _is_made_where_it_stands(source: Source, name: ast.Name) -> bool:
+    """Whether the function around a name assigns it, so that what its caller gives is something else."""
+    around = function_around(source, name)
+    stored = within(around, ast.Name) if around is not None else ()
+    return any(one.id == name.id and isinstance(one.ctx, ast.Store) for one in stored)
+
+
 def _is_array(subject: Subject, name: ast.Name) -> bool:
     """Whether a name is assigned as a whole, not by a loop or a function's caller."""
     return _last_assignment(subject, name.id) is not None and not any(
@@ -151,9 +167,9 @@ def _last_assignment(subject: Subject, name: str) -> ast.stmt | None:
     return made[-1] if made else None
 
 
-def _outside_loops(subject: Subject, call: ast.Call) -> ast.stmt:
-    loops = loops_around(subject.source, call)
-    return loops[-1] if loops else subject.source.statement_of(call)
+def _outside_loops(subject: Subject, node: ast.expr) -> ast.stmt:
+    loops = loops_around(subject.source, node)
+    return loops[-1] if loops else subject.source.statement_of(node)
 
 
 def _normalized(subject: Subject, call: Call, value: Value, size: float) -> Iterator[Cause]:

@@ -29,7 +29,7 @@ def _followed(subject: Subject, node: ast.expr) -> ast.expr | None:
     """What stands behind a parameter, an item of a dictionary, or an option of the command line."""
     match node:
         case ast.Name():
-            return _passed(subject, node)
+            return passed(subject, node)
         case ast.Subscript(value=held, slice=ast.Constant(str(key))):
             return _item(subject, held, key)
         case ast.Attribute(value=held, attr=name):
@@ -37,7 +37,7 @@ def _followed(subject: Subject, node: ast.expr) -> ast.expr | None:
     return None
 
 
-def _passed(subject: Subject, name: ast.Name) -> ast.expr | None:
+def passed(subject: Subject, name: ast.Name) -> ast.expr | None:
     """What the parameter of a function is given in the one call of it, else its default."""
     source, function = subject.source, function_around(subject.source, name)
     if not isinstance(function, ast.FunctionDef):
