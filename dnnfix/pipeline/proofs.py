@@ -77,7 +77,7 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
     again = replace(settings, seed=written.seed, budget=budget, arguments=written.arguments)
     with laboratory_for(before, again, []) as laboratory:
         laboratory.reproduced(written.reproduction)
-        laboratory.observed_steps = written.observed_steps
+        laboratory.observed_steps, laboratory.trained_steps = written.observed_steps, written.trained_steps
         trace = laboratory.observe(before, written.seed)
         findings = laboratory.findings(before, trace)
         crash = unexplained_crash(before, trace)

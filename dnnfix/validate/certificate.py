@@ -41,6 +41,8 @@ class Certificate:
     """What the program was called with."""
     observed_steps: int = OBSERVED_STEPS
     """Optimizer steps after which an observing run was cut."""
+    trained_steps: int = TRAINED_STEPS
+    """Optimizer steps after which a training trial was cut."""
     reproduction: Reproduction = field(default_factory=Reproduction)
     """What the program ran in, where it does not run as it stands; its scaffold only."""
     beside: Mapping[str, str] = field(default_factory=dict)
@@ -91,12 +93,17 @@ def document(
             {"code": f.code, "rule": f.rule, "line": f.site.line, "message": f.message} for f in evidence.findings
         ],
         "seeds": [seed, *(pair.before.seed for pair in evidence.pairs)],
-        "budget": {"seconds": budget, "observed_steps": observed_steps, "trained_steps": TRAINED_STEPS},
+        "budget": {"seconds": budget, "observed_steps": observed_steps, "trained_steps": _trained_steps(evidence)},
         "sandbox": tier.value,
         "versions": dict(evidence.after.versions),
         "verdicts": [_verdict(verdict) for verdict in evidence.verdicts],
         "side_effects": dict(patch.side_effects),
     }
+
+
+def _trained_steps(evidence: Evidence) -> int:
+    """Optimizer steps of the trials: the usual ones, or those of the longest where they took more."""
+    return max(TRAINED_STEPS, *(len(trace.steps) for pair in evidence.pairs for trace in (pair.before, pair.after)), 0)
 
 
 def _verdict(verdict: Verdict) -> dict[str, Json]:
@@ -144,6 +151,7 @@ def read(path: Path) -> Certificate:
             verdicts={str(v["validator"]): str(v["status"]) for v in content["verdicts"]},
             budget=float(content["budget"]["seconds"]),
             observed_steps=int(content["budget"]["observed_steps"]),
+            trained_steps=int(content["budget"]["trained_steps"]),
             arguments=tuple(str(word) for word in content["program"].get("arguments", ())),
             reproduction=Reproduction(
                 scaffold=_scaffold(content["program"].get("reproduction", {}).get("scaffold", {}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import tempfile
 import time
@@ -83,7 +84,8 @@ class TrialLaboratory:
     uncompared: list[str] = field(default_factory=list)
     """Why no comparison with the old era could be made."""
     _cache: dict[Key, Trace] = field(default_factory=dict)
-    _steps: int = 0
+    trained_steps: int = 0
+    """Optimizer steps of a training trial; 0 where that is still to be decided."""
     _old_era: OldEra | None = None
 
     def observe(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
@@ -100,7 +102,7 @@ class TrialLaboratory:
 
     def train(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         """A longer run of one seed, for its curve."""
-        return self._run(source, seed, self._trained_steps(), experiments)
+        return self._run(source, seed, self._steps_of_trial(), experiments)
 
     def look(self, source: Source, seed: int, longer: bool = False) -> Trace:
         """A run of more steps than a trial's, of which the first are recorded, with a yardstick for what can be learned."""
@@ -132,13 +134,13 @@ class TrialLaboratory:
 
         How many steps such a trial takes is decided here, the first time: as many as the time left allows.
         """
-        self._steps = self._steps or self._affordable(len(sources) * len(seeds), TRAINED_STEPS)
+        self.trained_steps = self.trained_steps or self._affordable(len(sources) * len(seeds), TRAINED_STEPS)
         keys: dict[Job, Key] = {}
 
         def jobs() -> Iterator[Job]:
             for seed in seeds:
                 for source in sources:
-                    key = (source.contents, seed, self._trained_steps(), ())
+                    key = (source.contents, seed, self._steps_of_trial(), ())
                     if key in self._cache or self.out_of_time():
                         continue
                     job = self._job(source, *key[1:])
@@ -151,8 +153,14 @@ class TrialLaboratory:
                 self._keep(key, done[job])
 
     def allow_steps(self, most: int, trials: int) -> None:
-        """Have trials take up to so many steps from now on, as far as the time left is enough for so many of them."""
-        self._steps = self._affordable(trials, most)
+        """Have trials take up to so many steps from now on, as far as the time left is enough for so many of them.
+
+        Where it is not, a power of two times the usual number: the clock should not have a say in every step.
+        """
+        afforded = self._affordable(trials, most)
+        if TRAINED_STEPS < afforded < most:
+            afforded = TRAINED_STEPS * 2 ** int(math.log2(afforded / TRAINED_STEPS))
+        self.trained_steps = afforded
 
     def reproduced(self, reproduction: Reproduction) -> None:
         """Run every program inside this scaffold from now on; what was seen without it is forgotten."""
@@ -195,8 +203,8 @@ class TrialLaboratory:
             beside = {module.path: module.raw for module in source.beside}
             return run_command(self.test_command, Path(self.path), source.raw, Path(scratch), seconds, beside)
 
-    def _trained_steps(self) -> int:
-        return self._steps or TRAINED_STEPS
+    def _steps_of_trial(self) -> int:
+        return self.trained_steps or TRAINED_STEPS
 
     def _affordable(self, trials: int, most: int) -> int:
         """How many steps each of so many trials may take, `most` at most, from the slowest pace that was observed."""
