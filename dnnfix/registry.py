@@ -12,7 +12,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -39,9 +39,15 @@ def templates(extra: tuple[Path, ...] = ()) -> tuple[type[FixTemplate], ...]:
     Raises `CatalogueError` where a module fails to import or a template lacks metadata, and `DuplicateCodeError` where
     two share a code or a name.
     """
+    return _in_order((*_builtin_templates(), *_installed_templates(), *_local_templates(extra)))
+
+
+@lru_cache(maxsize=8)  # asked for each file of a scan
+def _in_order(every: tuple[type[FixTemplate], ...]) -> tuple[type[FixTemplate], ...]:
+    """These templates in the order of their codes, where each has what it needs and none the code or name of another."""
     found: dict[str, type[FixTemplate]] = {}
     names: dict[str, type[FixTemplate]] = {}
-    for template in (*_builtin_templates(), *_installed_templates(), *_local_templates(extra)):
+    for template in every:
         missing = [attribute for attribute in REQUIRED if not hasattr(template, attribute)]
         if missing:
             raise CatalogueError(f"{_place(template)} lacks {', '.join(missing)}. State it as a class attribute.")

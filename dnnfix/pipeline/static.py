@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from dnnfix import registry
 from dnnfix.config import Settings
@@ -58,7 +59,12 @@ def unmigrated(raw: bytes, path: str, settings: Settings) -> Iterator[tuple[Find
 
 def selected(settings: Settings) -> tuple[type[FixTemplate], ...]:
     """The templates that the settings switch on."""
-    return tuple(t for t in registry.templates(settings.templates) if settings.enabled(t.code, t.name, t.default))
+    return _enabled(registry.templates(settings.templates), settings)
+
+
+@lru_cache(maxsize=8)  # the same for most files of a scan
+def _enabled(templates: tuple[type[FixTemplate], ...], settings: Settings) -> tuple[type[FixTemplate], ...]:
+    return tuple(t for t in templates if settings.enabled(t.code, t.name, t.default))
 
 
 def _drafts(finding: Finding, subject: Subject, template: type[FixTemplate], start: int) -> tuple[Patch, ...]:
