@@ -67,7 +67,9 @@ def split(
     Raises:
         ConfigError: the baseline cannot be used.
     """
-    comments = tuple(read_comments(text)) if "noqa" in text.lower() else ()
+    findings, plain = tuple(findings), text.lower()
+    wanted = "noqa" in plain and (findings or "dnf" in plain)  # else there is nothing to silence, and nothing unused
+    comments = tuple(read_comments(text)) if wanted else ()
     ignored = _ignored_here(path, settings)
     allowance = _allowance(path, settings)
     lines = text.split("\n") if allowance else ()
