@@ -202,8 +202,11 @@ class CallChanges:
             keywords = [k for k in call.keywords if k.arg in self.uses.hot]
             if keywords:
                 yield from self._keywords(call, keywords)
-            yield from self._values(call)
-            yield from self._places(call)
+            last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+            if last in self.uses.hot or last in self.uses.imported:
+                names = self._names(call)
+                yield from self._values(call, names, last)
+                yield from self._places(call, names, last)
 
     def methods(self) -> Iterator[Hit]:
         """Methods and attributes of objects, outer ones first."""
@@ -303,29 +306,24 @@ class CallChanges:
             for wanted in change.when
         )
 
-    def _values(self, call: ast.Call) -> Iterator[Hit]:
-        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        if last not in self.uses.hot and last not in self.uses.imported:
-            return
-        site = self.source.site(call)
-        names = self._names(call) or self._methods_called(call)
+    def _values(self, call: ast.Call, names: tuple[str, ...], last: str) -> Iterator[Hit]:
+        names = names or self._methods_called(call, last)
         for known in self.uses.tables:
             for change in (change for name in names for change in known.values(name)):
                 given = argument_value(call, change.argument, change.position)
                 if not isinstance(given, ast.Constant) or given.value != change.old:
                     continue
                 edits: list[Edit] = []
+                site = self.source.site(call)
                 if change.new:
                     code = self._quoted(given, change.new)
                     edits = [SetArgument(site, change.argument, code, change.position)]
                 yield self._hit(self.source.site(given), site, change, edits, "" if edits else change.note)
 
-    def _places(self, call: ast.Call) -> Iterator[Hit]:
+    def _places(self, call: ast.Call, names: tuple[str, ...], last: str) -> Iterator[Hit]:
         """Arguments given by their place that are taken by their name only."""
-        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        if last not in self.uses.hot and last not in self.uses.imported or not call.args:
+        if not call.args:
             return
-        names = self._names(call)
         # the order is that of the name as it is written: what it is called today may have another one
         changes = [change for name in names[:1] for known in self.uses.tables for change in known.places(name)]
         changes += () if names else self._methods_with_places(call, last)
@@ -360,8 +358,9 @@ class CallChanges:
     def _methods_with_places(self, call: ast.Call, last: str) -> Iterator[Change]:
         if not isinstance(call.func, ast.Attribute) or last in self.uses.defined:
             return
-        for kind in RECEIVERS:
-            for change in (change for known in self.uses.tables for change in known.places(f"{kind}.{last}")):
+        tables = [known for known in self.uses.tables if known.has(last, "place")]
+        for kind in RECEIVERS if tables else ():
+            for change in (change for known in tables for change in known.places(f"{kind}.{last}")):
                 holds = receiver_is(self.source, call.func.value, kind)
                 if holds or holds is None and change.telling and self._tells_axis(call, change):
                     yield change
@@ -373,14 +372,15 @@ class CallChanges:
         given = call.args[place] if place < len(call.args) else None
         return len(call.args) == place + 1 and isinstance(given, ast.Constant) and given.value in (0, 1, "columns")
 
-    def _methods_called(self, call: ast.Call) -> tuple[str, ...]:
+    def _methods_called(self, call: ast.Call, last: str) -> tuple[str, ...]:
         """The methods that a call may be of, by classes that the tables speak of."""
         if not isinstance(call.func, ast.Attribute) or self.source.written(call.func):
             return ()
         found = []
-        for kind in RECEIVERS:
-            name = f"{kind}.{call.func.attr}"
-            changes = [change for known in self.uses.tables for change in known.values(name)]
+        tables = [known for known in self.uses.tables if known.has(last, "value")]
+        for kind in RECEIVERS if tables else ():
+            name = f"{kind}.{last}"
+            changes = [change for known in tables for change in known.values(name)]
             holds = receiver_is(self.source, call.func.value, kind) if changes else False
             if holds or holds is None and all(change.telling for change in changes):
                 found.append(name)

@@ -135,7 +135,7 @@ class Uses:
 
     def __post_init__(self) -> None:
         words = self.source.words
-        self.hot = frozenset(word for word in words for known in self.tables if word in known.words)
+        self.hot = frozenset().union(*(known.words.keys() & words for known in self.tables))
         self.on_tensorflow = "tensorflow" in self.source.frameworks
 
     @cached_property

@@ -37,7 +37,7 @@ import contextlib
 import marshal
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
@@ -198,6 +198,10 @@ class Table:
                     else:
                         yield from _changes(kind, found.values() if kind == "argument" else found)
 
+    def has(self, word: str, kind: str) -> bool:
+        """Whether there is a change of that kind under any name that ends in the word."""
+        return bool(self._part(word, kind))
+
     def _part(self, name: str, kind: str) -> dict[str, Any]:
         word = name.rpartition(".")[2]
         part = self._unpacked.get(word)
@@ -211,8 +215,8 @@ def _change(kind: str, entry: Mapping[str, Any] | None) -> Change | None:
     return Change(kind=kind, **entry) if entry is not None else None
 
 
-def _changes(kind: str, entries: Iterable[Mapping[str, Any]]) -> tuple[Change, ...]:
-    return tuple(Change(kind=kind, **entry) for entry in entries)
+def _changes(kind: str, entries: Collection[Mapping[str, Any]]) -> tuple[Change, ...]:
+    return tuple([Change(kind=kind, **entry) for entry in entries]) if entries else ()
 
 
 @cache
