@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -62,8 +63,12 @@ class SettingNotHandedOn(FaultTemplate[_Kept]):
         source = subject.source
         if not _BY_NAME.isdisjoint(source.words):
             return
-        for function in source.nodes(ast.FunctionDef):
+        functions = source.nodes(ast.FunctionDef)
+        taken = Counter(setting for each in functions for setting, default in _settings(each) if default is not None)
+        for function in functions:
             for setting, default in _settings(function):
+                if taken[setting] == (default is not None):
+                    continue  # no other function could take it
                 places = list(_unread(source, function, setting))
                 calls = [
                     _Kept(call, setting, text)
