@@ -70,11 +70,14 @@ class CopiedLineNotChanged(FaultTemplate[_Left]):
         source = subject.source
         seen: set[ast.expr] = set()
         for block in _blocks(source):
+            forms = [_form(statement) for statement in block]
             for index, first in enumerate(block):
-                if not isinstance(first, (ast.Assign, ast.Expr)):
+                if not forms[index]:
                     continue
-                for second in block[index + 1 : index + 1 + _NEAR]:
-                    found = _kept(source, first, second)
+                for place in range(index + 1, min(index + 1 + _NEAR, len(block))):
+                    if forms[place] != forms[index]:
+                        continue
+                    found = _kept(source, first, block[place])
                     if found is not None and found.kept not in seen and not _is_a_number(source, found.kept):
                         seen.add(found.kept)
                         yield source.site(found.kept), found
@@ -309,10 +312,20 @@ def _is_a_number(source: Source, kept: ast.expr) -> bool:
     return bool(bound) and all(isinstance(value, ast.Constant) for value in bound)
 
 
+def _form(statement: ast.stmt) -> tuple[object, ...]:
+    """What two statements of one form have in common at the least; nothing for those that are not looked at."""
+    if not isinstance(statement, (ast.Assign, ast.Expr)):
+        return ()
+    value = statement.value
+    targets = [type(target) for target in statement.targets] if isinstance(statement, ast.Assign) else []
+    if isinstance(value, ast.Call):
+        keywords = [keyword.arg for keyword in value.keywords]
+        return (*targets, ast.Call, type(value.func), *[type(given) for given in value.args], *keywords)
+    return (*targets, type(statement), type(value))
+
+
 def _kept(source: Source, first: ast.stmt, second: ast.stmt) -> _Left | None:
     """The one name of the second statement that was not changed along with the others."""
-    if type(first) is not type(second):
-        return None
     pairs = _leaves(first, second)
     if pairs is None:
         return None
@@ -361,6 +374,8 @@ def _leaves(
         one, other = waiting.pop()
         if type(one) is not type(other):
             return None
+        if one is None or isinstance(one, ast.expr_context):
+            continue
         if isinstance(one, ast.Constant) and isinstance(other, ast.Constant):
             if one.value == other.value:
                 continue
