@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dnnfix.source.program import Source, once
 from dnnfix.subject import Subject
 
 MAX_EXPRESSIONS = 64
@@ -66,17 +67,25 @@ def _given_to_name(subject: Subject, name: ast.Name) -> Iterator[ast.expr]:
 def _assigned(subject: Subject, around: ast.AST, name: str) -> Iterator[ast.expr]:
     """The values that a name is given in a function or at the module's top, loops included."""
     own = around if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
-    for node in ast.walk(around):
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
-            if subject.source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef) is not own:
-                continue
-            holder = subject.source.parent(node)
-            if isinstance(holder, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and holder.value is not None:
-                yield holder.value
-            elif isinstance(holder, ast.For) and holder.target is node:
-                yield holder.iter
-            elif isinstance(holder, ast.Tuple) and (iterated := _element_of(subject, holder, node)) is not None:
-                yield iterated
+    for node in _stored(subject.source).get((own, name), ()):
+        holder = subject.source.parent(node)
+        if isinstance(holder, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and holder.value is not None:
+            yield holder.value
+        elif isinstance(holder, ast.For) and holder.target is node:
+            yield holder.iter
+        elif isinstance(holder, ast.Tuple) and (iterated := _element_of(subject, holder, node)) is not None:
+            yield iterated
+
+
+@once  # asked for each name on the way
+def _stored(source: Source) -> dict[tuple[ast.AST | None, str], list[ast.Name]]:
+    """The places where names are given values, by the function around them and the name, outer ones first."""
+    found: dict[tuple[ast.AST | None, str], list[ast.Name]] = {}
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            own = source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef)
+            found.setdefault((own, node.id), []).append(node)
+    return found
 
 
 def _element_of(subject: Subject, target: ast.Tuple, name: ast.Name) -> ast.expr | None:
@@ -97,8 +106,13 @@ def _given_to_attribute(subject: Subject, attribute: ast.Attribute) -> Iterator[
     if owner is None or not isinstance(attribute.value, ast.Name) or attribute.value.id != "self":
         return
     for node in ast.walk(owner):
-        if isinstance(node, ast.Assign) and any(ast.unparse(t) == ast.unparse(attribute) for t in node.targets):
+        if isinstance(node, ast.Assign) and any(_is_of_self(target, attribute.attr) for target in node.targets):
             yield node.value
+
+
+def _is_of_self(target: ast.expr, name: str) -> bool:
+    own = isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self"
+    return own and isinstance(target, ast.Attribute) and target.attr == name
 
 
 def _passed(subject: Subject, function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> Iterator[ast.expr]:
