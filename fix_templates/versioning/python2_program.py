@@ -50,6 +50,8 @@ WORDS = frozenset(
     (*NAMES, *IMPORTED, *METHODS, *OF_FUNCTIONS, "has_key", "cmp", "sort", "sorted", "join", "next", "apply", "encode")
 )
 
+CALLED = frozenset(("encode", "setdefaultencoding", "sort", "sorted", "join", "has_key"))
+
 PICKLES = ("pickle.load", "cPickle.load", "pickle.loads", "cPickle.loads", "pickle.Unpickler")
 WRITERS = ("pickle.dump", "cPickle.dump", "pickle.dumps", "cPickle.dumps", "pickle.Pickler")
 
@@ -551,9 +553,12 @@ def _of_function(source: Source, attribute: ast.Attribute) -> bool:
 
 def _call(source: Source, call: ast.Call) -> Iterator[Hit]:
     """Calls that are written in another form."""
-    uses, function, site = uses_of(source), call.func, source.site(call)
-    written = source.written(function) or ""
+    function = call.func
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    if name not in CALLED:
+        return
+    uses, site = uses_of(source), source.site(call)
+    written = source.written(function) or ""
     if name == "encode" and speaks_python2(source):
         yield from _narrowed(source, call)
     if name == "setdefaultencoding" and written == "sys.setdefaultencoding":
