@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -150,9 +151,22 @@ class Uses:
 
     def names(self, *ids: str) -> Iterator[ast.Name]:
         """The names with one of the identifiers."""
+        known = [name for name in dict.fromkeys(ids) if name in self._named]
+        if len(known) == 1:
+            yield from self._named[known[0]]
+        elif known:
+            for node in self._nodes.get(ast.Name, ()):
+                if isinstance(node, ast.Name) and node.id in known:
+                    yield node
+
+    @cached_property
+    def _named(self) -> dict[str, list[ast.Name]]:
+        """The names by their identifiers."""
+        found: defaultdict[str, list[ast.Name]] = defaultdict(list)
         for node in self._nodes.get(ast.Name, ()):
-            if isinstance(node, ast.Name) and node.id in ids:
-                yield node
+            if isinstance(node, ast.Name):
+                found[node.id].append(node)
+        return found
 
     def attributes(self) -> Iterator[ast.Attribute]:
         """The attributes of a table's words, or of modules that are such, outer ones before what they are of."""
