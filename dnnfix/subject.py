@@ -56,7 +56,7 @@ class Subject:
     @property
     def words(self) -> frozenset[str]:
         """The identifiers and other words of the program and of the modules beside it."""
-        return frozenset().union(*(file.words for file in self.source.files.values()))
+        return self.source.words.union(*(module.words for module in self.source.beside))
 
     @property
     def crash(self) -> Crash | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from dnnfix import registry
@@ -25,7 +25,7 @@ def check_file(raw: bytes, path: str, settings: Settings, patches: bool = True) 
     Raises `InputError` where the bytes cannot be analysed.
     """
     source = Source.from_bytes(raw, path)
-    active = {template.code: template for template in selected(settings) if not template.needs_run}
+    active = _of_source(selected(settings))
     subject = Subject(source)
     detection = detect(subject, active.values())
     sorted_out = split(detection.findings, source.text, path, settings, set(active))
@@ -60,6 +60,12 @@ def unmigrated(raw: bytes, path: str, settings: Settings) -> Iterator[tuple[Find
 def selected(settings: Settings) -> tuple[type[FixTemplate], ...]:
     """The templates that the settings switch on."""
     return _enabled(registry.templates(settings.templates), settings)
+
+
+@lru_cache(maxsize=8)
+def _of_source(templates: tuple[type[FixTemplate], ...]) -> Mapping[str, type[FixTemplate]]:
+    """Those of the templates that need no run, by their codes."""
+    return {template.code: template for template in templates if not template.needs_run}
 
 
 @lru_cache(maxsize=8)  # the same for most files of a scan
