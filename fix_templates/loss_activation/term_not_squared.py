@@ -309,10 +309,7 @@ def _is_penalty(subject: Subject, node: ast.expr) -> bool:
 
 def _sums_of_weights(subject: Subject) -> Iterator[Term]:
     """Sums over all weights of a model of their plain sums, under a name that says which norm is meant."""
-    for target, iterated, body in _loops(subject):
-        weights = iterated.func if isinstance(iterated, ast.Call) else iterated
-        if not isinstance(weights, ast.Attribute) or weights.attr not in _WEIGHTS:
-            continue
+    for target, body in _loops(subject):
         weight = target.elts[-1] if isinstance(target, ast.Tuple) else target
         for added, name in body:
             inner = reduced(added) if isinstance(added, ast.Call) else None
@@ -321,23 +318,30 @@ def _sums_of_weights(subject: Subject) -> Iterator[Term]:
                 yield Term(inner, f"`{name}`", (shape,))
 
 
-def _loops(subject: Subject) -> Iterator[tuple[ast.expr, ast.expr, list[tuple[ast.expr, str]]]]:
-    """Loops and generators with their target, what they go through, and what they add up under which name."""
+def _of_weights(iterated: ast.expr) -> bool:
+    weights = iterated.func if isinstance(iterated, ast.Call) else iterated
+    return isinstance(weights, ast.Attribute) and weights.attr in _WEIGHTS
+
+
+def _loops(subject: Subject) -> Iterator[tuple[ast.expr, list[tuple[ast.expr, str]]]]:
+    """Loops and generators over weights with their target, and what they add up under which name."""
     source = subject.source
     for loop in source.nodes(ast.For):
+        if not _of_weights(loop.iter):
+            continue
         sums = [
             (node.value, ast.unparse(node.target))
             for node in within(loop, ast.AugAssign)
             if isinstance(node.op, ast.Add)
         ]
-        yield loop.target, loop.iter, sums
+        yield loop.target, sums
     for made in (*source.nodes(ast.GeneratorExp), *source.nodes(ast.ListComp)):
-        statement = source.statement_of(made)
-        if not isinstance(made, (ast.GeneratorExp, ast.ListComp)) or not isinstance(statement, ast.Assign):
+        if not isinstance(made, (ast.GeneratorExp, ast.ListComp)) or len(made.generators) != 1:
             continue
-        if len(made.generators) == 1:
+        statement = source.statement_of(made) if _of_weights(made.generators[0].iter) else None
+        if isinstance(statement, ast.Assign):
             name = ast.unparse(statement.targets[0])
-            yield made.generators[0].target, made.generators[0].iter, [(made.elt, name)]
+            yield made.generators[0].target, [(made.elt, name)]
 
 
 def _shape(name: str) -> str:
