@@ -236,12 +236,13 @@ def _methods(subject: Subject, definition: ast.ClassDef) -> Iterator[Hit]:
 def _weights(subject: Subject, definition: ast.ClassDef) -> Iterator[Hit]:
     source = subject.source
     held: set[str] = set()
-    for node in ast.walk(definition):
+    nodes = list(ast.walk(definition))
+    for node in nodes:
         if isinstance(node, ast.Call) and _own(node.func) == "add_weight":
             yield from _ordered(subject, node)
-    listed = [(s, v) for s in ast.walk(definition) if (v := _listing(s)) is not None]
+    listed = [(s, v) for s in nodes if (v := _listing(s)) is not None]
     names = {name for _, value in listed for e in getattr(value, "elts", ()) if (name := _own(e))}
-    for statement in ast.walk(definition):
+    for statement in nodes:
         if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
             continue
         name = _own(statement.targets[0])

@@ -17,6 +17,7 @@ from dnnfix.api import (
     Source,
     Subject,
     mode_of,
+    once,
     opened_by,
     uses_of,
 )
@@ -305,7 +306,9 @@ def _read_as_bytes(source: Source, call: ast.Call) -> Iterator[ast.Call]:
     if (source.written(function) or "").startswith(OF_BYTES) and not any(k.arg == "sep" for k in call.keywords):
         for value in given:
             yield from _opened(source, value)
-    elif isinstance(function, ast.Attribute) and (function.attr == "decode" or any(_is_bytes(one) for one in given)):
+    elif isinstance(function, ast.Attribute) and (
+        function.attr == "decode" or _has_bytes(source) and any(_is_bytes(one) for one in given)
+    ):
         yield from _opened(source, function.value)
     elif isinstance(function, ast.Attribute) and function.attr == "write" and given:
         copies = [copy for copy in _opened(source, function.value) if "b" in (mode_of(copy) or "")]
@@ -326,6 +329,12 @@ def _opened(source: Source, value: ast.expr) -> Iterator[ast.Call]:
     made = opened_by(source, file) if file is not None else None
     if made is not None:
         yield made
+
+
+@once
+def _has_bytes(source: Source) -> bool:
+    """Whether any constant of the program is one of bytes."""
+    return any(_is_bytes(constant) for constant in source.nodes(ast.Constant))
 
 
 def _is_bytes(value: ast.expr) -> bool:
