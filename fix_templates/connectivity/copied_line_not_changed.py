@@ -32,6 +32,9 @@ _NEAR = 6
 _HANDED_OUT = frozenset({"parameters", "named_parameters", "trainable_variables", "trainable_weights"})
 """What a model is asked for by its optimizer alone."""
 
+_WITHOUT_NAMES = frozenset((type(None), ast.Load, ast.Store))
+"""What may stand in the fields of a node and is the same wherever it does."""
+
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|_+|.")
 
 
@@ -351,12 +354,15 @@ def _kept(source: Source, first: ast.stmt, second: ast.stmt) -> _Left | None:
 
 def _meant(source: Source, node: ast.Name | ast.Attribute, where: ast.stmt, old: str, new: str) -> list[str]:
     """The names that a kept one may have to be: with the part changed, or, for a letter, those that begin with it."""
-    parts = _parts(_label(node))
+    label = _label(node)
+    if old not in label and not label.lower().startswith(old.lower()):
+        return []
+    parts = _parts(label)
     if parts.count(old) == 1:
         return ["".join(new if part == old else part for part in parts)]
     asked = source.parent(node)
     whole = isinstance(node, ast.Name) and isinstance(asked, ast.Attribute) and asked.attr in _HANDED_OUT
-    if not whole or len(old) != 1 or not _label(node).lower().startswith(old.lower()):
+    if not whole or len(old) != 1 or not label.lower().startswith(old.lower()):
         return []
     scope = source.enclosing(where, ast.FunctionDef) or source.tree
     stored = {n.id for n in within(scope, ast.Name) if isinstance(n.ctx, ast.Store) and n.lineno < where.lineno}
@@ -372,20 +378,21 @@ def _leaves(
     waiting: list[tuple[object, object]] = [(first, second)]
     while waiting:
         one, other = waiting.pop()
-        if type(one) is not type(other):
+        if one.__class__ is not other.__class__:
             return None
-        if one is None or isinstance(one, ast.expr_context):
+        if one.__class__ in _WITHOUT_NAMES:
             continue
-        if isinstance(one, ast.Constant) and isinstance(other, ast.Constant):
+        if isinstance(one, ast.Name) and isinstance(other, ast.Name):
+            found.append(((one, one.id), (other, other.id)))
+        elif isinstance(one, ast.Attribute) and isinstance(other, ast.Attribute):
+            found.append(((one, one.attr), (other, other.attr)))
+            waiting.append((one.value, other.value))
+        elif isinstance(one, ast.Constant) and isinstance(other, ast.Constant):
             if one.value == other.value:
                 continue
             if not isinstance(one.value, str) or not isinstance(other.value, str):
                 continue
             found.append(((None, one.value), (None, other.value)))
-        elif isinstance(one, (ast.Name, ast.Attribute)) and isinstance(other, (ast.Name, ast.Attribute)):
-            found.append(((one, _label(one)), (other, _label(other))))
-            if isinstance(one, ast.Attribute) and isinstance(other, ast.Attribute):
-                waiting.append((one.value, other.value))
         elif isinstance(one, ast.AST) and isinstance(other, ast.AST):
             waiting += [(getattr(one, field), getattr(other, field)) for field in one._fields]
         elif isinstance(one, list) and isinstance(other, list):
