@@ -6,6 +6,7 @@ import ast
 from bisect import bisect_right
 from collections import defaultdict
 from functools import cached_property
+from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from dnnfix.records import Site
@@ -56,6 +57,9 @@ def _child_fields() -> dict[type[object], tuple[str, ...]]:
     fields[ast.alias] = ()
     return fields
 
+
+_POSITION = attrgetter("lineno", "col_offset", "end_lineno", "end_col_offset")
+"""As `position`, for nodes that were read from a text: these know their ends."""
 
 CHILD_FIELDS = _child_fields()
 """By type of node, the fields that can hold nodes with a place: what every walk over a tree goes through."""
@@ -147,7 +151,7 @@ class Tree:
         """The nodes of exactly that type, which must be one that has a place, in source order."""
         found = self._ordered.get(kind)
         if found is None:
-            found = self._ordered[kind] = tuple(sorted(self.by_type.get(kind, ()), key=position))
+            found = self._ordered[kind] = tuple(sorted(self.by_type.get(kind, ()), key=_POSITION))
         return found  # type: ignore[return-value]
 
     @cached_property
