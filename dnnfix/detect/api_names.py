@@ -196,8 +196,9 @@ class Uses:
         for kind in (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef):
             found.update(getattr(node, "name", "") for node in self._nodes.get(kind, ()))
         found.update(node.arg for node in self._nodes.get(ast.arg, ()) if isinstance(node, ast.arg))
-        names = (node for node in self._nodes.get(ast.Name, ()) if isinstance(node, ast.Name))
-        found.update(node.id for node in names if isinstance(node.ctx, ast.Store))
+        for name, nodes in self._named.items():
+            if any(isinstance(node.ctx, ast.Store) for node in nodes):
+                found.add(name)
         return frozenset(found)
 
     @cached_property
