@@ -68,6 +68,8 @@ OF_BYTES = (
 SAME = TAKEN_APART | {"lower", "upper", "read", "readline", "readlines", "splitlines", "title"}
 """Methods that give text of text and bytes of bytes, and what reads either from a file."""
 
+_WHITE_SPACE = dict.fromkeys(map(ord, string.whitespace))
+
 WORDS = frozenset(
     ("pickle", "cPickle", "dill", "marshal", "joblib", "csv", "json", "save", "savez", "write", "load", *TAKEN_APART)
 )
@@ -334,21 +336,22 @@ def _opened(source: Source, value: ast.expr) -> Iterator[ast.Call]:
 @once
 def _has_bytes(source: Source) -> bool:
     """Whether any constant of the program is one of bytes."""
-    return any(_is_bytes(constant) for constant in source.nodes(ast.Constant))
+    return any(_is_of_bytes(constant) for constant in source.nodes(ast.Constant))
 
 
 def _is_bytes(value: ast.expr) -> bool:
     """Whether a constant is one of bytes, or of letters that only bytes had in Python 2 with one meaning: `"\\xff\\xd8"`."""
-    return any(
-        isinstance(part, ast.Constant)
-        and (isinstance(part.value, bytes) or isinstance(part.value, str) and not _is_plain(part.value))
-        for part in ast.walk(value)
-    )
+    return any(isinstance(part, ast.Constant) and _is_of_bytes(part) for part in ast.walk(value))
+
+
+def _is_of_bytes(constant: ast.Constant) -> bool:
+    value = constant.value
+    return isinstance(value, bytes) or isinstance(value, str) and not _is_plain(value)
 
 
 def _is_plain(text: str) -> bool:
     """Whether a text has nothing but letters of ASCII and white space, which are the same as bytes."""
-    return text.isascii() and all(letter.isprintable() or letter in string.whitespace for letter in text)
+    return text.isascii() and text.translate(_WHITE_SPACE).isprintable()
 
 
 def _read_from(source: Source, expr: ast.expr, left: int = 12) -> ast.expr | None:
