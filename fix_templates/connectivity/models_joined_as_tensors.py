@@ -188,10 +188,10 @@ score = Dot([1, 2])
 
 
 def _joined(source: Source, call: ast.Call) -> _Joined | None:
-    name = source.qualified(call.func) or ""
     given = call.args[0] if call.args else None
     if not isinstance(given, (ast.List, ast.Tuple)) or len(given.elts) < 2:
         return None
+    name = source.qualified(call.func) or ""
     branches = [each.id for each in given.elts if isinstance(each, ast.Name) and _is_model(source, each)]
     if len(branches) != len(given.elts):
         return None

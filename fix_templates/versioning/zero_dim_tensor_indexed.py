@@ -28,6 +28,9 @@ REDUCTIONS = frozenset({"sum", "mean", "norm", "max", "min", "prod"})
 """Methods of tensors that give a single number when called without arguments."""
 
 
+AT_ZERO = re.compile(r"\[\s*0")
+"""The end of `INDEXED`, which is found or missed much sooner."""
+
 INDEXED = re.compile(r"(?:\.data|\)|\w)\s*\[\s*0")
 """What the text must have for anything here to concern it, where no run stopped at an index."""
 
@@ -80,7 +83,9 @@ class ZeroDimTensorIndexed(ApiChange):
         """The indexings of numbers."""
         source = subject.source
         stopped = subject.crash is not None and subject.crash.kind == "IndexError"
-        if "torch" not in source.frameworks or not (stopped or INDEXED.search(source.text)):
+        if "torch" not in source.frameworks or not (
+            stopped or AT_ZERO.search(source.text) and INDEXED.search(source.text)
+        ):
             return
         found: list[tuple[ast.Subscript, ast.expr, bool]] = []
         named: list[tuple[ast.Subscript, ast.expr, bool]] = []
