@@ -106,17 +106,18 @@ class Resolver:
             return expr
         if depth <= 0 or not isinstance(expr, (ast.Name, ast.Attribute)):
             return None
-        own = ast.dump(expr)
         made: list[ast.Call] = []
         for value in self.bindings(expr):
             source = _same_object(value)
-            if ast.dump(source) in {own, own.replace("Load()", "Store()")}:
-                continue
+            if type(source) is type(expr):
+                own = ast.dump(expr)
+                if ast.dump(source) in {own, own.replace("Load()", "Store()")}:
+                    continue
             call = self.constructor(source, depth - 1)
             if call is None:
                 return None
             made.append(call)
-        if len({ast.dump(call) for call in made}) != 1:
+        if not made or len(made) > 1 and len({ast.dump(call) for call in made}) != 1:
             return None
         return made[0]
 
