@@ -69,7 +69,8 @@ class AverageOverWrongCount(FaultTemplate[Average]):
         if "torch" not in source.frameworks:
             return
         for loop in source.nodes(ast.For):
-            loader = _loader(subject, loop)
+            adds = any(isinstance(node.op, ast.Add) for node in within(loop, ast.AugAssign))
+            loader = _loader(subject, loop) if adds else None
             if loader is None:
                 continue
             for name, counted in _sums(subject, loop).items():
@@ -300,8 +301,13 @@ def _loader(subject: Subject, loop: ast.For) -> ast.expr | None:
         given = given.args[0]
     if not isinstance(given, (ast.Name, ast.Attribute, ast.Subscript)):
         return None
-    made = [one for one in origins(subject, given) if isinstance(one, ast.Call)]
-    return given if made and all(_has_batches(subject, call) for call in made) else None
+    made = False
+    for one in origins(subject, given):
+        if isinstance(one, ast.Call):
+            if not _has_batches(subject, one):
+                return None
+            made = True
+    return given if made else None
 
 
 def _has_batches(subject: Subject, call: ast.Call) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import islice
 
 from dnnfix.api import (
     AddImport,
@@ -220,7 +221,7 @@ def _scoring(subject: Subject) -> frozenset[str]:
     for call in source.all_calls:
         made = source.constructor(call.func)
         if made is None:
-            calls = [one for one in origins(subject, call.func) if isinstance(one, ast.Call)]
+            calls = list(islice((one for one in origins(subject, call.func) if isinstance(one, ast.Call)), 2))
             made = calls[0] if len(calls) == 1 else None
         chosen = source.qualified(made.func) if made is not None else source.qualified(call.func)
         wanted = (
