@@ -20,7 +20,6 @@ from dnnfix.records import (
     FixPattern,
     Json,
     Site,
-    Symptom,
     Trace,
 )
 from dnnfix.source.known import words
@@ -93,7 +92,7 @@ AS_IT_IS = Cause("", "nothing set otherwise", FixPattern.ITERATIONS, (), 0.0)
 class Look:
     """What was said of a training: the longest run that was looked at, its symptoms, and a finding where it does not learn.
 
-    Where that could not be told, `unsure` says why, and `lacks` what it would take (see `Learning`).
+    Where that could not be told, `unsure` says why; `lacks` and `held_back` are those of `Learning`.
     """
 
     trace: Trace
@@ -101,6 +100,7 @@ class Look:
     finding: Finding | None = None
     unsure: str = ""
     lacks: str = ""
+    held_back: tuple[Reading, ...] = ()
 
 
 def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
@@ -115,7 +115,7 @@ def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
     if seen.held_back and any(one.prior >= FAR_OFF for one in causes(Subject(source, looked), seen.held_back)):
         symptoms = seen.held_back
     if not symptoms:
-        return Look(looked, unsure=seen.unsure, lacks=seen.lacks)
+        return Look(looked, unsure=seen.unsure, lacks=seen.lacks, held_back=seen.held_back)
     if symptoms[0].name in OF_STORED and source.words & STORED:
         said = f"whether the network learns: it begins with stored weights, and {symptoms[0].said}"
         return Look(looked, unsure=said)
@@ -141,28 +141,23 @@ def search_at_training(
         return None, ""
     progress("looking whether the network learns")
     looked = look_at_training(start.source, trace.seed, laboratory)
-    if looked.lacks == "pattern" and climb is not None:
-        looked = _unpaired(looked)
+    only_paired = looked.lacks == "pattern"
+    if only_paired and climb is not None:
+        looked = replace(looked, symptoms=looked.held_back, finding=_finding(looked.trace, looked.held_back))
     finding = looked.finding
     if finding is None or not heard(finding):
         return None, looked.unsure
     found = causes(Subject(start.source, looked.trace), looked.symptoms)
-    if looked.unsure:
+    if only_paired:
         found = [one for one in found if one.setting == PAIRING]
     else:
         found = sorted([*suspected, *found], key=lambda one: -one.prior)
     raced = list(_raced(start, looked, finding, found, laboratory, progress, climb)) if climb is not None else []
     if raced and raced[-1][0] is AS_IT_IS:
         return None, f"whether the network learns: {looked.symptoms[0].said}; begun with another seed it learns"
-    if looked.unsure and not any(racer.arrived for _, racer in raced):
+    if only_paired and not any(racer.arrived for _, racer in raced):
         return None, looked.unsure
     return _with_table(finding, found, raced), ""
-
-
-def _unpaired(looked: Look) -> Look:
-    """Where nothing finds a pattern in the data, whether that is for a shuffle: only said where a race shows it."""
-    reading = Reading("unpaired", looked.unsure.partition(": ")[2], Symptom.NOT_LEARNING)
-    return replace(looked, symptoms=(reading,), finding=_finding(looked.trace, (reading,)))
 
 
 def _raced(
@@ -232,7 +227,7 @@ def _goal(looked: Look) -> float:
     """The skill that is enough: a good part of what a simple learner comes to, and half of the way there at least."""
     known, reached = reference(looked.trace), score(looked.trace)
     if known is None or not known.is_worth:
-        return WORTH
+        return WORTH + max(reached.value if reached is not None else 0.0, 0.0)
     return max(ENOUGH * known.skill, (known.skill + max(reached.value, 0.0)) / 2 if reached is not None else 0.0)
 
 

@@ -22,6 +22,9 @@ CHANCE = 0.1
 WORTH = 0.3
 """Skill that a simple learner has to be ahead of chance and of its own luck by, for the data to be worth learning."""
 
+MEMORIZED = 0.6
+"""Skill up to which a network may have learned rows by heart in which simple learners find no pattern."""
+
 ENOUGH_STEPS = 8
 """Optimizer steps before which a training says nothing."""
 
@@ -101,15 +104,16 @@ def reference(trace: Trace) -> Reference | None:
 class Learning:
     """What a training shows: the symptoms of one that does not learn, the weightiest first, or why that cannot be told.
 
-    Both are empty for one that learns. Where `unsure` has a reason, `lacks` has what it lacks: `steps`, which a longer run
-    has, or `pattern`, where neither the network nor simple learners find anything in the data.
+    Both are empty for one that learns. `lacks` has what it would take to tell: `steps`, which a longer run has, or `pattern`,
+    where simple learners find nothing in the data.
     """
 
     symptoms: tuple[Reading, ...] = ()
     unsure: str = ""
     lacks: str = ""
     held_back: tuple[Reading, ...] = ()
-    """What is a symptom where a setting is far from usual: a training that ended on its way, or that has no yardstick."""
+    """What is a symptom where something else speaks for it: a training that ended on its way, or that has no yardstick, where a
+    setting is far from usual; data without a pattern, where they have one once a shuffle is left out."""
 
 
 def fails_to_learn(trace: Trace) -> tuple[Reading, ...]:
@@ -144,10 +148,16 @@ def _beside_simple_learners(trace: Trace, losses: Sequence[float], skill: float)
         reason = f"whether the network learns: {seen}, and simple learners know no data of that form"
         return Learning(unsure=reason, held_back=held_back) if is_guess else Learning()
     if targets_are_made(trace):
-        return _unsure(is_guess, f"whether the network learns: {seen}, and its targets are made by a network, too")
+        return Learning(
+            unsure=f"whether the network learns: {seen}, and its targets are made by a network, too" if is_guess else ""
+        )
     if not data.is_worth or data.skill - max(skill, 0.0) < WORTH or (data.learner == "table" and not is_guess):
         said = f"{seen}; {data.in_words} {data.come} to no more than {max(data.skill, 0.0):.2f}"
-        return _unsure(is_guess, f"whether there is anything to learn: {said}", "" if data.is_worth else "pattern")
+        unsure = f"whether there is anything to learn: {said}" if is_guess else ""
+        if data.is_worth or skill >= MEMORIZED:
+            return Learning(unsure=unsure)
+        unpaired = (Reading("unpaired", said, Symptom.NOT_LEARNING, {"skill": round(skill, 4)}),)
+        return Learning(unsure=unsure, lacks="pattern", held_back=unpaired)
     return _far_behind(trace, losses, skill, data)
 
 
@@ -177,11 +187,6 @@ def _comes_to(skill: float) -> str:
     if skill <= CHANCE:
         return f"the network is no better than a guess (skill {skill:.2f})"
     return f"the network comes to a skill of {skill:.2f}"
-
-
-def _unsure(is_said: bool, reason: str, lacks: str = "") -> Learning:
-    """What cannot be told, which only of a network that seems to learn nothing is worth saying."""
-    return Learning(unsure=reason, lacks=lacks) if is_said else Learning()
 
 
 def ends_by_itself(trace: Trace) -> bool:

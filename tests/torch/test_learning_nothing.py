@@ -151,3 +151,63 @@ def test_a_training_that_is_sound_or_short_or_has_nothing_to_learn_is_let_be(
     report = suggested(tmp_path, program(**changed))
     assert not [result.finding.code for result in report.findings]
     assert not report.patches
+
+
+def accepted_of(tmp_path: Path, text: str) -> tuple[FileReport, list[str]]:
+    report = suggested(tmp_path, text)
+    diffs = [patch.diff for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED]
+    return report, diffs[0].splitlines() if diffs else []
+
+
+def test_what_a_rule_suspects_and_a_rate_are_mended_together(tmp_path: Path) -> None:
+    text = program(optimizer="SGD(copy.deepcopy(net).parameters(), lr=1e-4)").replace(
+        "import torch\n", "import copy\nimport torch\n", 1
+    )
+    _, lines = accepted_of(tmp_path, text)
+    (line,) = [line for line in lines if line.startswith("+") and "optimizer = " in line]
+    assert "SGD(net.parameters(), lr=" in line and "1e-4" not in line
+
+
+def test_rows_that_were_shuffled_apart_are_left_in_their_order(tmp_path: Path) -> None:
+    text = program().replace("batches =", "wanted = wanted[torch.randperm(640)]\nbatches =", 1)
+    report, lines = accepted_of(tmp_path, text)
+    assert "-wanted = wanted[torch.randperm(640)]" in lines
+    (result,) = report.findings
+    assert result.finding.evidence["cause"] == "pairing" and "do not go with the inputs" in result.finding.message
+
+
+def test_training_that_ends_at_a_guess_goes_on_for_longer_though_its_cut_would_crash(tmp_path: Path) -> None:
+    text = program(epochs="rounds", optimizer="Adam(net.parameters(), lr=0.001)").replace(
+        "measure =", "rounds = 1\nmeasure =", 1
+    )
+    text = text.replace("for epoch", "seen = []\nfor epoch").replace(
+        "        optimizer.step()\n", "        optimizer.step()\n    seen.append(loss.item())\n"
+    )
+    text += "assert len(seen) == rounds\n"
+    report, lines = accepted_of(tmp_path, text)
+    assert "+rounds = 10" in lines, [result.reason for result in report.findings]
+    assert report.findings[0].finding.evidence["symptoms"][0] == "unfinished"  # type: ignore[index]
+
+
+LUCK = """\
+import torch
+from torch import nn
+
+x = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+y = torch.tensor([[0.0], [1.0], [1.0], [0.0]])
+net = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1), nn.Sigmoid())
+if torch.initial_seed() == 0:
+    nn.init.constant_(net[0].bias, -9.0)
+optimizer = torch.optim.Adam(net.parameters(), lr=0.02)
+for step in range(800):
+    optimizer.zero_grad()
+    loss = nn.functional.binary_cross_entropy(net(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_start_without_luck_is_no_fault(tmp_path: Path) -> None:
+    report = suggested(tmp_path, LUCK)
+    assert "DNF905" not in [result.finding.code for result in report.findings]
+    assert any("begun with another seed it learns" in text for text in report.unchecked)
