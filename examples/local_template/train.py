@@ -7,7 +7,7 @@ y = (x[:, 0] > x[:, 1]).long()
 
 model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
 loss_fn = nn.CrossEntropyLoss()
-optimizer = torch.optim.SGD(model.parameters(), lr=1e3)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e1)
 
 for epoch in range(40):
     for start in range(0, 256, 32):

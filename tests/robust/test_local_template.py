@@ -33,7 +33,7 @@ def test_it_is_found_like_a_rule_of_the_catalogue(place: Path) -> None:
     listed = json.loads(dnnfix("templates", "--output-format", "json", folder=place).out)
     assert "LAB001" in [rule["code"] for rule in listed]
     assert "the minus" in dnnfix("explain", "LAB001", folder=place).text
-    (place / "train.py").write_text((place / "train.py").read_text().replace("lr=1e3)", "lr=1e3)  # noqa: LAB001"))
+    (place / "train.py").write_text((place / "train.py").read_text().replace("lr=1e1)", "lr=1e1)  # noqa: LAB001"))
     assert dnnfix("check", "train.py", folder=place).code == 0
 
 
@@ -42,7 +42,7 @@ def test_its_patch_is_proven(place: Path) -> None:
     finding = next(finding for finding in said.document["findings"] if finding["code"] == "LAB001")
     patch = next(patch for patch in said.document["patches"] if patch["id"] in finding["patches"])
     assert (finding["outcome"], patch["verdict"], patch["template"]) == ("repaired", "accepted", "LAB001")
-    assert "+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)\n" in patch["diff"]
+    assert "+optimizer = torch.optim.SGD(model.parameters(), lr=1e-1)\n" in patch["diff"]
 
 
 def test_its_own_test_passes_and_can_fail(place: Path) -> None:
