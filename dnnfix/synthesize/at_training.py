@@ -54,7 +54,6 @@ STORED = words("load_state_dict from_pretrained pretrained load_model load_weigh
 OF_TRAINING = ("fit", "fit_generator", "train_on_batch", "step", "backward")
 """Operations of a training loop at which it is said that training learns nothing."""
 
-
 OF_STORED = ("at-chance", "behind", "unfinished")
 """Symptoms that stored weights would not show."""
 
@@ -82,7 +81,6 @@ HELPED = 0.2
 
 TRIALS = 12
 """Trials that half of the time left is planned for."""
-
 
 AS_IT_IS = Cause("", "nothing set otherwise", FixPattern.ITERATIONS, (), 0.0)
 """What stands for the program itself in a race, where it comes far enough with another start."""
@@ -122,6 +120,13 @@ def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
     return Look(looked, symptoms, _finding(looked, symptoms))
 
 
+def as_unpaired(looked: Look) -> Look:
+    """The look with what it would come to, were rows shuffled apart: said only where a race, or a proof, shows it."""
+    if looked.lacks != "pattern":
+        return looked
+    return replace(looked, symptoms=looked.held_back, finding=_finding(looked.trace, looked.held_back))
+
+
 def search_at_training(
     start: Variant,
     trace: Trace,
@@ -134,16 +139,17 @@ def search_at_training(
     """Look whether a training learns; where it does not, and the user wants to hear of it, race edits of its settings.
 
     `start` is the program, or what patches made of it; `trace` the longest run of it that is known; `suspected` what rules would
-    change and could not prove by itself. What comes far enough is put up the ladder by `climb`, until it says that one was accepted; without it nothing is edited.
-    Gives what is said of the training, with what every edit came to, or why nothing can be said.
+    change and could not prove by itself. What comes far enough is put up the ladder by `climb`, until it says that one was
+    accepted; without it nothing is edited. Gives what is said of the training, with what every edit came to, or why nothing
+    can be said.
     """
     if not _needs_a_look(trace):
         return None, ""
     progress("looking whether the network learns")
     looked = look_at_training(start.source, trace.seed, laboratory)
     only_paired = looked.lacks == "pattern"
-    if only_paired and climb is not None:
-        looked = replace(looked, symptoms=looked.held_back, finding=_finding(looked.trace, looked.held_back))
+    if climb is not None:
+        looked = as_unpaired(looked)
     finding = looked.finding
     if finding is None or not heard(finding):
         return None, looked.unsure

@@ -172,6 +172,9 @@ def test_rows_that_were_shuffled_apart_are_left_in_their_order(tmp_path: Path) -
     text = program().replace("batches =", "wanted = wanted[torch.randperm(640)]\nbatches =", 1)
     report, lines = accepted_of(tmp_path, text)
     assert "-wanted = wanted[torch.randperm(640)]" in lines
+    (patch,) = report.patches
+    settings = Settings(budget=120.0, python=sys.executable, cache_dir=tmp_path / "cache")
+    assert verify_certificate(str(patch.certificate), settings) == (True, ())
     (result,) = report.findings
     assert result.finding.evidence["cause"] == "pairing" and "do not go with the inputs" in result.finding.message
 
