@@ -60,7 +60,7 @@ OF_STORED = ("at-chance", "behind", "unfinished")
 PAIRING = "pairing"
 """The setting that alone is raced where data have no pattern."""
 
-OF_STEPS = ("at-chance", "behind")
+OF_STEPS = ("at-chance",)
 """Symptoms that more steps may end: some losses stay where they are for long before they fall."""
 
 FAR_OFF = 0.85
@@ -102,7 +102,10 @@ class Look:
 
 
 def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
-    """Look whether a training learns, for longer where a few hundred steps are too short to tell."""
+    """Look whether a training learns, for longer where a few hundred steps are too short to tell.
+
+    A network that learned something is held against its program only where a setting is far off.
+    """
     looked = laboratory.look(source, seed)
     seen = learning(looked)
     is_slow = seen.lacks == "steps" or any(reading.name in OF_STEPS for reading in seen.symptoms)

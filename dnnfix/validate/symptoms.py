@@ -167,14 +167,18 @@ def _far_behind(trace: Trace, losses: Sequence[float], skill: float, data: Refer
     beside = f"where {data.in_words} {data.come} to {data.skill:.2f}"
     numbers: dict[str, Json] = {"skill": round(skill, 4), "steps": steps}
     numbers |= {"reference": data.skill, "learner": data.learner}
-    if not at_work and len(losses) >= ENOUGH_TO_TELL:
-        name, said = "at-chance" if is_guess else "behind", f"after {steps} steps {_comes_to(skill)}, {beside}"
+    falls = ", and its loss still falls" if at_work else ""
+    seen = f"after {steps} steps {_comes_to(skill)}{falls}"
+    stands_still = not at_work and len(losses) >= ENOUGH_TO_TELL
+    if is_guess and stands_still:
+        name, said = "at-chance", f"{seen}, {beside}"
     elif is_guess and ends_by_itself(trace) and steps >= ENOUGH_STEPS:
         falls = ", while the loss still falls" if at_work else ""
         name, said = "unfinished", f"training ends after {steps} steps{falls}: {_comes_to(skill)}, {beside}"
+    elif stands_still:
+        behind = (Reading("behind", f"{seen}, {beside}", Symptom.NOT_LEARNING, numbers), *_how(trace, losses))
+        return Learning(unsure=f"whether the network learns what there is: {seen}, {beside}", held_back=behind)
     else:
-        falls = ", and its loss still falls" if at_work else ""
-        seen = f"after {steps} steps {_comes_to(skill)}{falls}"
         ends = f"training ends after {steps} steps: {_comes_to(skill)}{falls}, {beside}"
         ended = Reading("unfinished", ends, Symptom.NOT_LEARNING, numbers)
         held_back = (ended,) if ends_by_itself(trace) and steps >= ENOUGH_STEPS else ()
