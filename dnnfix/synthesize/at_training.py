@@ -73,9 +73,6 @@ SAID = {
 }
 """How a finding begins; for all others the training learns nothing."""
 
-TRIAL_STEPS = 150
-"""Optimizer steps of a trial at least, where the time is enough."""
-
 HELPED = 0.2
 """Skill that an edit has to come to, to count as one that helped: twice what chance may be."""
 
@@ -181,7 +178,7 @@ def _raced(
     """Single edits, then pairs where no single one is enough: those that come far enough go up the ladder at once."""
     steps = len(looked.trace.steps)
     unfinished = looked.symptoms[0].name == "unfinished"
-    laboratory.allow_steps(max(TRIAL_STEPS, TIMES * steps if unfinished else steps), TRIALS)
+    laboratory.allow_steps(TIMES * steps if unfinished else steps, TRIALS)
     entered: dict[tuple[bytes, ...], Cause] = {start.source.contents: AS_IT_IS}
     raced: list[tuple[Cause, Racer]] = []
     for pick, said in ((_singles, "settings"), (_pairs, "pairs of settings")):

@@ -153,10 +153,11 @@ class TrialLaboratory:
                 self._keep(key, done[job])
 
     def allow_steps(self, most: int, trials: int) -> None:
-        """Have trials take up to so many steps from now on, as far as the time left is enough for so many of them.
+        """Have trials take up to so many steps from now on, and no fewer than usual, as far as the time left is enough.
 
         Where it is not, a power of two times the usual number: the clock should not have a say in every step.
         """
+        most = max(most, TRAINED_STEPS)
         afforded = self._affordable(trials, most)
         if TRAINED_STEPS < afforded < most:
             afforded = TRAINED_STEPS * 2 ** int(math.log2(afforded / TRAINED_STEPS))

@@ -73,7 +73,7 @@ class Laboratory(Protocol):
         ...
 
     def allow_steps(self, most: int, trials: int) -> None:
-        """Have trials take up to so many steps from now on, as far as the time left is enough for so many of them."""
+        """Have trials take up to so many steps from now on, and no fewer than usual, as far as the time left is enough."""
         ...
 
     def prepare(self, sources: Sequence[Source], seeds: Sequence[int]) -> None:
