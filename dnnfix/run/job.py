@@ -32,6 +32,10 @@ class Experiment(StrEnum):
     REFERENCE = "reference"
     """What simple learners come to on the rows that training goes through: `skill`, `luck` (what they come to on permuted
     targets), `learner`, `rows`; null where the rows are of a form that they do not know."""
+    UNITS = "units"
+    """What the units of each layer give, and the gradients of its weights, in steps 4, 8, 16 and so on: `steps`; `layers` with
+    `name`, `site`, `shares` (of outputs that are zero, or at an end of their range), `spreads` (over the rows, beside their size);
+    `weights` with `name` and `gradients` (root mean square)."""
     ROWS_APART = "rows-apart"
     """After the last step, how far the rows of a batch change with the rows beside them: `axis` (of the batch), `rows`,
     `change` (0.0 when they do not); null where the axis of the batch is not known for certain."""

@@ -31,7 +31,8 @@ from dnnfix.synthesize.causes.epochs import TIMES
 from dnnfix.synthesize.racing import Racer, race
 from dnnfix.validate.ladder import Laboratory
 from dnnfix.validate.learning import score
-from dnnfix.validate.symptoms import WORTH, Reading, ends_by_itself, learning, reference
+from dnnfix.validate.reading import Reading
+from dnnfix.validate.symptoms import WORTH, ends_by_itself, learning, reference
 
 LEARNS = 0.7
 """Mean skill in the first steps from which on a training needs no closer look: no simple learner could be far ahead of it."""

@@ -10,11 +10,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from dnnfix.records import Call, Json, Network, RunOutcome, Symptom, Trace
 from dnnfix.validate.changes import is_loss_call, leading_to
+from dnnfix.validate import units
 from dnnfix.validate.learning import score
+from dnnfix.validate.reading import Reading
 
 CHANCE = 0.1
 """Skill up to which a training has learned nothing: twice what equal programs differ by over seeds."""
@@ -52,16 +54,6 @@ CONSTANT = 1e-4
 
 LEARNERS = {"linear": "a linear model", "neighbours": "the nearest neighbours", "table": "a table"}
 """What a person reads of the simple learners."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """One symptom: its name in `docs/symptoms.md`, what a person reads, and the numbers."""
-
-    name: str
-    said: str
-    symptom: Symptom
-    numbers: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +238,7 @@ def _how(trace: Trace, losses: Sequence[float]) -> list[Reading]:
         found.append(_curve("oscillating", "the loss swings from step to step by half of its size", first, last))
     elif abs(first - last) <= STILL * abs(first):
         found.append(_curve("flat", f"the loss stays at {last:.3g}", first, last))
-    return found
+    return [*found, *units.readings(trace)]
 
 
 def _curve(name: str, said: str, first: float, last: float) -> Reading:

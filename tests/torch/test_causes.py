@@ -11,7 +11,7 @@ from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import edited
 from dnnfix.synthesize.causes import causes
-from dnnfix.validate.symptoms import Reading
+from dnnfix.validate.reading import Reading
 from tests.observing import Observe
 
 FLAT = (Reading("at-chance", "", Symptom.NOT_LEARNING), Reading("flat", "", Symptom.NOT_LEARNING))

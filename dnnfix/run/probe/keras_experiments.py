@@ -17,6 +17,7 @@ from .guard import guarded
 from .keras_calls import Recorder
 from .keras_components import Components
 from .keras_names import is_transparent
+from .keras_units import Listener
 from .keras_values import as_array, is_symbolic, tensors_in
 from .rows import mapped
 
@@ -25,6 +26,8 @@ _BATCH_SIZES = (1, 3, 5)
 _STEP_SHARE = 0.01
 _TINY = 1e-12
 _SEED = 20_240_229
+_OF_TRAINING = frozenset({"shuffle-targets", "reference", "units"})
+"""Experiments on the steps of training themselves, not on the model once it is trained."""
 
 
 class _Seen:
@@ -50,8 +53,9 @@ class Experiments:
 
     def __init__(self, job: Dict[str, Any], recorder: Recorder, components: Components) -> None:
         self._wanted = set(job.get("experiments", ()))
-        self._measuring = bool(self._wanted - {"shuffle-targets", "reference"})
+        self._measuring = bool(self._wanted - _OF_TRAINING)
         self._examples = Examples() if "reference" in self._wanted else None
+        self.listener = Listener(components, recorder) if "units" in self._wanted else None
         self._recorder = recorder
         self._components = components
         self._seen: Dict[int, _Seen] = {}
@@ -129,6 +133,8 @@ class Experiments:
             wire.emit("probe", name="shuffle-targets", value=self._shuffled)
         if self._examples is not None:
             wire.emit("probe", name="reference", value=guarded(self._examples.reference)())
+        if self.listener is not None:
+            wire.emit("probe", name="units", value=guarded(self.listener.units.found)())
         measures: Dict[str, Callable[[_Seen], Any]] = {
             "batch-sizes": self._batch_sizes,
             "input-dependence": self._input_dependence,

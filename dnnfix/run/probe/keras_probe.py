@@ -97,6 +97,10 @@ class Hooks:
         self._recorder.loss_made = lambda loss: self._compiled.made_of(self._training.model, loss)
         self._steps.replace = self._experiments.shuffle
         self._steps.on_batch = self._experiments.saw_batch
+        if self._experiments.listener is not None:
+            self._experiments.listener.install(self._patches, keras)
+            self._steps.on_gradients = self._experiments.listener.saw_gradients
+            self._steps.on_step = self._experiments.listener.step_done
         self._steps.key = lambda: id(self._training.plans[-1].model) if self._training.plans else None
         self._parameters.models = self._models
 

@@ -38,6 +38,10 @@ class Steps:
         """Makes other targets of a batch's targets before the loss sees them; for experiments."""
         self.on_batch: Callable[[Any, Any, Any], None] = lambda inputs, target, prediction: None
         """Told of the inputs, the targets and the predictions that a loss of training is computed from."""
+        self.on_gradients: Callable[[List[Any], List[Any]], None] = lambda gradients, weights: None
+        """Told of the gradients that an optimizer is about to apply, and of the weights that they are for."""
+        self.on_step: Callable[[int], None] = lambda number: None
+        """Told of the number of every step, counted from 1, once it is over."""
         self._recorder = recorder
         self._parameters = parameters
         self._measure = measure
@@ -209,6 +213,7 @@ class Steps:
         if self.recording:
             self._parameters.before_step(optimizer, list(grads), list(variables))
         self._happened("step")
+        self.on_gradients(list(grads), list(variables))
         return {"gradient": self._measure.norm([one for one in grads if one is not None])}
 
     @guarded
@@ -266,6 +271,7 @@ class Steps:
         self._of_model[self.key()] = self._of_model.get(self.key(), 0) + 1
         self.index += 1
         budget.count_step()
+        self.on_step(self.index)
         self._recorder.step = self.index
         now = time.monotonic()
         if was_recorded and not self.recording:

@@ -18,9 +18,11 @@ from .examples import Examples
 from .torch_calls import Recorder
 from .torch_components import Components, members
 from .torch_guard import Patches, Quiet, guarded
+from .torch_parameters import Parameters
 from .torch_skill import class_count
 from .torch_targets import Pair, Targets
-from .torch_values import tensors_in
+from .torch_units import Listener
+from .torch_values import as_numpy, tensors_in
 
 torch: Any = _torch
 
@@ -33,7 +35,7 @@ _ROUNDING = 1e-6
 _SEED = 20_240_229
 _PRODUCTS = frozenset({"matmul", "mm", "bmm", "baddbmm", "einsum", "scaled_dot_product_attention"})
 """Last names of functions by which rows may meet."""
-_OF_TRAINING = frozenset({"shuffle-targets", "reference"})
+_OF_TRAINING = frozenset({"shuffle-targets", "reference", "units"})
 """Experiments on the steps of training themselves, not on the model once it is trained."""
 
 Result = Any
@@ -59,7 +61,14 @@ class _Seen:
 class Experiments:
     """Carries out the experiments that a job asks for."""
 
-    def __init__(self, job: Dict[str, Any], recorder: Recorder, components: Components, targets: Targets) -> None:
+    def __init__(
+        self,
+        job: Dict[str, Any],
+        recorder: Recorder,
+        components: Components,
+        targets: Targets,
+        parameters: Parameters,
+    ) -> None:
         self._wanted = set(job.get("experiments", ()))
         self._recorder = recorder
         self._components = components
@@ -68,6 +77,7 @@ class Experiments:
         self._shuffled = False
         self._generator = torch.Generator().manual_seed(int(job.get("seed", 0)) + _SEED) if self._wanted else None
         self._examples = Examples() if "reference" in self._wanted else None
+        self._listener = Listener(components, parameters) if "units" in self._wanted else None
         self._entered: Any = None
         """What the first model that was called since the last step was given."""
         self._within_call = False
@@ -99,14 +109,16 @@ class Experiments:
 
     @guarded
     def saw_step(self, pair: Optional[Pair]) -> None:
-        """Put the rows of a step aside, with the targets that their predictions were compared with."""
+        """Put the rows of a step aside, with the targets that their predictions were compared with; see to the next one's layers."""
+        if self._listener is not None:
+            self._listener.step_done(self._recorder.step + 1)
         entered, self._entered = self._entered, None
         if self._examples is None or pair is None or entered is None or self._examples.full:
             return
         classes = class_count(pair)
         if classes is not None:
-            inputs = [_as_numpy(item) for item in tensors_in(entered)]
-            self._examples.add(inputs, _as_numpy(pair[1]), classes or None)
+            inputs = [as_numpy(item) for item in tensors_in(entered)]
+            self._examples.add(inputs, as_numpy(pair[1]), classes or None)
 
     def _shuffle(self, target: Any) -> Any:
         """The targets of a batch in another order, drawn from a generator of the probe's own."""
@@ -153,6 +165,8 @@ class Experiments:
             wire.emit("probe", name="shuffle-targets", value=self._shuffled)
         if self._examples is not None:
             wire.emit("probe", name="reference", value=guarded(self._examples.reference)())
+        if self._listener is not None:
+            wire.emit("probe", name="units", value=guarded(self._listener.units.found)())
         measures: Dict[str, Callable[[Any, _Seen], Result]] = {
             "batch-sizes": self._batch_sizes,
             "input-dependence": self._input_dependence,
@@ -327,11 +341,6 @@ class Experiments:
             elif value["origin"] == "data" and value.get("shape"):
                 shapes.append(value["shape"])
         return shapes
-
-
-def _as_numpy(tensor: Any) -> Any:
-    tensor = tensor.detach().cpu()
-    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
 def _per_sample(shape: Optional[List[int]], batch: Optional[int]) -> Optional[float]:

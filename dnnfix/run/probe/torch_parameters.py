@@ -53,14 +53,15 @@ class Parameters:
             return
         self._roots = roots
         with Quiet():
-            for name, tensor, component, registered in self._named():
+            for name, tensor, component, registered in self.named():
                 known = self._known.get(id(tensor))
                 if known is None or known.tensor is not tensor:
                     known = self._known[id(tensor)] = _Known(name, tensor, component, registered)
                     known.constant = _is_constant(tensor)
                 known.name = name
 
-    def _named(self) -> List[Tuple[str, Any, Optional[int], bool]]:
+    def named(self) -> List[Tuple[str, Any, Optional[int], bool]]:
+        """The parameters of all models: name, tensor, the component that holds it, whether it is registered."""
         roots = self._components.roots
         classes = [type(root).__name__ for root in roots]
         found = []

@@ -149,6 +149,12 @@ def tensors_in(item: Any, depth: int = 0) -> Iterator[Any]:
             yield from tensors_in(part, depth + 1)
 
 
+def as_numpy(tensor: Any) -> Any:
+    """The values of a tensor as an array of numpy, which knows no bfloat16."""
+    tensor = tensor.detach().cpu()
+    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+
+
 def traceable(ledger: Ledger, item: Any, depth: int = 0) -> Iterator[Any]:
     """The tensors in an argument, and the arrays, lists and floats in it that are known to come from tensors."""
     left_a_tensor = isinstance(item, (float, list)) and ledger.known(item) is not None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
-from dnnfix.validate.symptoms import Reading
+from dnnfix.validate.reading import Reading
 
 __all__ = ["Cause", "causes"]
 

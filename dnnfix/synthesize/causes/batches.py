@@ -10,7 +10,7 @@ from dnnfix.records import Component, Edit, FixPattern, RemoveArgument, Replace,
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.recipes import argument
-from dnnfix.validate.symptoms import Reading
+from dnnfix.validate.reading import Reading
 
 USUAL = 32
 """The batch size that Keras has by default; small enough for thousands of steps, large enough for a steady gradient."""

@@ -12,7 +12,7 @@ from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.causes.learning_rate import TOO_GREAT
 from dnnfix.synthesize.causes.optimizing import optimizers
 from dnnfix.synthesize.spelling import spell
-from dnnfix.validate.symptoms import Reading
+from dnnfix.validate.reading import Reading
 
 
 def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:

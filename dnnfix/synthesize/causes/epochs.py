@@ -12,7 +12,7 @@ from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.causes.written import number_written
 from dnnfix.synthesize.recipes import argument
-from dnnfix.validate.symptoms import Reading
+from dnnfix.validate.reading import Reading
 
 TIMES = 10
 """How many times longer training is made: far enough for its few steps to show what more of them come to."""

@@ -9,7 +9,7 @@ from dnnfix.records import Delete, FixPattern, Replace
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
-from dnnfix.validate.symptoms import Reading
+from dnnfix.validate.reading import Reading
 
 FLAGS = ("trainable", "requires_grad")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dnnfix.records import Delete, FixPattern, RemoveArgument
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
-from dnnfix.validate.symptoms import Reading
+from dnnfix.validate.reading import Reading
 
 INITIALIZERS = ("kernel_initializer", "recurrent_initializer", "embeddings_initializer", "init")
 """Arguments of layers of Keras."""

@@ -15,7 +15,7 @@ from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.causes.written import passed
 from dnnfix.synthesize.recipes import insert_layer_before
 from dnnfix.synthesize.spelling import spell
-from dnnfix.validate.symptoms import Reading
+from dnnfix.validate.reading import Reading
 
 LARGE = 10.0
 """Size of the largest input from which on its scale may be what stops training: beyond three deviations of scaled data."""

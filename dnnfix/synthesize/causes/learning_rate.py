@@ -9,7 +9,7 @@ from dnnfix.records import FixPattern
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.causes.optimizing import optimizers
-from dnnfix.validate.symptoms import Reading
+from dnnfix.validate.reading import Reading
 
 TOO_SMALL = frozenset({"flat", "unfinished"})
 """Symptoms after which a greater rate is likelier than a smaller one, where the outputs still depend on the samples."""

@@ -12,7 +12,7 @@ from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.causes.optimizing import Optimizing, optimizers
 from dnnfix.synthesize.losses import rename
 from dnnfix.synthesize.recipes import reword
-from dnnfix.validate.symptoms import Reading
+from dnnfix.validate.reading import Reading
 
 PLAIN = frozenset({"SGD", "ASGD", "Adagrad", "Adadelta", "Rprop"})
 ONLY_THEIRS = ("momentum", "nesterov", "dampening", "lr_decay", "lambd", "alpha", "t0", "etas", "step_sizes", "rho")

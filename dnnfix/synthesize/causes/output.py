@@ -11,7 +11,7 @@ from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.losses import add_activation, change_activation, change_loss, without_activation
 from dnnfix.synthesize.recipes import together
-from dnnfix.validate.symptoms import Reading
+from dnnfix.validate.reading import Reading
 
 KERAS = {
     Target.INDICES: ("softmax", "keras.losses.SparseCategoricalCrossentropy"),

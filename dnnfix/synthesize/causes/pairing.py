@@ -10,7 +10,7 @@ from dnnfix.records import Delete, Edit, FixPattern, Unwrap
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
-from dnnfix.validate.symptoms import Reading
+from dnnfix.validate.reading import Reading
 
 IN_PLACE = frozenset({"random.shuffle", "numpy.random.shuffle"})
 ORDERS = frozenset({"torch.randperm", "numpy.random.permutation"})

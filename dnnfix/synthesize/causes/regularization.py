@@ -9,7 +9,7 @@ from dnnfix.records import FixPattern, RemoveArgument, Replace
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.recipes import argument
-from dnnfix.validate.symptoms import Reading
+from dnnfix.validate.reading import Reading
 
 MOST_DROPPED = 0.6
 """Share of the units from which on dropout leaves too little; 0.5 is the most that its authors use."""

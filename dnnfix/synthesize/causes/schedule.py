@@ -10,7 +10,7 @@ from dnnfix.records import Delete, FixPattern
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.recipes import argument
-from dnnfix.validate.symptoms import Reading
+from dnnfix.validate.reading import Reading
 
 SCHEDULES = "torch.optim.lr_scheduler."
 LEFT = 0.5

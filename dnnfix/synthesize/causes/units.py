@@ -11,7 +11,7 @@ from dnnfix.records import Call, Edit, FixPattern
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.recipes import argument, set_constructor_argument
-from dnnfix.validate.symptoms import Reading
+from dnnfix.validate.reading import Reading
 
 FEW = 4
 """Units up to which a layer between is taken for a bottleneck."""

@@ -1,0 +1,18 @@
+"""One symptom that a training shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dnnfix.records import Json, Symptom
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One symptom: its name in `docs/symptoms.md`, what a person reads, and the numbers."""
+
+    name: str
+    said: str
+    symptom: Symptom
+    numbers: Mapping[str, Json] = field(default_factory=dict)
