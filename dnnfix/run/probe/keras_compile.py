@@ -48,14 +48,15 @@ class Compiled:
 
     @guarded
     def _happened(self, model: Any, signature: Any, args: Any, kwargs: Any) -> None:
+        given = dict(signature.bind(model, *args, **kwargs).arguments)
         if self._backend == "torch" and getattr(model, "jit_compile", False):
             # Compiling takes longer than a whole run may.
             model.jit_compile = False
             note("jit_compile was left out: the program ran uncompiled")
         if self._backend == "tensorflow":
             # In a traced function no call of a layer and no number could be seen.
+            model._runs_eagerly_by_itself = bool(given.get("run_eagerly"))
             model.run_eagerly = True
-        given = dict(signature.bind(model, *args, **kwargs).arguments)
         order = list(signature.parameters)[1:]
         written = written_at(user_frame())
         losses = self._components_of("loss", "losses", given.get("loss"), self._node(written, order, "loss"), written)

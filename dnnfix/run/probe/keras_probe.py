@@ -9,6 +9,7 @@ keras_functions    functions and losses that are called
 keras_training     `fit`, `evaluate`, `predict` and their data, held to the budget
 keras_steps        loss, skill, gradients and updates of each step
 tensorflow_steps   steps of sessions and tapes
+keras_traced       steps of `fit` that run in a graph
 keras_parameters   which weights trained
 keras_crash        the call in flight when an exception leaves the program
 keras_experiments  measurements on the model after the program has ended
@@ -33,6 +34,7 @@ from .keras_parameters import Parameters
 from .keras_skill import Measure
 from .keras_sources import forget_written
 from .keras_steps import Steps
+from .keras_traced import Traced
 from .keras_training import Training
 from .tensorflow_steps import TensorFlowSteps
 
@@ -72,6 +74,8 @@ class Hooks:
         self._training = Training(self._components, self._recorder, self._steps)
         self._compiled = Compiled(self._components, backend)
         self._experiments = Experiments(job, self._recorder, self._components)
+        self._in_graph = not record or "reference" in job.get("experiments", ())
+        """Whether steps may run traced: an observing run has few, and tells of a crash what only eager code tells."""
         self._called: List[Any] = []
 
     def begin(self) -> None:
@@ -82,6 +86,8 @@ class Hooks:
             filtering()
         if self._backend == "tensorflow":
             compute_channels_first(self._patches)
+            if self._in_graph:
+                Traced(self._steps, self._looks_into_step).install(self._patches, keras)
         self._components.install(keras)
         self._compiled.install(self._patches, keras)
         self._steps.install(self._patches, keras)
@@ -137,6 +143,10 @@ class Hooks:
             self._components.describe(model)
         self._components.send_all()
         self._experiments.run()
+
+    def _looks_into_step(self) -> bool:
+        listener = self._experiments.listener
+        return self._steps.recording or (listener is not None and listener.on)
 
     def _models(self) -> List[Any]:
         """The models that training methods or the program itself call, or else all that there are."""

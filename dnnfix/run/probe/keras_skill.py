@@ -88,6 +88,11 @@ class Measure:
             total += float((array.astype("float64") ** 2).sum()) if array is not None else 0.0
         return total**0.5
 
+    @staticmethod
+    def norm_in_graph(tensors: List[Any]) -> Any:
+        """The same as a tensor of TensorFlow, within a function that is being traced."""
+        return sys.modules["tensorflow"].linalg.global_norm(tensors)
+
     def _tensor(self, item: Any) -> Any:
         if isinstance(item, self._torch.Tensor):
             return item

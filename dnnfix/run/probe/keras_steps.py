@@ -42,6 +42,10 @@ class Steps:
         """Told of the gradients that an optimizer is about to apply, and of the weights that they are for."""
         self.on_step: Callable[[int], None] = lambda number: None
         """Told of the number of every step, counted from 1, once it is over."""
+        self.traced = False
+        """Whether a training step runs in a traced function: what Python code runs then, runs once for all such steps."""
+        self.hand_out: Callable[..., None] = lambda receive, *items: None
+        """Has a function called with the values of tensors, lists of them, whenever a traced step runs."""
         self._recorder = recorder
         self._parameters = parameters
         self._measure = measure
@@ -51,6 +55,8 @@ class Steps:
         """What tells the models apart that train: `None` in loops of the program's own."""
         self._applying = 0
         self._computing = 0
+        self._handed_out = False
+        self._norm: Any = None
         self._applied = False
         self._pair: Any = None
         self._loss: Any = None
@@ -141,6 +147,8 @@ class Steps:
         ) -> Any:
             if steps._computing or any(is_symbolic(item) for item in tensors_in(y_pred)):
                 return original(model, x, y, y_pred, *args, **kwargs)
+            if steps.traced:
+                return steps._computed_in_graph(original, model, x, y, y_pred, *args, **kwargs)
             if steps.replace is not None:
                 y = steps._replaced(y)
             steps._computing += 1
@@ -154,6 +162,26 @@ class Steps:
             return result
 
         return functools.update_wrapper(compute_loss, original)
+
+    def _computed_in_graph(self, original: Any, model: Any, x: Any, y: Any, y_pred: Any, *args: Any, **kwargs: Any) -> Any:
+        self._computing += 1
+        self._handed_out = False
+        try:
+            result = original(model, x, y, y_pred, *args, **kwargs)
+        finally:
+            self._computing -= 1
+        guarded(self.hand_out)(self._total_received, result, x, y, y_pred)
+        return result
+
+    @guarded
+    def _total_received(self, loss: List[Any], x: List[Any], y: List[Any], y_pred: List[Any]) -> None:
+        self._loss = loss[0]
+        self.on_batch(x, y, y_pred)
+
+    @guarded
+    def _pair_received(self, name: str, loss: List[Any], target: List[Any], prediction: List[Any]) -> None:
+        self._pair = (prediction[0], target[0], name)
+        self._loss = loss[0]
 
     @guarded
     def _loss_known(self, result: Any) -> None:
@@ -175,7 +203,11 @@ class Steps:
             return
         first = next(tensors_in(prediction), None)
         wanted = next(tensors_in(target), None)
-        if first is not None and wanted is not None:
+        if first is not None and wanted is not None and self.traced:
+            if not self._handed_out or not self._computing:
+                self._handed_out = True
+                self.hand_out(functools.partial(self._pair_received, name), result, wanted, first)
+        elif first is not None and wanted is not None:
             self._pair = (_detached(first), _detached(wanted), name)
             self._loss = _detached(result)
 
@@ -188,6 +220,9 @@ class Steps:
             if steps._applying:
                 return original(optimizer, grads, *args, **kwargs)
             grads = list(grads) if not isinstance(grads, (list, tuple)) else grads
+            if steps.traced:
+                steps._norm_handed_out(grads)
+                return original(optimizer, grads, *args, **kwargs)
             variables = args[0] if args else kwargs.get("trainable_variables")
             if variables is not None and not isinstance(variables, (list, tuple)):
                 variables = list(variables)
@@ -205,6 +240,14 @@ class Steps:
             return result
 
         return functools.update_wrapper(apply, original)
+
+    @guarded
+    def _norm_handed_out(self, gradients: List[Any]) -> None:
+        self.hand_out(self._norm_received, self._measure.norm_in_graph([one for one in gradients if one is not None]))
+
+    @guarded
+    def _norm_received(self, norm: List[Any]) -> None:
+        self._norm = norm[0]
 
     @guarded
     def _before(self, optimizer: Any, grads: Any, variables: Any) -> Any:
@@ -236,11 +279,13 @@ class Steps:
 
     def loss_seen(self, loss: Any) -> None:
         """A tape was asked for the gradients of a value: that is the loss of the step to come, where none is known."""
-        if self._loss is None and not self._computing:
+        if self._loss is None and not self._computing and not self.traced:
             self._loss = loss
 
     def stepped_elsewhere(self, loss: Any = None, update: Optional[float] = None) -> None:
         """A step was taken that no optimizer of Keras took."""
+        if self.traced:
+            return
         self._loss = loss if loss is not None else self._loss
         self._applied = True
         self._happened("step")
@@ -252,7 +297,8 @@ class Steps:
         if not self._applied:
             if self._loss is None and isinstance(logs, dict) and "loss" in logs:
                 self._loss = logs["loss"]
-            self._finish_step(None, None)
+            self._finish_step(self._norm, None)
+            self._norm = None
         self._applied = False
         self._recorder.on = self.recording
 
