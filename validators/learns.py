@@ -9,10 +9,25 @@ from __future__ import annotations
 
 import statistics
 
-from dnnfix.api import Evidence, Json, RunOutcome, Status, Verdict, decide, difference, score, threshold
+from dnnfix.api import (
+    Evidence,
+    Json,
+    RunOutcome,
+    Status,
+    Trace,
+    Verdict,
+    decide,
+    difference,
+    fails_to_learn,
+    score,
+    threshold,
+)
 
 NAME = "learns"
 RUNG = "learn"
+
+RUNAWAY = frozenset({"non-finite", "diverging"})
+"""Symptoms of a training that is worse than one that stands still."""
 
 
 def judge(evidence: Evidence) -> Verdict:
@@ -51,9 +66,21 @@ def judge(evidence: Evidence) -> Verdict:
     }
     goal = "better" if improvement else "not worse"
     said = f"{known[0][1].yardstick} {before:.2f} before, {after:.2f} after over {len(differences)} seeds"
+    away = [reading for pair in evidence.pairs for reading in _runs_away_anew(pair.before, pair.after)]
+    if decision.settled == "yes" and len(away) == len(evidence.pairs):
+        return Verdict(NAME, RUNG, Status.FAIL, f"with the patch training does not learn: {away[0]}", measured)
     if decision.settled == "yes":
         return Verdict(NAME, RUNG, Status.PASS, f"trains {goal}: {said}", measured)
     if decision.settled == "no":
         return Verdict(NAME, RUNG, Status.FAIL, f"does not train {goal}: {said}", measured)
     cut = "; the time of this file was used up" if evidence.cut_short else ""
     return Verdict(NAME, RUNG, Status.INCONCLUSIVE, f"not shown to train {goal}: {said}{cut}", measured)
+
+
+def _runs_away_anew(before: Trace, after: Trace) -> tuple[str, ...]:
+    """What is said of a patched trial whose loss runs away or is no number, where the original's does not.
+
+    A score may be better all the same: that of a loss which falls without end can be any.
+    """
+    known = {reading.name for reading in fails_to_learn(before)}
+    return tuple(one.said for one in fails_to_learn(after) if one.name in RUNAWAY - known)

@@ -22,13 +22,13 @@ from dnnfix.records import (
     Site,
     Trace,
 )
-from dnnfix.source.known import words
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import Variant, apply
 from dnnfix.synthesize.causes import Cause, causes
 from dnnfix.synthesize.causes.epochs import TIMES
 from dnnfix.synthesize.racing import Racer, race
+from dnnfix.synthesize.stored import begins_with_stored
 from dnnfix.validate.ladder import Laboratory
 from dnnfix.validate.learning import score
 from dnnfix.validate.reading import Reading
@@ -48,9 +48,6 @@ OF_ONE_SETTING = 2
 
 ENOUGH = 0.6
 """Share of what a simple learner comes to from which on an edit needs no other beside it."""
-
-STORED = words("load_state_dict from_pretrained pretrained load_model load_weights IMAGENET1K_V1")
-"""Words of programs that begin with weights that were trained elsewhere: these, and a tiny rate, may be missing here for a reason."""
 
 OF_TRAINING = ("fit", "fit_generator", "train_on_batch", "step", "backward")
 """Operations of a training loop at which it is said that training learns nothing."""
@@ -115,10 +112,11 @@ def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
         symptoms = seen.held_back
     if not symptoms:
         return Look(looked, unsure=seen.unsure, lacks=seen.lacks, held_back=seen.held_back)
-    if symptoms[0].name in OF_STORED and source.words & STORED:
+    finding = _finding(looked, symptoms)
+    if symptoms[0].name in OF_STORED and begins_with_stored(source, finding.site):
         said = f"whether the network learns: it begins with stored weights, and {symptoms[0].said}"
         return Look(looked, unsure=said)
-    return Look(looked, symptoms, _finding(looked, symptoms))
+    return Look(looked, symptoms, finding)
 
 
 def as_unpaired(looked: Look) -> Look:

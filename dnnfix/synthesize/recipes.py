@@ -63,7 +63,7 @@ def bypass(subject: Subject, call: Call) -> tuple[Edit, ...] | None:
     else uses it), elements of containers, `model.add(…)`, and Keras layers called on the spot.
     """
     use = activation_of(call)
-    if use is not None and use.as_argument is not None:
+    if use is not None and use.as_argument is not None and call.name != "keras.layers.Activation":
         return remove_constructor_argument(subject, call, use.as_argument)
     if call.made_at is not None:
         return _bypass_layer(subject, call)

@@ -106,7 +106,9 @@ class TrialLaboratory:
 
     def look(self, source: Source, seed: int, longer: bool = False) -> Trace:
         """A run of more steps than a trial's, of which the first are recorded, with a yardstick for what can be learned."""
-        return self._run(source, seed, LONGER_STEPS if longer else LOOKED_STEPS, (Experiment.REFERENCE, Experiment.UNITS))
+        return self._run(
+            source, seed, LONGER_STEPS if longer else LOOKED_STEPS, (Experiment.REFERENCE, Experiment.UNITS)
+        )
 
     def speculate(self, source: Source, seed: int, speculation: Speculation) -> Trace:
         """A short run that looks around, or tries edits, where the program crashes; see `Speculation`."""

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dnnfix.records import Call, Json, Network, RunOutcome, Symptom, Trace
-from dnnfix.validate.changes import is_loss_call, leading_to
 from dnnfix.validate import units
+from dnnfix.validate.changes import is_loss_call, leading_to
 from dnnfix.validate.learning import score
 from dnnfix.validate.reading import Reading
 

@@ -163,7 +163,9 @@ class Steps:
 
         return functools.update_wrapper(compute_loss, original)
 
-    def _computed_in_graph(self, original: Any, model: Any, x: Any, y: Any, y_pred: Any, *args: Any, **kwargs: Any) -> Any:
+    def _computed_in_graph(
+        self, original: Any, model: Any, x: Any, y: Any, y_pred: Any, *args: Any, **kwargs: Any
+    ) -> Any:
         self._computing += 1
         self._handed_out = False
         try:

@@ -62,9 +62,7 @@ class Hooks:
         self._loop = Loop(self._recorder)
         self._targets = Targets()
         self._steps = Steps(self._recorder, self._components, self._loop, self._targets, record)
-        self._experiments = Experiments(
-            job, self._recorder, self._components, self._targets, self._steps.parameters
-        )
+        self._experiments = Experiments(job, self._recorder, self._components, self._targets, self._steps.parameters)
         self._record = record
 
     def begin(self) -> None:

@@ -17,7 +17,7 @@ from dnnfix.validate.reading import Reading
 
 __all__ = ["Cause", "causes"]
 
-_NOT_SETTINGS = ("cause", "optimizing", "written")
+_NOT_SETTINGS = ("arrays", "cause", "optimizing", "written")
 """Modules of the package that other modules build on."""
 
 
