@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dnnfix.api import (
@@ -15,6 +15,7 @@ from dnnfix.api import (
     FaultTemplate,
     Finding,
     FixPattern,
+    InsertAfter,
     InsertBefore,
     LoopOperation,
     Reject,
@@ -33,6 +34,9 @@ from dnnfix.api import (
 
 CLEARED_OTHERWISE = frozenset({"zero_", "grads", "zero_grads"})
 
+IN_PLACE = frozenset({"sub_", "add_", "addcmul_", "addcdiv_"})
+"""Methods that change a tensor by what they are given."""
+
 
 @dataclass(frozen=True, slots=True)
 class Uncleared:
@@ -43,11 +47,20 @@ class Uncleared:
     outer: LoopOperation | None
 
 
-class GradientsNeverCleared(FaultTemplate[Uncleared]):
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """Updates of weights by their own gradients, in one block behind a backward pass: the statements, and each weight."""
+
+    updates: tuple[ast.stmt, ...]
+    weights: tuple[str, ...]
+
+
+class GradientsNeverCleared(FaultTemplate[Uncleared | ByHand]):
     """`backward` adds to the gradients that are there, so those of every earlier batch take part in each step.
 
     Reported where a loop calls `backward` and then the `step` of an optimizer, both in every turn, and the gradients of
-    this optimizer are cleared nowhere, or only outside of this loop. Programs that collect the gradients of several
+    this optimizer are cleared nowhere, or only outside of this loop; or where it changes weights in place by their
+    gradients, without an optimizer. Programs that collect the gradients of several
     batches step less often than they compute gradients, and are left alone.
 
     Fix safety: unsafe. Every step follows the gradient of its own batch from now on, which is the point.
@@ -59,23 +72,35 @@ class GradientsNeverCleared(FaultTemplate[Uncleared]):
     name = "gradients-never-cleared"
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
-    message = "{optimizer}.step() follows the gradients of all earlier batches: {why}"
+    message = "{step} follows the gradients of all earlier batches: {why}"
     triggers = ("backward",)
     declined = "the backward pass and the step do not stand in one block"
 
-    def faults(self, subject: Subject) -> Faults[Uncleared]:
+    def faults(self, subject: Subject) -> Faults[Uncleared | ByHand]:
         source = subject.source
-        if "torch" not in source.frameworks or not OTHER_WAYS.isdisjoint(subject.words):
+        other_ways = OTHER_WAYS & subject.words
+        if "torch" not in source.frameworks or other_ways - {"grad"}:
             return
-        for fault in _uncleared(source, subject.words):
+        for fault in _uncleared(source, subject.words) if not other_ways else ():
             yield source.site(fault.step.call), fault
+        for updated in _updated_by_hand(source):
+            yield source.site(updated.updates[-1]), updated
 
-    def report(self, site: Site, fault: Uncleared) -> Finding:
-        why = "nothing clears them" if fault.outer is None else "they are cleared outside of this loop only"
-        return self.finding(site, symptom=Symptom.VIOLATION, confidence=0.9, optimizer=fault.step.on, why=why)
+    def report(self, site: Site, fault: Uncleared | ByHand) -> Finding:
+        why = "nothing clears them"
+        if isinstance(fault, ByHand):
+            step = f"the update of {' and '.join(fault.weights)}"
+        else:
+            step = f"{fault.step.on}.step()"
+            why = why if fault.outer is None else "they are cleared outside of this loop only"
+        return self.finding(site, symptom=Symptom.VIOLATION, confidence=0.9, step=step, why=why)
 
-    def repairs(self, subject: Subject, fault: Uncleared) -> Repairs:
+    def repairs(self, subject: Subject, fault: Uncleared | ByHand) -> Repairs:
         site = subject.source.site
+        if isinstance(fault, ByHand):
+            lines = "\n".join(f"{weight}.grad.zero_()" for weight in fault.weights)
+            yield "Clear the gradients after each update", (InsertAfter(site(fault.updates[-1]), lines),), 0.9
+            return
         code = f"{fault.step.on}.zero_grad()"
         insert = InsertBefore(site(fault.backward.statement), code)
         if fault.outer is None:
@@ -176,8 +201,60 @@ class Trainer:
             self.optim.step()
 """,
         ),
+        Example(
+            "weights updated by hand",
+            """\
+import torch
+
+slope = torch.randn(1, requires_grad=True)
+offset = torch.zeros(1, requires_grad=True)
+for turn in range(200):
+    error = ((slope * x + offset - y) ** 2).mean()
+    error.backward()
+    with torch.no_grad():
+        slope -= 0.01 * slope.grad
+        offset -= 0.01 * offset.grad
+""",
+            """\
+import torch
+
+slope = torch.randn(1, requires_grad=True)
+offset = torch.zeros(1, requires_grad=True)
+for turn in range(200):
+    error = ((slope * x + offset - y) ** 2).mean()
+    error.backward()
+    with torch.no_grad():
+        slope -= 0.01 * slope.grad
+        offset -= 0.01 * offset.grad
+        slope.grad.zero_()
+        offset.grad.zero_()
+""",
+        ),
     )
     rejects = (
+        Reject(
+            "weights that are made anew in every turn",
+            """\
+import torch
+
+slope = torch.randn(1, requires_grad=True)
+for turn in range(200):
+    ((slope * x - y) ** 2).mean().backward()
+    slope.data.sub_(0.01 * slope.grad)
+    slope = slope.detach().requires_grad_()
+""",
+        ),
+        Reject(
+            "gradients of an image are used, not of weights",
+            """\
+import torch
+
+for x, y in loader:
+    x.requires_grad_(True)
+    criterion(net(x), y).backward()
+    x.data += 0.1 * x.grad.sign()
+""",
+        ),
         Reject(
             "the gradients of several batches are collected",
             """\
@@ -253,7 +330,7 @@ for x, y in loader:
 
 def _uncleared(source: Source, words: frozenset[str]) -> Iterator[Uncleared]:
     clearings = operations_named(source, "zero_grad")
-    if not CLEARED_OTHERWISE.isdisjoint(words) or _written_over(source):
+    if not CLEARED_OTHERWISE.isdisjoint(words) or _written_over(source, "grad", "data"):
         return
     if len(clearings) != sum(
         isinstance(call.func, ast.Attribute) and call.func.attr == "zero_grad" for call in source.all_calls
@@ -314,10 +391,63 @@ def _once(loop: ast.AST) -> bool:
     return isinstance(loop, (ast.For, ast.While)) and any(isinstance(s, (ast.Break, ast.Return)) for s in loop.body)
 
 
-def _written_over(source: Source) -> bool:
-    """Whether the program gives gradients a value of its own."""
+def _written_over(source: Source, *attributes: str) -> bool:
+    """Whether the program gives gradients, or data, a value of its own."""
     return any(
-        isinstance(target, ast.Attribute) and target.attr in ("grad", "data")
+        isinstance(target, ast.Attribute) and target.attr in attributes
         for node in source.nodes(ast.Assign)
         for target in node.targets
     )
+
+
+def _updated_by_hand(source: Source) -> Iterator[ByHand]:
+    """Weights that a loop changes in place by their gradients, which nothing in the program clears."""
+    if not CLEARED_OTHERWISE.isdisjoint(source.words) or "zero_grad" in source.words or _written_over(source, "grad"):
+        return
+    for backward in operations_named(source, "backward"):
+        loops = loops_around(source, backward.statement)
+        behind = [
+            one
+            for one in source.nodes(ast.Expr) + source.nodes(ast.AugAssign)
+            if one.lineno > backward.statement.lineno
+        ]
+        found: dict[str, ast.stmt] = {}
+        for statement in behind:
+            weight = _changed_by_its_gradient(statement)
+            if loops and loops[0] in loops_around(source, statement)[:1] and weight and not _is_made_in(loops, weight):
+                found[weight] = statement
+        last = max(found.values(), key=lambda one: one.lineno, default=None)
+        if last is not None:
+            beside = [name for name, one in found.items() if one in block_of(source, last)]
+            yield ByHand(tuple(found[name] for name in beside), tuple(beside))
+
+
+def _changed_by_its_gradient(statement: ast.stmt) -> str:
+    """The weight that a statement such as `w.data -= rate * w.grad` changes in place; empty for all other statements."""
+    if isinstance(statement, ast.AugAssign):
+        changed: ast.AST = statement.target
+        by: ast.AST = statement.value
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        call = statement.value
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in IN_PLACE or not call.args:
+            return ""
+        changed, by = call.func.value, ast.Tuple([*call.args, *(k.value for k in call.keywords)], ast.Load())
+    else:
+        return ""
+    if isinstance(changed, ast.Attribute) and changed.attr == "data":
+        changed = changed.value
+    weight = ast.unparse(changed)
+    read = {ast.unparse(n.value) for n in ast.walk(by) if isinstance(n, ast.Attribute) and n.attr == "grad"}
+    return weight if read == {weight} else ""
+
+
+def _is_made_in(loops: Sequence[ast.AST], weight: str) -> bool:
+    """Whether the loops assign the weight, or go through it."""
+    stored = {n.id for n in ast.walk(loops[-1]) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    made = {
+        ast.unparse(target) for node in ast.walk(loops[-1]) if isinstance(node, ast.Assign) for target in node.targets
+    }
+    augmented = {
+        n.target.id for n in ast.walk(loops[-1]) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
+    }
+    return weight in made or weight.partition(".")[0] in stored - augmented

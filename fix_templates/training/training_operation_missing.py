@@ -26,6 +26,7 @@ from dnnfix.api import (
     Symptom,
     attribute_calls,
     block_of,
+    function_around,
     is_optimizer,
     loops_around,
     operated_on,
@@ -55,7 +56,7 @@ class TrainingOperationMissing(FaultTemplate[Missing]):
 
     Reported where the other operations of the training are there: an optimizer of torch that is cleared, beside a
     backward pass, and stepped nowhere in the program and given to nothing; one that is cleared and stepped in a program
-    in which nothing computes gradients; or an operation that stands alone in its line and is not called.
+    in which nothing computes gradients; one that is made and never used, where a loop computes a loss; or an operation that stands alone in its line and is not called.
 
     Fix safety: unsafe. The model is trained from now on, which is the point.
 
@@ -78,7 +79,7 @@ class TrainingOperationMissing(FaultTemplate[Missing]):
         yield from ((source.site(found.place), found) for found in named)
         if named or source.beside or not OTHER_WAYS.isdisjoint(subject.words):
             return
-        for found in (*_no_step(source), *_no_backward(source)):
+        for found in (*_no_step(source), *_no_backward(source), *_never_used(source)):
             yield source.site(found.place), found
 
     def report(self, site: Site, fault: Missing) -> Finding:
@@ -166,6 +167,36 @@ def train(model, batches):
 """,
         ),
         Example(
+            "an optimizer that nothing uses",
+            """\
+import torch
+import torch.nn.functional as F
+
+def fit(net, x, y, turns):
+    sgd = torch.optim.SGD(net.parameters(), lr=0.01)
+    history = []
+    for turn in range(turns):
+        error = F.mse_loss(net(x), y)
+        history.append(error.item())
+    return history
+""",
+            """\
+import torch
+import torch.nn.functional as F
+
+def fit(net, x, y, turns):
+    sgd = torch.optim.SGD(net.parameters(), lr=0.01)
+    history = []
+    for turn in range(turns):
+        error = F.mse_loss(net(x), y)
+        sgd.zero_grad()
+        error.backward()
+        sgd.step()
+        history.append(error.item())
+    return history
+""",
+        ),
+        Example(
             "the mode is named behind the training",
             """\
 import torch
@@ -222,6 +253,19 @@ for x, y in loader:
     net.zero_grad()
     criterion(net(x), y).backward()
     x.data += 0.1 * x.grad.sign()
+""",
+        ),
+        Reject(
+            "the loss of an evaluation, with an optimizer that is made for later",
+            """\
+import torch
+import torch.nn.functional as F
+
+adam = torch.optim.Adam(net.parameters())
+with torch.no_grad():
+    for x, y in loader:
+        error = F.mse_loss(net(x), y)
+        print(error.item())
 """,
         ),
         Reject(
@@ -306,6 +350,27 @@ def _no_backward(source: Source) -> Iterator[Missing]:
         if losses and loops_around(source, step.statement):
             text = f"{losses[-1]}.backward()"
             yield Missing(step.call, text, InsertBefore(source.site(step.statement), text))
+
+
+def _never_used(source: Source) -> Iterator[Missing]:
+    """Optimizers that are made and not looked at again, in a program that computes no gradients, but a loss in a loop."""
+    if not {"backward", "closure", "minimize", "step"}.isdisjoint(source.words):
+        return
+    for made in source.nodes(ast.Assign):
+        if len(made.targets) != 1 or not isinstance(made.targets[0], ast.Name):
+            continue
+        name, around = made.targets[0].id, function_around(source, made)
+        used = any(node.id == name and isinstance(node.ctx, ast.Load) for node in source.nodes(ast.Name))
+        if used or not is_optimizer(source, made.targets[0]):
+            continue
+        for statement in source.nodes(ast.Assign):
+            loss = _loss(source, statement)
+            if loss and loops_around(source, statement) and function_around(source, statement) is around:
+                if source.enclosing(statement, ast.With) is None:
+                    lines = f"{name}.zero_grad()\n{loss}.backward()\n{name}.step()"
+                    edit = InsertAfter(source.site(statement), lines)
+                    yield Missing(statement, f"{loss}.backward() with {name}.step()", edit)
+                break
 
 
 def _loss(source: Source, statement: ast.stmt) -> str:
