@@ -90,7 +90,7 @@ def _given(subject: Subject, role: str) -> Iterator[tuple[ast.Call, ast.expr, bo
             held = next((k.value for k in call.keywords if k.arg == "validation_data"), None)
             if isinstance(held, ast.Tuple) and len(held.elts) > place:
                 yield call, held.elts[place], False
-        elif role == "x" and isinstance(call.func, ast.Name) and call.func.id in _models(subject) and call.args:
+        elif role == "x" and isinstance(call.func, ast.Name) and call.func.id in models(subject) and call.args:
             yield call, call.args[0], True
         elif call in compared:
             yield call, compared[call], True
@@ -105,7 +105,7 @@ def _compared(subject: Subject) -> Iterator[tuple[ast.Call, ast.expr]]:
 
 
 @once
-def _models(subject: Subject) -> frozenset[str]:
+def models(subject: Subject) -> frozenset[str]:
     """The names under which the program calls networks; what happens within one is no place for arrays."""
     source = subject.source
     nodes = [subject.call_node(call) for call in subject.network.calls if is_of_network(subject, call)]
