@@ -32,6 +32,8 @@ from dnnfix.api import (
 
 Shape = tuple[int | None, ...]
 
+PRODUCTS = ("matmul", "mm", "addmm")
+
 
 class TargetBroadcast(FixTemplate):
     """Prediction and target differ in an axis of size one and are stretched against each other.
@@ -271,15 +273,22 @@ def _column(call: Call) -> int | None:
 
 def _compares(subject: Subject, column: Value, flat: Value) -> bool:
     """Whether one of the two is the network's output and the other is data."""
-    made = [bool(_made_by_layer(subject, value)) for value in (column, flat)]
-    data = [value.requires_grad is False and value.producer is None for value in (column, flat)]
-    return (made[0] and data[1]) or (made[1] and data[0])
+    if _made_by_layer(subject, flat):
+        return column.requires_grad is False and column.producer is None
+    return flat.requires_grad is False and (_made_by_layer(subject, column) or _multiplied(subject, column))
 
 
 def _made_by_layer(subject: Subject, value: Value) -> bool:
     path = way_back(subject, value)[:4]
     return value.requires_grad is True and any(
         (facts := layer_facts(call)) is not None and facts.kind == "linear" for call in path
+    )
+
+
+def _multiplied(subject: Subject, value: Value) -> bool:
+    """Whether a value is what a layer written out gives: a product of matrices, and what is added to it."""
+    return value.requires_grad is True and any(
+        call.name.rpartition(".")[2] in PRODUCTS for call in way_back(subject, value)[:2]
     )
 
 
