@@ -122,6 +122,9 @@ def learning(trace: Trace) -> Learning:
     if broken is not None and len(trace.steps) >= ENOUGH_STEPS:
         said = f"the loss leaves the finite numbers at step {broken + 1}"
         return Learning((Reading("non-finite", said, Symptom.NON_FINITE, {"step": broken + 1}),))
+    unmoved = _unmoved(trace, losses)
+    if unmoved is not None:
+        return Learning((unmoved,))
     known = score(trace)
     skill = known.value if known is not None and known.yardstick == "skill" else None
     runs_away = None if skill is not None and skill > CHANCE else _runs_away(losses)
@@ -211,6 +214,16 @@ def _has_weights(network: Network, call: Call) -> bool:
     return made is not None and made.kind in ("layer", "model") and bool(made.parameters)
 
 
+def _unmoved(trace: Trace, losses: Sequence[float]) -> Reading | None:
+    """Whether the loss is one number to the last digit while weights move, so that it does not depend on them."""
+    if len(losses) < ENOUGH_STEPS or len(set(losses)) > 1 or not losses[0] or trace.network is None:
+        return None
+    if not any(parameter.update for parameter in trace.network.parameters):
+        return None
+    said = f"the loss is {losses[0]:.6g} in each of {len(losses)} steps, while weights move: it is not computed from them anew"
+    return Reading("unmoved", said, Symptom.NOT_LEARNING, {"loss": losses[0], "steps": len(losses)})
+
+
 def _runs_away(losses: Sequence[float]) -> Reading | None:
     if len(losses) < ENOUGH_STEPS or losses[0] <= 0:
         return None
@@ -246,10 +259,13 @@ def _curve(name: str, said: str, first: float, last: float) -> Reading:
 
 
 def comes_to_enough(trace: Trace, wanted: float, known: float = 0.0) -> bool:
-    """Whether a trial reaches a skill, or has left what was `known` before behind for certain and is on its way."""
+    """Whether a trial reaches a skill, or has left what was `known` before behind for certain and is on its way.
+
+    Where skill cannot be measured: whether its loss falls, and it shows no symptom.
+    """
     found = score(trace)
     if found is None or found.yardstick != "skill":
-        return False
+        return found is not None and is_at_work(trace.losses) and not fails_to_learn(trace)
     return found.value >= wanted or (found.value >= WORTH + max(known, 0.0) and is_at_work(trace.losses))
 
 
