@@ -206,3 +206,66 @@ def test_shuffled_targets_cannot_be_learnt() -> None:
     assert plain.steps[-1].skill is not None and plain.steps[-1].skill > 0.95
     assert shuffled.steps[-1].skill is not None and shuffled.steps[-1].skill < 0.5
     assert shuffled.probes["shuffle-targets"] is True
+
+
+TRAINED = """\
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(2)
+x = tf.random.normal((256, 8))
+y = tf.cast(x[:, :1] > 0, tf.float32)
+model = tf.keras.Sequential([tf.keras.layers.Dense(16, activation="relu"), tf.keras.layers.Dense(1, activation="sigmoid")])
+model.compile(optimizer="adam", loss="binary_crossentropy", metrics=["accuracy"])
+model.fit(x, y, epochs=5, batch_size=32, validation_split=0.2, verbose=0)
+"""
+
+OWN_STEP = """\
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(2)
+x = tf.random.normal((256, 8))
+y = x[:, :1] * 2 - 1
+loss_of = tf.keras.losses.MeanSquaredError()
+
+class Line(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.out = tf.keras.layers.Dense(1)
+
+    def call(self, x):
+        return self.out(x)
+
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = loss_of(y, self(x))
+        weights = self.trainable_variables
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+        return {"loss": loss}
+
+model = Line()
+model.compile(optimizer=tf.keras.optimizers.SGD(0.05))
+model.fit(x, y, epochs=5, batch_size=32, verbose=0)
+"""
+
+
+@pytest.mark.parametrize("program", [pytest.param(TRAINED, id="fit"), pytest.param(OWN_STEP, id="a step of one's own")])
+def test_steps_that_run_traced_measure_what_eager_ones_do(program: str) -> None:
+    with Runner(Path(sys.executable)) as runner:
+        eager, traced = (
+            runner.run(Job("program.py", program.encode(), budget=Budget(steps=30, seconds=60), record_steps=recorded))
+            for recorded in (30, 0)
+        )
+    assert not traced.notes and len(eager.steps) == len(traced.steps) == 30
+    for one, other in zip(eager.steps, traced.steps, strict=True):
+        assert other.loss == pytest.approx(one.loss, rel=1e-4)
+        assert other.gradient == pytest.approx(one.gradient, rel=1e-3)
+        assert other.skill == pytest.approx(one.skill, abs=1e-3)
+
+
+def test_a_step_that_cannot_be_traced_runs_eagerly() -> None:
+    program = OWN_STEP.replace("        return {", "        self.last = float(loss.numpy())\n        return {")
+    with Runner(Path(sys.executable)) as runner:
+        trace = runner.run(Job("program.py", program.encode(), budget=Budget(steps=12, seconds=60), record_steps=0))
+    assert trace.outcome is RunOutcome.BUDGET or trace.outcome is RunOutcome.FINISHED, trace.crash
+    assert len(trace.steps) == 12 and any("could not be traced" in note for note in trace.notes)

@@ -116,3 +116,53 @@ def test_experiments_leave_no_trace_in_the_run(observe: Observe) -> None:
 def test_a_single_vector_without_batch_axis_is_not_resized(observe: Observe) -> None:
     text = program().replace("net(x[:10]), y[:10]", "net(x[0]), y[0]")
     assert not observe(text, experiments=["batch-sizes"]).probe("batch-sizes")
+
+
+LAYERS = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.last = nn.Linear(8, 6), nn.Linear(6, 6), nn.Linear(6, 3)
+        self.act = nn.ReLU()
+    def forward(self, x):
+        x = torch.sigmoid(100 * self.first(x))
+        x = self.act(self.second(x) {shift})
+        return self.last(x)
+
+x, y = torch.randn(30, 8), torch.arange(30) % 3
+net, criterion = Net(), nn.CrossEntropyLoss()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for _ in range(20):
+    optimizer.zero_grad()
+    criterion(net(x), y).backward()
+    optimizer.step()
+    net.eval()
+    with torch.no_grad():
+        net(x * 0)
+    net.train()
+"""
+
+
+def test_what_layers_give_and_which_gradients_reach_them_is_looked_at_in_a_few_steps(observe: Observe) -> None:
+    seen = observe(LAYERS.format(shift=""), steps=20, experiments=["units"])
+    found = seen.probe("units")
+    assert found["steps"] == [4, 8, 16]
+    layers = {(layer["name"], layer["site"][0]): layer for layer in found["layers"]}
+    assert all(share > 0.6 for share in layers["sigmoid", 11]["shares"])
+    assert all(0.2 < share < 0.8 for share in layers["ReLU", 9]["shares"])
+    assert [weight["name"] for weight in found["weights"]] == ["first.weight", "second.weight", "last.weight"]
+    assert all(size > 0 for weight in found["weights"] for size in weight["gradients"])
+    dead = observe(LAYERS.format(shift="- 50"), steps=20, experiments=["units"]).probe("units")
+    (rectifier,) = [layer for layer in dead["layers"] if layer["name"] == "ReLU"]
+    assert rectifier["shares"] == [1.0, 1.0, 1.0]
+    reached = {weight["name"]: max(weight["gradients"]) for weight in dead["weights"]}
+    assert reached["first.weight"] == reached["last.weight"] == 0.0
+
+
+def test_looking_at_layers_changes_nothing(observe: Observe) -> None:
+    plain, looked = (observe(LAYERS.format(shift=""), steps=20, experiments=wanted) for wanted in ([], ["units"]))
+    assert [step["loss"] for step in plain.steps] == [step["loss"] for step in looked.steps]
