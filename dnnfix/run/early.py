@@ -11,7 +11,9 @@ from __future__ import annotations
 import re
 
 _FRAMEWORK = re.compile(rb"^[ \t]*(?:from|import)[ \t]+[^\n#]*\b(?:tensorflow|keras|tf_keras)\b", re.MULTILINE)
-_MENTIONED = re.compile(rb"""["'](?:TF|TF2|XLA)_[A-Z0-9_]+["']""")
+_MENTIONED = re.compile(rb"""["'](?P<name>(?:TF|TF2|XLA)_[A-Z0-9_]+)["']""")
+_OF_LOGS = b"TF_CPP_MIN_LOG_LEVEL"
+"""What only says how much is logged, so that it may be written in any way."""
 _WRITTEN = re.compile(
     rb"""^(?:os\.)?(?:environ\[[ \t]*|environ\.setdefault\([ \t]*|putenv\([ \t]*)"""
     rb"""["'](?P<name>TF_CPP_MIN_LOG_LEVEL|TF_USE_LEGACY_KERAS|TF_ENABLE_ONEDNN_OPTS)["']"""
@@ -27,11 +29,13 @@ def settings_before_import(program: bytes) -> Settings | None:
     """The variables that a program sets to numbers of its own before it imports either framework.
 
     `None` where it has to do with the variables of TensorFlow or XLA in another way (another name, a computed value, a
-    condition, a loop): what the import would have read is not known then.
+    condition, a loop): what the import would have read is not known then. How much is logged does not matter.
     """
     imported = _FRAMEWORK.search(program)
     before = _COMMENT.sub(b"", program[: imported.start()] if imported else program)
     written = list(_WRITTEN.finditer(before))
-    if len(written) < len(_MENTIONED.findall(before)):
+    known = [found for found in written if found["name"] != _OF_LOGS]
+    mentioned = [found for found in _MENTIONED.finditer(before) if found["name"] != _OF_LOGS]
+    if len(known) < len(mentioned):
         return None
     return tuple(sorted({found["name"].decode(): found["value"].decode() for found in written}.items()))
