@@ -30,6 +30,8 @@ from dnnfix.api import (
 
 SPREAD = words("var std stack simcse augment views")
 """Words of programs that may call a model again and again for the spread of what it says, or for two views of a sample."""
+ROWS = words("sample samples n_samples num_samples")
+"""Words that also stand for the rows of any data."""
 _IN_NAMES = re.compile(r"bayes|(?:^|_)mc(?:_|$)|mcdrop|epistemic|stochastic|ensemble", re.IGNORECASE)
 _ASKS = frozenset({"training", "train", "eval"})
 
@@ -60,7 +62,7 @@ class DropoutInEvaluation(FaultTemplate[tuple[ast.Call, ...]]):
 
     def faults(self, subject: Subject) -> Faults[tuple[ast.Call, ...]]:
         source = subject.source
-        if not (SAMPLING | SPREAD).isdisjoint(source.words) or any(_IN_NAMES.search(word) for word in source.words):
+        if not (SAMPLING - ROWS | SPREAD).isdisjoint(source.words) or any(_IN_NAMES.search(word) for word in source.words):
             return
         for owner in torch_modules(source):
             forward = method(owner, "forward")
