@@ -68,6 +68,8 @@ class FixTemplate:
     """Whether the template is on unless deselected."""
     at_either_end: ClassVar[bool] = False
     """What its candidates are told to be where they say nothing else: see `Candidate.at_either_end`."""
+    only_hinders: ClassVar[bool] = False
+    """What its candidates are told to be: see `Candidate.only_hinders`."""
     examples: ClassVar[tuple[Example, ...]] = ()
     rejects: ClassVar[tuple[Reject, ...]] = ()
 
@@ -124,4 +126,5 @@ class FixTemplate:
             applicability=applicability,
             prior=prior,
             at_either_end=self.at_either_end if at_either_end is None else at_either_end,
+            only_hinders=self.only_hinders,
         )

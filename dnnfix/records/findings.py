@@ -74,6 +74,8 @@ class Candidate:
     prior: float = 0.5
     at_either_end: bool = False
     """Whether it changes one of two things that do not fit, without knowing which was meant: for a crash it is a choice."""
+    only_hinders: bool = False
+    """Whether its fault is one only where training suffers from it: a program that learns all the same is to be left alone."""
 
 
 @dataclass(frozen=True, slots=True)

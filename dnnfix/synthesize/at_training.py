@@ -30,12 +30,9 @@ from dnnfix.synthesize.causes.epochs import TIMES
 from dnnfix.synthesize.racing import Racer, race
 from dnnfix.synthesize.stored import begins_with_stored
 from dnnfix.validate.ladder import Laboratory
-from dnnfix.validate.learning import score
+from dnnfix.validate.learning import LEARNED, score
 from dnnfix.validate.reading import Reading
 from dnnfix.validate.symptoms import WORTH, ends_by_itself, learning, reference
-
-LEARNS = 0.7
-"""Mean skill in the first steps from which on a training needs no closer look: no simple learner could be far ahead of it."""
 
 SINGLES = 14
 """Edits that start in the first race."""
@@ -225,7 +222,7 @@ def _needs_a_look(trace: Trace) -> bool:
     known = score(trace)
     if trace.crash is not None or not trace.steps or not trace.outcome.says_something:
         return False
-    return known is None or known.yardstick != "skill" or known.value < LEARNS
+    return known is None or known.yardstick != "skill" or known.value < LEARNED
 
 
 def _goal(looked: Look) -> float:

@@ -28,6 +28,7 @@ from dnnfix.synthesize.search_state import Search
 from dnnfix.validate.curves import curves
 from dnnfix.validate.evidence import OWN_FAULT, Evidence
 from dnnfix.validate.ladder import Climb
+from dnnfix.validate.learning import LEARNED
 from dnnfix.validate.side_effects import side_effects
 
 UNREPAIRED = {
@@ -69,10 +70,14 @@ def drawn_up(search: Search) -> Repair:
     for variant, _ in (*ordered[:1], *further[:1], *furthest):
         for finding in _settled(search, variant):
             findings.setdefault(finding.id, finding)
-    results = tuple(_result(search, finding, patches) for finding in findings.values())
+    harmless = [finding for finding in findings.values() if _hinders_nothing(finding, patches)]
+    results = tuple(_result(search, finding, patches) for finding in findings.values() if finding not in harmless)
     errors = tuple(f"{name}: {reason}" for name, reason in search.edit_errors.items())
     notes = tuple(v.reason for _, result in ordered[:1] for v in result.evidence.verdicts if v.measured.get(OWN_FAULT))
-    return Repair(results, tuple(patches), proofs, (*errors, *filter(None, [search.unsure])), notes)
+    told = tuple(
+        f"{finding.message}; it learns all the same, so that nothing is to be repaired" for finding in harmless
+    )
+    return Repair(results, tuple(patches), proofs, (*errors, *filter(None, [search.unsure])), (*notes, *told))
 
 
 def _order_of_choices(item: tuple[Variant, Climb]) -> tuple[bool, float]:
@@ -122,6 +127,19 @@ def _patch(search: Search, variant: Variant, result: Climb) -> Patch:
     name = hashlib.sha256(diff.encode("utf-8", "surrogateescape")).hexdigest()[:12]
     drawn = curves(result.evidence) if result.accepted else ()
     return Patch(f"patch-{name}", candidate, diff, verdict, result.evidence.verdicts, effects, curves=drawn)
+
+
+def _hinders_nothing(finding: Finding, patches: list[Patch]) -> bool:
+    """Whether a finding is of what only hinders training, and trials showed that the program learns as well with it."""
+    own = [patch for patch in patches if any(_same(finding, one) for one in patch.candidate.findings)]
+    return bool(own) and all(patch.candidate.only_hinders and _learns_as_well(patch) for patch in own)
+
+
+def _learns_as_well(patch: Patch) -> bool:
+    if patch.verdict is not PatchVerdict.REJECTED:
+        return False
+    before = [v.measured.get("before") for v in patch.verdicts if v.validator == "learns" and "before" in v.measured]
+    return bool(before) and isinstance(before[0], float) and before[0] >= LEARNED
 
 
 def _result(search: Search, finding: Finding, patches: list[Patch]) -> FindingResult:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dnnfix.records import Applicability, Candidate, Family, Finding, Json, Status, Symptom, Trace, Verdict
 from dnnfix.source.program import Source
+from dnnfix.validate.learning import LEARNED, score
 
 RUNGS = ("parse", "run", "shapes", "property", "learn", "honest", "harmless")
 """The rungs of the ladder, cheapest first."""
@@ -64,8 +66,20 @@ class Evidence:
 
     @property
     def wants_improvement(self) -> bool:
-        """Whether a symptom of training was observed, so that the patch has to train better, not only as well."""
-        return any(finding.symptom in TRAINING_SYMPTOMS for finding in self.findings)
+        """Whether the patch has to train better, not only as well: where a symptom of training was observed.
+
+        So does one whose fault only hinders training, where the trials of the original learned without it.
+        """
+        if any(finding.symptom in TRAINING_SYMPTOMS for finding in self.findings):
+            return True
+        return any(candidate.only_hinders for candidate in self.applied) and self._learned_before
+
+    @property
+    def _learned_before(self) -> bool:
+        """Whether the trials of the original came to a skill that leaves nothing to repair."""
+        known = [score(pair.before) for pair in self.pairs]
+        skills = [found.value for found in known if found is not None and found.yardstick == "skill"]
+        return bool(skills) and statistics.fmean(skills) >= LEARNED
 
 
 def own_fault(name: str, rung: str, seen: str, measured: Mapping[str, Json]) -> Verdict:

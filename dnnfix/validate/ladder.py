@@ -181,7 +181,8 @@ def _pairs(evidence: Evidence, laboratory: Laboratory) -> Evidence:
             Pair(laboratory.train(evidence.source_before, seed), laboratory.train(evidence.source_after, seed))
         )
         differences = [d for d in (difference(pair.before, pair.after) for pair in pairs) if d is not None]
-        decision = decide(differences, threshold(evidence.wants_improvement))
+        better = replace(evidence, pairs=tuple(pairs)).wants_improvement
+        decision = decide(differences, threshold(better))
         hopeless = len(pairs) >= MIN_PAIRS and not decision.can_succeed(MAX_PAIRS - len(pairs))
         if not differences or decision.settled or hopeless:
             break

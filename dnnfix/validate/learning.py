@@ -27,6 +27,9 @@ MAX_PAIRS = 12
 MIN_PAIRS = 5
 """Paired trials before which no claim can be settled, so that they may as well run side by side."""
 
+LEARNED = 0.7
+"""Mean skill from which on a training needs no closer look: no simple learner could be far ahead of it."""
+
 MARGIN = 0.05
 """Skill that counts as a difference: twice the spread that equal programs showed over seeds on small data sets."""
 

@@ -52,6 +52,7 @@ class ConstantInitialization(FixTemplate):
     name = "constant-initialization"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
+    only_hinders = True
     message = "all weights of {layer} begin with one value, so that its units stay alike"
     triggers = (*INITIALIZERS, "constant_", "zeros_", "ones_", "constant", *FILLS)
     needs_run = True

@@ -63,6 +63,7 @@ class UnscaledBytes(FixTemplate):
     name = "unscaled-bytes"
     family = Family.DATA_TYPE
     fix_pattern = FixPattern.DATA_WRANGLING
+    only_hinders = True
     message = "images from {low:g} to {high:g} go unscaled into {layer}"
     needs_run = True
 

@@ -54,6 +54,7 @@ class MatrixProductsInARow(FaultTemplate[Chain]):
     name = "matrix-products-in-a-row"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
+    only_hinders = True
     message = "{count} goes into the next product with no activation"
     triggers = ("matmul", "mm", "xw_plus_b", "cross_entropy", "CrossEntropyLoss")
 

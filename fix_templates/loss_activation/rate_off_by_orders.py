@@ -54,6 +54,7 @@ class RateOffByOrders(FaultTemplate[Rate]):
     name = "rate-off-by-orders"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.OPTIMIZER
+    only_hinders = True
     message = "{shown} with a learning rate of {value}, where {usual} is usual"
     triggers = (
         "SGD",
