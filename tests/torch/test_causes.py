@@ -278,3 +278,100 @@ def test_the_array_that_is_tested_on_is_scaled_by_what_was_learned_from_the_othe
         "train = (train - mean) / deviation",
         "test = (test - mean) / deviation",
     ]
+
+
+def repaired(observe: Observe, text: str, setting: str, symptoms: tuple[Reading, ...] = FLAT) -> list[str]:
+    """The program after the likeliest edit of a setting; empty where the setting is no cause."""
+    source = Source.from_bytes(textwrap.dedent(text).lstrip("\n").encode(), "program.py")
+    found = [c for c in causes(Subject(source, observe(text).trace()), symptoms) if c.setting == setting]
+    return edited(source, found[0].edits).text.splitlines() if found else []
+
+
+REGRESSION = """
+import torch
+from torch import nn
+rows = torch.randn(64, 6)
+prices = rows.sum(1, keepdim=True) * {size}
+net = nn.Linear(6, 1)
+optimizer = torch.optim.Adam(net.parameters())
+for _ in range(4):
+    optimizer.zero_grad()
+    nn.functional.mse_loss(net(rows), prices).backward()
+    optimizer.step()
+"""
+
+
+def test_targets_far_from_one_are_scaled_before_training(observe: Observe) -> None:
+    lines = repaired(observe, REGRESSION.format(size=5000), "targets")
+    place = lines.index("prices = (prices - target_mean) / target_deviation")
+    assert lines[place - 1] == "target_mean, target_deviation = prices.mean(axis=0), prices.std(axis=0) + 1e-7"
+    assert lines[place + 1] == "for _ in range(4):"
+    assert not repaired(observe, REGRESSION.format(size=1), "targets")
+
+
+def test_gradients_that_nothing_uses_are_given_an_optimizer(observe: Observe) -> None:
+    text = REGRESSION.format(size=1)
+    for line in (
+        "optimizer = torch.optim.Adam(net.parameters())\n",
+        "    optimizer.zero_grad()\n",
+        "    optimizer.step()\n",
+    ):
+        text = text.replace(line, "")
+    lines = repaired(observe, text, "updating")
+    assert lines[-5:] == [
+        "optimizer = torch.optim.Adam(net.parameters(), lr=0.001)",
+        "for _ in range(4):",
+        "    optimizer.zero_grad()",
+        "    nn.functional.mse_loss(net(rows), prices).backward()",
+        "    optimizer.step()",
+    ]
+    assert not repaired(observe, REGRESSION.format(size=1), "updating")
+
+
+def test_a_loss_that_is_computed_before_the_loop_is_computed_in_it(observe: Observe) -> None:
+    text = """
+    import torch
+    from torch import nn
+    rows, wanted = torch.randn(64, 6), torch.randn(64, 1)
+    net = nn.Linear(6, 1)
+    optimizer = torch.optim.Adam(net.parameters())
+    given = net(rows)
+    error = (given - wanted).pow(2).mean()
+    for _ in range(4):
+        optimizer.zero_grad()
+        error.backward(retain_graph=True)
+        optimizer.step()
+    """
+    text = textwrap.dedent(text)
+    lines = repaired(observe, text, "recomputing")
+    place = lines.index("    error.backward(retain_graph=True)")
+    assert lines[place - 2 : place] == ["    given = net(rows)", "    error = (given - wanted).pow(2).mean()"]
+    assert not repaired(observe, REGRESSION.format(size=1), "recomputing")
+
+
+@pytest.mark.parametrize(
+    ("behind", "moved"),
+    [
+        ("print(epoch)", ["    schedule.step()", "    print(epoch)"]),
+        ("", None),
+    ],
+)
+def test_a_schedule_is_moved_on_once_an_epoch(observe: Observe, behind: str, moved: list[str] | None) -> None:
+    text = f"""
+import torch
+from torch import nn
+rows, wanted = torch.randn(64, 6), torch.randn(64, 1)
+net = nn.Linear(6, 1)
+optimizer = torch.optim.Adam(net.parameters())
+schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.1)
+for epoch in range(2):
+    for batch in range(4):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(net(rows), wanted).backward()
+        optimizer.step()
+        schedule.step()
+    {behind}
+"""
+    lines = repaired(observe, text, "schedule")
+    assert "        schedule.step()" not in lines
+    assert moved is None or lines[-2:] == moved

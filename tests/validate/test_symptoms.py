@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from dnnfix.records import Call, Component, Json, Network, RunOutcome, Step, Trace, Value
+from dnnfix.records import Call, Component, Json, Network, Parameter, RunOutcome, Step, Trace, Value
 from dnnfix.validate.symptoms import comes_to_enough, fails_to_learn, is_at_work, learning, targets_are_made
 
 CLEAR: dict[str, Json] = {"skill": 0.9, "luck": 0.05, "learner": "linear", "rows": 500, "kind": "class"}
@@ -149,3 +149,18 @@ def test_targets_that_a_network_makes_are_no_yardstick() -> None:
     given = replace(moving, network=made(Value(7, origin="data"), next_values))
     assert targets_are_made(moving) and not targets_are_made(given)
     assert "made by a network" in learning(moving).unsure and names(given) == ["at-chance", "flat"]
+
+
+def test_a_loss_that_stays_one_number_while_weights_move() -> None:
+    moving = Network("torch", "trace", parameters=(Parameter("w", (2, 2), optimized=True, update=0.1),))
+    still = Network("torch", "trace", parameters=(Parameter("w", (2, 2), optimized=True, update=0.0),))
+    same = trained([0.5] * 20, skill=None)
+    assert names(replace(same, network=moving)) == ["unmoved"]
+    assert not names(replace(same, network=still)) and not names(same)
+    assert not names(replace(trained([0.5] * 19 + [0.4], skill=None), network=moving))
+    assert not names(replace(trained([0.0] * 20, skill=None), network=moving))
+
+
+def test_without_a_skill_a_loss_that_falls_is_enough_in_a_trial() -> None:
+    assert comes_to_enough(trained(FALLING, skill=None), 0.6)
+    assert not comes_to_enough(trained(noisy(2.3), skill=None), 0.6)

@@ -227,6 +227,27 @@ def test_learns(symptom: Symptom, before: float, after: float, count: int, statu
     assert judge("learns", replace(given, pairs=pairs(before, after, count))) is status
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "status"),
+    [(0.9, 0.9, Status.FAIL), (0.9, 1.0, Status.PASS), (0.5, 0.5, Status.PASS), (0.5, 0.4, Status.FAIL)],
+)
+def test_what_only_hinders_training_is_no_fault_of_a_program_that_learns(
+    before: float, after: float, status: Status
+) -> None:
+    given = evidence(training(before), training(after), symptom=Symptom.VIOLATION)
+    hindering = tuple(replace(candidate, only_hinders=True) for candidate in given.applied)
+    assert judge("learns", replace(given, applied=hindering, pairs=pairs(before, after, 5))) is status
+
+
+def test_a_patch_with_which_the_loss_runs_away_does_not_learn() -> None:
+    given = evidence(training(-1.0), training(0.0), symptom=Symptom.VIOLATION)
+    steps = tuple(Step(place, loss=2.0 * 10**place, skill=0.0) for place in range(12))
+    away = tuple(Pair(training(*[-1.0] * 12), replace(FINISHED, steps=steps)) for _ in range(5))
+    assert judge("learns", replace(given, pairs=away)) is Status.FAIL
+    both = tuple(replace(pair, before=pair.after) for pair in away)
+    assert judge("learns", replace(given, pairs=both)) is Status.PASS
+
+
 def test_learning_says_nothing_of_a_program_that_crashed() -> None:
     assert judge("learns", evidence(CRASHED, training(0.5))) is Status.NOT_APPLICABLE
 

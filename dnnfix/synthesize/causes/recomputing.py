@@ -45,12 +45,12 @@ def _chain(subject: Subject, before: list[ast.stmt], loss: str) -> list[ast.stmt
 
 
 def _depends_on_weights(subject: Subject, statement: ast.stmt) -> bool:
-    """Whether the statement's operations were given something that has gradients, and gave such."""
+    """Whether the statement calls a layer, or computes with what has gradients: weights that are made have them, too."""
     site = subject.source.site(statement)
     return any(
         call.site is not None
         and site.encloses(call.site)
-        and any(value.requires_grad for value in call.inputs)
+        and (call.component is not None or any(value.requires_grad for value in call.inputs))
         and any(value.requires_grad for value in call.outputs)
         for call in subject.network.calls
     )
