@@ -15,13 +15,16 @@ from dnnfix.api import Evidence, Status, Trace, Verdict, score
 NAME = "labels-matter"
 RUNG = "honest"
 
+SHUFFLED = "shuffle-targets"
+"""The probe that tells whether any targets were permuted."""
+
 LEARNED = 0.2
 """Score from which a program counts as having learned something; guessing scores about 0."""
 
 
 def judge(evidence: Evidence) -> Verdict:
     """Fail when a claimed gain is reached on permuted labels just as well."""
-    shuffled = _scores(evidence.shuffled)
+    shuffled = _scores(trace for trace in evidence.shuffled if trace.probes.get(SHUFFLED) is not False)
     after = _scores(pair.after for pair in evidence.pairs) or _scores([evidence.after])
     if not shuffled or not after:
         return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "no training with labels was seen")

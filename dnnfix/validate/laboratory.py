@@ -25,6 +25,12 @@ OBSERVED_STEPS = 12
 TRAINED_STEPS = 150
 """Optimizer steps of a training trial: a small network on learnable data leaves its starting loss well before."""
 
+STEADY_STEPS = 600
+"""Optimizer steps of a training trial where steps are quick: what differs shows against the noise of single batches."""
+
+QUICK_SECONDS = 4.0
+"""Seconds that all first trials of a candidate together may take for that."""
+
 LOOKED_STEPS = 300
 """Optimizer steps of the run that tells whether a training learns at all."""
 
@@ -136,7 +142,11 @@ class TrialLaboratory:
 
         How many steps such a trial takes is decided here, the first time: as many as the time left allows.
         """
-        self.trained_steps = self.trained_steps or self._affordable(len(sources) * len(seeds), TRAINED_STEPS)
+        if not self.trained_steps:
+            trials = len(sources) * len(seeds)
+            paced = any(trace.step_seconds for trace in self._cache.values())
+            quick = self._affordable(trials, STEADY_STEPS, QUICK_SECONDS) if paced else 0
+            self.trained_steps = quick if quick == STEADY_STEPS else self._affordable(trials, TRAINED_STEPS)
         keys: dict[Job, Key] = {}
 
         def jobs() -> Iterator[Job]:
@@ -209,14 +219,18 @@ class TrialLaboratory:
     def _steps_of_trial(self) -> int:
         return self.trained_steps or TRAINED_STEPS
 
-    def _affordable(self, trials: int, most: int) -> int:
-        """How many steps each of so many trials may take, `most` at most, from the slowest pace that was observed."""
+    def _affordable(self, trials: int, most: int, seconds: float | None = None) -> int:
+        """How many steps each of so many trials may take, `most` at most, from the slowest pace that was observed.
+
+        All of them together have so many seconds, or else a share of the time left.
+        """
         paces = [trace.step_seconds for trace in self._cache.values() if trace.step_seconds]
         if not paces:
             return most
         pace = max(paces)
         before = max(trace.seconds - len(trace.steps) * pace for trace in self._cache.values())
-        each = SHARE * (self.deadline - time.monotonic()) * self.workers / trials
+        whole = SHARE * self.time_left() if seconds is None else seconds
+        each = whole * self.workers / trials
         return max(FEWEST_STEPS, min(most, int((each - max(0.0, before)) / pace)))
 
     def _run(self, source: Source, seed: int, steps: int, experiments: tuple[Experiment, ...]) -> Trace:

@@ -166,3 +166,25 @@ def test_what_layers_give_and_which_gradients_reach_them_is_looked_at_in_a_few_s
 def test_looking_at_layers_changes_nothing(observe: Observe) -> None:
     plain, looked = (observe(LAYERS.format(shift=""), steps=20, experiments=wanted) for wanted in ([], ["units"]))
     assert [step["loss"] for step in plain.steps] == [step["loss"] for step in looked.steps]
+
+
+ONE_BY_ONE = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+x = torch.randn(60, 8)
+y = (x[:, 0] > 0).long()
+net = nn.Linear(8, 2)
+optimizer = torch.optim.Adam(net.parameters(), lr=0.05)
+for place in list(range(60)) * 3:
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(net(x[place : place + 1]), y[place : place + 1]).backward()
+    optimizer.step()
+"""
+
+
+def test_targets_that_come_one_by_one_are_those_of_earlier_steps(observe: Observe) -> None:
+    plain, shuffled = (observe(ONE_BY_ONE, steps=180, experiments=wanted) for wanted in ([], ["shuffle-targets"]))
+    assert shuffled.probe("shuffle-targets") is True
+    ends = [sum(step["loss"] for step in seen.steps[-40:]) / 40 for seen in (plain, shuffled)]
+    assert ends[0] < 0.3 and ends[1] > 0.6

@@ -22,6 +22,8 @@ from .keras_values import as_array, is_symbolic, tensors_in
 from .rows import mapped
 
 _SAMPLES_KEPT = 16
+_EARLIER_KEPT = 64
+"""Targets of earlier steps among which one is drawn for a batch of one."""
 _BATCH_SIZES = (1, 3, 5)
 _STEP_SHARE = 0.01
 _TINY = 1e-12
@@ -60,6 +62,7 @@ class Experiments:
         self._components = components
         self._seen: Dict[int, _Seen] = {}
         self._shuffled = False
+        self._earlier: List[Any] = []
         self._seed = int(job.get("seed", 0)) + _SEED
         self._random: Any = None
 
@@ -76,7 +79,9 @@ class Experiments:
 
     def _shuffle(self, y: Any) -> Any:
         first = next(tensors_in(y), None)
-        if first is None or not first.shape or int(first.shape[0]) < 2:
+        if first is not None and len(first.shape) and int(first.shape[0]) == 1:
+            return self._earlier_of(y)
+        if first is None or not len(first.shape) or int(first.shape[0]) < 2:
             return y
         order = self._generator().permutation(int(first.shape[0]))
         take = sys.modules["keras"].ops.take  # tensors of TensorFlow have no subscript for it
@@ -85,6 +90,12 @@ class Experiments:
         )
         self._shuffled = True
         return changed
+
+    def _earlier_of(self, y: Any) -> Any:
+        self._earlier.append(y)
+        del self._earlier[:-_EARLIER_KEPT]
+        self._shuffled = self._shuffled or len(self._earlier) > 1
+        return self._earlier[int(self._generator().randint(len(self._earlier)))]
 
     @guarded
     def saw_batch(self, inputs: Any, target: Any, prediction: Any) -> None:

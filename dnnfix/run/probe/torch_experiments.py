@@ -27,6 +27,8 @@ from .torch_values import as_numpy, tensors_in
 torch: Any = _torch
 
 _SAMPLES_KEPT = 16
+_EARLIER_KEPT = 64
+"""Targets of earlier steps among which one is drawn for a batch of one."""
 _BATCH_SIZES = (1, 3, 5)
 _STEP_SHARE = 0.01
 _TINY = 1e-12
@@ -75,6 +77,7 @@ class Experiments:
         self._seen: Dict[int, _Seen] = {}
         self._calls: List[Dict[str, Any]] = []
         self._shuffled = False
+        self._earlier: List[Any] = []
         self._generator = torch.Generator().manual_seed(int(job.get("seed", 0)) + _SEED) if self._wanted else None
         self._examples = Examples() if "reference" in self._wanted else None
         self._listener = Listener(components, parameters) if "units" in self._wanted else None
@@ -121,12 +124,19 @@ class Experiments:
             self._examples.add(inputs, as_numpy(pair[1]), classes or None)
 
     def _shuffle(self, target: Any) -> Any:
-        """The targets of a batch in another order, drawn from a generator of the probe's own."""
+        """The targets of a batch in another order, drawn from a generator of the probe's own; of a single one, an earlier one."""
         if target.dim() == 0 or target.shape[0] < 2:
-            return target
+            return self._earlier_of(target)
         self._shuffled = True
         order = torch.randperm(target.shape[0], generator=self._generator)
         return target[order.to(target.device)]
+
+    def _earlier_of(self, target: Any) -> Any:
+        self._earlier.append(target.detach().clone())
+        del self._earlier[:-_EARLIER_KEPT]
+        alike = [one for one in self._earlier if one.shape == target.shape and one.dtype == target.dtype]
+        self._shuffled = self._shuffled or len(alike) > 1
+        return alike[int(torch.randint(len(alike), (1,), generator=self._generator))]
 
     @guarded
     def saw_input(self, root: Any, args: Any, kwargs: Any) -> None:
