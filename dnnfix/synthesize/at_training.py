@@ -110,7 +110,7 @@ def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
     if not symptoms:
         return Look(looked, unsure=seen.unsure, lacks=seen.lacks, held_back=seen.held_back)
     finding = _finding(looked, symptoms)
-    if symptoms[0].name in OF_STORED and begins_with_stored(source, finding.site):
+    if symptoms[0].name in OF_STORED and begins_with_stored(Subject(source, looked), finding.site):
         said = f"whether the network learns: it begins with stored weights, and {symptoms[0].said}"
         return Look(looked, unsure=said)
     return Look(looked, symptoms, finding)

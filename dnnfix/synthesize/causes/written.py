@@ -14,10 +14,16 @@ DEPTH = 4
 
 def number_written(subject: Subject, node: ast.expr) -> ast.Constant | None:
     """The number that an expression stands for, as it is written once; `None` where there is no such one."""
+    found = constant_written(subject, node)
+    return found if found is not None and type(found.value) in (int, float) else None
+
+
+def constant_written(subject: Subject, node: ast.expr) -> ast.Constant | None:
+    """The constant that an expression stands for, as it is written once; `None` where there is no such one."""
     for _ in range(DEPTH):
         node = where_written(subject, node)
         if isinstance(node, ast.Constant):
-            return node if type(node.value) in (int, float) else None
+            return node
         following = _followed(subject, node)
         if following is None:
             return None
