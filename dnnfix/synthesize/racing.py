@@ -23,7 +23,7 @@ from dnnfix.validate.symptoms import comes_to_enough
 SEEDS_APART = 1000 + MAX_PAIRS
 """How far the seeds of a race are from the first seed of a program, so that the ladder's are others."""
 
-AT_ONCE = 4
+AT_ONCE = 2
 """Programs that start together."""
 
 SEEDS = 2
