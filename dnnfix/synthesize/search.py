@@ -64,6 +64,7 @@ def repair(
     """
     search = Search(source, trace, laboratory, templates, wishes, progress)
     search.seen.add(source.contents)
+    search.may_race = at_training is not None and trace.crash is None
     search.original = laboratory.findings(source, trace)
     _explore(search, Variant(source), trace, search.original)
     if search.trace.crash is not None and search.accepted:
@@ -94,6 +95,9 @@ def _explore(search: Search, start: Variant, seen: Trace, found: tuple[Finding, 
                     search.direct.add(candidate_variant.source.contents)
                 if _is_part_of_patch(search, candidate_variant):
                     continue
+                if search.may_race and _is_raced(search, candidate_variant):
+                    search.left_to_race.append(candidate_variant)
+                    continue
                 if not runnable or len(search.climbs) >= MAX_CLIMBS or search.laboratory.out_of_time():
                     search.climbs.append((candidate_variant, search.unproven(candidate_variant)))
                     continue
@@ -111,6 +115,11 @@ def _explore(search: Search, start: Variant, seen: Trace, found: tuple[Finding, 
         following.sort(key=lambda item: -item[0].applied[-1].prior)
         frontier = following[:3]
         depth += 1
+
+
+def _is_raced(search: Search, variant: Variant) -> bool:
+    template = search.templates.get(variant.applied[-1].template)
+    return template is not None and template.raced
 
 
 def _is_part_of_patch(search: Search, variant: Variant) -> bool:
@@ -184,15 +193,22 @@ def _race_settings(search: Search, heard: Callable[[Finding], bool]) -> None:
     )
     if finding is not None and start.applied:
         finding = at_original(search, start.source, finding)
+    if (
+        finding is not None or not search.unsure
+    ):  # what is said of the training as a whole stands for what was left to the race
+        others = tuple(
+            one for one in others if all(one not in left.applied[-1].findings for left in search.left_to_race)
+        )
     search.original = others if finding is None else (*others, finding)
 
 
 def _suspected(search: Search) -> list[Cause]:
-    """What rules would change and a few steps of training did not show to be better: beside another fault that may be so."""
+    """What rules leave to a race; and what a few steps of training did not show to be better: beside another fault that may be so."""
+    fallen = [variant for variant, result in search.climbs if result.fell == "learn"]
     return [
         Cause(one.template, one.title, one.fix_pattern, one.edits, one.prior * one.findings[0].confidence)
-        for variant, result in search.climbs
-        if result.fell == "learn" and len(variant.applied) == 1
+        for variant in (*search.left_to_race, *fallen)
+        if len(variant.applied) == 1
         for one in variant.applied
     ]
 

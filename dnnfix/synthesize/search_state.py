@@ -46,6 +46,9 @@ class Search:
     seen: set[tuple[bytes, ...]] = field(default_factory=set)
     direct: set[tuple[bytes, ...]] = field(default_factory=set)
     """Programs whose edits all speak of the original's text, so that they can be joined."""
+    may_race: bool = False
+    """Whether settings race where training learns nothing."""
+    left_to_race: list[Variant] = field(default_factory=list)
     edit_errors: dict[str, str] = field(default_factory=dict)
     unsure: str = ""
     """Why it cannot be told whether training learns, where that was looked at."""

@@ -41,8 +41,8 @@ class RateOffByOrders(FaultTemplate[Rate]):
 
     With a rate that is too great each step lands farther from the minimum than it began, until the weights overflow or
     all units are dead; with one that is too small nothing moves. Reported only where the run showed one of them, the rate
-    is written as a number, and it is more than ten times the optimizer's usual rate, or less than a thousandth of it. The
-    patch has to train better on several seeds to be accepted.
+    is written as a number, and it is more than ten times the optimizer's usual rate, or less than a thousandth of it. Its
+    edits race with those of other settings (DNF905), where it can be looked at whether training learns.
 
     Fix safety: unsafe. Training takes other steps, which is the point.
 
@@ -55,6 +55,7 @@ class RateOffByOrders(FaultTemplate[Rate]):
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.OPTIMIZER
     only_hinders = True
+    raced = True
     message = "{shown} with a learning rate of {value}, where {usual} is usual"
     triggers = (
         "SGD",

@@ -62,7 +62,9 @@ class DropoutInEvaluation(FaultTemplate[tuple[ast.Call, ...]]):
 
     def faults(self, subject: Subject) -> Faults[tuple[ast.Call, ...]]:
         source = subject.source
-        if not (SAMPLING - ROWS | SPREAD).isdisjoint(source.words) or any(_IN_NAMES.search(word) for word in source.words):
+        if not (SAMPLING - ROWS | SPREAD).isdisjoint(source.words) or any(
+            _IN_NAMES.search(word) for word in source.words
+        ):
             return
         for owner in torch_modules(source):
             forward = method(owner, "forward")

@@ -391,7 +391,7 @@ def test_a_killed_replay_resumes_and_gives_what_an_unbroken_one_gives(verified: 
     code, _, err = ended(started(verified, output))
     assert code == 2 and "there are results already. Give --resume" in err
     code, out, err = ended(started(verified, output, "--resume"))
-    assert code == 0, err
+    assert code == 0, err + out
     after = rows(output)
     assert len(after) == 12 and all(after[key] == text for key, text in before.items()), "what was done stands"
     assert "correct 1 of 3" in out
@@ -402,7 +402,7 @@ def test_a_killed_replay_resumes_and_gives_what_an_unbroken_one_gives(verified: 
         time.sleep(0.1)
     assert not any(os.path.exists(f"/proc/{pid}") for pid in workers), "workers end with the replay"
     code, _, err = ended(started(verified, tmp_path / "whole"))
-    assert code == 0, err
+    assert code == 0, err + out
     assert {key: plain(text) for key, text in rows(tmp_path / "whole").items()} == {
         key: plain(text) for key, text in after.items()
     }
@@ -419,7 +419,7 @@ def test_a_killed_worker_costs_one_assignment_again_and_no_other(verified: Path,
     time.sleep(1.0)
     os.kill(children(process.pid)[0], signal.SIGKILL)
     code, _, err = ended(process)
-    assert code == 0, err
+    assert code == 0, err + out
     assert len(rows(output)) == 4 and not any(json.loads(text)["failed"] for text in rows(output).values())
 
 
