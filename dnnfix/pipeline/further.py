@@ -40,7 +40,8 @@ def looked_further(
         own = searchable(source, trace, first.settings)
         heard = heard_of_training(source, first.settings) if first.trace.crashed_after_cut else None
         found = repair(source, trace, laboratory, templates, first.settings, progress, own, heard)
-        return replace(first, trace=trace, repair=found)
+        if found.results or trace.crash is not None or not first.repair.results:
+            return replace(first, trace=trace, repair=found)
     return replace(first, trace=trace) if trace.outcome is RunOutcome.FINISHED and not trace.cut else first
 
 

@@ -47,13 +47,18 @@ def score(trace: Trace) -> Score | None:
     if not trace.steps:
         return None
     tail = trace.steps[-_tail(trace) :]
-    losses = trace.losses
-    if losses and not all(math.isfinite(loss) for loss in losses[-len(tail) :]):
+    if not _ends_finite(trace):
         return Score(-1.0, "skill")
+    losses = trace.losses
     skills = [step.skill for step in tail if step.skill is not None and math.isfinite(step.skill)]
     if skills:
         return Score(max(-1.0, sum(skills) / len(skills)), "skill")
     return _fall(losses, len(tail))
+
+
+def _ends_finite(trace: Trace) -> bool:
+    """Whether the last losses of a trial, where they are known, are finite numbers."""
+    return all(math.isfinite(loss) for loss in trace.losses[-_tail(trace) :])
 
 
 def _tail(trace: Trace) -> int:
@@ -71,12 +76,14 @@ def _fall(losses: Sequence[float], tail: int) -> Score | None:
 def difference(before: Trace, after: Trace) -> float | None:
     """By how much the later program scores better; `None` where the two cannot be compared.
 
-    Where only one of them shows its skill, both are compared by the fall of their losses.
+    Where only one of them shows its skill, both are compared by the fall of their losses. One that does not end in finite
+    numbers scores as bad as can be on either yardstick.
     """
     first, second = score(before), score(after)
     if first is None or second is None:
         return None
-    if first.yardstick != second.yardstick:
+    broken = [not _ends_finite(trace) for trace in (before, after)]
+    if first.yardstick != second.yardstick and not any(broken):
         falls = [_fall(t.losses, _tail(t)) for t in (before, after)]
         if falls[0] is None or falls[1] is None:
             return None

@@ -134,7 +134,7 @@ def test_a_crash_behind_the_first_steps_is_repaired_and_proven_again(tmp_path: P
 
 def test_a_loss_that_leaves_the_finite_numbers_later_is_found(tmp_path: Path) -> None:
     report = suggested(LATE_LOSS, tmp_path)
-    assert "DNF331" in [result.finding.code for result in report.findings]
+    assert "DNF905" in [result.finding.code for result in report.findings]
 
 
 def test_healthy_training_that_was_seen_whole_is_said_to_be(tmp_path: Path) -> None:

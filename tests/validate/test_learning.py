@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
@@ -75,3 +76,8 @@ def test_equal_programs_are_accepted_in_at_most_one_case_of_twenty() -> None:
         decide([generator.gauss(0.0, 1.0) for _ in range(MAX_PAIRS)], 0.0).settled == "yes" for _ in range(4000)
     )
     assert accepted / 4000 <= 0.05
+
+
+def test_a_loss_that_leaves_the_finite_numbers_is_worse_than_any_that_falls() -> None:
+    broken, falling = trace(losses=(2.0, 1e9, math.nan, math.nan)), trace(losses=(2.0, 1.5, 1.0, 1.0))
+    assert difference(broken, falling) == 1.5 == -(difference(falling, broken) or 0.0)
