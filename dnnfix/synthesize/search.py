@@ -193,12 +193,10 @@ def _race_settings(search: Search, heard: Callable[[Finding], bool]) -> None:
     )
     if finding is not None and start.applied:
         finding = at_original(search, start.source, finding)
-    if (
-        finding is not None or not search.unsure
-    ):  # what is said of the training as a whole stands for what was left to the race
-        others = tuple(
-            one for one in others if all(one not in left.applied[-1].findings for left in search.left_to_race)
-        )
+    if finding is not None or not search.unsure:
+        # What is said of the training as a whole stands for what was left to the race.
+        left = [one for variant in search.left_to_race for one in variant.applied[-1].findings]
+        others = tuple(one for one in others if one not in left)
     search.original = others if finding is None else (*others, finding)
 
 

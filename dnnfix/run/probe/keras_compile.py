@@ -23,6 +23,7 @@ class Compiled:
         self._losses: Dict[int, List[Made]] = {}
         self._made: Dict[int, Any] = {}
         self._kept: List[Any] = []
+        self._eager: List[Any] = []
         self._by_site: Dict[Tuple[str, str], Made] = {}
 
     def install(self, patches: Patches, keras: Any) -> None:
@@ -55,7 +56,8 @@ class Compiled:
             note("jit_compile was left out: the program ran uncompiled")
         if self._backend == "tensorflow":
             # In a traced function no call of a layer and no number could be seen.
-            model._runs_eagerly_by_itself = bool(given.get("run_eagerly"))
+            if given.get("run_eagerly"):
+                self._eager.append(model)
             model.run_eagerly = True
         order = list(signature.parameters)[1:]
         written = written_at(user_frame())
@@ -128,6 +130,10 @@ class Compiled:
         made = self._components.add("optimizer", instance, class_name(type(instance)), site, bound(cls, (), {}))
         made.fields["called"] = None
         self._kept.append(instance)
+
+    def runs_eagerly(self, model: Any) -> bool:
+        """Whether the program itself has a model run eagerly."""
+        return any(one is model for one in self._eager)
 
     def made_of(self, model: Any, loss: Any) -> Optional[Made]:
         """The component of a loss object, also of one that Keras made for what `compile` was given."""

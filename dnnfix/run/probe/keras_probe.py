@@ -87,7 +87,7 @@ class Hooks:
         if self._backend == "tensorflow":
             compute_channels_first(self._patches)
             if self._in_graph:
-                Traced(self._steps, self._looks_into_step).install(self._patches, keras)
+                Traced(self._steps, self._looks_into_step, self._compiled.runs_eagerly).install(self._patches, keras)
         self._components.install(keras)
         self._compiled.install(self._patches, keras)
         self._steps.install(self._patches, keras)

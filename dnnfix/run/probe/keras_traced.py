@@ -16,11 +16,15 @@ from .keras_values import tensors_in
 
 
 class Traced:
-    """Makes the training function of each model anew, of two kinds, and takes the one that a step asks for."""
+    """Makes the training function of each model anew, of two kinds, and takes the one that a step asks for.
 
-    def __init__(self, steps: Steps, eager: Callable[[], bool]) -> None:
+    `eager` tells whether the step to come has to run eagerly, `by_itself` whether a model always does, as the program has it.
+    """
+
+    def __init__(self, steps: Steps, eager: Callable[[], bool], by_itself: Callable[[Any], bool]) -> None:
         self._steps = steps
         self._eager = eager
+        self._by_itself = by_itself
 
     def install(self, patches: Patches, keras: Any) -> None:
         """Watch how Keras makes its training function; that of other backends, and of old releases, stays as it is."""
@@ -34,7 +38,7 @@ class Traced:
 
         def make_train_function(model: Any, force: bool = False) -> Any:
             made = getattr(model, "train_function", None)
-            if made is not None and not force or getattr(model, "_runs_eagerly_by_itself", False):
+            if made is not None and not force or traced._by_itself(model):
                 return original(model, force)
             jit, model.jit_compile, model.run_eagerly = model.jit_compile, False, False
             original(model, True)
