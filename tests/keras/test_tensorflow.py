@@ -15,6 +15,7 @@ from dnnfix.config import load
 from dnnfix.records import FileReport, PatchVerdict, RunOutcome
 from dnnfix.run.job import Budget, Experiment, Job
 from dnnfix.run.runner import Runner
+from dnnfix.validate.symptoms import reference
 
 pytestmark = pytest.mark.skipif(find_spec("tensorflow") is None, reason="tensorflow is not installed")
 
@@ -269,3 +270,48 @@ def test_a_step_that_cannot_be_traced_runs_eagerly() -> None:
         trace = runner.run(Job("program.py", program.encode(), budget=Budget(steps=12, seconds=60), record_steps=0))
     assert trace.outcome is RunOutcome.BUDGET or trace.outcome is RunOutcome.FINISHED, trace.crash
     assert len(trace.steps) == 12 and any("could not be traced" in note for note in trace.notes)
+
+
+GRAPH = """\
+import numpy as np, tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+rows = np.random.RandomState(0).randn(400, 6).astype("float32")
+wanted = {wanted}
+x, y = tf.placeholder(tf.float32, [None, 6]), tf.placeholder(tf.{kind}, [None{width}])
+w, b = tf.Variable(tf.zeros([6, {units}])), tf.Variable(tf.zeros([{units}]))
+scores = tf.matmul(x, w) + b
+loss = {loss}
+train = tf.train.AdamOptimizer(0.05).minimize(loss)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for step in range(120):
+        part = slice(40 * (step % 10), 40 * (step % 10) + 40)
+        session.run(train, feed_dict={{x: rows[part], y: wanted[part]}})
+"""
+INDICES = {"wanted": "(rows[:, 0] > 0).astype(int) + (rows[:, 1] > 0)", "kind": "int64", "width": "", "units": 3}
+ONE_HOT = {"wanted": "np.eye(2)[(rows[:, 0] > 0).astype(int)]", "kind": "float32", "width": ", 2", "units": 2}
+REAL = {"wanted": "rows[:, :1] * 3 - 1", "kind": "float32", "width": ", 1", "units": 1}
+
+
+@pytest.mark.parametrize(
+    ("given", "loss"),
+    [
+        (INDICES, "tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=scores))"),
+        (ONE_HOT, "tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=y, logits=scores))"),
+        (ONE_HOT, "-tf.reduce_mean(tf.reduce_sum(y * tf.log(tf.nn.softmax(scores)), 1))"),
+        (REAL, "tf.reduce_mean(tf.square(scores - y))"),
+        (REAL, "tf.reduce_mean((y - scores) ** 2)"),
+        (REAL, "tf.losses.mean_squared_error(y, scores)"),
+    ],
+)
+def test_skill_is_measured_in_a_session(given: dict[str, object], loss: str) -> None:
+    program = GRAPH.format(**given, loss=loss)
+    job = Job("program.py", program.encode(), budget=Budget(steps=120, seconds=60), experiments=(Experiment.REFERENCE,))
+    with Runner(Path(sys.executable)) as runner:
+        trace = runner.run(job)
+    assert not trace.notes and len(trace.steps) == 120
+    assert trace.steps[0].skill is not None and trace.steps[0].skill < 0.3
+    assert trace.steps[-1].skill is not None and trace.steps[-1].skill > 0.4
+    known = reference(trace)
+    assert known is not None and known.skill > 0.5

@@ -284,6 +284,11 @@ class Steps:
         if self._loss is None and not self._computing and not self.traced:
             self._loss = loss
 
+    def compared_elsewhere(self, inputs: List[Any], target: Any, prediction: Any, name: str) -> None:
+        """Told of what a loss compares in the step to come, as arrays, where Keras does not compute it."""
+        self._pair = (prediction, target, name)
+        self.on_batch(inputs, target, prediction)
+
     def stepped_elsewhere(self, loss: Any = None, update: Optional[float] = None) -> None:
         """A step was taken that no optimizer of Keras took."""
         if self.traced:

@@ -14,6 +14,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from . import wire
 from .guard import Patches, guarded
 from .keras_steps import Steps
+from .tensorflow_pairs import Pair, comes_from, pair_of
 
 _MEASURED = 2
 """Steps of a session whose weights are read before and after."""
@@ -32,6 +33,8 @@ class TensorFlowSteps:
         self._leads: Dict[Any, Any] = {}
         """For each operation that was fetched: the one that trains and that runs with it, if any."""
         self._losses: Dict[int, Any] = {}
+        self._pairs: Dict[Any, Optional[Pair]] = {}
+        """For each loss what it compares, where that is known."""
         self._measured = 0
 
     def install(self, patches: Patches) -> None:
@@ -89,10 +92,14 @@ class TensorFlowSteps:
                 return original(session, fetches, *args, **kwargs)
             loss, variables = found
             before = watcher._values(original, session, variables)
+            pair = watcher._pair(session, loss)
             if loss is None:
                 result, value = original(session, fetches, *args, **kwargs), None
-            else:
+            elif pair is None:
                 result, value = original(session, [fetches, loss], *args, **kwargs)
+            else:
+                result, value, *compared = original(session, [fetches, loss, *pair[:2]], *args, **kwargs)
+                watcher._compared(pair, compared, args, kwargs)
             watcher._ran(original, session, value, variables, before)
             return result
 
@@ -129,6 +136,25 @@ class TensorFlowSteps:
                 seen.add(one)
                 pending.extend((before, depth + 1) for before in one.control_inputs)
         return None
+
+    @guarded
+    def _pair(self, session: Any, loss: Any) -> Optional[Pair]:
+        """What a loss compares, where that can be fetched along with it."""
+        if loss is None:
+            return None
+        if loss not in self._pairs:
+            found = pair_of(loss)
+            known = found is not None and all(session.graph.is_fetchable(one) for one in found[:2])
+            self._pairs[loss] = found if known else None
+        return self._pairs[loss]
+
+    @guarded
+    def _compared(self, pair: Pair, values: List[Any], args: Any, kwargs: Any) -> None:
+        """Tell of a step's prediction and target, and of what was fed beside the target."""
+        fed = args[0] if args else kwargs.get("feed_dict")
+        asarray: Any = sys.modules["numpy"].asarray
+        inputs = [asarray(value) for key, value in (fed or {}).items() if not comes_from(pair[1], key)]
+        self._steps.compared_elsewhere(inputs, values[1], values[0], pair[2])
 
     @guarded
     def _values(self, run: Any, session: Any, variables: List[Any]) -> Any:
