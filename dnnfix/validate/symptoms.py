@@ -64,6 +64,8 @@ class Reference:
     luck: float
     learner: str
     rows: int
+    linear: float | None = None
+    """What the linear one of them comes to."""
 
     @property
     def is_worth(self) -> bool:
@@ -89,7 +91,9 @@ def reference(trace: Trace) -> Reference | None:
     skill, luck, rows = (found.get(name) for name in ("skill", "luck", "rows"))
     if not isinstance(skill, (int, float)) or not isinstance(luck, (int, float)) or not isinstance(rows, int):
         return None
-    return Reference(float(skill), float(luck), str(found.get("learner")), rows)
+    linear = found.get("linear")
+    by_line = float(linear) if isinstance(linear, (int, float)) else None
+    return Reference(float(skill), float(luck), str(found.get("learner")), rows, by_line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +165,7 @@ def _far_behind(trace: Trace, losses: Sequence[float], skill: float, data: Refer
     steps, at_work, is_guess = len(trace.steps), is_at_work(losses), skill <= CHANCE
     beside = f"where {data.in_words} {data.come} to {data.skill:.2f}"
     numbers: dict[str, Json] = {"skill": round(skill, 4), "steps": steps}
-    numbers |= {"reference": data.skill, "learner": data.learner}
+    numbers |= {"reference": data.skill, "learner": data.learner, "linear": data.linear}
     falls = ", and its loss still falls" if at_work else ""
     seen = f"after {steps} steps {_comes_to(skill)}{falls}"
     stands_still = not at_work and len(losses) >= ENOUGH_TO_TELL

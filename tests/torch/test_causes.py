@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from dnnfix.records import Symptom
+from dnnfix.records import Json, Symptom
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import edited
@@ -375,3 +375,19 @@ for epoch in range(2):
     lines = repaired(observe, text, "schedule")
     assert "        schedule.step()" not in lines
     assert moved is None or lines[-2:] == moved
+
+
+def curved(linear: float) -> tuple[Reading, ...]:
+    numbers: dict[str, Json] = {"reference": 0.9, "learner": "neighbours", "linear": linear}
+    return (Reading("behind", "", Symptom.NOT_LEARNING, numbers),)
+
+
+def test_a_linear_network_is_given_a_layer_where_the_data_are_not_linear(observe: Observe) -> None:
+    only = "net = nn.Sequential(nn.Linear(6, 64), nn.ReLU(), nn.Linear(64, 1))"
+    assert only in repaired(observe, REGRESSION.format(size=1), "layers", curved(0.1))
+    source = Source.from_bytes(REGRESSION.format(size=1).encode(), "program.py")
+    seen = Subject(source, observe(REGRESSION.format(size=1)).trace())
+    for linear, likely in ((0.1, 0.9), (0.7, 0.3)):
+        assert [c.prior for c in causes(seen, curved(linear)) if c.setting == "layers"] == [likely]
+    deeper = REGRESSION.format(size=1).replace("nn.Linear(6, 1)", "nn.Sequential(nn.Linear(6, 4), nn.Linear(4, 1))")
+    assert not repaired(observe, deeper, "layers", curved(0.1))

@@ -67,7 +67,8 @@ class Examples:
     def reference(self) -> Optional[Dict[str, Any]]:
         """What the better of the two learners comes to; `None` where the rows are too few, or of a form they do not know.
 
-        `skill` and `luck` are on the scale of a step's skill; `learner` is `linear`, `neighbours` or `table`.
+        `skill`, `linear` (that of the linear model) and `luck` are on the scale of a step's skill; `learner` is `linear`,
+        `neighbours` or `table`.
         """
         numpy: Any = sys.modules["numpy"]
         if not self._inputs or len({one.shape[1] for one in self._targets}) != 1:
@@ -103,6 +104,7 @@ class Examples:
         learner = max(scores, key=lambda name: max(scores[name]))
         return {
             "skill": round(max(scores[learner]), 4),
+            "linear": round(max(scores["linear"]), 4) if "linear" in scores else None,
             "luck": round(luck, 4),
             "learner": learner,
             "rows": len(inputs),
