@@ -384,10 +384,10 @@ def curved(linear: float) -> tuple[Reading, ...]:
 
 def test_a_linear_network_is_given_a_layer_where_the_data_are_not_linear(observe: Observe) -> None:
     only = "net = nn.Sequential(nn.Linear(6, 64), nn.ReLU(), nn.Linear(64, 1))"
-    assert only in repaired(observe, REGRESSION.format(size=1), "layers", curved(0.1))
-    source = Source.from_bytes(REGRESSION.format(size=1).encode(), "program.py")
-    seen = Subject(source, observe(REGRESSION.format(size=1)).trace())
+    text = REGRESSION.format(size=1).lstrip("\n")
+    assert only in repaired(observe, text, "layers", curved(0.1))
+    seen = Subject(Source.from_bytes(text.encode(), "program.py"), observe(text).trace())
     for linear, likely in ((0.1, 0.9), (0.7, 0.3)):
         assert [c.prior for c in causes(seen, curved(linear)) if c.setting == "layers"] == [likely]
-    deeper = REGRESSION.format(size=1).replace("nn.Linear(6, 1)", "nn.Sequential(nn.Linear(6, 4), nn.Linear(4, 1))")
+    deeper = text.replace("nn.Linear(6, 1)", "nn.Sequential(nn.Linear(6, 4), nn.Linear(4, 1))")
     assert not repaired(observe, deeper, "layers", curved(0.1))
