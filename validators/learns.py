@@ -11,6 +11,7 @@ import statistics
 
 from dnnfix.api import (
     Evidence,
+    Family,
     Json,
     RunOutcome,
     Status,
@@ -19,6 +20,7 @@ from dnnfix.api import (
     decide,
     difference,
     fails_to_learn,
+    is_loss_call,
     score,
     threshold,
 )
@@ -28,6 +30,12 @@ RUNG = "learn"
 
 RUNAWAY = frozenset({"non-finite", "diverging"})
 """Symptoms of a training that is worse than one that stands still."""
+
+BOTTOM = 100.0
+"""By what factor of its start, or of one, a cross entropy is below zero that has no least value."""
+
+ENTROPIES = ("entropy", "bceloss", "bcewithlogits", "nll")
+"""Parts of the names of losses that are never negative."""
 
 
 def judge(evidence: Evidence) -> Verdict:
@@ -69,12 +77,30 @@ def judge(evidence: Evidence) -> Verdict:
     away = [reading for pair in evidence.pairs for reading in _runs_away_anew(pair.before, pair.after)]
     if decision.settled == "yes" and len(away) == len(evidence.pairs):
         return Verdict(NAME, RUNG, Status.FAIL, f"with the patch training does not learn: {away[0]}", measured)
+    if decision.settled == "yes" and _has_no_bottom(evidence):
+        reason = "with the patch the cross entropy falls below any bound: the targets are none of its range"
+        return Verdict(NAME, RUNG, Status.FAIL, reason, measured)
     if decision.settled == "yes":
         return Verdict(NAME, RUNG, Status.PASS, f"trains {goal}: {said}", measured)
     if decision.settled == "no":
         return Verdict(NAME, RUNG, Status.FAIL, f"does not train {goal}: {said}", measured)
     cut = "; the time of this file was used up" if evidence.cut_short else ""
     return Verdict(NAME, RUNG, Status.INCONCLUSIVE, f"not shown to train {goal}: {said}{cut}", measured)
+
+
+def _has_no_bottom(evidence: Evidence) -> bool:
+    """Whether a cross entropy, which a patch of the loss or its output left, runs to ever more negative values.
+
+    Of targets that it is made for none is negative, so that a score says nothing there.
+    """
+    network = evidence.after.network
+    if network is None or not any(finding.family is Family.LOSS_ACTIVATION for finding in evidence.findings):
+        return False
+    names = {call.name.lower() for call in network.calls if is_loss_call(network, call)}
+    if not any(word in name for name in names for word in ENTROPIES):
+        return False
+    curves = [pair.after.losses for pair in evidence.pairs]
+    return all(losses and losses[-1] < -BOTTOM * max(1.0, abs(losses[0])) for losses in curves)
 
 
 def _runs_away_anew(before: Trace, after: Trace) -> tuple[str, ...]:

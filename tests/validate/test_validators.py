@@ -248,6 +248,21 @@ def test_a_patch_with_which_the_loss_runs_away_does_not_learn() -> None:
     assert judge("learns", replace(given, pairs=both)) is Status.PASS
 
 
+@pytest.mark.parametrize(
+    ("loss", "status"),
+    [("keras.losses.BinaryCrossentropy", Status.FAIL), ("torch.nn.MSELoss", Status.PASS)],
+)
+def test_a_cross_entropy_that_falls_below_any_bound_proves_nothing(loss: str, status: Status) -> None:
+    made = Component(1, "loss", loss)
+    called = Call(1, loss, None, component=1, inputs=(Value(1, (4, 5)), Value(2, (4, 5))))
+    network = Network("keras", "trace", components=(made,), calls=(called,))
+    after = replace(training(-1.0), network=network)
+    steps = tuple(Step(place, loss=-(10.0**place), skill=-1.0) for place in range(6))
+    fallen = tuple(Pair(training(*[-1.0] * 6), replace(FINISHED, steps=steps)) for _ in range(5))
+    given = evidence(training(-1.0), after, symptom=Symptom.VIOLATION)
+    assert judge("learns", replace(given, pairs=fallen)) is status
+
+
 def test_learning_says_nothing_of_a_program_that_crashed() -> None:
     assert judge("learns", evidence(CRASHED, training(0.5))) is Status.NOT_APPLICABLE
 
