@@ -28,7 +28,7 @@ TRAINED_STEPS = 150
 STEADY_STEPS = 600
 """Optimizer steps of a training trial where steps are quick: what differs shows against the noise of single batches."""
 
-QUICK_SECONDS = 4.0
+QUICK_SECONDS = 8.0
 """Seconds that all first trials of a candidate together may take for that."""
 
 LOOKED_STEPS = 300
