@@ -145,8 +145,8 @@ class TrialLaboratory:
         if not self.trained_steps:
             trials = len(sources) * len(seeds)
             paced = any(trace.step_seconds for trace in self._cache.values())
-            quick = self._affordable(trials, STEADY_STEPS, QUICK_SECONDS) if paced else 0
-            self.trained_steps = quick if quick == STEADY_STEPS else self._affordable(trials, TRAINED_STEPS)
+            quick = _rounded(self._affordable(trials, STEADY_STEPS, QUICK_SECONDS), STEADY_STEPS) if paced else 0
+            self.trained_steps = quick if quick > TRAINED_STEPS else self._affordable(trials, TRAINED_STEPS)
         keys: dict[Job, Key] = {}
 
         def jobs() -> Iterator[Job]:
@@ -170,10 +170,7 @@ class TrialLaboratory:
         Where it is not, a power of two times the usual number: the clock should not have a say in every step.
         """
         most = max(most, TRAINED_STEPS)
-        afforded = self._affordable(trials, most)
-        if TRAINED_STEPS < afforded < most:
-            afforded = TRAINED_STEPS * 2 ** int(math.log2(afforded / TRAINED_STEPS))
-        self.trained_steps = afforded
+        self.trained_steps = _rounded(self._affordable(trials, most), most)
 
     def reproduced(self, reproduction: Reproduction) -> None:
         """Run every program inside this scaffold from now on; what was seen without it is forgotten."""
@@ -271,3 +268,8 @@ class TrialLaboratory:
         name = f"run-{len(self.records) + 1}"
         actions = tuple(str(step) for step in self.reproduction.steps)
         self.records.append(RunRecord(name, trace.outcome, round(trace.seconds, 3), trace.seed, actions, detail[:300]))
+
+
+def _rounded(steps: int, most: int) -> int:
+    """Down to a power of two times the usual number, where it is between that and the most: the clock has no say in every step."""
+    return TRAINED_STEPS * 2 ** int(math.log2(steps / TRAINED_STEPS)) if TRAINED_STEPS < steps < most else steps
