@@ -216,7 +216,7 @@ from dnnfix.source.arithmetic import number
 from dnnfix.source.given import argument_value, keyword_value
 from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
-from dnnfix.source.tree import first_line, within
+from dnnfix.source.tree import first_line, stored_names, within
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.optimizing import Optimizing, optimizers
 from dnnfix.synthesize.chains import carry_out, named_as_they_stand, told

@@ -74,18 +74,25 @@ def judge(evidence: Evidence) -> Verdict:
     }
     goal = "better" if improvement else "not worse"
     said = f"{known[0][1].yardstick} {before:.2f} before, {after:.2f} after over {len(differences)} seeds"
-    away = [reading for pair in evidence.pairs for reading in _runs_away_anew(pair.before, pair.after)]
-    if decision.settled == "yes" and len(away) == len(evidence.pairs):
-        return Verdict(NAME, RUNG, Status.FAIL, f"with the patch training does not learn: {away[0]}", measured)
-    if decision.settled == "yes" and _has_no_bottom(evidence):
-        reason = "with the patch the cross entropy falls below any bound: the targets are none of its range"
-        return Verdict(NAME, RUNG, Status.FAIL, reason, measured)
     if decision.settled == "yes":
+        worse = _worse_than_its_score(evidence)
+        if worse:
+            return Verdict(NAME, RUNG, Status.FAIL, f"with the patch {worse}", measured)
         return Verdict(NAME, RUNG, Status.PASS, f"trains {goal}: {said}", measured)
     if decision.settled == "no":
         return Verdict(NAME, RUNG, Status.FAIL, f"does not train {goal}: {said}", measured)
     cut = "; the time of this file was used up" if evidence.cut_short else ""
     return Verdict(NAME, RUNG, Status.INCONCLUSIVE, f"not shown to train {goal}: {said}{cut}", measured)
+
+
+def _worse_than_its_score(evidence: Evidence) -> str:
+    """What every patched trial shows that no score makes good; empty where there is no such thing."""
+    away = [reading for pair in evidence.pairs for reading in _runs_away_anew(pair.before, pair.after)]
+    if len(away) == len(evidence.pairs):
+        return f"training does not learn: {away[0]}"
+    if _has_no_bottom(evidence):
+        return "the cross entropy falls below any bound: the targets are none of its range"
+    return ""
 
 
 def _has_no_bottom(evidence: Evidence) -> bool:

@@ -264,6 +264,11 @@ def within(root: ast.AST, *kinds: type[Node]) -> list[Node]:
     return found  # type: ignore[return-value]
 
 
+def stored_names(root: ast.AST) -> set[str]:
+    """The names that are assigned, by whatever means, in the tree below `root`."""
+    return {node.id for node in within(root, ast.Name) if isinstance(node.ctx, ast.Store)}
+
+
 def first_line(statement: ast.stmt) -> int:
     """The line on which a statement begins, its decorators included."""
     decorators = getattr(statement, "decorator_list", None)

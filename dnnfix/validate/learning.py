@@ -82,8 +82,7 @@ def difference(before: Trace, after: Trace) -> float | None:
     first, second = score(before), score(after)
     if first is None or second is None:
         return None
-    broken = [not _ends_finite(trace) for trace in (before, after)]
-    if first.yardstick != second.yardstick and not any(broken):
+    if first.yardstick != second.yardstick and _ends_finite(before) and _ends_finite(after):
         falls = [_fall(t.losses, _tail(t)) for t in (before, after)]
         if falls[0] is None or falls[1] is None:
             return None

@@ -26,6 +26,7 @@ from dnnfix.api import (
     block_of,
     function_around,
     raised_at,
+    stored_names,
     within,
 )
 
@@ -325,12 +326,8 @@ def _handed(source: Source, expr: ast.expr) -> tuple[ast.expr, dict[str, str]]:
     return given.get(expr.id, expr), {ast.unparse(value): name for name, value in given.items()}
 
 
-def _stored(statement: ast.AST) -> set[str]:
-    return {node.id for node in within(statement, ast.Name) if isinstance(node.ctx, ast.Store)}
-
-
 def _read(statement: ast.AST) -> set[str]:
-    changed = _stored(statement.target) if isinstance(statement, ast.AugAssign) else set()
+    changed = stored_names(statement.target) if isinstance(statement, ast.AugAssign) else set()
     return changed | {node.id for node in within(statement, ast.Name) if isinstance(node.ctx, ast.Load)}
 
 
@@ -339,10 +336,10 @@ def _behind(before: tuple[ast.stmt, ...], name: str) -> tuple[ast.Assign | ast.A
     names: set[str] = {name}
     found: list[ast.Assign | ast.AugAssign] = []
     for each in reversed(before):
-        if isinstance(each, ast.Assign) and _stored(each) & names:
+        if isinstance(each, ast.Assign) and stored_names(each) & names:
             found.append(each)
-            names = (names - _stored(each)) | _read(each.value)
-        elif isinstance(each, ast.AugAssign) and _stored(each) & names:
+            names = (names - stored_names(each)) | _read(each.value)
+        elif isinstance(each, ast.AugAssign) and stored_names(each) & names:
             found.append(each)
             names |= _read(each)
     return tuple(reversed(found))
@@ -359,12 +356,12 @@ def _moved(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
     for each in fault.made:
         if _calls(each, fault.owner) or _read(each) & names:
             moved.append(each)
-            names |= _stored(each)
+            names |= stored_names(each)
     for other in fault.before:
         later = moved and other.lineno > moved[0].lineno
         if other in moved:
             continue
-        shared = _read(other) & names or (later and _stored(other) & (names | set().union(*map(_read, moved))))
+        shared = _read(other) & names or (later and stored_names(other) & (names | set().union(*map(_read, moved))))
         if shared:
             return None
     targets = [target for each in moved for target in (each.targets if isinstance(each, ast.Assign) else [each.target])]

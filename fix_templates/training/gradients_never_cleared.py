@@ -30,6 +30,8 @@ from dnnfix.api import (
     loops_around,
     operated_on,
     operations_named,
+    stored_names,
+    within,
 )
 
 CLEARED_OTHERWISE = frozenset({"zero_", "grads", "zero_grads"})
@@ -406,15 +408,12 @@ def _updated_by_hand(source: Source) -> Iterator[ByHand]:
         return
     for backward in operations_named(source, "backward"):
         loops = loops_around(source, backward.statement)
-        behind = [
-            one
-            for one in source.nodes(ast.Expr) + source.nodes(ast.AugAssign)
-            if one.lineno > backward.statement.lineno
-        ]
+        if not loops:
+            continue
         found: dict[str, ast.stmt] = {}
-        for statement in behind:
-            weight = _changed_by_its_gradient(statement)
-            if loops and loops[0] in loops_around(source, statement)[:1] and weight and not _is_made_in(loops, weight):
+        for statement in source.nodes(ast.Expr) + source.nodes(ast.AugAssign):
+            weight = _changed_by_its_gradient(statement) if statement.lineno > backward.statement.lineno else ""
+            if weight and loops[0] in loops_around(source, statement)[:1] and not _is_made_in(loops, weight):
                 found[weight] = statement
         last = max(found.values(), key=lambda one: one.lineno, default=None)
         if last is not None:
@@ -443,11 +442,6 @@ def _changed_by_its_gradient(statement: ast.stmt) -> str:
 
 def _is_made_in(loops: Sequence[ast.AST], weight: str) -> bool:
     """Whether the loops assign the weight, or go through it."""
-    stored = {n.id for n in ast.walk(loops[-1]) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    made = {
-        ast.unparse(target) for node in ast.walk(loops[-1]) if isinstance(node, ast.Assign) for target in node.targets
-    }
-    augmented = {
-        n.target.id for n in ast.walk(loops[-1]) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
-    }
-    return weight in made or weight.partition(".")[0] in stored - augmented
+    made = {ast.unparse(target) for node in within(loops[-1], ast.Assign) for target in node.targets}
+    augmented = {n.target.id for n in within(loops[-1], ast.AugAssign) if isinstance(n.target, ast.Name)}
+    return weight in made or weight.partition(".")[0] in stored_names(loops[-1]) - augmented

@@ -56,7 +56,8 @@ class TrainingOperationMissing(FaultTemplate[Missing]):
 
     Reported where the other operations of the training are there: an optimizer of torch that is cleared, beside a
     backward pass, and stepped nowhere in the program and given to nothing; one that is cleared and stepped in a program
-    in which nothing computes gradients; one that is made and never used, where a loop computes a loss; or an operation that stands alone in its line and is not called.
+    in which nothing computes gradients; one that is made and never used, where a loop computes a loss; or an operation that
+    stands alone in its line and is not called.
 
     Fix safety: unsafe. The model is trained from now on, which is the point.
 

@@ -9,7 +9,7 @@ from dnnfix.detect.training_loop import function_around, loops_around
 from dnnfix.detect.values import loss_uses
 from dnnfix.records import Call, Edit, InsertAfter, InsertBefore
 from dnnfix.source.program import Source, once
-from dnnfix.source.tree import within
+from dnnfix.source.tree import stored_names
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.written import passed
 from dnnfix.synthesize.recipes import input_expression
@@ -126,8 +126,7 @@ def _is_module(definition: ast.ClassDef) -> bool:
 def _is_made_where_it_stands(source: Source, name: ast.Name) -> bool:
     """Whether the function around a name assigns it, so that what its caller gives is something else."""
     around = function_around(source, name)
-    stored = within(around, ast.Name) if around is not None else ()
-    return any(one.id == name.id and isinstance(one.ctx, ast.Store) for one in stored)
+    return around is not None and name.id in stored_names(around)
 
 
 def _is_array(subject: Subject, name: ast.Name) -> bool:

@@ -8,13 +8,11 @@ from dnnfix.network.facts import layer_facts
 from dnnfix.records import Call, FixPattern, InsertElement, Json, Replace
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
+from dnnfix.synthesize.causes.units import WIDE
 from dnnfix.synthesize.recipes import argument, element_of
 from dnnfix.synthesize.spelling import spell
 from dnnfix.validate.reading import Reading
 from dnnfix.validate.symptoms import WORTH
-
-WIDE = 64
-"""Units of the layer that is added."""
 
 
 def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
@@ -41,7 +39,7 @@ def _only_layer(subject: Subject) -> Call | None:
     """The call of the one layer that has weights, where that is linear."""
     network = subject.network
     weighed = [c for c in network.components if c.kind == "layer" and c.parameters]
-    if len({component.site for component in weighed}) != 1 or len(weighed) != 1:
+    if len(weighed) != 1:
         return None
     called = next(iter(network.calls_of(weighed[0])), None)
     facts = layer_facts(called) if called is not None else None

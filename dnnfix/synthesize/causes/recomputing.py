@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from dnnfix.detect.training_loop import block_of, loops_around, operated_on, operations_named
 from dnnfix.records import FixPattern, InsertBefore
-from dnnfix.source.tree import within
+from dnnfix.source.tree import stored_names, within
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.validate.reading import Reading
@@ -18,7 +18,7 @@ def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
     source = subject.source
     for backward in operations_named(source, "backward"):
         loss, loops = operated_on(backward), loops_around(source, backward.statement)
-        if not loops or not isinstance(loss, ast.Name) or loss.id in _stored(loops[-1]):
+        if not loops or not isinstance(loss, ast.Name) or loss.id in stored_names(loops[-1]):
             continue
         block = block_of(source, loops[-1])
         chain = _chain(subject, block[: block.index(loops[-1])], loss.id)
@@ -36,7 +36,7 @@ def _chain(subject: Subject, before: list[ast.stmt], loss: str) -> list[ast.stmt
     for statement in reversed(before):
         if (
             isinstance(statement, ast.Assign)
-            and _stored(statement) & wanted
+            and stored_names(statement) & wanted
             and _depends_on_weights(subject, statement)
         ):
             found.append(statement)
@@ -54,7 +54,3 @@ def _depends_on_weights(subject: Subject, statement: ast.stmt) -> bool:
         and any(value.requires_grad for value in call.outputs)
         for call in subject.network.calls
     )
-
-
-def _stored(node: ast.AST) -> set[str]:
-    return {one.id for one in within(node, ast.Name) if isinstance(one.ctx, ast.Store)}

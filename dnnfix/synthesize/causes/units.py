@@ -17,6 +17,7 @@ FEW = 4
 """Units up to which a layer between is taken for a bottleneck."""
 
 WIDE = 64
+"""Units of a layer that is widened, or added."""
 
 
 def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
