@@ -263,4 +263,4 @@ from dnnfix.template import Example, FixTemplate, Reject
 from dnnfix.validate.changes import changed_lines, following, is_loss_call, leading_to, ran_at
 from dnnfix.validate.evidence import Evidence, Pair, own_fault
 from dnnfix.validate.learning import Decision, decide, difference, score, threshold
-from dnnfix.validate.symptoms import comes_to_enough, fails_to_learn
+from dnnfix.validate.symptoms import CHANCE, comes_to_enough, fails_to_learn

@@ -48,7 +48,7 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
     from dnnfix.emit import hunks
     from dnnfix.run.visible import repository_of
     from dnnfix.synthesize.at_crash import unexplained_crash
-    from dnnfix.synthesize.at_training import as_unpaired, look_at_training
+    from dnnfix.synthesize.at_training import as_suspected, look_at_training
     from dnnfix.validate import certificate as certificates
     from dnnfix.validate.evidence import Evidence
     from dnnfix.validate.ladder import climb
@@ -84,7 +84,7 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
         if crash is not None and crash.code in written.codes:
             findings = (*findings, crash)
         if UNLEARNED_CODE in written.codes:
-            untaught = as_unpaired(look_at_training(before, written.seed, laboratory)).finding
+            untaught = as_suspected(look_at_training(before, written.seed, laboratory)).finding
             findings = findings if untaught is None else (*findings, untaught)
         meant = tuple(finding for finding in findings if finding.code in written.codes)
         if not meant:

@@ -26,13 +26,13 @@ from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import Variant, apply
 from dnnfix.synthesize.causes import Cause, causes
-from dnnfix.synthesize.causes.epochs import TIMES
+from dnnfix.synthesize.causes.epochs import EPOCHS, TIMES
 from dnnfix.synthesize.racing import Racer, race
 from dnnfix.synthesize.stored import begins_with_stored
 from dnnfix.validate.ladder import Laboratory
 from dnnfix.validate.learning import LEARNED, score
 from dnnfix.validate.reading import Reading
-from dnnfix.validate.symptoms import WORTH, ends_by_itself, learning, reference
+from dnnfix.validate.symptoms import ENOUGH_STEPS, WORTH, ends_by_itself, learning, reference
 
 SINGLES = 14
 """Edits that start in the first race."""
@@ -68,6 +68,9 @@ SAID = {
 }
 """How a finding begins; for all others the training learns nothing."""
 
+SHOWN_BY = {"pattern": PAIRING, "epochs": EPOCHS}
+"""The setting whose edits show what a look at a training alone cannot tell, by what it lacks."""
+
 HELPED = 0.2
 """Skill that an edit has to come to, to count as one that helped: twice what chance may be."""
 
@@ -75,7 +78,7 @@ TRIALS = 12
 """Trials that half of the time left is planned for."""
 
 AS_IT_IS = Cause("", "nothing set otherwise", FixPattern.ITERATIONS, (), 0.0)
-"""What stands for the program itself in a race, where it comes far enough with another start."""
+"""What stands for the program itself in a race, where it comes far enough with another start: with every other one, or with one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,8 @@ def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
         looked = laboratory.look(source, seed, longer=True)
         seen = learning(looked)
     symptoms = seen.symptoms
-    if seen.held_back and any(one.prior >= FAR_OFF for one in causes(Subject(source, looked), seen.held_back)):
+    told = seen.held_back if seen.lacks != "epochs" else ()
+    if told and any(one.prior >= FAR_OFF for one in causes(Subject(source, looked), told)):
         symptoms = seen.held_back
     if not symptoms:
         return Look(looked, unsure=seen.unsure, lacks=seen.lacks, held_back=seen.held_back)
@@ -116,9 +120,9 @@ def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
     return Look(looked, symptoms, finding)
 
 
-def as_unpaired(looked: Look) -> Look:
-    """The look with what it would come to, were rows shuffled apart: said only where a race, or a proof, shows it."""
-    if looked.lacks != "pattern":
+def as_suspected(looked: Look) -> Look:
+    """The look with what it comes to where rows are shuffled apart, or training is over at once: said only once a race, or a proof, shows it."""
+    if looked.lacks not in SHOWN_BY:
         return looked
     return replace(looked, symptoms=looked.held_back, finding=_finding(looked.trace, looked.held_back))
 
@@ -143,21 +147,21 @@ def search_at_training(
         return None, ""
     progress("looking whether the network learns")
     looked = look_at_training(start.source, trace.seed, laboratory)
-    only_paired = looked.lacks == "pattern"
+    only = SHOWN_BY.get(looked.lacks)
     if climb is not None:
-        looked = as_unpaired(looked)
+        looked = as_suspected(looked)
     finding = looked.finding
     if finding is None or not heard(finding):
         return None, looked.unsure
     found = causes(Subject(start.source, looked.trace), looked.symptoms)
-    if only_paired:
-        found = [one for one in found if one.setting == PAIRING]
+    if only is not None:
+        found = [one for one in found if one.setting == only]
     else:
         found = sorted([*suspected, *found], key=lambda one: -one.prior)
     raced = list(_raced(start, looked, finding, found, laboratory, progress, climb)) if climb is not None else []
-    if raced and raced[-1][0] is AS_IT_IS:
+    if raced and raced[-1][0] is AS_IT_IS and raced[-1][1].arrived:
         return None, f"whether the network learns: {looked.symptoms[0].said}; begun with another seed it learns"
-    if only_paired and not any(racer.arrived for _, racer in raced):
+    if only is not None and not any(racer.arrived for _, racer in raced):
         return None, looked.unsure
     return _with_table(finding, found, raced), ""
 
@@ -174,7 +178,8 @@ def _raced(
     """Single edits, then pairs where no single one is enough: those that come far enough go up the ladder at once."""
     steps = len(looked.trace.steps)
     unfinished = looked.symptoms[0].name == "unfinished"
-    laboratory.allow_steps(TIMES * steps if unfinished else steps, TRIALS)
+    times = max(TIMES) if steps < ENOUGH_STEPS else TIMES[0]
+    laboratory.allow_steps(times * steps if unfinished else steps, TRIALS)
     entered: dict[tuple[bytes, ...], Cause] = {start.source.contents: AS_IT_IS}
     raced: list[tuple[Cause, Racer]] = []
     for pick, said in ((_singles, "settings"), (_pairs, "pairs of settings")):
@@ -188,7 +193,7 @@ def _raced(
         for racer in race(start.source, variants, laboratory, looked.trace.seed, _goal(looked)):
             raced.append((entered[racer.variant.source.contents], racer))
             yield raced[-1]
-            if raced[-1][0] is AS_IT_IS or (racer.arrived and climb(racer.variant)):
+            if racer.arrived and (raced[-1][0] is AS_IT_IS or climb(racer.variant)):
                 return
 
 
@@ -276,7 +281,9 @@ def _applied(start: Variant, finding: Finding, one: Cause) -> Variant | None:
 
 def _with_table(finding: Finding, found: Sequence[Cause], raced: Sequence[tuple[Cause, Racer]]) -> Finding:
     """The finding with its likeliest cause and what each edit came to: what the parts of a patch are worth."""
-    likeliest = _likeliest(found, raced)
+    if any(cause is AS_IT_IS for cause, _ in raced):
+        finding = replace(finding, message=f"{finding.message}; begun with another seed it learns")
+    likeliest = _likeliest(found, [(cause, racer) for cause, racer in raced if cause is not AS_IT_IS])
     if likeliest is None:
         return finding
     table: dict[str, Json] = {cause.title: round(racer.reached, 3) for cause, racer in raced}

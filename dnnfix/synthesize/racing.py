@@ -29,6 +29,9 @@ AT_ONCE = 2
 SEEDS = 2
 """Seeds on which a program has to come far enough, one after the other."""
 
+AHEAD = 0.2
+"""Skill by which one of those that start together is clearly better than another that came far enough, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Racer:
@@ -47,9 +50,12 @@ def race(
 ) -> Iterator[Racer]:
     """The programs in the order given, each once it is known how far it comes.
 
-    Where the original comes far enough itself on one of the seeds, it is the last. `goal` is the skill that is enough. A race that runs out of time ends with those that are known.
+    Those that start together come in that order unless one is clearly better. Where the original comes far enough itself, it is the
+    last: on each of the seeds that ends the race; on one of them it learns by luck, and the others have to do so on all.
+    `goal` is the skill that is enough. A race that runs out of time ends with those that are known.
     """
     seeds = [seed + SEEDS_APART + number for number in range(SEEDS)]
+    lucky: list[int] = []
     for first in range(0, len(variants), AT_ONCE):
         started = left = list(variants[first : first + AT_ONCE])
         trained: dict[tuple[bytes, ...], list[int]] = {one.source.contents: [] for one in started}
@@ -58,16 +64,31 @@ def race(
             before = _mean(original, laboratory, [one_seed])
             if laboratory.out_of_time():
                 return
-            if before >= goal:
-                yield Racer(Variant(original), before, arrived=True)
+            if before >= goal and one_seed not in lucky:
+                lucky.append(one_seed)
+            if len(lucky) == len(seeds):
+                yield Racer(Variant(original), _mean(original, laboratory, seeds), arrived=True)
                 return
             for one in left:
                 trained[one.source.contents].append(one_seed)
             left = [one for one in left if comes_to_enough(laboratory.train(one.source, one_seed), goal, before)]
-            if not left:
+            if not left and not lucky:
                 break
-        for one in started:
-            yield Racer(one, _mean(one.source, laboratory, trained[one.source.contents]), one in left)
+        racers = [
+            Racer(one, _mean(one.source, laboratory, trained[one.source.contents]), one in left) for one in started
+        ]
+        yield from _the_best_first(racers)
+    if lucky:
+        yield Racer(Variant(original), _mean(original, laboratory, seeds))
+
+
+def _the_best_first(racers: Sequence[Racer]) -> list[Racer]:
+    """The racers in their order, but for the best of those that arrived, where it is clearly ahead of the first."""
+    arrived = [one for one in racers if one.arrived]
+    best = max(arrived, key=lambda one: one.reached, default=None)
+    if best is None or best.reached < arrived[0].reached + AHEAD:
+        return list(racers)
+    return [best, *(one for one in racers if one is not best)]
 
 
 def _mean(source: Source, laboratory: Laboratory, seeds: Sequence[int]) -> float:

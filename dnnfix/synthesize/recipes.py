@@ -198,9 +198,12 @@ def _bypass_layer(subject: Subject, call: Call) -> tuple[Edit, ...] | None:
 
 
 def _serves_elsewhere(subject: Subject, call: Call) -> bool:
-    """Whether the constructor of a called layer makes others as well, one of which other calls than the layer's come after."""
+    """Whether the constructor of a called layer makes others as well, one of which other calls than the layer's come after.
+
+    A network of the same class that only predicts is a copy of the one that is trained.
+    """
     network = subject.network
-    made = [other for other in network.calls if other.made_at == call.made_at]
+    made = [other for other in network.calls if other.made_at == call.made_at and other.phase == call.phase]
     after = {frozenset(user.name for value in other.outputs for user in network.users(value)) for other in made}
     return len({other.component for other in made}) > 1 and len(after) > 1
 

@@ -17,6 +17,7 @@ from dnnfix.records import (
     Patch,
     PatchVerdict,
     Site,
+    Status,
 )
 from dnnfix.source.diff import program_diff
 from dnnfix.source.program import Source
@@ -136,10 +137,14 @@ def _hinders_nothing(finding: Finding, patches: list[Patch]) -> bool:
 
 
 def _learns_as_well(patch: Patch) -> bool:
+    """Whether a patch was rejected as the program learns without it, or as it learns no better with it."""
     if patch.verdict is not PatchVerdict.REJECTED:
         return False
-    before = [v.measured.get("before") for v in patch.verdicts if v.validator == "learns" and "before" in v.measured]
-    return bool(before) and isinstance(before[0], float) and before[0] >= LEARNED
+    of_training = next((v for v in patch.verdicts if v.validator == "learns" and "before" in v.measured), None)
+    if of_training is None:
+        return False
+    before = of_training.measured["before"]
+    return of_training.status is Status.FAIL or (isinstance(before, float) and before >= LEARNED)
 
 
 def _result(search: Search, finding: Finding, patches: list[Patch]) -> FindingResult:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from dnnfix.detect.training_loop import function_around
 from dnnfix.records import Site
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
@@ -17,11 +16,14 @@ LOADS = words("load_state_dict from_pretrained load_model load_weights")
 OTHER = words("pretrained IMAGENET1K_V1")
 """Words of what brings them along when a network is made."""
 
+FUNCTIONS_UP = 3
+"""Calls that are followed upwards, to where a statement is reached from."""
+
 
 def begins_with_stored(subject: Subject, trained: Site) -> bool:
     """Whether weights are read before training, whose statement is at `trained`, as far as the text tells.
 
-    What is read behind it, in the same function, is the best of the weights that were trained; and what an option asks for that
+    What is read behind it is the best of the weights that were trained, or what was saved of them; and what an option asks for that
     is off is not read.
     """
     source = subject.source
@@ -61,9 +63,31 @@ def _name(call: ast.Call) -> str:
 
 
 def _is_behind(source: Source, call: ast.Call, trained: Site) -> bool:
-    around = function_around(source, call)
-    first, last = (around.lineno, around.end_lineno or 0) if around is not None else (1, 10**9)
-    within = first <= trained.line <= last
+    """Whether a call comes after training, in the function that both are reached from, and no loop comes back to training."""
     loops = [*source.nodes(ast.For), *source.nodes(ast.While)]
-    again = any(one.lineno <= trained.line and call.lineno <= (one.end_lineno or 0) for one in loops)
-    return within and call.lineno > trained.line and not again
+    behind = _reached_from(source, trained.line)
+    for function, line in _reached_from(source, call.lineno):
+        for other, start in behind:
+            if function is other:
+                again = any(loop.lineno <= start and line <= (loop.end_lineno or 0) for loop in loops)
+                return line > start and not again
+    return False
+
+
+def _reached_from(source: Source, line: int) -> list[tuple[ast.AST | None, int]]:
+    """A line, and those of the calls that lead to it, with the function that each of them is in: `None` for the module."""
+    places: list[tuple[ast.AST | None, int]] = []
+    for _ in range(FUNCTIONS_UP):
+        function = _function_of(source, line)
+        places.append((function, line))
+        calls = [one for one in source.all_calls if function is not None and source.definition(one.func) is function]
+        if len(calls) != 1:
+            break
+        line = calls[0].lineno
+    return places
+
+
+def _function_of(source: Source, line: int) -> ast.AST | None:
+    functions = [*source.nodes(ast.FunctionDef), *source.nodes(ast.AsyncFunctionDef)]
+    around = [one for one in functions if one.lineno <= line <= (one.end_lineno or 0)]
+    return max(around, key=lambda one: one.lineno, default=None)

@@ -100,8 +100,8 @@ def reference(trace: Trace) -> Reference | None:
 class Learning:
     """What a training shows: the symptoms of one that does not learn, the weightiest first, or why that cannot be told.
 
-    Both are empty for one that learns. `lacks` has what it would take to tell: `steps`, which a longer run has, or `pattern`,
-    where simple learners find nothing in the data.
+    Both are empty for one that learns. `lacks` has what it would take to tell: `steps`, which a longer run has; `epochs`, where
+    training is over after a few steps; or `pattern`, where simple learners find nothing in the data.
     """
 
     symptoms: tuple[Reading, ...] = ()
@@ -145,6 +145,8 @@ def _beside_simple_learners(trace: Trace, losses: Sequence[float], skill: float)
         stuck = len(losses) >= ENOUGH_TO_TELL and (ends_by_itself(trace) or not is_at_work(losses))
         held_back = (Reading("at-chance", seen, Symptom.NOT_LEARNING, numbers), *_how(trace, losses)) if stuck else ()
         reason = f"whether the network learns: {seen}, and simple learners know no data of that form"
+        if is_guess and _is_over_at_once(trace):
+            return Learning(unsure=reason, lacks="epochs", held_back=(_ended(trace, skill, numbers),))
         return Learning(unsure=reason, held_back=held_back) if is_guess else Learning()
     if targets_are_made(trace):
         return Learning(
@@ -178,12 +180,23 @@ def _far_behind(trace: Trace, losses: Sequence[float], skill: float, data: Refer
         behind = (Reading("behind", f"{seen}, {beside}", Symptom.NOT_LEARNING, numbers), *_how(trace, losses))
         return Learning(unsure=f"whether the network learns what there is: {seen}, {beside}", held_back=behind)
     else:
-        ends = f"training ends after {steps} steps: {_comes_to(skill)}{falls}, {beside}"
-        ended = Reading("unfinished", ends, Symptom.NOT_LEARNING, numbers)
-        held_back = (ended,) if ends_by_itself(trace) and steps >= ENOUGH_STEPS else ()
+        ended = _ended(trace, skill, numbers, f"{falls}, {beside}")
+        at_once = is_guess and _is_over_at_once(trace)
+        held_back = (ended,) if at_once or (ends_by_itself(trace) and steps >= ENOUGH_STEPS) else ()
         unsure = f"whether the network learns: {seen}, which is too short to tell"
-        return Learning(unsure=unsure, lacks="steps", held_back=held_back)
+        return Learning(unsure=unsure, lacks="epochs" if at_once else "steps", held_back=held_back)
     return Learning((Reading(name, said, Symptom.NOT_LEARNING, numbers), *_how(trace, losses)))
+
+
+def _ended(trace: Trace, skill: float, numbers: dict[str, Json], beside: str = "") -> Reading:
+    count = len(trace.steps)
+    said = f"training ends after {count} step{'' if count == 1 else 's'}: {_comes_to(skill)}{beside}"
+    return Reading("unfinished", said, Symptom.NOT_LEARNING, numbers)
+
+
+def _is_over_at_once(trace: Trace) -> bool:
+    """Whether a program takes so few steps of itself that none of them says anything."""
+    return ends_by_itself(trace) and len(trace.steps) < ENOUGH_STEPS
 
 
 def _comes_to(skill: float) -> str:

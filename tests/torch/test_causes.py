@@ -188,7 +188,8 @@ def test_a_rate_is_set_where_it_is_written(observe: Observe, rate: str, line: st
     ],
 )
 def test_training_that_ends_too_soon_is_given_more_epochs(observe: Observe, rounds: str, line: str) -> None:
-    assert added(observe, {"ROUNDS": rounds}, SHORT)["epochs"] == [line]
+    longer = (line.replace("20", "200").replace("21", "201"), line.replace("20", "2000").replace("21", "2001"))
+    assert added(observe, {"ROUNDS": rounds}, SHORT)["epochs"] == [line, *longer]
     assert "epochs" not in added(observe, {"ROUNDS": rounds}, FLAT)
 
 

@@ -14,8 +14,17 @@ from dnnfix.synthesize.causes.written import number_written
 from dnnfix.synthesize.recipes import argument
 from dnnfix.validate.reading import Reading
 
-TIMES = 10
-"""How many times longer training is made: far enough for its few steps to show what more of them come to."""
+TIMES = (10, 100, 1000)
+"""How many times longer training is made: far enough for its few steps to show what more of them come to.
+
+More than the first only where the number of passes looks forgotten.
+"""
+
+EPOCHS = "epochs"
+"""The name of this setting."""
+
+DEARER = 0.1
+"""How much less likely each next number of passes is taken to be, as ten times the time is its price."""
 
 FEW = 3
 """Passes over the data up to which their number is taken for what was forgotten after a first try."""
@@ -35,10 +44,11 @@ def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
         return
     written, first = found
     epochs = int(written.value) - first  # type: ignore[arg-type]
-    title = f"Train for {TIMES * epochs} epochs rather than {epochs}, which takes {TIMES} times as long"
-    edit = Replace(subject.source.site(written), str(TIMES * epochs + first))
     likely = 0.75 if epochs == 1 else 0.5 if epochs <= FEW else 0.1
-    yield Cause("epochs", title, FixPattern.ITERATIONS, (edit,), likely)
+    for place, times in enumerate(TIMES if epochs <= FEW else TIMES[:1]):
+        title = f"Train for {times * epochs} epochs rather than {epochs}, which takes {times} times as long"
+        edit = Replace(subject.source.site(written), str(times * epochs + first))
+        yield Cause(EPOCHS, title, FixPattern.ITERATIONS, (edit,), likely - DEARER * place)
 
 
 def epochs_written(subject: Subject) -> tuple[ast.Constant, int] | None:
