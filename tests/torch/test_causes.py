@@ -132,6 +132,20 @@ def test_a_setting_is_set_otherwise(observe: Observe, changed: dict[str, str], s
     assert line in proposed(observe, changed)[setting]
 
 
+@pytest.mark.parametrize(
+    ("behind", "line"),
+    [("hidden", "hidden = 64"), ("1", None)],
+    ids=["by one name", "by another number"],
+)
+def test_a_width_is_set_where_it_has_its_name(observe: Observe, behind: str, line: str | None) -> None:
+    layers = f"nn.Linear(6, hidden), nn.ReLU(), nn.Linear({behind}, 3)"
+    text = PROGRAM.format(**{**USUAL, "layers": layers}).replace("\nmeasured", "\nhidden = 1\nmeasured", 1).lstrip("\n")
+    source = Source.from_bytes(text.encode(), "program.py")
+    found = [one for one in causes(Subject(source, observe(text).trace()), FLAT) if one.setting == "units"]
+    assert [line in edited(source, one.edits).text.splitlines() for one in found] == ([True] if line else [])
+    assert all(one.prior > 0.8 for one in found), "one number is all that comes through"
+
+
 def test_what_is_usual_is_left_as_it_is(observe: Observe) -> None:
     assert set(proposed(observe)) == {"learning-rate"}
 

@@ -11,6 +11,7 @@ import pytest
 from dnnfix.config import Settings
 from dnnfix.pipeline import suggest_file, verify_certificate
 from dnnfix.records import FileReport, PatchVerdict
+from dnnfix.synthesize.racing import SEEDS_APART
 from tests.observing import Observe
 
 PROGRAM = """\
@@ -214,3 +215,14 @@ def test_a_start_without_luck_is_no_fault(tmp_path: Path) -> None:
     report = suggested(tmp_path, LUCK)
     assert "DNF905" not in [result.finding.code for result in report.findings]
     assert any("begun with another seed it learns" in text for text in report.unchecked)
+
+
+def test_a_start_with_luck_only_is_one(tmp_path: Path) -> None:
+    report = suggested(tmp_path, LUCK.replace("== 0", f"in (0, {SEEDS_APART + 1})"))
+    (finding,) = [result.finding for result in report.findings if result.finding.code == "DNF905"]
+    assert finding.message.endswith("begun with another seed it learns")
+
+
+def test_of_longer_trainings_the_shortest_that_learns_is_proposed(tmp_path: Path) -> None:
+    _, lines = accepted_of(tmp_path, program(epochs=1).replace("batch_size=32", "batch_size=640"))
+    assert "+for epoch in range(100):" in lines

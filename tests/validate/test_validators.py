@@ -229,7 +229,14 @@ def test_learns(symptom: Symptom, before: float, after: float, count: int, statu
 
 @pytest.mark.parametrize(
     ("before", "after", "status"),
-    [(0.9, 0.9, Status.FAIL), (0.9, 1.0, Status.PASS), (0.5, 0.5, Status.PASS), (0.5, 0.4, Status.FAIL)],
+    [
+        (0.9, 0.9, Status.FAIL),
+        (0.9, 1.0, Status.PASS),
+        (0.5, 0.5, Status.PASS),
+        (0.5, 0.4, Status.FAIL),
+        (0.01, 0.02, Status.FAIL),
+        (-1.0, 0.02, Status.PASS),
+    ],
 )
 def test_what_only_hinders_training_is_no_fault_of_a_program_that_learns(
     before: float, after: float, status: Status
