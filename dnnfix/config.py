@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 from dnnfix.errors import ConfigError
 
 if TYPE_CHECKING:
-    from dnnfix.run.job import Tier
+    from dnnfix.run.job import Device, Tier
 
 FORMATS = ("text", "diff", "json", "sarif", "github")
 COMMAND_LINE = "command line"
+DEVICES = ("auto", "cpu", "cuda")
 SANDBOXES = ("auto", "bubblewrap", "limits", "none")
 
 _SHOWN_ONLY = frozenset(
@@ -34,6 +35,7 @@ _SHOWN_ONLY = frozenset(
         "python",
         "baseline_python",
         "sandbox",
+        "device",
         "trust",
         "test_command",
         "arguments",
@@ -71,6 +73,8 @@ class Settings:
     """An interpreter of the era that programs were written for; versioning patches are compared with what they do there."""
     sandbox: str = "auto"
     """`auto` (the best tier that works), `bubblewrap`, `limits`, or `none`, which also needs `trust`."""
+    device: str = "auto"
+    """`cpu`, `cuda` (an NVIDIA GPU), or `auto`: the GPU for programs that cannot run elsewhere, where there is one."""
     trust: bool = False
     arguments: tuple[str, ...] = ()
     """What the program is called with, one text per word."""
@@ -89,6 +93,13 @@ class Settings:
         from dnnfix.run.job import Tier
 
         return None if self.sandbox == "auto" else Tier(self.sandbox)
+
+    @property
+    def asked_device(self) -> Device:
+        """What programs are to be run on."""
+        from dnnfix.run.job import Device
+
+        return Device(self.device)
 
     @property
     def workers(self) -> int:
@@ -358,6 +369,7 @@ _KEYS: dict[str, Callable[[Any, Path], Any]] = {
     "python": _python,
     "baseline-python": _python,
     "sandbox": _one_of(SANDBOXES),
+    "device": _one_of(DEVICES),
     "trust": _flag,
     "arguments": _words,
     "test-command": _text,

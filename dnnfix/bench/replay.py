@@ -47,6 +47,7 @@ def surroundings(settings: Settings, tier: Tier) -> dict[str, str]:
         "engine": engine(),
         "dnnfix": dnnfix.__version__,
         "sandbox": tier.value,
+        "device": settings.device,
         "seed": str(settings.seed),
         **{name: known[name] for name in sorted(known)},
     }

@@ -16,7 +16,7 @@ from dnnfix.bench.assessment import Assessed, Assignment, assess
 from dnnfix.config import Settings
 from dnnfix.run.runner import Runner
 
-SENT = ("python", "sandbox", "trust", "seed")
+SENT = ("python", "sandbox", "device", "trust", "seed")
 """The settings that a worker is told."""
 
 
@@ -34,7 +34,8 @@ class Assessor:
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._settings = Settings(**settings)
-        self._runner = Runner(Path(self._settings.python), self._settings.tier, self._settings.trust)
+        given = self._settings
+        self._runner = Runner(Path(given.python), given.tier, given.trust, device=given.asked_device)
 
     def __call__(self, assignment: Mapping[str, Any]) -> dict[str, Any]:
         """The result of an assignment, both as plain data."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from dnnfix.config import FORMATS, SANDBOXES
+from dnnfix.config import DEVICES, FORMATS, SANDBOXES
 
 SETTINGS = (
     "select",
@@ -20,6 +20,7 @@ SETTINGS = (
     "python",
     "baseline_python",
     "sandbox",
+    "device",
     "trust",
     "arguments",
     "test_command",
@@ -75,6 +76,8 @@ def add_programs(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group.add_argument(
         "--sandbox", choices=SANDBOXES, help="how programs are kept from your machine (auto: the best that works here)"
     )
+    where = "what programs are run on (auto: the GPU for a program that cannot run elsewhere, where there is one)"
+    group.add_argument("--device", choices=DEVICES, help=where)
     group.add_argument(
         "--trust", action="store_true", default=None, help="allow --sandbox none: programs run with your rights"
     )

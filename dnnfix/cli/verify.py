@@ -14,7 +14,7 @@ from dnnfix.errors import CertificateError
 OPERANDS = "CERTIFICATE ..."
 
 DESCRIPTION = """Run the proof of an accepted patch again. The certificate holds the hashes of program and patch, the
-arguments, the seeds, the budget, the sandbox tier, the versions and the verdicts; verdicts that differ now are listed. The
+arguments, the seeds, the budget, the sandbox tier, the device, the versions and the verdicts; verdicts that differ now are listed. The
 program has to be where it was, seen from the working folder, with or without the patch."""
 
 EXIT_CODES = "0 the proof holds, 1 it does not hold here any more, 2 error"

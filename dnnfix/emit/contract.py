@@ -24,7 +24,7 @@ def document(report: Report, views: Mapping[str, View]) -> dict[str, Json]:
     seen = {file.path: views.get(file.path, View()) for file in report.files}
     return {
         "schema": SCHEMA,
-        "tool": {"version": __version__, "sandbox": sandbox(report)},
+        "tool": {"version": __version__, "sandbox": sandbox(report), "devices": devices(report)},
         "findings": [_finding(file, result, seen[file.path]) for file, result in report.findings()],
         "patches": [_patch(file, patch) for file, patch in report.patches()],
         "runs": [_run(file, run) for file in report.files for run in file.runs],
@@ -47,6 +47,11 @@ def sandbox(report: Report) -> str | None:
     """The weakest sandbox tier that a program of the report ran in; `None` where nothing was run."""
     used = [file.sandbox for file in report.files if file.runs]
     return min(used, key=_GUARD.index) if used else None
+
+
+def devices(report: Report) -> list[Json]:
+    """What programs of the report were run on, each named once."""
+    return [plain(device) for device in sorted({file.device for file in report.files if file.runs})]
 
 
 def unchecked(report: Report) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from dnnfix.emit.choice import independent
-from dnnfix.emit.contract import sandbox, unchecked
+from dnnfix.emit.contract import devices, sandbox, unchecked
 from dnnfix.emit.sparkline import BLOCKS, sparkline
 from dnnfix.emit.view import View, place, printable
 from dnnfix.records import (
@@ -107,6 +107,8 @@ def summary(report: Report, palette: Palette = PLAIN, static: bool = False) -> s
         line += f" {palette.red}{_count(unrun, 'program')} could not be run.{palette.off}"
     if (tier := sandbox(report)) is not None:
         line += f" Sandbox: {tier}."
+    if (on := devices(report)) not in ([], ["cpu"]):
+        line += f" Device: {', '.join(map(str, on))}."
     if not report.files:
         return f"{line}\n"
     missing = unchecked(replace(report, errors=()))

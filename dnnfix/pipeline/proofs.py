@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 
 def certified(
-    patch: Patch, outcome: Repair, tier: Tier, settings: Settings, reproduction: Reproduction, observed_steps: int
+    patch: Patch,
+    outcome: Repair,
+    tier: Tier,
+    device: str,
+    settings: Settings,
+    reproduction: Reproduction,
+    observed_steps: int,
 ) -> Patch:
     """The patch with its certificate written, where it was accepted and the cache folder can be written."""
     from dnnfix.validate import certificate
@@ -31,7 +37,7 @@ def certified(
     if proof is None or patch.verdict is not PatchVerdict.ACCEPTED:
         return patch
     content = certificate.document(
-        patch, proof, tier, settings.seed, settings.budget, settings.arguments, reproduction, observed_steps
+        patch, proof, tier, settings.seed, settings.budget, settings.arguments, reproduction, observed_steps, device
     )
     try:
         return replace(patch, certificate=str(certificate.write(settings.certificates, content)))
@@ -46,6 +52,7 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
     `CertificateError` where the certificate or its program cannot be used.
     """
     from dnnfix.emit import hunks
+    from dnnfix.run import card
     from dnnfix.run.visible import repository_of
     from dnnfix.synthesize.at_crash import unexplained_crash
     from dnnfix.synthesize.at_training import as_suspected, look_at_training
@@ -74,7 +81,8 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
     modules = [module(name, digest) for name, digest in written.beside.items()]
     before, after = before.along_with(old for old, _ in modules), after.along_with(new for _, new in modules)
     budget = max(settings.budget, written.budget)
-    again = replace(settings, seed=written.seed, budget=budget, arguments=written.arguments)
+    device = written.device.split()[0] if settings.device == "auto" and card.present() else settings.device
+    again = replace(settings, seed=written.seed, budget=budget, arguments=written.arguments, device=device)
     with laboratory_for(before, again, []) as laboratory:
         laboratory.reproduced(written.reproduction)
         laboratory.observed_steps, laboratory.trained_steps = written.observed_steps, written.trained_steps
@@ -94,7 +102,8 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
         evidence = Evidence((repaired,), before, after, trace, trace, original=findings)
         verdicts = climb(evidence, laboratory).evidence.verdicts
         differences = certificates.differences(written, verdicts, settings.baseline_python)
-    return not differences, (*differences, *certificates.unrepeated(written, settings.baseline_python))
+    here = card.device_of(before.raw, again.asked_device)
+    return not differences, (*differences, *certificates.unrepeated(written, settings.baseline_python, here))
 
 
 def _certified_bytes(path: str, file: Path, digest: str, changes: Sequence[Replacement]) -> bytes:

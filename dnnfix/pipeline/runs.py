@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -84,6 +83,7 @@ def _runner_for(source: Source, settings: Settings) -> Runner:
         companions=repository_of(Path(source.path).resolve().parent),
         framework=_framework(source),
         baseline=Path(settings.baseline_python) if settings.baseline_python else None,
+        device=settings.asked_device,
     )
 
 
@@ -155,6 +155,7 @@ def within(laboratory: TrialLaboratory, program: Source, settings: Settings, pro
 def case_of(source: Source, traces: tuple[Trace, ...], settings: Settings, said: str = "") -> Case:
     """What the edit actions of reproduction are shown of a program; `said` is the text of a bug report."""
     from dnnfix.reproduce.case import Case
+    from dnnfix.run import card
     from dnnfix.run.interpreter import modules
 
     path = Path(source.path)
@@ -164,6 +165,6 @@ def case_of(source: Source, traces: tuple[Trace, ...], settings: Settings, said:
         lambda name: name in modules(Path(settings.python)),
         path.resolve().parent,
         said,
-        gpu=os.path.exists("/dev/nvidiactl"),
+        gpu=card.runs_on_it(source.raw, settings.asked_device),
         arguments=settings.arguments,
     )

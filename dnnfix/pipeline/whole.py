@@ -38,6 +38,7 @@ def suggest_file(
     from dnnfix.pipeline.haste import again
     from dnnfix.pipeline.swallowed import with_its_crash
     from dnnfix.pipeline.tries import Try
+    from dnnfix.run import card
     from dnnfix.synthesize.progress import same_crash
     from dnnfix.synthesize.search import repair
 
@@ -47,6 +48,7 @@ def suggest_file(
     progress("starting the interpreter")
     with laboratory_for(source, settings, failures, runner) as laboratory:
         tier = laboratory.runner.tier
+        device = card.device_of(raw, settings.asked_device)
         progress("running the program")
         trace = stood = laboratory.observe(source, settings.seed)
         reproduction = made_runnable(source, trace, laboratory, settings, progress)
@@ -71,7 +73,9 @@ def suggest_file(
         made = with_its_crash(made, source, laboratory, templates, progress)
         trace, outcome, reproduction = made.trace, made.repair, made.reproduction
         steps = laboratory.observed_steps
-        patches = tuple(certified(p, outcome, tier, made.settings, reproduction, steps) for p in outcome.patches)
+        patches = tuple(
+            certified(p, outcome, tier, device, made.settings, reproduction, steps) for p in outcome.patches
+        )
         crash = tuple(unexplained(source, trace, outcome))
         doubted = crash if invented else ()
         heard = tuple(r for r in crash if not doubted and wanted(r.finding, source, settings))
@@ -91,8 +95,10 @@ def suggest_file(
                 *(doubt(result.finding, source) for result in doubted),
                 *laboratory.uncompared,
                 *unchecked(source, trace, outcome, failures),
+                *filter(None, [card.remark(raw, settings.asked_device)]),
             ),
             sandbox=tier.value,
+            device=device,
             notes=(*trace.notes, *outcome.notes, *filter(None, [made.note])),
             reproduction=reproduction,
             unrun=bool(doubted) or unrun(trace),

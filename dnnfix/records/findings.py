@@ -170,6 +170,8 @@ class FileReport:
     runs: tuple[RunRecord, ...] = ()
     unchecked: tuple[str, ...] = ()
     sandbox: str = "none"
+    device: str = "cpu"
+    """What the program was run on: `cpu`, or `cuda` with the model of the card."""
     notes: tuple[str, ...] = ()
     reproduction: Reproduction = field(default_factory=Reproduction)
     """What was done to make the program run; without steps where it ran as it stands or nothing could be done."""

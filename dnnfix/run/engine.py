@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 from dnnfix.errors import EnvironmentProblem, SandboxError
 from dnnfix.records import RunOutcome, Trace
+from dnnfix.run.card import Turn
 from dnnfix.run.interpreter import Interpreter
 from dnnfix.run.job import Job
 from dnnfix.run.missed import why_missed
@@ -65,6 +66,7 @@ class Engine:
     _incoming: list[_Task] = field(default_factory=list)
     _zygotes: dict[Kind, Zygote] = field(default_factory=dict)
     _unforkable: set[Kind] = field(default_factory=set)
+    _turn: Turn = field(default_factory=Turn)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -98,6 +100,7 @@ class Engine:
         self._thread.join()
         self._selector.close()
         self._bell.close()
+        self._turn.give_up()
         self._ringer.close()
 
     def _ring(self) -> None:
@@ -141,12 +144,19 @@ class Engine:
                 self._drop(task)
             elif task.trial.overdue() and task.zygote is not None:
                 self._lose(task.zygote)
+        if self._turn.held and not any(task.order.kind.gpu for task in self._tasks):
+            self._turn.give_up()
         busy = {id(task.zygote) for task in self._tasks}
         idle = sorted((z for z in self._zygotes.values() if id(z) not in busy and z.ready), key=lambda z: z.used)
         wanted = {self._effective(task.order.kind) for task in self._tasks if task.trial is None}
         for zygote in idle[: max(0, len(self._zygotes) - KEPT)]:
             if zygote.kind not in wanted:
                 self._lose(zygote)
+
+    def _has_the_card(self, task: _Task) -> bool:
+        """Whether a task may begin on the card, which no other uses, of this process or another."""
+        busy = any(other.order.kind.gpu and other.zygote is not None for other in self._tasks if other is not task)
+        return not busy and self._turn.take()
 
     def _effective(self, kind: Kind) -> Kind:
         """The kind that serves in its place where nothing can be forked from that one."""
@@ -157,6 +167,8 @@ class Engine:
         if task.cancelled:
             self._tasks.remove(task)
             task.future.cancel()
+            return
+        if task.order.kind.gpu and not self._has_the_card(task):
             return
         kind = self._effective(task.order.kind)
         if kind is not task.order.kind and kind.once is None:
@@ -265,6 +277,7 @@ def _payload(order: Order, zygote: Zygote) -> bytes:
             "program": job.program.decode("latin-1"),
             "beside": [[path, text.decode("latin-1")] for path, text in job.beside],
             "seed": job.seed,
+            "gpu": order.kind.gpu,
             "budget": dataclasses.asdict(job.budget),
             "record_steps": job.record_steps,
             "experiments": [experiment.value for experiment in job.experiments],

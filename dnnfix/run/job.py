@@ -16,6 +16,14 @@ class Tier(StrEnum):
     NONE = "none"
 
 
+class Device(StrEnum):
+    """What programs are run on: `AUTO` is the GPU for a program that cannot run elsewhere, where there is one."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
 class Experiment(StrEnum):
     """Extra measurements that the probe makes in a run; results arrive as `probe` events under the same name."""
 

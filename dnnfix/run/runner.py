@@ -15,11 +15,11 @@ from typing import Self
 
 from dnnfix.errors import SandboxError
 from dnnfix.records import Trace
-from dnnfix.run import sandbox
+from dnnfix.run import card, sandbox
 from dnnfix.run.early import settings_before_import
 from dnnfix.run.engine import Engine, Order
 from dnnfix.run.interpreter import describe, describe_baseline
-from dnnfix.run.job import Job, Tier
+from dnnfix.run.job import Device, Job, Tier
 from dnnfix.run.project import Project, gather
 from dnnfix.run.visible import repository_of, started_from, too_broad
 from dnnfix.run.zygote import Kind
@@ -32,8 +32,6 @@ PRELOADED = {
 
 _IMPORTED = re.compile(rb"^\s*(?:from\s+(\w+)|import\s+([\w., \t]+))", re.MULTILINE)
 _SPAWNS = re.compile(rb"""["']spawn["']|\.spawn\(|forkserver""")
-_WANTS_GPU = re.compile(rb"""\.cuda\(|["']cuda(?::\d+)?["']|device_put""")
-_ASKS_FOR_GPU = re.compile(rb"is_available\(|device_count\(|list_physical_devices\(")
 _BACKEND = re.compile(rb"""KERAS_BACKEND["']\s*\]?\s*[=,]\s*["'](\w+)["']""")
 
 
@@ -44,8 +42,9 @@ class Runner:
     folder whose modules and data the programs may read; by default the repository around a job's own path, where that
     file exists (`visible.repository_of`). `framework` is what to import beforehand (by default what the first program
     imports). `fresh` starts a new interpreter for every job. `baseline` is the interpreter of an old era that jobs with a
-    recorder may name. Raises `SandboxError` and `InterpreterError`. To be closed, best by `with`; after that nothing runs
-    any more. May be used from several threads.
+    recorder may name. `device` is what programs are run on; on a GPU each has a new interpreter, one at a time. Raises
+    `SandboxError`, `InterpreterError`, and `EnvironmentProblem` where a GPU is asked for that is not there. To be closed, best by
+    `with`; after that nothing runs any more. May be used from several threads.
     """
 
     def __init__(
@@ -57,7 +56,9 @@ class Runner:
         framework: str | None = None,
         fresh: bool = False,
         baseline: Path | None = None,
+        device: Device = Device.AUTO,
     ) -> None:
+        card.required(device)
         path = Path(os.path.abspath(interpreter))
         self._interpreter = describe(path)
         if baseline is not None:
@@ -68,6 +69,7 @@ class Runner:
         self._companions = companions.resolve() if companions is not None else None
         self._framework = framework
         self._fresh = fresh
+        self._device = device
         self._projects: dict[object, Project] = {}
         self._preloaded: dict[str | None, tuple[str, ...]] = {}
         self._count = 0
@@ -164,11 +166,7 @@ class Runner:
             framework = "torch"
         if wants_tensorflow:
             framework = "tensorflow"
-        gpu = (
-            bool(_WANTS_GPU.search(job.program))
-            and not _ASKS_FOR_GPU.search(job.program)
-            and os.path.exists("/dev/nvidiactl")
-        )
+        gpu = card.runs_on_it(job.program, self._device)
         settings = settings_before_import(job.program)
         # Which of the two is imported first is the program's choice: they do not share a process as they come.
         both = wants_tensorflow and bool(imported & {"torch", "torchvision"})

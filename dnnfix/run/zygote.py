@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from dnnfix.errors import EnvironmentProblem
-from dnnfix.run import sandbox
+from dnnfix.run import card, sandbox
 from dnnfix.run.interpreter import Interpreter
 from dnnfix.run.job import Tier
 
@@ -174,8 +174,9 @@ class Zygote:
             "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1",
         }  # fmt: skip
         known.update(self.kind.settings)
-        if not self.kind.gpu:
-            known["CUDA_VISIBLE_DEVICES"] = ""
+        known["CUDA_VISIBLE_DEVICES"] = card.number() if self.kind.gpu else ""
+        if self.kind.gpu:
+            known |= {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
         if self.interpreter.user_base is not None:
             known["PYTHONUSERBASE"] = self.interpreter.user_base
         return known

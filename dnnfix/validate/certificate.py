@@ -1,7 +1,7 @@
 """Certificates: what a patch was shown to do, written down so that anyone can run it again.
 
 A certificate names the program and the patch by hash, and everything that a trial depends on: seeds, budgets, sandbox
-tier, interpreter and library versions. `verify` repeats the climb and compares verdicts, not timings.
+tier, device, interpreter and library versions. `verify` repeats the climb and compares verdicts, not timings.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from dnnfix import __version__
 from dnnfix.errors import CertificateError
 from dnnfix.records import Applicability, Json, Patch, Reproduction, Scaffold, Status, Verdict
-from dnnfix.run.job import Tier
+from dnnfix.run.job import Device, Tier
 from dnnfix.validate.baseline import NAME as SAME_AS_BEFORE
 from dnnfix.validate.evidence import Evidence
 from dnnfix.validate.laboratory import OBSERVED_STEPS, TRAINED_STEPS
@@ -48,6 +48,8 @@ class Certificate:
     beside: Mapping[str, str] = field(default_factory=dict)
     """The hashes of the modules beside the program, by their paths in its folder."""
     applicability: Applicability = Applicability.UNSAFE
+    device: str = "cpu"
+    """What the program was run on: `cpu`, or `cuda` with the model of the card."""
 
 
 def digest(content: bytes) -> str:
@@ -64,11 +66,12 @@ def document(
     arguments: Sequence[str] = (),
     reproduction: Reproduction = NOTHING_DONE,
     observed_steps: int = OBSERVED_STEPS,
+    device: str = "cpu",
 ) -> dict[str, Json]:
     """The certificate of an accepted patch as a JSON document.
 
     `arguments` are what the program was called with, `reproduction` is what it ran in,
-    `observed_steps` the optimizer steps after which an observing run was cut.
+    `observed_steps` the optimizer steps after which an observing run was cut, `device` what it ran on, in words.
     """
     program: dict[str, Json] = {
         "path": evidence.source_before.path,
@@ -95,6 +98,7 @@ def document(
         "seeds": [seed, *(pair.before.seed for pair in evidence.pairs)],
         "budget": {"seconds": budget, "observed_steps": observed_steps, "trained_steps": _trained_steps(evidence)},
         "sandbox": tier.value,
+        "device": device,
         "versions": dict(evidence.after.versions),
         "verdicts": [_verdict(verdict) for verdict in evidence.verdicts],
         "side_effects": dict(patch.side_effects),
@@ -148,6 +152,7 @@ def read(path: Path) -> Certificate:
             codes=tuple(str(finding["code"]) for finding in content["findings"]),
             seed=int(content["seeds"][0]),
             tier=str(content["sandbox"]),
+            device=_device(str(content.get("device", Device.CPU.value))),
             verdicts={str(v["validator"]): str(v["status"]) for v in content["verdicts"]},
             budget=float(content["budget"]["seconds"]),
             observed_steps=int(content["budget"]["observed_steps"]),
@@ -159,6 +164,13 @@ def read(path: Path) -> Certificate:
         )
     except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
         raise CertificateError(f"{path}: the certificate lacks or garbles a field: {error!r}") from error
+
+
+def _device(text: str) -> str:
+    """What a program was run on. Raises `ValueError` where that begins with the name of no device."""
+    if text.partition(" ")[0] not in (Device.CPU, Device.CUDA):
+        raise ValueError(f"no device: {text}")
+    return text
 
 
 def _inside(path: str) -> str:
@@ -179,13 +191,16 @@ def _scaffold(content: Mapping[str, Any]) -> Scaffold:
     )
 
 
-def unrepeated(certificate: Certificate, baseline: str | None) -> tuple[str, ...]:
-    """What a climb without the interpreter of the old era cannot repeat: it is never taken from the certificate, since
-    that would let a certificate choose what is started.
+def unrepeated(certificate: Certificate, baseline: str | None, device: str) -> tuple[str, ...]:
+    """What a climb on this device, without the interpreter of the old era, does not repeat. That interpreter is never taken from
+    the certificate, since that would let a certificate choose what is started.
     """
-    if baseline is not None or certificate.verdicts.get(SAME_AS_BEFORE) != Status.PASS.value:
-        return ()
-    return (f"{SAME_AS_BEFORE}: was pass; not repeated, which takes --baseline-python",)
+    said: list[str] = []
+    if baseline is None and certificate.verdicts.get(SAME_AS_BEFORE) == Status.PASS.value:
+        said.append(f"{SAME_AS_BEFORE}: was pass; not repeated, which takes --baseline-python")
+    if device != certificate.device:
+        said.append(f"proven on {certificate.device}, run again on {device}")
+    return tuple(said)
 
 
 def differences(

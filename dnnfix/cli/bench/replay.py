@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     cases = [case for case in cases if shard.holds(case.id)]
     if not cases:
         raise InputError("no verified case was chosen. `dnnfix bench list --state verified` shows which there are.")
-    with Runner(Path(settings.python), settings.tier, settings.trust) as runner:
+    with Runner(Path(settings.python), settings.tier, settings.trust, device=settings.asked_device) as runner:
         around = surroundings(settings, runner.tier)
     budget = arguments.budget or BUDGET
     wanted = list(planned(cases, budget, arms))

@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     others = programs(benchmark.folder)
     proofs: list[tuple[Case, Proof]] = []
     started = time.monotonic()
-    with Runner(Path(settings.python), settings.tier, settings.trust) as runner:
+    with Runner(Path(settings.python), settings.tier, settings.trust, device=settings.asked_device) as runner:
         for number, case in enumerate(cases, 1):
             console.progress(f"{case.id} ({number} of {len(cases)})")
             proof = verify(case, others, runner, settings.workers)

@@ -16,6 +16,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from . import (
     budget,
+    card,
     companions,
     frameworks,
     handlers,
@@ -62,6 +63,8 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
     atexit._clear()
     hooks = frameworks.observe(primary, job)
     seeds.plant(int(job["seed"]), named)
+    if job.get("gpu"):
+        card.bound(int(job["budget"]["memory"]))
     if announce is not None:
         os.write(announce, b"r")
         os.close(announce)

@@ -1,0 +1,26 @@
+"""What binds a program on a graphics card: its memory there, and as much of its randomness as can be bound."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+
+def bound(memory: int) -> None:
+    """Let torch take so many bytes of the card, and prefer operations that give the same in each run.
+
+    Nothing is started on the card for it: a program that stays on the CPU does not wait for that.
+    """
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "cuda"):
+        return
+    warnings.filterwarnings("ignore", message=".*deterministic.*")
+    torch.backends.cudnn.benchmark = False
+    torch.use_deterministic_algorithms(True, warn_only=True)
+
+    def share() -> None:
+        total = torch.cuda.get_device_properties(0).total_memory
+        torch.cuda.set_per_process_memory_fraction(min(1.0, memory / total), 0)
+
+    torch.cuda._lazy_call(share)
