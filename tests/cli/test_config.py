@@ -59,6 +59,7 @@ def test_isolated_reads_nothing(tmp_path: Path) -> None:
         ({"budget": float("nan")}, "above 0"),
         ({"seed": -1}, "at least 0"),
         ({"jobs": 0}, "at least 1"),
+        ({"device": "tpu"}, "one of auto, cpu, cuda"),
         ({"sandbox": "docker"}, "one of auto, bubblewrap, limits, none"),
         ({"sandbox": "none"}, "needs --trust"),
         ({"output-format": "xml"}, "one of text"),

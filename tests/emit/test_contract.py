@@ -45,7 +45,8 @@ def test_a_partial_patch_names_what_remains(partial: FileReport, views: dict[str
 def test_empty_report_follows_schema() -> None:
     document = contract.document(Report(), {})
     VALIDATOR.validate(document)
-    assert document["tool"] == {"version": document["tool"]["version"], "sandbox": None}  # type: ignore[index, call-overload]
+    version = document["tool"]["version"]  # type: ignore[index, call-overload]
+    assert document["tool"] == {"version": version, "sandbox": None, "devices": []}
 
 
 def test_ids_are_unique_and_meet(report: Report, views: dict[str, View]) -> None:
