@@ -76,7 +76,7 @@ def judge(evidence: Evidence) -> Verdict:
     goal = "better" if improvement else "not worse"
     said = f"{known[0][1].yardstick} {before:.2f} before, {after:.2f} after over {len(differences)} seeds"
     if decision.settled == "yes":
-        worse = _worse_than_its_score(evidence) or _as_little(evidence, known[0][1].yardstick, before, after)
+        worse = _worse_than_its_score(evidence) or _as_little(evidence, known[0][1].yardstick, after)
         if worse:
             return Verdict(NAME, RUNG, Status.FAIL, f"with the patch {worse}", measured)
         return Verdict(NAME, RUNG, Status.PASS, f"trains {goal}: {said}", measured)
@@ -96,15 +96,11 @@ def _worse_than_its_score(evidence: Evidence) -> str:
     return ""
 
 
-def _as_little(evidence: Evidence, yardstick: str, before: float, after: float) -> str:
+def _as_little(evidence: Evidence, yardstick: str, after: float) -> str:
     """What is said of a patch of what only hinders, with which the network is no better than a guess still."""
-    if yardstick != "skill" or not any(candidate.only_hinders for candidate in evidence.applied):
+    if yardstick != "skill" or after > CHANCE or not any(candidate.only_hinders for candidate in evidence.applied):
         return ""
-    return (
-        f"the network is no better than a guess still, at a skill of {after:.2f}"
-        if max(after, after - before) <= CHANCE
-        else ""
-    )
+    return f"the network is no better than a guess still, at a skill of {after:.2f}"
 
 
 def _has_no_bottom(evidence: Evidence) -> bool:

@@ -26,13 +26,13 @@ from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import Variant, apply
 from dnnfix.synthesize.causes import Cause, causes
-from dnnfix.synthesize.causes.epochs import EPOCHS, TIMES
+from dnnfix.synthesize.causes.epochs import EPOCHS, LONGEST, TIMES
 from dnnfix.synthesize.racing import Racer, race
 from dnnfix.synthesize.stored import begins_with_stored
 from dnnfix.validate.ladder import Laboratory
 from dnnfix.validate.learning import LEARNED, score
 from dnnfix.validate.reading import Reading
-from dnnfix.validate.symptoms import ENOUGH_STEPS, WORTH, ends_by_itself, learning, reference
+from dnnfix.validate.symptoms import WORTH, ends_by_itself, learning, reference
 
 SINGLES = 14
 """Edits that start in the first race."""
@@ -178,8 +178,8 @@ def _raced(
     """Single edits, then pairs where no single one is enough: those that come far enough go up the ladder at once."""
     steps = len(looked.trace.steps)
     unfinished = looked.symptoms[0].name == "unfinished"
-    times = max(TIMES) if steps < ENOUGH_STEPS else TIMES[0]
-    laboratory.allow_steps(times * steps if unfinished else steps, TRIALS)
+    longest = max(TIMES[0] * steps, min(TIMES[-1] * steps, LONGEST))
+    laboratory.allow_steps(longest if unfinished else steps, TRIALS)
     entered: dict[tuple[bytes, ...], Cause] = {start.source.contents: AS_IT_IS}
     raced: list[tuple[Cause, Racer]] = []
     for pick, said in ((_singles, "settings"), (_pairs, "pairs of settings")):

@@ -49,7 +49,7 @@ def test_a_program_trains_on_the_card_the_same_way_twice() -> None:
     assert first == pytest.approx(second, rel=1e-4) and first[-1] < first[0]
     network = traces[0].network
     assert network is not None
-    assert any(value.device.startswith("cuda") for call in network.calls for value in call.inputs)
+    assert any((value.device or "").startswith("cuda") for call in network.calls for value in call.inputs)
 
 
 def test_more_memory_of_the_card_than_is_allowed_is_out_of_memory() -> None:

@@ -165,8 +165,12 @@ def test_a_proof_without_the_old_interpreter_says_what_it_left_out() -> None:
     certificate = Certificate("a.py", "", "", ("DNF502",), 0, "limits", {"runs": "pass", "same-as-before": "pass"})
     runs = Verdict("runs", "run", Status.PASS, "still runs")
     assert differences(certificate, (runs,)) == ()
-    assert unrepeated(certificate, None) == ("same-as-before: was pass; not repeated, which takes --baseline-python",)
+    assert unrepeated(certificate, None, "cpu") == (
+        "same-as-before: was pass; not repeated, which takes --baseline-python",
+    )
     assert differences(certificate, (runs,), "python3.7") == ("same-as-before: was pass, is not reached any more",)
-    assert unrepeated(certificate, "python3.7") == ()
+    assert unrepeated(certificate, "python3.7", "cpu") == ()
     never = replace(certificate, verdicts={"runs": "pass"})
-    assert unrepeated(never, None) == () == differences(never, (runs,))
+    assert unrepeated(never, None, "cpu") == () == differences(never, (runs,))
+    there = replace(never, device="cuda (Card)")
+    assert unrepeated(there, None, "cpu") == ("proven on cuda (Card), run again on cpu",)

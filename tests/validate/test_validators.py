@@ -235,7 +235,8 @@ def test_learns(symptom: Symptom, before: float, after: float, count: int, statu
         (0.5, 0.5, Status.PASS),
         (0.5, 0.4, Status.FAIL),
         (0.01, 0.02, Status.FAIL),
-        (-1.0, 0.02, Status.PASS),
+        (-1.0, 0.02, Status.FAIL),
+        (-1.0, 0.4, Status.PASS),
     ],
 )
 def test_what_only_hinders_training_is_no_fault_of_a_program_that_learns(

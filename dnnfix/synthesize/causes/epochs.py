@@ -15,10 +15,10 @@ from dnnfix.synthesize.recipes import argument
 from dnnfix.validate.reading import Reading
 
 TIMES = (10, 100, 1000)
-"""How many times longer training is made: far enough for its few steps to show what more of them come to.
+"""How many times longer training is made: far enough for its few steps to show what more of them come to."""
 
-More than the first only where the number of passes looks forgotten.
-"""
+LONGEST = 3000
+"""Optimizer steps up to which training is made more than ten times longer, where the number of passes looks forgotten."""
 
 EPOCHS = "epochs"
 """The name of this setting."""
@@ -45,7 +45,9 @@ def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
     written, first = found
     epochs = int(written.value) - first  # type: ignore[arg-type]
     likely = 0.75 if epochs == 1 else 0.5 if epochs <= FEW else 0.1
-    for place, times in enumerate(TIMES if epochs <= FEW else TIMES[:1]):
+    steps = len(subject.trace.steps) if subject.trace is not None else 0
+    longer = [times for times in TIMES[1:] if epochs <= FEW and times * steps <= LONGEST]
+    for place, times in enumerate([TIMES[0], *longer]):
         title = f"Train for {times * epochs} epochs rather than {epochs}, which takes {times} times as long"
         edit = Replace(subject.source.site(written), str(times * epochs + first))
         yield Cause(EPOCHS, title, FixPattern.ITERATIONS, (edit,), likely - DEARER * place)
