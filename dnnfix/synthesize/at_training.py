@@ -202,12 +202,22 @@ def _singles(found: Sequence[Cause], raced: Sequence[tuple[Cause, Racer]]) -> li
 
 
 def _pairs(found: Sequence[Cause], raced: Sequence[tuple[Cause, Racer]]) -> list[Cause]:
-    """Edits of different settings, two at a time, as one: of each setting those that helped the most, else the likeliest."""
+    """Edits of different settings, two at a time, as one: of each setting those that helped the most, else the likeliest.
+
+    First those of which one helped, or that are likely together.
+    """
     reached = {cause.title: racer.reached for cause, racer in raced if racer.reached > HELPED}
     chosen: list[Cause] = []
     for one in sorted(found, key=lambda one: (-reached.get(one.title, 0.0), -one.prior)):
         if [other.setting for other in chosen].count(one.setting) < OF_ONE_SETTING and len(chosen) < IN_PAIRS:
             chosen.append(one)
+    pairs = [
+        (one, other)
+        for place, one in enumerate(chosen)
+        for other in chosen[place + 1 :]
+        if other.setting != one.setting
+    ]
+    pairs.sort(key=lambda pair: -max(reached.get(each.title, 0.0) for each in pair) - pair[0].prior * pair[1].prior)
     return [
         replace(
             one,
@@ -216,9 +226,7 @@ def _pairs(found: Sequence[Cause], raced: Sequence[tuple[Cause, Racer]]) -> list
             edits=(*one.edits, *other.edits),
             prior=one.prior * other.prior,
         )
-        for place, one in enumerate(chosen)
-        for other in chosen[place + 1 :]
-        if other.setting != one.setting
+        for one, other in pairs
     ]
 
 

@@ -50,12 +50,13 @@ def race(
 ) -> Iterator[Racer]:
     """The programs in the order given, each once it is known how far it comes.
 
-    Those that start together come in that order unless one is clearly better. Where the original comes far enough itself, it is the
-    last: on each of the seeds that ends the race; on one of them it learns by luck, and the others have to do so on all.
+    Those that start together come in that order unless one is clearly better. The original is among them where it comes far enough
+    itself: on each of the seeds that ends the race; on one of them it learns by luck, and the others have to do so on all.
     `goal` is the skill that is enough. A race that runs out of time ends with those that are known.
     """
     seeds = [seed + SEEDS_APART + number for number in range(SEEDS)]
     lucky: list[int] = []
+    is_told = False
     for first in range(0, len(variants), AT_ONCE):
         started = left = list(variants[first : first + AT_ONCE])
         trained: dict[tuple[bytes, ...], list[int]] = {one.source.contents: [] for one in started}
@@ -77,9 +78,10 @@ def race(
         racers = [
             Racer(one, _mean(one.source, laboratory, trained[one.source.contents]), one in left) for one in started
         ]
+        if lucky and not is_told:
+            is_told = True
+            yield Racer(Variant(original), _mean(original, laboratory, seeds))
         yield from _the_best_first(racers)
-    if lucky:
-        yield Racer(Variant(original), _mean(original, laboratory, seeds))
 
 
 def _the_best_first(racers: Sequence[Racer]) -> list[Racer]:
