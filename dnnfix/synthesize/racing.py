@@ -35,7 +35,7 @@ AHEAD = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Racer:
-    """One program of a race: the mean of its scores on the seeds that it was trained on, and whether that is enough on each.
+    """One program of a race: the mean of its scores on the seeds that it was trained on, whether that is enough on each, and what it took.
 
     -1 where it could not be scored.
     """
@@ -43,6 +43,8 @@ class Racer:
     variant: Variant
     reached: float = -1.0
     arrived: bool = False
+    steps: int = 0
+    """Optimizer steps of its longest trial."""
 
 
 def race(
@@ -75,18 +77,22 @@ def race(
             left = [one for one in left if comes_to_enough(laboratory.train(one.source, one_seed), goal, before)]
             if not left and not lucky:
                 break
-        racers = [
-            Racer(one, _mean(one.source, laboratory, trained[one.source.contents]), one in left) for one in started
-        ]
+        racers = [_racer(one, laboratory, trained[one.source.contents], one in left) for one in started]
         if lucky and not is_told:
             is_told = True
             yield Racer(Variant(original), _mean(original, laboratory, seeds))
         yield from _the_best_first(racers)
 
 
+def _racer(one: Variant, laboratory: Laboratory, seeds: Sequence[int], arrived: bool) -> Racer:
+    steps = max((len(laboratory.train(one.source, seed).steps) for seed in seeds), default=0)
+    return Racer(one, _mean(one.source, laboratory, seeds), arrived, steps)
+
+
 def _the_best_first(racers: Sequence[Racer]) -> list[Racer]:
-    """The racers in their order, but for the best of those that arrived, where it is clearly ahead of the first."""
+    """The racers in their order, but for the best of those that arrived, where it is clearly ahead of the first and takes no longer."""
     arrived = [one for one in racers if one.arrived]
+    arrived = [one for one in arrived if one.steps <= arrived[0].steps]
     best = max(arrived, key=lambda one: one.reached, default=None)
     if best is None or best.reached < arrived[0].reached + AHEAD:
         return list(racers)
