@@ -145,8 +145,6 @@ def _beside_simple_learners(trace: Trace, losses: Sequence[float], skill: float)
         stuck = len(losses) >= ENOUGH_TO_TELL and (ends_by_itself(trace) or not is_at_work(losses))
         held_back = (Reading("at-chance", seen, Symptom.NOT_LEARNING, numbers), *_how(trace, losses)) if stuck else ()
         reason = f"whether the network learns: {seen}, and simple learners know no data of that form"
-        if is_guess and _is_over_at_once(trace):
-            return Learning(unsure=reason, lacks="epochs", held_back=(_ended(trace, skill, numbers),))
         return Learning(unsure=reason, held_back=held_back) if is_guess else Learning()
     if targets_are_made(trace):
         return Learning(
@@ -188,7 +186,7 @@ def _far_behind(trace: Trace, losses: Sequence[float], skill: float, data: Refer
     return Learning((Reading(name, said, Symptom.NOT_LEARNING, numbers), *_how(trace, losses)))
 
 
-def _ended(trace: Trace, skill: float, numbers: dict[str, Json], beside: str = "") -> Reading:
+def _ended(trace: Trace, skill: float, numbers: dict[str, Json], beside: str) -> Reading:
     count = len(trace.steps)
     said = f"training ends after {count} step{'' if count == 1 else 's'}: {_comes_to(skill)}{beside}"
     return Reading("unfinished", said, Symptom.NOT_LEARNING, numbers)
