@@ -6,14 +6,18 @@ the process it was forked from.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
+from shutil import copytree, ignore_patterns
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 CHECK = (sys.executable, "-m", "dnnfix", "check", "--isolated", "--quiet")
@@ -34,6 +38,37 @@ def environment(**more: str) -> dict[str, str]:
     """This process's environment with this checkout in front, one thread, and bytecode that is written and used."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {**kept, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **more}
+
+
+def suggested(folder: str | Path, python: str, *flags: str) -> dict[str, Any]:
+    """The report of `suggest` on `program.py` in a folder. Ends the benchmark where it fails."""
+    command = [
+        python,
+        "-m",
+        "dnnfix",
+        "suggest",
+        "--isolated",
+        "--quiet",
+        "--output-format",
+        "json",
+        *flags,
+        "program.py",
+    ]
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"{folder}: suggest ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+@contextmanager
+def copied(folder: Path, program: bytes) -> Iterator[Path]:
+    """A folder of its own for a run: the files beside a program, and the program."""
+    with TemporaryDirectory(prefix="dnnfix-benchmark-") as made:
+        space = Path(made, "run")
+        copytree(folder, space, ignore=ignore_patterns("meta.toml", "__pycache__"))
+        (space / "program.py").write_bytes(program)
+        yield space
 
 
 def run(

@@ -17,10 +17,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import copytree, ignore_patterns
-from tempfile import TemporaryDirectory
 
-from _measure import ROOT, Table
+from _measure import ROOT, Table, copied
 
 sys.path.insert(0, str(ROOT))
 
@@ -88,15 +86,12 @@ def judged(arm: Arm, python: str, budget: float) -> str:
     except (ValueError, SyntaxError):
         return ""
     settings = Settings(python=python, budget=budget, jobs=1)
-    with TemporaryDirectory(prefix="dnnfix-arms-") as space:
-        folder = Path(space, "run")
-        copytree(arm.folder, folder, ignore=ignore_patterns("meta.toml", "__pycache__"))
-        try:
-            with Runner(Path(python), companions=folder) as runner:
-                climb, _ = arms.put_to_the_ladder(program, patched, str(folder / "program.py"), settings, runner)
-        except DnnfixError as error:
-            print(f"{arm.folder}: {error}", file=sys.stderr)
-            return ""
+    try:
+        with copied(arm.folder, program) as folder, Runner(Path(python), companions=folder) as runner:
+            climb, _ = arms.put_to_the_ladder(program, patched, str(folder / "program.py"), settings, runner)
+    except DnnfixError as error:
+        print(f"{arm.folder}: {error}", file=sys.stderr)
+        return ""
     return "accepted" if climb.accepted else climb.fell
 
 

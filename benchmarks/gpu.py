@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from _measure import ROOT, Table, environment
+from _measure import ROOT, Table, suggested
 from racing import FAULTS, PROGRAM, SOUND
 
 sys.path.insert(0, str(ROOT))
@@ -114,27 +112,11 @@ def gets_as_far(program: bytes, moved: bytes, device: str, python: str) -> bool:
 
 def said(program: bytes, device: str, python: str) -> tuple[Any, float]:
     """The codes of the findings with the verdicts of their patches, and the seconds that `suggest` took."""
-    command = [
-        python,
-        "-m",
-        "dnnfix",
-        "suggest",
-        "--isolated",
-        "--quiet",
-        "--output-format",
-        "json",
-        "--device",
-        device,
-        "program.py",
-    ]
     with tempfile.TemporaryDirectory(prefix="dnnfix-gpu-") as folder:
         Path(folder, "program.py").write_bytes(program)
         begun = time.monotonic()
-        done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+        report = suggested(folder, python, "--device", device)
         seconds = time.monotonic() - begun
-    if done.returncode not in (0, 1):
-        raise SystemExit(f"suggest ended with {done.returncode}: {done.stderr.strip()[-300:]}")
-    report = json.loads(done.stdout)
     codes = sorted(finding["code"] for finding in report["findings"])
     return (codes, sorted(patch["verdict"] for patch in report["patches"] if patch["verdict"] != "rejected")), seconds
 

@@ -29,16 +29,14 @@ import json
 import statistics
 import subprocess
 import sys
-import tempfile
 import tomllib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from shutil import copytree, ignore_patterns
 from typing import Any
 
-from _measure import ROOT, Table, environment
+from _measure import ROOT, Table, copied, environment, suggested
 from _monitors import Problem, remedied, watched
 
 sys.path.insert(0, str(ROOT))
@@ -244,7 +242,7 @@ def _skill(folder: Path, program: bytes, keep: Path, python: str) -> float | Non
     """The mean skill over the seeds of a program that lies in a folder with the files that it reads."""
     kept = keep / f"skill-{_key(folder, program)}.json"
     if not kept.exists():
-        with _copied(folder, program) as space:
+        with copied(folder, program) as space:
             command = [python, "-c", SKILL, str(SECONDS), *map(str, SEEDS)]
             done = subprocess.run(command, cwd=space, env=environment(), capture_output=True, text=True, check=False)
         lines = done.stdout.splitlines()
@@ -258,45 +256,14 @@ def _suggested(folder: Path, keep: Path, python: str) -> dict[str, Any]:
     program = (folder / "program.py").read_bytes()
     kept = keep / f"report-{_key(folder, program)}.json"
     if not kept.exists():
-        with _copied(folder, program) as space:
-            command = [
-                python,
-                "-m",
-                "dnnfix",
-                "suggest",
-                "--isolated",
-                "--quiet",
-                "--output-format",
-                "json",
-                "program.py",
-            ]
-            done = subprocess.run(command, cwd=space, env=environment(), capture_output=True, text=True, check=False)
-        if done.returncode not in (0, 1):
-            raise SystemExit(f"{folder}: suggest ended with {done.returncode}: {done.stderr.strip()[-300:]}")
-        kept.write_text(done.stdout)
+        with copied(folder, program) as space:
+            kept.write_text(json.dumps(suggested(space, python)))
     found: dict[str, Any] = json.loads(kept.read_text())
     return found
 
 
 def _key(folder: Path, program: bytes) -> str:
     return f"{folder.name}-{hashlib.sha256(program).hexdigest()[:16]}"
-
-
-class _copied:
-    """A folder of its own for a run: the files beside the program, and the program."""
-
-    def __init__(self, folder: Path, program: bytes) -> None:
-        self._folder, self._program = folder, program
-        self._space = tempfile.TemporaryDirectory(prefix="dnnfix-seeded-")
-
-    def __enter__(self) -> Path:
-        space = Path(self._space.name, "run")
-        copytree(self._folder, space, ignore=ignore_patterns("meta.toml", "__pycache__"))
-        (space / "program.py").write_bytes(self._program)
-        return space
-
-    def __exit__(self, *_: object) -> None:
-        self._space.cleanup()
 
 
 def _told(row: Row) -> Row:

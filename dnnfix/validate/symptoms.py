@@ -178,23 +178,14 @@ def _far_behind(trace: Trace, losses: Sequence[float], skill: float, data: Refer
         behind = (Reading("behind", f"{seen}, {beside}", Symptom.NOT_LEARNING, numbers), *_how(trace, losses))
         return Learning(unsure=f"whether the network learns what there is: {seen}, {beside}", held_back=behind)
     else:
-        ended = _ended(trace, skill, numbers, f"{falls}, {beside}")
-        at_once = is_guess and _is_over_at_once(trace)
-        held_back = (ended,) if at_once or (ends_by_itself(trace) and steps >= ENOUGH_STEPS) else ()
+        ends = f"training ends after {steps} step{'' if steps == 1 else 's'}: {_comes_to(skill)}{falls}, {beside}"
+        ended = Reading("unfinished", ends, Symptom.NOT_LEARNING, numbers)
+        is_over = ends_by_itself(trace)
+        at_once = is_over and is_guess and steps < ENOUGH_STEPS
+        held_back = (ended,) if at_once or (is_over and steps >= ENOUGH_STEPS) else ()
         unsure = f"whether the network learns: {seen}, which is too short to tell"
         return Learning(unsure=unsure, lacks="epochs" if at_once else "steps", held_back=held_back)
     return Learning((Reading(name, said, Symptom.NOT_LEARNING, numbers), *_how(trace, losses)))
-
-
-def _ended(trace: Trace, skill: float, numbers: dict[str, Json], beside: str) -> Reading:
-    count = len(trace.steps)
-    said = f"training ends after {count} step{'' if count == 1 else 's'}: {_comes_to(skill)}{beside}"
-    return Reading("unfinished", said, Symptom.NOT_LEARNING, numbers)
-
-
-def _is_over_at_once(trace: Trace) -> bool:
-    """Whether a program takes so few steps of itself that none of them says anything."""
-    return ends_by_itself(trace) and len(trace.steps) < ENOUGH_STEPS
 
 
 def _comes_to(skill: float) -> str:
