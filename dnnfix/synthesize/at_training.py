@@ -32,7 +32,7 @@ from dnnfix.synthesize.stored import begins_with_stored
 from dnnfix.validate.ladder import Laboratory
 from dnnfix.validate.learning import LEARNED, score
 from dnnfix.validate.reading import Reading
-from dnnfix.validate.symptoms import WORTH, ends_by_itself, learning, reference
+from dnnfix.validate.symptoms import WORTH, Learning, ends_by_itself, learning, reference
 
 SINGLES = 14
 """Edits that start in the first race."""
@@ -58,8 +58,14 @@ PAIRING = "pairing"
 OF_STEPS = ("at-chance",)
 """Symptoms that more steps may end: some losses stay where they are for long before they fall."""
 
+TOLD = ("", "steps")
+"""What a look lacks that a setting far off makes up for: for the rest a race has to show that it is at fault."""
+
 FAR_OFF = 0.85
 """How likely a setting has to be at fault for a training that ended on its way to be held against it: a rate off by 100."""
+
+LIKELY = 0.6
+"""How likely a setting has to be at fault for a race to try whether it is what holds a training back."""
 
 SAID = {
     "behind": "the training learns far less than there is to learn",
@@ -85,7 +91,8 @@ AS_IT_IS = Cause("", "nothing set otherwise", FixPattern.ITERATIONS, (), 0.0)
 class Look:
     """What was said of a training: the longest run that was looked at, its symptoms, and a finding where it does not learn.
 
-    Where that could not be told, `unsure` says why; `lacks` and `held_back` are those of `Learning`.
+    Where that could not be told, `unsure` says why; `lacks` and `held_back` are those of `Learning`. `suspects` are settings of
+    which only a race can show that they hold the training back.
     """
 
     trace: Trace
@@ -94,6 +101,7 @@ class Look:
     unsure: str = ""
     lacks: str = ""
     held_back: tuple[Reading, ...] = ()
+    suspects: tuple[Cause, ...] = ()
 
 
 def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
@@ -107,22 +115,36 @@ def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
     if is_slow and not ends_by_itself(looked) and not laboratory.out_of_time():
         looked = laboratory.look(source, seed, longer=True)
         seen = learning(looked)
-    symptoms = seen.symptoms
-    told = seen.held_back if seen.lacks != "epochs" else ()
-    if told and any(one.prior >= FAR_OFF for one in causes(Subject(source, looked), told)):
-        symptoms = seen.held_back
-    if not symptoms:
+    subject = Subject(source, looked)
+    suspects = _suspects(subject, seen)
+    is_far_off = seen.lacks in TOLD and any(one.prior >= FAR_OFF for one in suspects)
+    symptoms = seen.symptoms or (seen.held_back if is_far_off else ())
+    if not symptoms and not suspects:
         return Look(looked, unsure=seen.unsure, lacks=seen.lacks, held_back=seen.held_back)
-    finding = _finding(looked, symptoms)
-    if symptoms[0].name in OF_STORED and begins_with_stored(Subject(source, looked), finding.site):
-        said = f"whether the network learns: it begins with stored weights, and {symptoms[0].said}"
+    finding = _finding(looked, symptoms or seen.held_back)
+    first = (symptoms or seen.held_back)[0]
+    if first.name in OF_STORED and begins_with_stored(subject, finding.site):
+        said = f"whether the network learns: it begins with stored weights, and {first.said}"
         return Look(looked, unsure=said)
-    return Look(looked, symptoms, finding)
+    if symptoms:
+        return Look(looked, symptoms, finding)
+    return Look(looked, unsure=seen.unsure, lacks=seen.lacks, held_back=seen.held_back, suspects=suspects)
+
+
+def _suspects(subject: Subject, seen: Learning) -> tuple[Cause, ...]:
+    """Of the settings that may be at fault where training is no fault by itself, those that are likely enough."""
+    if not seen.held_back:
+        return ()
+    found, setting = causes(subject, seen.held_back), SHOWN_BY.get(seen.lacks)
+    if setting is not None:
+        return tuple(one for one in found if one.setting == setting)
+    least = FAR_OFF if seen.lacks == "cause" else LIKELY
+    return tuple(one for one in found if one.prior >= least)
 
 
 def as_suspected(looked: Look) -> Look:
-    """The look with what it comes to where rows are shuffled apart, or training is over at once: said only once a race, or a proof, shows it."""
-    if looked.lacks not in SHOWN_BY:
+    """The look with what it comes to where a setting is suspected: said only once a race, or a proof, shows it."""
+    if not looked.suspects:
         return looked
     return replace(looked, symptoms=looked.held_back, finding=_finding(looked.trace, looked.held_back))
 
@@ -147,21 +169,19 @@ def search_at_training(
         return None, ""
     progress("looking whether the network learns")
     looked = look_at_training(start.source, trace.seed, laboratory)
-    only = SHOWN_BY.get(looked.lacks)
     if climb is not None:
         looked = as_suspected(looked)
     finding = looked.finding
     if finding is None or not heard(finding):
         return None, looked.unsure
-    found = causes(Subject(start.source, looked.trace), looked.symptoms)
-    if only is not None:
-        found = [one for one in found if one.setting == only]
-    else:
-        found = sorted([*suspected, *found], key=lambda one: -one.prior)
+    found: Sequence[Cause] = looked.suspects
+    if not found:
+        of_run = causes(Subject(start.source, looked.trace), looked.symptoms)
+        found = sorted([*suspected, *of_run], key=lambda one: -one.prior)
     raced = list(_raced(start, looked, finding, found, laboratory, progress, climb)) if climb is not None else []
     if raced and raced[-1][0] is AS_IT_IS and raced[-1][1].arrived:
         return None, f"whether the network learns: {looked.symptoms[0].said}; begun with another seed it learns"
-    if only is not None and not any(racer.arrived for _, racer in raced):
+    if looked.suspects and not any(racer.arrived for _, racer in raced):
         return None, looked.unsure
     return _with_table(finding, found, raced), ""
 
@@ -241,7 +261,7 @@ def _needs_a_look(trace: Trace) -> bool:
 def _goal(looked: Look) -> float:
     """The skill that is enough: a good part of what a simple learner comes to, and half of the way there at least."""
     known, reached = reference(looked.trace), score(looked.trace)
-    if known is None or not known.is_worth:
+    if known is None or not known.is_worth or looked.lacks == "cause":
         return WORTH + max(reached.value if reached is not None else 0.0, 0.0)
     return max(ENOUGH * known.skill, (known.skill + max(reached.value, 0.0)) / 2 if reached is not None else 0.0)
 

@@ -101,7 +101,8 @@ class Learning:
     """What a training shows: the symptoms of one that does not learn, the weightiest first, or why that cannot be told.
 
     Both are empty for one that learns. `lacks` has what it would take to tell: `steps`, which a longer run has; `epochs`, where
-    training is over after a few steps; or `pattern`, where simple learners find nothing in the data.
+    training is over after a few steps; `pattern`, where simple learners find nothing in the data; or `cause`, where the network
+    learned something and no yardstick says that there is more.
     """
 
     symptoms: tuple[Reading, ...] = ()
@@ -145,7 +146,7 @@ def _beside_simple_learners(trace: Trace, losses: Sequence[float], skill: float)
         stuck = len(losses) >= ENOUGH_TO_TELL and (ends_by_itself(trace) or not is_at_work(losses))
         held_back = (Reading("at-chance", seen, Symptom.NOT_LEARNING, numbers), *_how(trace, losses)) if stuck else ()
         reason = f"whether the network learns: {seen}, and simple learners know no data of that form"
-        return Learning(unsure=reason, held_back=held_back) if is_guess else Learning()
+        return Learning(unsure=reason, held_back=held_back) if is_guess else _little(trace, losses, skill)
     if targets_are_made(trace):
         return Learning(
             unsure=f"whether the network learns: {seen}, and its targets are made by a network, too" if is_guess else ""
@@ -153,11 +154,24 @@ def _beside_simple_learners(trace: Trace, losses: Sequence[float], skill: float)
     if not data.is_worth or data.skill - max(skill, 0.0) < WORTH or (data.learner == "table" and not is_guess):
         said = f"{seen}; {data.in_words} {data.come} to no more than {max(data.skill, 0.0):.2f}"
         unsure = f"whether there is anything to learn: {said}" if is_guess else ""
+        if data.is_worth and not is_guess:
+            return _little(trace, losses, skill)
         if data.is_worth or skill >= MEMORIZED:
             return Learning(unsure=unsure)
         unpaired = (Reading("unpaired", said, Symptom.NOT_LEARNING, {"skill": round(skill, 4)}),)
         return Learning(unsure=unsure, lacks="pattern", held_back=unpaired)
     return _far_behind(trace, losses, skill, data)
+
+
+def _little(trace: Trace, losses: Sequence[float], skill: float) -> Learning:
+    """What is held back of a network that learned something, and of which no yardstick says how much there is."""
+    is_over = ends_by_itself(trace) and len(losses) >= ENOUGH_STEPS
+    if skill > MEMORIZED or not (is_over or (len(losses) >= ENOUGH_TO_TELL and not is_at_work(losses))):
+        return Learning()
+    numbers: dict[str, Json] = {"skill": round(skill, 4), "steps": len(trace.steps)}
+    seen = f"after {len(trace.steps)} steps {_comes_to(skill)}"
+    behind = Reading("behind", seen, Symptom.NOT_LEARNING, numbers)
+    return Learning(lacks="cause", held_back=(behind, *_how(trace, losses)))
 
 
 def _far_behind(trace: Trace, losses: Sequence[float], skill: float, data: Reference) -> Learning:

@@ -67,6 +67,11 @@ def reference(observe: Observe, **changed: Any) -> Any:
         pytest.param(
             {**BINARY, "targets": "(measured[:, 0] * measured[:, 1] > 0).float()[:, None]"}, "binary", id="no line"
         ),
+        pytest.param(
+            {"inputs": "(torch.rand(640, 6) * 2550).round()", "targets": "(measured[:, 0] > 1275).long() * 2"},
+            "class",
+            id="whole numbers that are amounts",
+        ),
     ],
 )
 def test_simple_learners_find_what_there_is(observe: Observe, changed: dict[str, Any], kind: str) -> None:

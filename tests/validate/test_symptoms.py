@@ -109,6 +109,15 @@ def test_a_training_that_ended_on_its_way_is_held_back() -> None:
     assert not learning(trained(FALLING, skill=0.4, reference=CLEAR)).held_back
 
 
+def test_a_network_that_learned_a_little_is_held_back_for_a_cause_where_it_has_no_yardstick() -> None:
+    for data in (None, {**CLEAR, "skill": 0.5}):
+        seen = learning(trained(noisy(1.2), skill=0.3, reference=data))
+        assert (seen.symptoms, seen.unsure, seen.lacks) == ((), "", "cause")
+        assert seen.held_back[0].said == "after 200 steps the network comes to a skill of 0.30"
+    assert not learning(trained(FALLING, skill=0.3)).held_back, "one that was cut on its way"
+    assert not learning(trained(noisy(1.2), skill=0.65)).held_back, "one that learned"
+
+
 @pytest.mark.parametrize("losses", [[1.0] * 7, []])
 def test_a_moment_of_training_says_nothing(losses: list[float]) -> None:
     assert not fails_to_learn(trained([float("nan")] * len(losses), reference=CLEAR))

@@ -88,16 +88,16 @@ class Examples:
         if wanted is None:
             return None
         kind, outputs = wanted
-        features = _features(numpy, inputs)
         random = numpy.random.RandomState(_SEED)
         orders = [numpy.arange(len(inputs))] + [random.permutation(len(inputs)) for _ in range(_PERMUTATIONS)]
         folds = random.permutation(len(inputs)) % _FOLDS
         scores: Dict[str, List[float]] = {}
-        for learner, predictions in _predictions(numpy, features, [outputs[order] for order in orders], folds):
-            found = [_skill(numpy, kind, one, outputs[order]) for one, order in zip(predictions, orders)]
-            if found[0] is not None:
-                scores.setdefault(learner, []).append(found[0])
-                scores.setdefault("luck", []).extend(one for one in found[1:] if one is not None)
+        for features in _features(numpy, inputs):
+            for learner, predictions in _predictions(numpy, features, [outputs[order] for order in orders], folds):
+                found = [_skill(numpy, kind, one, outputs[order]) for one, order in zip(predictions, orders)]
+                if found[0] is not None:
+                    scores.setdefault(learner, []).append(found[0])
+                    scores.setdefault("luck", []).extend(one for one in found[1:] if one is not None)
         luck = max([0.0] + scores.pop("luck", []))
         if not scores:
             return None
@@ -154,24 +154,28 @@ def _wanted(numpy: Any, targets: Any, classes: Optional[int]) -> Optional[Tuple[
     return "real", targets
 
 
-def _features(numpy: Any, inputs: Any) -> Any:
-    """Columns of one scale; the counts of each index beside those of inputs that are indices; of many columns mixtures."""
-    parts = [inputs]
-    if inputs.shape[1] > 1 and bool((inputs == numpy.floor(inputs)).all()) and inputs.min() >= 0:
-        buckets = (inputs.astype("int64") * 2_654_435_761 % 4_294_967_296 % _MOST_FEATURES).astype("int64")
-        counts = numpy.zeros((len(inputs), _MOST_FEATURES))
-        numpy.add.at(counts, (numpy.arange(len(inputs))[:, None], buckets), 1.0)
-        parts.append(counts)
-    scaled = []
-    for part in parts:
-        spread = part.std(0)
-        moving = spread > 1e-12 * (numpy.abs(part).max() + 1e-300)
-        one = (part[:, moving] - part[:, moving].mean(0)) / spread[moving]
-        if one.shape[1] > _MOST_FEATURES:
-            random = numpy.random.RandomState(_SEED)
-            one = one @ random.standard_normal((one.shape[1], _MOST_FEATURES)) / one.shape[1] ** 0.5
-        scaled.append(one)
-    return numpy.concatenate(scaled, axis=1)
+def _features(numpy: Any, inputs: Any) -> List[Any]:
+    """Columns of one scale, of many columns mixtures; for whole numbers, which may be indices, once more with the counts of each beside them.
+
+    Many columns of counts would drown the few columns of amounts.
+    """
+    columns = _scaled(numpy, inputs)
+    if inputs.shape[1] == 1 or not bool((inputs == numpy.floor(inputs)).all()) or inputs.min() < 0:
+        return [columns]
+    buckets = (inputs.astype("int64") * 2_654_435_761 % 4_294_967_296 % _MOST_FEATURES).astype("int64")
+    counts = numpy.zeros((len(inputs), _MOST_FEATURES))
+    numpy.add.at(counts, (numpy.arange(len(inputs))[:, None], buckets), 1.0)
+    return [columns, numpy.concatenate([columns, _scaled(numpy, counts)], axis=1)]
+
+
+def _scaled(numpy: Any, part: Any) -> Any:
+    spread = part.std(0)
+    moving = spread > 1e-12 * (numpy.abs(part).max() + 1e-300)
+    scaled = (part[:, moving] - part[:, moving].mean(0)) / spread[moving]
+    if scaled.shape[1] > _MOST_FEATURES:
+        random = numpy.random.RandomState(_SEED)
+        scaled = scaled @ random.standard_normal((scaled.shape[1], _MOST_FEATURES)) / scaled.shape[1] ** 0.5
+    return scaled
 
 
 def _predictions(numpy: Any, features: Any, outputs: List[Any], folds: Any) -> List[Tuple[str, List[Any]]]:
