@@ -3,7 +3,7 @@
     python benchmarks/suggest.py [--programs FOLDER] [--limit N] [--fresh]
 
 The programs are those directly in the folder, and of each folder in it `runnable.py`, else `program.py`, as
-`tools/field_trials.py` takes them; by default those in examples/. Crashes and training faults have targets of their own. `--fresh` also runs `suggest` with a fresh interpreter for every run that
+`tools/field_trials.py` takes them; by default those in examples/. Crashes, training faults and programs in which nothing is found have targets of their own. `--fresh` also runs `suggest` with a fresh interpreter for every run that
 it makes, each candidate and seed, which is what the warm process is there to spare; by default only for one program.
 """
 
@@ -21,7 +21,8 @@ from pathlib import Path
 from _measure import ROOT, Table, run
 
 COMMAND = (sys.executable, "-m", "dnnfix", "suggest", "--isolated", "--quiet", "--output-format", "json")
-MOST = {"crash": 6.0, "training fault": 20.0}
+SOUND = "nothing found"
+MOST = {"crash": 6.0, "training fault": 20.0, SOUND: 3.0}
 BUDGET = 60.0
 """Seconds of the default budget for one file; beside it, what it takes to start, to report and to end."""
 START = 10.0
@@ -67,17 +68,16 @@ def once(file: Path, mode: str) -> None:
         alone.run(Job(str(file), source.runnable))
 
 
-def measure(file: Path, space: Path) -> Measured | None:
-    """The plain run and `suggest`; `None` where `suggest` finds nothing to repair."""
+def measure(file: Path, space: Path) -> Measured:
+    """The plain run and `suggest`."""
     own = (sys.executable, str(Path(__file__).resolve()), str(file), "--mode")
     plain = min(run((*own, PLAIN)).wall for _ in range(2))
     report = space / "report.json"
     whole = run((*COMMAND, "--cache-dir", str(space / "cache"), str(file)), into=report)
     said = json.loads(report.read_bytes())
-    if not said["findings"]:
-        return None
     accepted = sum(patch["verdict"] == "accepted" for patch in said["patches"])
-    kind = "crash" if said["runs"] and said["runs"][0]["outcome"] == "crashed" else "training fault"
+    crashes = said["runs"] and said["runs"][0]["outcome"] == "crashed"
+    kind = SOUND if not said["findings"] else "crash" if crashes else "training fault"
     return Measured(kind, plain, whole.wall, len(said["runs"]), accepted)
 
 
@@ -112,13 +112,10 @@ def main() -> None:
             space.mkdir()
             one = measure(file, space)
             label = f"{file.parent.name}/{file.name}"
-            if one is None:
-                table.title(f"      {label}: nothing found")
-                continue
             seen.append(one)
             told = f"{one.kind}, {one.whole:.1f} s / {one.plain:.1f} s, {one.runs} runs, {one.accepted} accepted"
             table.row(label, one.whole / one.plain, None, told)
-            if options.fresh or not speeds:
+            if one.kind != SOUND and (options.fresh or not speeds):
                 begun = time.perf_counter()
                 run((sys.executable, str(Path(__file__).resolve()), str(file), "--mode", FRESH))
                 speeds.append((time.perf_counter() - begun) / one.whole)

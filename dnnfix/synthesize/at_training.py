@@ -32,7 +32,7 @@ from dnnfix.synthesize.stored import begins_with_stored
 from dnnfix.validate.ladder import Laboratory
 from dnnfix.validate.learning import LEARNED, score
 from dnnfix.validate.reading import Reading
-from dnnfix.validate.symptoms import WORTH, Learning, ends_by_itself, learning, reference
+from dnnfix.validate.symptoms import CHANCE, WORTH, Learning, ends_by_itself, learning, reference
 
 SINGLES = 14
 """Edits that start in the first race."""
@@ -105,7 +105,7 @@ class Look:
 
 
 def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
-    """Look whether a training learns, for longer where a few hundred steps are too short to tell.
+    """Look whether a training learns, for longer where a few hundred steps are too short to tell, and longest at a guess.
 
     A network that learned something is held against its program only where a setting is far off.
     """
@@ -113,8 +113,13 @@ def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
     seen = learning(looked)
     is_slow = seen.lacks == "steps" or any(reading.name in OF_STEPS for reading in seen.symptoms)
     if is_slow and not ends_by_itself(looked) and not laboratory.out_of_time():
-        looked = laboratory.look(source, seed, longer=True)
+        looked = laboratory.look(source, seed, 1)
         seen = learning(looked)
+        reached = score(looked)
+        at_a_guess = reached is not None and reached.value <= CHANCE
+        if seen.lacks == "steps" and at_a_guess and not laboratory.out_of_time():
+            looked = laboratory.look(source, seed, 2)
+            seen = learning(looked)
     subject = Subject(source, looked)
     suspects = _suspects(subject, seen)
     is_far_off = seen.lacks in TOLD and any(one.prior >= FAR_OFF for one in suspects)

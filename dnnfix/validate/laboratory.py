@@ -31,17 +31,9 @@ STEADY_STEPS = 600
 QUICK_SECONDS = 8.0
 """Seconds that all first trials of a candidate together may take for that."""
 
-LOOKED_STEPS = 300
-"""Optimizer steps of the run that tells whether a training learns at all."""
-
-LOOK_SECONDS = 6.0
-"""Seconds of training of that run: a tenth of the budget of a file."""
-
-LONGER_STEPS = 3000
-"""Optimizer steps of that run where its steps were too few to tell."""
-
-LONGER_SECONDS = 12.0
-"""Seconds of training of that one: a fifth of the budget of a file."""
+LOOKS = ((300, 6.0), (3_000, 12.0), (10_000, 24.0))
+"""Optimizer steps of the run that tells whether a training learns at all, and seconds of training of it: then those of a longer
+one where that is too short to tell, and of the longest, which leaves half of the time left for a repair at least."""
 
 FEWEST_STEPS = 40
 """Optimizer steps of a training trial where steps are slow; fewer would compare starting losses only."""
@@ -110,11 +102,12 @@ class TrialLaboratory:
         """A longer run of one seed, for its curve."""
         return self._run(source, seed, self._steps_of_trial(), experiments)
 
-    def look(self, source: Source, seed: int, longer: bool = False) -> Trace:
-        """A run of more steps than a trial's, of which the first are recorded, with a yardstick for what can be learned."""
-        return self._run(
-            source, seed, LONGER_STEPS if longer else LOOKED_STEPS, (Experiment.REFERENCE, Experiment.UNITS)
-        )
+    def look(self, source: Source, seed: int, length: int = 0) -> Trace:
+        """A run of more steps than a trial's, of which the first are recorded, with a yardstick for what can be learned.
+
+        `length` is its place in `LOOKS`.
+        """
+        return self._run(source, seed, LOOKS[length][0], (Experiment.REFERENCE, Experiment.UNITS))
 
     def speculate(self, source: Source, seed: int, speculation: Speculation) -> Trace:
         """A short run that looks around, or tries edits, where the program crashes; see `Speculation`."""
@@ -243,8 +236,9 @@ class TrialLaboratory:
         if steps == WHOLE:
             budget = replace(budget, evaluation_batches=WHOLE, training=min(WHOLE_SECONDS, FOR_TRAINING * seconds))
         if Experiment.REFERENCE in experiments:
-            most = LONGER_SECONDS if steps == LONGER_STEPS else LOOK_SECONDS
-            budget = replace(budget, training=min(most, FOR_TRAINING * seconds))
+            training = min(dict(LOOKS)[steps], SHARE * left)
+            seconds = min(max(seconds, training / FOR_TRAINING), left)
+            budget = replace(budget, seconds=seconds, training=min(training, FOR_TRAINING * seconds))
         recorded = 2 if observed or Experiment.REFERENCE in experiments else 0
         scaffold = self.reproduction.scaffold
         arguments = self.arguments or scaffold.arguments

@@ -56,8 +56,8 @@ class Laboratory(Protocol):
         """A longer run, for curves."""
         ...
 
-    def look(self, source: Source, seed: int, longer: bool = False) -> Trace:
-        """A longer run that asks what there is to learn in the program's data, too; `longer` for one whose steps were too few."""
+    def look(self, source: Source, seed: int, length: int = 0) -> Trace:
+        """A longer run that asks what there is to learn in the program's data, too; the greater `length`, the more steps."""
         ...
 
     def speculate(self, source: Source, seed: int, speculation: Speculation) -> Trace:

@@ -198,6 +198,11 @@ def test_training_that_ends_at_a_guess_goes_on_for_longer_though_its_cut_would_c
     assert report.findings[0].finding.evidence["symptoms"][0] == "unfinished"  # type: ignore[index]
 
 
+def test_what_is_left_of_the_time_goes_into_a_longer_look(tmp_path: Path) -> None:
+    _, lines = accepted_of(tmp_path, program(optimizer="Adam(net.parameters(), lr=1e-5)", epochs=160))
+    assert "+optimizer = torch.optim.Adam(net.parameters(), lr=0.001)" in lines, "3,200 steps, all at a guess"
+
+
 LUCK = """\
 import torch
 from torch import nn

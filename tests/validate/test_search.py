@@ -168,7 +168,7 @@ class Table:
     def train(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
         return self._trace(source, seed)
 
-    def look(self, source: Source, seed: int, longer: bool = False) -> Trace:
+    def look(self, source: Source, seed: int, length: int = 0) -> Trace:
         return self._trace(source, seed)
 
     def allow_steps(self, most: int, trials: int) -> None:
