@@ -147,6 +147,7 @@ from dnnfix.detect.training_loop import (
     attribute_calls,
     block_of,
     function_around,
+    goes_other_ways,
     is_optimizer,
     loops_around,
     mentions,

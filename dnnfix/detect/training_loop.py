@@ -39,10 +39,36 @@ OTHER_WAYS = frozenset(
 )
 """Words of programs that come to their gradients, or clear them, in another way, or keep them on purpose."""
 
+MEASURES = words("norm abs square mean std var max min sum item shape size numel isnan isfinite any all")
+"""Attributes by which a gradient is measured, which leaves it as it is."""
+
 SAMPLING = words(
     "sample samples n_samples mc_samples num_samples monte carlo uncertainty ddpm fake noise generator reward"
 )
 """Words of programs that may want the chance of dropout after training as well: to draw samples, or for their spread."""
+
+
+def goes_other_ways(source: Source, words: frozenset[str]) -> bool:
+    """Whether a program, with these words in it, comes to its gradients or clears them in another way, or keeps them on purpose."""
+    found = OTHER_WAYS & words
+    return bool(found - {"grad"}) or (bool(found) and not _only_measured(source))
+
+
+@once
+def _only_measured(source: Source) -> bool:
+    """Whether all that is done with gradients by their name is to measure them."""
+    if any(isinstance(node, ast.Name) and node.id == "grad" for node in source.nodes(ast.Name)):
+        return False
+    return all(_is_measured(source, node) for node in source.nodes(ast.Attribute) if node.attr == "grad")
+
+
+def _is_measured(source: Source, gradient: ast.Attribute) -> bool:
+    above = source.parent(gradient)
+    if isinstance(above, ast.Attribute) and above.attr == "data":
+        above = source.parent(above)
+    if isinstance(above, ast.Compare):
+        return all(isinstance(sign, (ast.Is, ast.IsNot)) for sign in above.ops)
+    return isinstance(above, ast.Attribute) and above.attr in MEASURES
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
-    OTHER_WAYS,
     Delete,
     Edit,
     Example,
@@ -26,6 +25,7 @@ from dnnfix.api import (
     Subject,
     Symptom,
     block_of,
+    goes_other_ways,
     loops_around,
     operations_named,
 )
@@ -62,7 +62,7 @@ class GradientsClearedBeforeStep(FaultTemplate[Cleared]):
 
     def faults(self, subject: Subject) -> Faults[Cleared]:
         source = subject.source
-        if not OTHER_WAYS.isdisjoint(subject.words):
+        if goes_other_ways(subject.source, subject.words):
             return
         for found in _cleared(source):
             yield source.site(found.step.call), found

@@ -26,6 +26,7 @@ from dnnfix.api import (
     Symptom,
     block_of,
     function_around,
+    goes_other_ways,
     is_optimizer,
     loops_around,
     operated_on,
@@ -80,10 +81,9 @@ class GradientsNeverCleared(FaultTemplate[Uncleared | ByHand]):
 
     def faults(self, subject: Subject) -> Faults[Uncleared | ByHand]:
         source = subject.source
-        other_ways = OTHER_WAYS & subject.words
-        if "torch" not in source.frameworks or other_ways - {"grad"}:
+        if "torch" not in source.frameworks or (OTHER_WAYS & subject.words) - {"grad"}:
             return
-        for fault in _uncleared(source, subject.words) if not other_ways else ():
+        for fault in _uncleared(source, subject.words) if not goes_other_ways(source, subject.words) else ():
             yield source.site(fault.step.call), fault
         for updated in _updated_by_hand(source):
             yield source.site(updated.updates[-1]), updated
@@ -201,6 +201,36 @@ class Trainer:
             error.backward()  # through time
             torch.nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
             self.optim.step()
+""",
+        ),
+        Example(
+            "gradients are measured, not cleared",
+            """\
+import torch
+from torch import nn
+
+model = nn.Linear(1, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+norms = []
+for epoch in range(100):
+    loss = ((model(x) - y) ** 2).mean()
+    loss.backward()
+    norms.append(model.weight.grad.norm().item())
+    optimizer.step()
+""",
+            """\
+import torch
+from torch import nn
+
+model = nn.Linear(1, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+norms = []
+for epoch in range(100):
+    loss = ((model(x) - y) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    norms.append(model.weight.grad.norm().item())
+    optimizer.step()
 """,
         ),
         Example(

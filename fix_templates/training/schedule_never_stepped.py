@@ -1,4 +1,4 @@
-"""A schedule for the learning rate is made, and never told that an epoch is over."""
+"""A schedule for the learning rate is made, and never told that an epoch, or a batch, is over."""
 
 from __future__ import annotations
 
@@ -26,29 +26,32 @@ from dnnfix.api import (
     words,
 )
 
-BY_EPOCH = tuple(
-    f"torch.optim.lr_scheduler.{name}"
-    for name in sorted(words("StepLR MultiStepLR ExponentialLR CosineAnnealingLR LambdaLR MultiplicativeLR LinearLR"))
-)
-"""Schedules that count epochs; others count batches, or want a measured value."""
+BY_EPOCH = words("StepLR MultiStepLR ExponentialLR CosineAnnealingLR LambdaLR MultiplicativeLR LinearLR")
+"""Schedules that count epochs; others want a measured value."""
+
+BY_BATCH = words("OneCycleLR CyclicLR")
+"""Schedules that count batches; the first where it is told how many an epoch has, as it may be told to count otherwise."""
+
+SCHEDULES = tuple(f"torch.optim.lr_scheduler.{name}" for name in sorted(BY_EPOCH | BY_BATCH))
 
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """A schedule, the name that holds it, and the loop over the epochs."""
+    """A schedule, the name that holds it, and the statement behind which it is to be stepped: the last of each `turn`."""
 
     made: ast.Call
     name: str
-    epochs: ast.For
+    after: ast.stmt
+    turn: str
 
 
 class ScheduleNeverStepped(FaultTemplate[Idle]):
-    """`scheduler = StepLR(optimizer, 10)` changes nothing by itself: `scheduler.step()` ends every epoch.
+    """`scheduler = StepLR(optimizer, 10)` changes nothing by itself: `scheduler.step()` ends every epoch, or every batch.
 
     Reported where the name of the schedule is read nowhere, and its optimizer is stepped in a loop over batches within
     just one loop over epochs.
 
-    Fix safety: unsafe. The learning rate falls from now on as it is written.
+    Fix safety: unsafe. The learning rate goes from now on as it is written.
 
     References: https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate.
     """
@@ -62,17 +65,16 @@ class ScheduleNeverStepped(FaultTemplate[Idle]):
     declined = "the loop over the epochs cannot be told"
 
     def faults(self, subject: Subject) -> Faults[Idle]:
-        if subject.source.beside:
-            return
         for idle in _idle(subject.source):
-            yield subject.source.site(idle.made), idle
+            if not any(idle.name in module.words for module in subject.source.beside):
+                yield subject.source.site(idle.made), idle
 
     def report(self, site: Site, fault: Idle) -> Finding:
         return self.finding(site, symptom=Symptom.VIOLATION, confidence=0.85, name=fault.name)
 
     def repairs(self, subject: Subject, fault: Idle) -> Repairs:
-        last = subject.source.site(fault.epochs.body[-1])
-        yield "Step the schedule at the end of each epoch", (InsertAfter(last, f"{fault.name}.step()"),), 0.85
+        place = subject.source.site(fault.after)
+        yield f"Step the schedule at the end of each {fault.turn}", (InsertAfter(place, f"{fault.name}.step()"),), 0.85
 
     examples = (
         Example(
@@ -101,6 +103,32 @@ for epoch in range(20):
         criterion(net(x), y).backward()
         optimizer.step()
     scheduler.step()
+""",
+        ),
+        Example(
+            "one that counts batches",
+            """\
+import torch
+
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, epochs=20, steps_per_epoch=len(loader))
+for epoch in range(20):
+    for x, y in loader:
+        criterion(net(x), y).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+""",
+            """\
+import torch
+
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, epochs=20, steps_per_epoch=len(loader))
+for epoch in range(20):
+    for x, y in loader:
+        criterion(net(x), y).backward()
+        optimizer.step()
+        cycle.step()
+        optimizer.zero_grad()
 """,
         ),
         Example(
@@ -198,7 +226,7 @@ for epoch in range(20):
 
 
 def _idle(source: Source) -> Iterator[Idle]:
-    for made in source.calls(*BY_EPOCH):
+    for made in source.calls(*SCHEDULES):
         holder = source.parent(made)
         if not isinstance(holder, ast.Assign) or len(holder.targets) != 1 or holder.value is not made or not made.args:
             continue
@@ -209,15 +237,28 @@ def _idle(source: Source) -> Iterator[Idle]:
             continue
         optimizer, around = ast.unparse(made.args[0]), function_around(source, made)
         steps = [
-            loops_around(source, step.statement)
+            step.statement
             for step in operations_named(source, "step")
             if step.on == optimizer and function_around(source, step.statement) is around
         ]
-        if len(steps) != 1 or len(steps[0]) != 2:
+        loops = loops_around(source, steps[0]) if len(steps) == 1 else []
+        if len(loops) != 2 or not isinstance(loops[1], ast.For) or made.lineno >= loops[1].lineno:
             continue
-        epochs = steps[0][1]
-        if isinstance(epochs, ast.For) and made.lineno < epochs.lineno and _reaches_end(epochs):
-            yield Idle(made, target.id, epochs)
+        if not _counts_batches(source, made):
+            if _reaches_end(loops[1]):
+                yield Idle(made, target.id, loops[1].body[-1], "epoch")
+        elif source.parent(steps[0]) is loops[0] and _is_told_of_batches(source, made):
+            yield Idle(made, target.id, steps[0], "batch")
+
+
+def _counts_batches(source: Source, made: ast.Call) -> bool:
+    return (source.qualified(made.func) or "").rpartition(".")[2] in BY_BATCH
+
+
+def _is_told_of_batches(source: Source, made: ast.Call) -> bool:
+    """Whether a schedule of one cycle knows how many batches an epoch has; others count batches anyway."""
+    is_one = (source.qualified(made.func) or "").endswith("OneCycleLR")
+    return not is_one or any(keyword.arg == "steps_per_epoch" for keyword in made.keywords)
 
 
 def _reaches_end(epochs: ast.For) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
-    OTHER_WAYS,
     Delete,
     Example,
     Family,
@@ -23,6 +22,7 @@ from dnnfix.api import (
     Subject,
     Symptom,
     block_of,
+    goes_other_ways,
     loops_around,
     operations_named,
 )
@@ -56,7 +56,7 @@ class StepOutsideBatchLoop(FaultTemplate[Outside]):
     declined = "the backward pass of the loop does not stand in its body"
 
     def faults(self, subject: Subject) -> Faults[Outside]:
-        if not OTHER_WAYS.isdisjoint(subject.words):
+        if goes_other_ways(subject.source, subject.words):
             return
         for found in _outside(subject.source):
             yield subject.source.site(found.step.call), found

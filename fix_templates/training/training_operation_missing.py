@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
-    OTHER_WAYS,
     Edit,
     Example,
     Family,
@@ -27,6 +26,7 @@ from dnnfix.api import (
     attribute_calls,
     block_of,
     function_around,
+    goes_other_ways,
     is_optimizer,
     loops_around,
     operated_on,
@@ -78,7 +78,7 @@ class TrainingOperationMissing(FaultTemplate[Missing]):
             return
         named = list(_not_called(source))
         yield from ((source.site(found.place), found) for found in named)
-        if named or source.beside or not OTHER_WAYS.isdisjoint(subject.words):
+        if named or source.beside or goes_other_ways(subject.source, subject.words):
             return
         for found in (*_no_step(source), *_no_backward(source), *_never_used(source)):
             yield source.site(found.place), found
