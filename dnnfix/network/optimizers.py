@@ -1,7 +1,8 @@
 """The learning rates that optimizers are usually begun with.
 
 Sources: the defaults of `torch.optim` (torch 2.13) and `keras.optimizers` (Keras 3.15); for gradient descent Bengio, "Practical
-Recommendations for Gradient-Based Training of Deep Architectures", section 3.1.1.
+Recommendations for Gradient-Based Training of Deep Architectures", section 3.1.1; for Adadelta, which has no rate, Zeiler, "ADADELTA: An
+Adaptive Learning Rate Method" (2012).
 """
 
 from __future__ import annotations
@@ -11,8 +12,12 @@ USUAL_RATES: dict[str, float] = {
     **dict.fromkeys(("GradientDescentOptimizer", "MomentumOptimizer", "AdagradOptimizer"), 0.01),
     **dict.fromkeys(("Adam", "AdamW", "Adamax", "Nadam", "NAdam", "RAdam", "RMSprop"), 0.001),
     **dict.fromkeys(("AdamOptimizer", "RMSPropOptimizer"), 0.001),
+    **dict.fromkeys(("Adadelta", "AdadeltaOptimizer"), 1.0),
 }
 """By the short name of the optimizer's class."""
+
+OTHER_DEFAULTS = {"keras.optimizers.Adadelta": 0.001, "keras.optimizers.Adagrad": 0.001}
+"""Defaults that are none of the usual rates."""
 
 RATE_NAMES = ("lr", "learning_rate")
 """What the parameter is called that takes the rate."""
@@ -25,3 +30,8 @@ def usual_rate(name: str) -> float | None:
     """The usual rate of an optimizer with this canonical name; `None` for other callables."""
     home, _, short = name.rpartition(".")
     return USUAL_RATES.get(short) if home.startswith(HOMES) else None
+
+
+def default_rate(name: str) -> float | None:
+    """The rate of an optimizer with this canonical name that is given none; `None` for other callables."""
+    return OTHER_DEFAULTS.get(name, usual_rate(name))

@@ -64,7 +64,7 @@ TOLD = ("", "steps")
 FAR_OFF = 0.85
 """How likely a setting has to be at fault for a training that ended on its way to be held against it: a rate off by 100."""
 
-LIKELY = 0.6
+LIKELY = 0.5
 """How likely a setting has to be at fault for a race to try whether it is what holds a training back."""
 
 SAID = {

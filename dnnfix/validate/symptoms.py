@@ -101,8 +101,8 @@ class Learning:
     """What a training shows: the symptoms of one that does not learn, the weightiest first, or why that cannot be told.
 
     Both are empty for one that learns. `lacks` has what it would take to tell: `steps`, which a longer run has; `epochs`, where
-    training is over after a few steps; `pattern`, where simple learners find nothing in the data; or `cause`, where the network
-    learned something and no yardstick says that there is more.
+    training is over after a few steps; `pattern`, where simple learners find nothing in the data; or `cause`, where no
+    yardstick says that there is more to learn than the network did, or does while its loss still falls.
     """
 
     symptoms: tuple[Reading, ...] = ()
@@ -143,10 +143,14 @@ def _beside_simple_learners(trace: Trace, losses: Sequence[float], skill: float)
     seen = f"after {len(trace.steps)} steps {_comes_to(skill)}"
     if data is None:
         numbers: dict[str, Json] = {"skill": round(skill, 4), "steps": len(trace.steps)}
-        stuck = len(losses) >= ENOUGH_TO_TELL and (ends_by_itself(trace) or not is_at_work(losses))
-        held_back = (Reading("at-chance", seen, Symptom.NOT_LEARNING, numbers), *_how(trace, losses)) if stuck else ()
+        if not is_guess:
+            return _little(trace, losses, skill)
         reason = f"whether the network learns: {seen}, and simple learners know no data of that form"
-        return Learning(unsure=reason, held_back=held_back) if is_guess else _little(trace, losses, skill)
+        if len(losses) < ENOUGH_TO_TELL:
+            return Learning(unsure=reason)
+        held_back = (Reading("at-chance", seen, Symptom.NOT_LEARNING, numbers), *_how(trace, losses))
+        is_stuck = ends_by_itself(trace) or not is_at_work(losses)
+        return Learning(unsure=reason, lacks="" if is_stuck else "cause", held_back=held_back)
     if targets_are_made(trace):
         return Learning(
             unsure=f"whether the network learns: {seen}, and its targets are made by a network, too" if is_guess else ""

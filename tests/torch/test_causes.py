@@ -6,6 +6,7 @@ import textwrap
 
 import pytest
 
+from dnnfix.network.optimizers import default_rate, usual_rate
 from dnnfix.records import Json, Symptom
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
@@ -205,6 +206,25 @@ def test_training_that_ends_too_soon_is_given_more_epochs(observe: Observe, roun
     longer = (line.replace("20", "200").replace("21", "201"), line.replace("20", "2000").replace("21", "2001"))
     assert added(observe, {"ROUNDS": rounds}, SHORT)["epochs"] == [line, *longer]
     assert "epochs" not in added(observe, {"ROUNDS": rounds}, FLAT)
+
+
+def test_the_size_of_batches_is_set_where_an_option_has_it(observe: Observe) -> None:
+    behind = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--rows', type=int, default=1)\ngiven = parser.parse_args()\n"
+    added = proposed(observe, {"inputs": "torch.randn(64, 6)\n" + behind, "batch": "given.rows, shuffle=True"})
+    assert added["batch-size"] == ["parser.add_argument('--rows', type=int, default=32)"]
+
+
+@pytest.mark.parametrize(
+    ("name", "usual", "default"),
+    [
+        ("torch.optim.Adadelta", 1.0, 1.0),
+        ("keras.optimizers.Adadelta", 1.0, 0.001),
+        ("keras.optimizers.Adam", 0.001, 0.001),
+        ("keras.layers.Dense", None, None),
+    ],
+)
+def test_a_default_that_is_none_of_the_usual_rates(name: str, usual: float | None, default: float | None) -> None:
+    assert (usual_rate(name), default_rate(name)) == (usual, default)
 
 
 def test_what_keeps_weights_from_training_is_left_out(observe: Observe) -> None:

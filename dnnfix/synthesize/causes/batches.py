@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.shapes import where_written
 from dnnfix.records import Component, Edit, FixPattern, RemoveArgument, Replace, SetArgument
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
+from dnnfix.synthesize.causes.written import number_written
 from dnnfix.synthesize.recipes import argument
 from dnnfix.validate.reading import Reading
 
@@ -44,8 +44,8 @@ def _in_keras(subject: Subject) -> bool:
 
 def _sized(subject: Subject, call: ast.Call, name: str) -> Iterator[Cause]:
     given = argument(subject, call, name, "batch_size")
-    written = where_written(subject, given) if given is not None else None
-    if not isinstance(written, ast.Constant) or not isinstance(written.value, int) or 2 < written.value < MANY:
+    written = number_written(subject, given) if given is not None else None
+    if written is None or not isinstance(written.value, int) or 2 < written.value < MANY:
         return
     size = written.value
     title = f"Take {USUAL} samples at a time rather than {size}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dnnfix.detect.shapes import where_written
 from dnnfix.network.facts import optimizer_name
-from dnnfix.network.optimizers import RATE_NAMES, usual_rate
+from dnnfix.network.optimizers import RATE_NAMES, default_rate, usual_rate
 from dnnfix.records import Edit, Replace, SetArgument
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.written import number_written
@@ -58,7 +58,7 @@ def optimizers(subject: Subject) -> Iterator[Optimizing]:
             given = _given(call, 1 if name.startswith("torch.") else 0)
             written = number_written(subject, given) if given is not None else None
             number = float(written.value) if written is not None else 0.0  # type: ignore[arg-type]
-            known = usual if given is None else number or None
+            known = default_rate(name) if given is None else number or None
             yield Optimizing(call, name, usual, written if number else None, known)
         elif isinstance(call.func, ast.Attribute) and call.func.attr == "compile":
             yield from _by_word(subject, call)
@@ -74,7 +74,7 @@ def _by_word(subject: Subject, compiled: ast.Call) -> Iterator[Optimizing]:
     name = optimizer_name(word.value) or ""
     usual = usual_rate(name)
     if usual is not None:
-        yield Optimizing(word, name, usual, None, usual)
+        yield Optimizing(word, name, usual, None, default_rate(name))
 
 
 def _given(call: ast.Call, place: int) -> ast.expr | None:
