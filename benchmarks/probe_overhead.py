@@ -4,8 +4,8 @@
 
 One process trains the same small network (batch 32, three layers, Adam) in turns: a stretch of steps without the probe,
 a stretch with it, and so on. The ratio of the smallest times of the two (what other
-processes add is never negative) is what the probe costs; it must be at most 1.15. A third stretch also asks what there is to learn
-in the rows and looks into the layers at a few steps, as a look at training does; over one with the probe it may take 1.05.
+processes add is never negative) is what the probe costs; it must be at most 1.15. A third stretch also looks into the layers at a few steps,
+as a look at training does (its rows are put aside before, and asked behind it); over one with the probe it may take 1.05.
 As in the process that real trials are forked from, what is alive at the start is kept away from the garbage collector.
 The program that trains counts as user code, so that every watcher does the work that it does for a real program.
 """

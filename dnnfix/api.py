@@ -151,6 +151,7 @@ from dnnfix.detect.training_loop import (
     is_optimizer,
     loops_around,
     mentions,
+    only_measures_gradients,
     operated_on,
     operations,
     operations_named,

@@ -48,18 +48,24 @@ SAMPLING = words(
 """Words of programs that may want the chance of dropout after training as well: to draw samples, or for their spread."""
 
 
-def goes_other_ways(source: Source, words: frozenset[str]) -> bool:
-    """Whether a program, with these words in it, comes to its gradients or clears them in another way, or keeps them on purpose."""
-    found = OTHER_WAYS & words
-    return bool(found - {"grad"}) or (bool(found) and not _only_measured(source))
+def goes_other_ways(source: Source, program_words: frozenset[str]) -> bool:
+    """Whether a program comes to its gradients or clears them in another way, or keeps them on purpose, by the words of all its files."""
+    found = OTHER_WAYS & program_words
+    return bool(found - {"grad"}) or (bool(found) and not only_measures_gradients(source))
 
 
 @once
-def _only_measured(source: Source) -> bool:
-    """Whether all that is done with gradients by their name is to measure them."""
-    if any(isinstance(node, ast.Name) and node.id == "grad" for node in source.nodes(ast.Name)):
+def only_measures_gradients(source: Source) -> bool:
+    """Whether all that is done with gradients by their name, in this file alone, is to measure them."""
+    read = [node for node in source.nodes(ast.Attribute) if node.attr == "grad"]
+    if not read or any("grad" in module.words for module in source.beside):
         return False
-    return all(_is_measured(source, node) for node in source.nodes(ast.Attribute) if node.attr == "grad")
+    named = (
+        *(node.id for node in source.nodes(ast.Name)),
+        *(node.value for node in source.nodes(ast.Constant)),
+        *(node.name for node in source.nodes(ast.alias)),
+    )
+    return "grad" not in named and all(_is_measured(source, node) for node in read)
 
 
 def _is_measured(source: Source, gradient: ast.Attribute) -> bool:

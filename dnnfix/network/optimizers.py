@@ -16,8 +16,8 @@ USUAL_RATES: dict[str, float] = {
 }
 """By the short name of the optimizer's class."""
 
-OTHER_DEFAULTS = {"keras.optimizers.Adadelta": 0.001, "keras.optimizers.Adagrad": 0.001}
-"""Defaults that are none of the usual rates."""
+OTHER_DEFAULTS = dict.fromkeys(("Adadelta", "AdadeltaOptimizer", "Adagrad"), 0.001)
+"""Defaults of Keras and TensorFlow that are none of the usual rates, by the short name of the class."""
 
 RATE_NAMES = ("lr", "learning_rate")
 """What the parameter is called that takes the rate."""
@@ -34,4 +34,5 @@ def usual_rate(name: str) -> float | None:
 
 def default_rate(name: str) -> float | None:
     """The rate of an optimizer with this canonical name that is given none; `None` for other callables."""
-    return OTHER_DEFAULTS.get(name, usual_rate(name))
+    usual, short = usual_rate(name), name.rpartition(".")[2]
+    return usual if usual is None or name.startswith("torch.") else OTHER_DEFAULTS.get(short, usual)

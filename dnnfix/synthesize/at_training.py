@@ -65,7 +65,10 @@ FAR_OFF = 0.85
 """How likely a setting has to be at fault for a training that ended on its way to be held against it: a rate off by 100."""
 
 LIKELY = 0.5
-"""How likely a setting has to be at fault for a race to try whether it is what holds a training back."""
+"""How likely one of those settings has to be at fault for a race to try whether it is what holds a training back half-way."""
+
+HALF_WAY = ("learning-rate", "inputs", "batch-size", "initialization")
+"""Settings that may hold a training back half-way; more epochs, or weights that are let go, make any training better."""
 
 SAID = {
     "behind": "the training learns far less than there is to learn",
@@ -107,11 +110,12 @@ class Look:
 def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
     """Look whether a training learns, for longer where a few hundred steps are too short to tell, and longest at a guess.
 
-    A network that learned something is held against its program only where a setting is far off.
+    A network that learned something is held against its program only where a setting is far off, or a race shows that one is at fault.
     """
     looked = laboratory.look(source, seed)
     seen = learning(looked)
     is_slow = seen.lacks == "steps" or any(reading.name in OF_STEPS for reading in seen.symptoms)
+    is_slow = is_slow or (seen.lacks in ("", "cause") and bool(_suspects(Subject(source, looked), seen)))
     if is_slow and not ends_by_itself(looked) and not laboratory.out_of_time():
         looked = laboratory.look(source, seed, 1)
         seen = learning(looked)
@@ -130,21 +134,27 @@ def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
     first = (symptoms or seen.held_back)[0]
     if first.name in OF_STORED and begins_with_stored(subject, finding.site):
         said = f"whether the network learns: it begins with stored weights, and {first.said}"
-        return Look(looked, unsure=said)
+        return Look(looked, unsure=said if symptoms else seen.unsure)
     if symptoms:
         return Look(looked, symptoms, finding)
     return Look(looked, unsure=seen.unsure, lacks=seen.lacks, held_back=seen.held_back, suspects=suspects)
 
 
 def _suspects(subject: Subject, seen: Learning) -> tuple[Cause, ...]:
-    """Of the settings that may be at fault where training is no fault by itself, those that are likely enough."""
+    """The settings that may be at fault where the training shows none by itself, as far as they are likely enough.
+
+    Of one that came half-way and stands still these are more where it is over: one that was cut may be slow, and sound.
+    """
     if not seen.held_back:
         return ()
     found, setting = causes(subject, seen.held_back), SHOWN_BY.get(seen.lacks)
     if setting is not None:
         return tuple(one for one in found if one.setting == setting)
-    least = FAR_OFF if seen.lacks == "cause" else LIKELY
-    return tuple(one for one in found if one.prior >= least)
+    is_over = seen.lacks == "" and subject.trace is not None and ends_by_itself(subject.trace)
+    half_way = is_over and seen.held_back[0].name == "behind"
+    return tuple(
+        one for one in found if one.prior >= FAR_OFF or (half_way and one.prior >= LIKELY and one.setting in HALF_WAY)
+    )
 
 
 def as_suspected(looked: Look) -> Look:

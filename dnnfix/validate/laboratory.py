@@ -33,7 +33,7 @@ QUICK_SECONDS = 8.0
 
 LOOKS = ((300, 6.0), (3_000, 12.0), (10_000, 24.0))
 """Optimizer steps of the run that tells whether a training learns at all, and seconds of training of it: then those of a longer
-one where that is too short to tell, and of the longest, which leaves half of the time left for a repair at least."""
+one where that is too short to tell, and of the longest, which takes half of the time left at most where that is more than a run's own."""
 
 FEWEST_STEPS = 40
 """Optimizer steps of a training trial where steps are slow; fewer would compare starting losses only."""
@@ -236,9 +236,9 @@ class TrialLaboratory:
         if steps == WHOLE:
             budget = replace(budget, evaluation_batches=WHOLE, training=min(WHOLE_SECONDS, FOR_TRAINING * seconds))
         if Experiment.REFERENCE in experiments:
-            training = min(dict(LOOKS)[steps], SHARE * left)
-            seconds = min(max(seconds, training / FOR_TRAINING), left)
-            budget = replace(budget, seconds=seconds, training=min(training, FOR_TRAINING * seconds))
+            most = dict(LOOKS)[steps]
+            seconds = max(seconds, min(most / FOR_TRAINING, SHARE * left))
+            budget = replace(budget, seconds=seconds, training=min(most, FOR_TRAINING * seconds))
         recorded = 2 if observed or Experiment.REFERENCE in experiments else 0
         scaffold = self.reproduction.scaffold
         arguments = self.arguments or scaffold.arguments

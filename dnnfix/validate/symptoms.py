@@ -27,6 +27,9 @@ WORTH = 0.3
 MEMORIZED = 0.6
 """Skill up to which a network may have learned rows by heart in which simple learners find no pattern."""
 
+LEARNED_ENOUGH = 0.6
+"""Skill beyond which a network that no yardstick says more of is let be."""
+
 ENOUGH_STEPS = 8
 """Optimizer steps before which a training says nothing."""
 
@@ -44,6 +47,9 @@ STILL = 0.01
 
 STEADY = 2.6
 """Standard deviations below none that the trend of the losses has to be for training to be still at work (one in 200 by chance)."""
+
+MOST_COMPARED = 1000
+"""Losses of which every two are compared for that, evenly spread over the steps."""
 
 SWINGS = 0.5
 """Share of the mean loss that one step changes it by, on average, where it oscillates."""
@@ -101,8 +107,8 @@ class Learning:
     """What a training shows: the symptoms of one that does not learn, the weightiest first, or why that cannot be told.
 
     Both are empty for one that learns. `lacks` has what it would take to tell: `steps`, which a longer run has; `epochs`, where
-    training is over after a few steps; `pattern`, where simple learners find nothing in the data; or `cause`, where no
-    yardstick says that there is more to learn than the network did, or does while its loss still falls.
+    training is over after a few steps; `pattern`, where simple learners find nothing in the data; or `cause`, where
+    the network is half-way, or at a guess with a loss that falls, and no yardstick says how far there is to go.
     """
 
     symptoms: tuple[Reading, ...] = ()
@@ -141,25 +147,23 @@ def learning(trace: Trace) -> Learning:
 def _beside_simple_learners(trace: Trace, losses: Sequence[float], skill: float) -> Learning:
     data, is_guess = reference(trace), skill <= CHANCE
     seen = f"after {len(trace.steps)} steps {_comes_to(skill)}"
+    if targets_are_made(trace):
+        said = f"whether the network learns: {seen}, and its targets are made by a network, too"
+        return Learning(unsure=said if is_guess else "")
     if data is None:
-        numbers: dict[str, Json] = {"skill": round(skill, 4), "steps": len(trace.steps)}
         if not is_guess:
-            return _little(trace, losses, skill)
+            return _half_way(trace, losses, skill, seen)
         reason = f"whether the network learns: {seen}, and simple learners know no data of that form"
         if len(losses) < ENOUGH_TO_TELL:
             return Learning(unsure=reason)
-        held_back = (Reading("at-chance", seen, Symptom.NOT_LEARNING, numbers), *_how(trace, losses))
+        held_back = (_reading("at-chance", seen, skill, losses), *_how(trace, losses))
         is_stuck = ends_by_itself(trace) or not is_at_work(losses)
         return Learning(unsure=reason, lacks="" if is_stuck else "cause", held_back=held_back)
-    if targets_are_made(trace):
-        return Learning(
-            unsure=f"whether the network learns: {seen}, and its targets are made by a network, too" if is_guess else ""
-        )
     if not data.is_worth or data.skill - max(skill, 0.0) < WORTH or (data.learner == "table" and not is_guess):
         said = f"{seen}; {data.in_words} {data.come} to no more than {max(data.skill, 0.0):.2f}"
         unsure = f"whether there is anything to learn: {said}" if is_guess else ""
         if data.is_worth and not is_guess:
-            return _little(trace, losses, skill)
+            return _half_way(trace, losses, skill, seen)
         if data.is_worth or skill >= MEMORIZED:
             return Learning(unsure=unsure)
         unpaired = (Reading("unpaired", said, Symptom.NOT_LEARNING, {"skill": round(skill, 4)}),)
@@ -167,15 +171,16 @@ def _beside_simple_learners(trace: Trace, losses: Sequence[float], skill: float)
     return _far_behind(trace, losses, skill, data)
 
 
-def _little(trace: Trace, losses: Sequence[float], skill: float) -> Learning:
+def _half_way(trace: Trace, losses: Sequence[float], skill: float, seen: str) -> Learning:
     """What is held back of a network that learned something, and of which no yardstick says how much there is."""
     is_over = ends_by_itself(trace) and len(losses) >= ENOUGH_STEPS
-    if skill > MEMORIZED or not (is_over or (len(losses) >= ENOUGH_TO_TELL and not is_at_work(losses))):
+    if skill > LEARNED_ENOUGH or not (is_over or (len(losses) >= ENOUGH_TO_TELL and not is_at_work(losses))):
         return Learning()
-    numbers: dict[str, Json] = {"skill": round(skill, 4), "steps": len(trace.steps)}
-    seen = f"after {len(trace.steps)} steps {_comes_to(skill)}"
-    behind = Reading("behind", seen, Symptom.NOT_LEARNING, numbers)
-    return Learning(lacks="cause", held_back=(behind, *_how(trace, losses)))
+    return Learning(lacks="cause", held_back=(_reading("behind", seen, skill, losses), *_how(trace, losses)))
+
+
+def _reading(name: str, seen: str, skill: float, losses: Sequence[float]) -> Reading:
+    return Reading(name, seen, Symptom.NOT_LEARNING, {"skill": round(skill, 4), "steps": len(losses)})
 
 
 def _far_behind(trace: Trace, losses: Sequence[float], skill: float, data: Reference) -> Learning:
@@ -299,6 +304,7 @@ def is_at_work(losses: Sequence[float]) -> bool:
     By the trend of the second half (Mann and Kendall's test), and by as much as counts.
     """
     half = list(losses[len(losses) // 2 :])
+    half = half[:: max(1, len(half) // MOST_COMPARED)]
     if len(half) < ENOUGH_STEPS:
         return False
     third = max(1, len(half) // 3)

@@ -26,9 +26,9 @@ from dnnfix.api import (
     Symptom,
     block_of,
     function_around,
-    goes_other_ways,
     is_optimizer,
     loops_around,
+    only_measures_gradients,
     operated_on,
     operations_named,
     stored_names,
@@ -81,9 +81,10 @@ class GradientsNeverCleared(FaultTemplate[Uncleared | ByHand]):
 
     def faults(self, subject: Subject) -> Faults[Uncleared | ByHand]:
         source = subject.source
-        if "torch" not in source.frameworks or (OTHER_WAYS & subject.words) - {"grad"}:
+        other_ways = OTHER_WAYS & subject.words
+        if "torch" not in source.frameworks or other_ways - {"grad"}:
             return
-        for fault in _uncleared(source, subject.words) if not goes_other_ways(source, subject.words) else ():
+        for fault in _uncleared(source, subject.words) if not other_ways or only_measures_gradients(source) else ():
             yield source.site(fault.step.call), fault
         for updated in _updated_by_hand(source):
             yield source.site(updated.updates[-1]), updated
@@ -342,6 +343,20 @@ for x, y in loader:
     prepare()
     criterion(model(x), y).backward()
     optimizer.step()
+""",
+        ),
+        Reject(
+            "gradients are measured, and cleared in their own memory",
+            """\
+import torch
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for x, y in loader:
+    criterion(model(x), y).backward()
+    print(model.weight.grad.norm())
+    optimizer.step()
+    for p in model.parameters():
+        p.grad.mul_(0)
 """,
         ),
         Reject(

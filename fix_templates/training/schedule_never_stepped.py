@@ -30,14 +30,14 @@ BY_EPOCH = words("StepLR MultiStepLR ExponentialLR CosineAnnealingLR LambdaLR Mu
 """Schedules that count epochs; others want a measured value."""
 
 BY_BATCH = words("OneCycleLR CyclicLR")
-"""Schedules that count batches; the first where it is told how many an epoch has, as it may be told to count otherwise."""
+"""Schedules that count batches."""
 
 SCHEDULES = tuple(f"torch.optim.lr_scheduler.{name}" for name in sorted(BY_EPOCH | BY_BATCH))
 
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """A schedule, the name that holds it, and the statement behind which it is to be stepped: the last of each `turn`."""
+    """A schedule, the name that holds it, and the statement behind which it is to be stepped, once in each `turn`."""
 
     made: ast.Call
     name: str
@@ -74,7 +74,7 @@ class ScheduleNeverStepped(FaultTemplate[Idle]):
 
     def repairs(self, subject: Subject, fault: Idle) -> Repairs:
         place = subject.source.site(fault.after)
-        yield f"Step the schedule at the end of each {fault.turn}", (InsertAfter(place, f"{fault.name}.step()"),), 0.85
+        yield f"Step the schedule once in each {fault.turn}", (InsertAfter(place, f"{fault.name}.step()"),), 0.85
 
     examples = (
         Example(
@@ -209,7 +209,21 @@ for epoch in range(20):
 """,
         ),
         Reject(
-            "a schedule that counts batches",
+            "one cycle of another number of epochs",
+            """\
+import torch
+
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, epochs=1, steps_per_epoch=len(loader))
+for epoch in range(20):
+    for x, y in loader:
+        optimizer.zero_grad()
+        criterion(net(x), y).backward()
+        optimizer.step()
+""",
+        ),
+        Reject(
+            "one cycle that is not told of epochs",
             """\
 import torch
 from torch.optim.lr_scheduler import OneCycleLR
@@ -247,7 +261,7 @@ def _idle(source: Source) -> Iterator[Idle]:
         if not _counts_batches(source, made):
             if _reaches_end(loops[1]):
                 yield Idle(made, target.id, loops[1].body[-1], "epoch")
-        elif source.parent(steps[0]) is loops[0] and _is_told_of_batches(source, made):
+        elif source.parent(steps[0]) is loops[0] and _counts_as_loops(source, made, loops[0], loops[1]):
             yield Idle(made, target.id, steps[0], "batch")
 
 
@@ -255,10 +269,19 @@ def _counts_batches(source: Source, made: ast.Call) -> bool:
     return (source.qualified(made.func) or "").rpartition(".")[2] in BY_BATCH
 
 
-def _is_told_of_batches(source: Source, made: ast.Call) -> bool:
-    """Whether a schedule of one cycle knows how many batches an epoch has; others count batches anyway."""
-    is_one = (source.qualified(made.func) or "").endswith("OneCycleLR")
-    return not is_one or any(keyword.arg == "steps_per_epoch" for keyword in made.keywords)
+def _counts_as_loops(source: Source, made: ast.Call, batches: ast.AST, epochs: ast.For) -> bool:
+    """Whether a schedule of one cycle, which fails when it is stepped once more, is told of the epochs and batches of its loops."""
+    if not (source.qualified(made.func) or "").endswith("OneCycleLR"):
+        return True
+    given = {keyword.arg: ast.unparse(keyword.value) for keyword in made.keywords}
+    turns = ast.unparse(epochs.iter)
+    loader = given.get("steps_per_epoch", "").removeprefix("len(").removesuffix(")")
+    return (
+        "total_steps" not in given
+        and isinstance(batches, ast.For)
+        and loader in (ast.unparse(batches.iter), *map(ast.unparse, getattr(batches.iter, "args", ())))
+        and turns in (f"range({given.get('epochs')})", f"range(1, {given.get('epochs')} + 1)")
+    )
 
 
 def _reaches_end(epochs: ast.For) -> bool:

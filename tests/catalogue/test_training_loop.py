@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 
+import pytest
+
+from dnnfix import registry
 from dnnfix.detect.training_loop import (
     block_of,
     is_optimizer,
@@ -13,6 +16,7 @@ from dnnfix.detect.training_loop import (
     operations_named,
 )
 from dnnfix.source.program import Source
+from dnnfix.subject import Subject
 
 PROGRAM = """\
 import torch
@@ -63,3 +67,40 @@ def test_the_block_is_the_list_that_a_statement_stands_in() -> None:
     source = source_of(PROGRAM)
     step = operations_named(source, "step")[0]
     assert [type(each) for each in block_of(source, step.statement)] == [ast.FunctionDef, ast.Expr, ast.Expr]
+
+
+CALLED = """\
+import torch
+from torch import nn
+import util
+
+net = nn.Linear(6, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+schedule = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+for epoch in range(9):
+    for x, y in batches:
+        nn.functional.cross_entropy(net(x), y).backward()
+        print(net.weight.grad.norm())
+        optimizer.step()
+        util.after(net)
+"""
+
+
+@pytest.mark.parametrize(
+    ("beside", "codes"),
+    [
+        pytest.param("def after(net):\n    pass\n", ["DNF701", "DNF717"], id="neither"),
+        pytest.param(
+            "def after(net):\n    for p in net.parameters():\n        p.grad = None\n",
+            ["DNF717"],
+            id="clears gradients",
+        ),
+        pytest.param("import program\ndef after(net):\n    program.schedule.step()\n", ["DNF701"], id="steps it"),
+    ],
+)
+def test_what_a_module_beside_the_program_does_counts(beside: str, codes: list[str]) -> None:
+    module = Source.from_bytes(beside.encode(), "util.py")
+    source = Source.from_bytes(CALLED.encode(), "program.py").along_with([module])
+    rules = [registry.template(code) for code in ("DNF701", "DNF717")]
+    found = [finding.code for rule in rules if rule is not None for finding in rule().detect(Subject(source))]
+    assert found == codes

@@ -219,6 +219,7 @@ def test_the_size_of_batches_is_set_where_an_option_has_it(observe: Observe) -> 
     [
         ("torch.optim.Adadelta", 1.0, 1.0),
         ("keras.optimizers.Adadelta", 1.0, 0.001),
+        ("tensorflow.compat.v1.train.AdadeltaOptimizer", 1.0, 0.001),
         ("keras.optimizers.Adam", 0.001, 0.001),
         ("keras.layers.Dense", None, None),
     ],
