@@ -22,6 +22,7 @@ from dnnfix.records import (
     Site,
     Trace,
 )
+from dnnfix.source.known import words
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import Variant, apply
@@ -51,6 +52,9 @@ OF_TRAINING = ("fit", "fit_generator", "train_on_batch", "step", "backward")
 
 OF_STORED = ("at-chance", "behind", "unfinished")
 """Symptoms that stored weights would not show."""
+
+REWARDED = words("reward rewards")
+"""Words of programs that learn by acting: their loss grows with what they are rewarded, or fined, by."""
 
 PAIRING = "pairing"
 """The setting that alone is raced where data have no pattern."""
@@ -128,6 +132,8 @@ def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
     suspects = _suspects(subject, seen)
     is_far_off = seen.lacks in TOLD and any(one.prior >= FAR_OFF for one in suspects)
     symptoms = seen.symptoms or (seen.held_back if is_far_off else ())
+    if symptoms and symptoms[0].name == "diverging" and source.words & REWARDED:
+        return Look(looked, unsure=f"whether the network learns: {symptoms[0].said}, which rewards may make it do")
     if not symptoms and not suspects:
         return Look(looked, unsure=seen.unsure, lacks=seen.lacks, held_back=seen.held_back)
     finding = _finding(looked, symptoms or seen.held_back)

@@ -77,6 +77,14 @@ def test_what_is_far_off_is_suspected_without_a_yardstick_after_a_longer_look(re
     assert found.finding is None and not found.unsure
 
 
+def test_a_loss_of_rewards_may_grow() -> None:
+    away = trained([2.0**step for step in range(20)], skill=None)
+    found, _ = looked(away)
+    assert found.finding is not None
+    found, _ = looked(away, rate="0.01 if reward else 0.1")
+    assert found.finding is None and "the loss runs away" in found.unsure
+
+
 def test_looks_get_longer_only_as_far_as_they_say_nothing() -> None:
     slow = trained(FALLING, reference=CLEAR)
     assert looked(slow)[1] == [0, 1, 2]
