@@ -138,6 +138,9 @@ def learning(trace: Trace) -> Learning:
         return Learning((unmoved,))
     known = score(trace)
     skill = known.value if known is not None and known.yardstick == "skill" else None
+    if trains_in_turns(trace):
+        said = "whether the network learns: losses are lowered in turns, as adversaries do, so that one may rise, and one be at a guess"
+        return Learning(unsure=said if skill is None or skill <= CHANCE else "")
     runs_away = None if skill is not None and skill > CHANCE else _runs_away(losses)
     if runs_away is not None and not targets_are_made(trace):
         return Learning((runs_away,))
@@ -236,6 +239,15 @@ def targets_are_made(trace: Trace) -> bool:
     losses = [call for call in network.calls if is_loss_call(network, call) and call.phase != "eval"]
     makers = [maker for call in losses for value in call.inputs[1:2] if (maker := network.producer(value)) is not None]
     return any(_has_weights(network, call) for call in leading_to(network, makers))
+
+
+def trains_in_turns(trace: Trace) -> bool:
+    """Whether weights are changed at several places by turns, each by a loss of its own, as adversaries are."""
+    steps, passes, batches = (
+        {event.site for event in trace.loop if event.name == name and event.site is not None}
+        for name in ("step", "backward", "train_on_batch")
+    )
+    return len(batches) > 1 or (len(steps) > 1 and len(passes) != 1)  # a gradient tape has no backward pass
 
 
 def _has_weights(network: Network, call: Call) -> bool:

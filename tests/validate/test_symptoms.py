@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from dnnfix.records import Call, Component, Json, Network, Parameter, RunOutcome, Step, Trace, Value
+from dnnfix.records import Call, Component, Json, LoopEvent, Network, Parameter, RunOutcome, Site, Step, Trace, Value
 from dnnfix.validate.symptoms import comes_to_enough, fails_to_learn, is_at_work, learning, targets_are_made
 
 CLEAR: dict[str, Json] = {"skill": 0.9, "luck": 0.05, "learner": "linear", "rows": 500, "kind": "class"}
@@ -126,6 +126,26 @@ def test_a_moment_of_training_says_nothing(losses: list[float]) -> None:
 def test_a_loss_that_is_no_number_is_at_fault_whatever_the_data() -> None:
     (reading,) = fails_to_learn(trained([2.0, 3.0, 9.0, float("inf"), *[float("nan")] * 8]))
     assert (reading.name, reading.numbers) == ("non-finite", {"step": 4})
+
+
+@pytest.mark.parametrize(
+    ("lines", "in_turns"),
+    [
+        pytest.param({"backward": (5, 9), "step": (6, 10)}, True, id="two losses"),
+        pytest.param({"backward": (5,), "step": (6, 7)}, False, id="two optimizers of one loss"),
+        pytest.param({"backward": (5, 9), "step": (6,)}, False, id="two losses in one step"),
+        pytest.param({"step": (6, 10)}, True, id="gradient tapes"),
+        pytest.param({"train_on_batch": (5, 9)}, True, id="models of Keras"),
+        pytest.param({"fit": (5, 9), "step": (5,)}, False, id="one after the other"),
+    ],
+)
+def test_adversaries_may_be_at_a_guess_or_lose(lines: dict[str, tuple[int, ...]], in_turns: bool) -> None:
+    events = tuple(LoopEvent(name, Site(line, 1, line, 2), 0) for name, places in lines.items() for line in places)
+    at_chance = replace(trained(noisy(2.3), reference=CLEAR), loop=events)
+    away = replace(trained([2.0**step for step in range(20)]), loop=events)
+    for trace in (at_chance, away):
+        assert bool(fails_to_learn(trace)) is not in_turns
+        assert ("in turns" in learning(trace).unsure) is in_turns
 
 
 def test_a_loss_that_runs_away() -> None:
