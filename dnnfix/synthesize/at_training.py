@@ -118,9 +118,8 @@ def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
     """
     looked = laboratory.look(source, seed)
     seen = learning(looked)
-    is_slow = seen.lacks == "steps" or any(reading.name in OF_STEPS for reading in seen.symptoms)
-    is_slow = is_slow or (seen.lacks in ("", "cause") and bool(_suspects(Subject(source, looked), seen)))
-    if is_slow and not ends_by_itself(looked) and not laboratory.out_of_time():
+    is_cut = not ends_by_itself(looked) and not laboratory.out_of_time()
+    if is_cut and _may_change(Subject(source, looked), seen):
         looked = laboratory.look(source, seed, 1)
         seen = learning(looked)
         reached = score(looked)
@@ -144,6 +143,13 @@ def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
     if symptoms:
         return Look(looked, symptoms, finding)
     return Look(looked, unsure=seen.unsure, lacks=seen.lacks, held_back=seen.held_back, suspects=suspects)
+
+
+def _may_change(subject: Subject, seen: Learning) -> bool:
+    """Whether more steps may show what a training does not show yet, or that it shows no more what it is suspected of."""
+    if seen.lacks == "steps" or any(reading.name in OF_STEPS for reading in seen.symptoms):
+        return True
+    return seen.lacks in ("", "cause") and bool(_suspects(subject, seen))
 
 
 def _suspects(subject: Subject, seen: Learning) -> tuple[Cause, ...]:
