@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dnnfix.records import UNEXPLAINED_CODE, UNEXPLAINED_RULE, UNLEARNED_CODE, UNLEARNED_RULE, Family, FixPattern
+from dnnfix.records import (
+    MISLEADING_CODE,
+    MISLEADING_RULE,
+    UNEXPLAINED_CODE,
+    UNEXPLAINED_RULE,
+    UNLEARNED_CODE,
+    UNLEARNED_RULE,
+    Family,
+    FixPattern,
+)
 from dnnfix.suppress import UNUSED_CODE, UNUSED_RULE
 
 if TYPE_CHECKING:
@@ -77,7 +86,23 @@ one and in pairs, and the programs are trained beside one another; what makes th
 Fix safety: unsafe. Training takes another course, which is the point.""",
 )
 
-ENGINE_RULES = {rule.code: rule for rule in (_UNUSED, _UNEXPLAINED, _UNLEARNED)}
+_MISLEADING = Rule(
+    MISLEADING_CODE,
+    MISLEADING_RULE,
+    Family.OPINIONATED.value,
+    FixPattern.API_CONTRACT.value,
+    "The training looks better than it is.",
+    """The training looks better than it is.
+
+Rows that the program evaluates on are among those that it trains on, the target is one of the columns of the inputs, or the
+network knows the rows that it trains on and of new ones less than a linear model or the nearest neighbours do that are fitted
+on the same rows. Evaluations of the training part, which programs make on purpose, and rows that data hold twice by nature, do
+not count. `docs/symptoms.md` has the thresholds.
+
+Fix safety: nothing is changed by dnnfix. Which data to hold back, and how, is for a person to say.""",
+)
+
+ENGINE_RULES = {rule.code: rule for rule in (_UNUSED, _UNEXPLAINED, _UNLEARNED, _MISLEADING)}
 """The engine's own rules, which have no template: one judges comments, the others speak of symptoms that no template explains."""
 
 

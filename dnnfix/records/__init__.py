@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dnnfix.records.findings import (
     CRASH_CAUSE,
+    MISLEADING_CODE,
+    MISLEADING_RULE,
     OF_SYMPTOMS,
     PROGRESS,
     UNEXPLAINED_CODE,
@@ -77,6 +79,8 @@ from dnnfix.records.words import (
 
 __all__ = [
     "CRASH_CAUSE",
+    "MISLEADING_CODE",
+    "MISLEADING_RULE",
     "OF_SYMPTOMS",
     "PROGRESS",
     "UNEXPLAINED_CODE",

@@ -57,7 +57,14 @@ UNEXPLAINED_CODE, UNEXPLAINED_RULE = "DNF901", "unexplained-crash"
 UNLEARNED_CODE, UNLEARNED_RULE = "DNF905", "does-not-learn"
 """The engine's own finding for a training that learns nothing, whatever the cause."""
 
-OF_SYMPTOMS = ((UNEXPLAINED_CODE, UNEXPLAINED_RULE), (UNLEARNED_CODE, UNLEARNED_RULE))
+MISLEADING_CODE, MISLEADING_RULE = "DNF906", "misleading-evaluation"
+"""The engine's own finding for a training that looks better than it is."""
+
+OF_SYMPTOMS = (
+    (UNEXPLAINED_CODE, UNEXPLAINED_RULE),
+    (UNLEARNED_CODE, UNLEARNED_RULE),
+    (MISLEADING_CODE, MISLEADING_RULE),
+)
 """The engine's own findings, each for a symptom that no template has to explain."""
 
 

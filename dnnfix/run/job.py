@@ -39,7 +39,8 @@ class Experiment(StrEnum):
     """Share of the elements of the data that reach the first layer: 1.0 when nothing was cropped or dropped."""
     REFERENCE = "reference"
     """What simple learners come to on the rows that training goes through: `skill`, `linear` (of the linear one), `luck` (what
-    they come to on permuted targets), `learner`, `rows`; null where the rows are of a form that they do not know."""
+    they come to on permuted targets), `learner`, `rows`, `counts` (of each class), `answer` (the column that is the target);
+    null where the rows are of a form that they do not know. And as `held-back` what the program's own evaluations show."""
     UNITS = "units"
     """What the units of each layer give, and the gradients of its weights, in steps 4, 8, 16 and so on: `steps`; `layers` with
     `name`, `site`, `shares` (of outputs that are zero, or at an end of their range), `spreads` (over the rows, beside their size);

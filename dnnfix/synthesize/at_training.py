@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 
 from dnnfix.errors import EditError
 from dnnfix.records import (
+    MISLEADING_CODE,
+    MISLEADING_RULE,
     UNLEARNED_CODE,
     UNLEARNED_RULE,
     Applicability,
@@ -30,6 +32,8 @@ from dnnfix.synthesize.causes import Cause, causes
 from dnnfix.synthesize.causes.epochs import EPOCHS, LONGEST, TIMES
 from dnnfix.synthesize.racing import Racer, race
 from dnnfix.synthesize.stored import begins_with_stored
+from dnnfix.validate import held_back
+from dnnfix.validate.changes import is_loss_call
 from dnnfix.validate.ladder import Laboratory
 from dnnfix.validate.learning import LEARNED, score
 from dnnfix.validate.reading import Reading
@@ -110,6 +114,26 @@ class Look:
     held_back: tuple[Reading, ...] = ()
     suspects: tuple[Cause, ...] = ()
 
+    @property
+    def misleading(self) -> Finding | None:
+        """What is said of a training that looks better than it is."""
+        found = held_back.readings(self.trace)
+        if not found:
+            return None
+        said = "; ".join(reading.said for reading in found)
+        numbers = {name: value for reading in found for name, value in reading.numbers.items()}
+        evidence: dict[str, Json] = {"symptoms": [reading.name for reading in found], **numbers}
+        return Finding(
+            MISLEADING_CODE,
+            MISLEADING_RULE,
+            Family.OPINIONATED,
+            _site_of_training(self.trace),
+            f"the training looks better than it is: {said}",
+            found[0].symptom,
+            0.8,
+            evidence,
+        )
+
 
 def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
     """Look whether a training learns, for longer where a few hundred steps are too short to tell, and longest at a guess.
@@ -184,18 +208,43 @@ def search_at_training(
     heard: Callable[[Finding], bool],
     climb: Callable[[Variant], bool] | None,
     suspected: Sequence[Cause] = (),
-) -> tuple[Finding | None, str]:
+) -> tuple[tuple[Finding, ...], str]:
     """Look whether a training learns; where it does not, and the user wants to hear of it, race edits of its settings.
 
     `start` is the program, or what patches made of it; `trace` the longest run of it that is known; `suspected` what rules would
     change and could not prove by itself. What comes far enough is put up the ladder by `climb`, until it says that one was
-    accepted; without it nothing is edited. Gives what is said of the training, with what every edit came to, or why nothing
-    can be said.
+    accepted; without it nothing is edited. Gives what is said of the training, with what every edit came to, and why nothing
+    can be said of whether it learns.
     """
-    if not _needs_a_look(trace):
-        return None, ""
+    if trace.crash is not None or not trace.steps or not trace.outcome.says_something:
+        return (), ""
+    learns = _learns(trace)
+    if learns and not _evaluates(trace):
+        return (), ""
     progress("looking whether the network learns")
-    looked = look_at_training(start.source, trace.seed, laboratory)
+    finding, unsure = None, ""
+    if learns:
+        looked = Look(laboratory.look(start.source, trace.seed))
+    else:
+        looked = look_at_training(start.source, trace.seed, laboratory)
+        finding, unsure = _repaired(start, looked, laboratory, progress, heard, climb, suspected)
+    misleading = looked.misleading
+    said = [
+        one for one in (misleading if misleading is None or heard(misleading) else None, finding) if one is not None
+    ]
+    return tuple(said), unsure
+
+
+def _repaired(
+    start: Variant,
+    looked: Look,
+    laboratory: Laboratory,
+    progress: Callable[[str], None],
+    heard: Callable[[Finding], bool],
+    climb: Callable[[Variant], bool] | None,
+    suspected: Sequence[Cause],
+) -> tuple[Finding | None, str]:
+    """Race edits where a look shows that nothing is learned, or that a setting may be at fault; see `search_at_training`."""
     if climb is not None:
         looked = as_suspected(looked)
     finding = looked.finding
@@ -277,12 +326,16 @@ def _pairs(found: Sequence[Cause], raced: Sequence[tuple[Cause, Racer]]) -> list
     ]
 
 
-def _needs_a_look(trace: Trace) -> bool:
-    """Whether a program trains, and its first steps do not show already that it learns."""
+def _learns(trace: Trace) -> bool:
+    """Whether the first steps of a training show already that it learns."""
     known = score(trace)
-    if trace.crash is not None or not trace.steps or not trace.outcome.says_something:
-        return False
-    return known is None or known.yardstick != "skill" or known.value < LEARNED
+    return known is not None and known.yardstick == "skill" and known.value >= LEARNED
+
+
+def _evaluates(trace: Trace) -> bool:
+    """Whether a program takes losses of what it does not train on."""
+    network = trace.network
+    return network is not None and any(call.phase == "eval" and is_loss_call(network, call) for call in network.calls)
 
 
 def _goal(looked: Look) -> float:
@@ -295,11 +348,6 @@ def _goal(looked: Look) -> float:
 
 def _finding(looked: Trace, symptoms: Sequence[Reading]) -> Finding:
     first = symptoms[0]
-    events = sorted(
-        (event for event in looked.loop if event.name in OF_TRAINING and event.site is not None),
-        key=lambda event: OF_TRAINING.index(event.name),
-    )
-    site = events[0].site if events and events[0].site is not None else Site(1, 1, 1, 1)
     numbers: dict[str, Json] = {"symptoms": [reading.name for reading in symptoms]}
     for reading in symptoms:
         numbers |= {name: value for name, value in reading.numbers.items() if name not in numbers}
@@ -310,12 +358,21 @@ def _finding(looked: Trace, symptoms: Sequence[Reading]) -> Finding:
         UNLEARNED_CODE,
         UNLEARNED_RULE,
         Family.OPINIONATED,
-        site,
+        _site_of_training(looked),
         f"{SAID.get(first.name, 'the training learns nothing')}: " + "; ".join(reading.said for reading in symptoms),
         first.symptom,
         0.9,
         numbers,
     )
+
+
+def _site_of_training(trace: Trace) -> Site:
+    """Where it is said of a training what it comes to."""
+    events = sorted(
+        (event for event in trace.loop if event.name in OF_TRAINING and event.site is not None),
+        key=lambda event: OF_TRAINING.index(event.name),
+    )
+    return events[0].site if events and events[0].site is not None else Site(1, 1, 1, 1)
 
 
 def _applied(start: Variant, finding: Finding, one: Cause) -> Variant | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from dnnfix.records import (
     CRASH_CAUSE,
+    MISLEADING_CODE,
     UNEXPLAINED_CODE,
     UNLEARNED_CODE,
     Finding,
@@ -35,6 +36,7 @@ from dnnfix.validate.side_effects import side_effects
 UNREPAIRED = {
     UNEXPLAINED_CODE: "no small edit was proven to remove it",
     UNLEARNED_CODE: "none of the settings that were raced makes it learn",
+    MISLEADING_CODE: "which data to hold back is for a person to say",
 }
 """What is said of the engine's own findings where nothing came of them."""
 

@@ -182,7 +182,7 @@ def _race_settings(search: Search, heard: Callable[[Finding], bool]) -> None:
             search.accepted.append((variant, result))
         return result.accepted
 
-    finding, search.unsure = search_at_training(
+    found, search.unsure = search_at_training(
         start,
         trace,
         search.laboratory,
@@ -191,13 +191,13 @@ def _race_settings(search: Search, heard: Callable[[Finding], bool]) -> None:
         climb if may_edit else None,
         () if start.applied else _suspected(search),
     )
-    if finding is not None and start.applied:
-        finding = at_original(search, start.source, finding)
-    if finding is not None or not search.unsure:
+    if start.applied:
+        found = tuple(at_original(search, start.source, one) for one in found)
+    if any(one.code == UNLEARNED_CODE for one in found) or not search.unsure:
         # What is said of the training as a whole stands for what was left to the race.
         left = [one for variant in search.left_to_race for one in variant.applied[-1].findings]
         others = tuple(one for one in others if one not in left)
-    search.original = others if finding is None else (*others, finding)
+    search.original = (*others, *found)
 
 
 def _suspected(search: Search) -> list[Cause]:

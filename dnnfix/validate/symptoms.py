@@ -54,6 +54,9 @@ MOST_COMPARED = 1000
 SWINGS = 0.5
 """Share of the mean loss that one step changes it by, on average, where it oscillates."""
 
+UNBALANCED = 0.8
+"""Share of the rows that one class has where the targets are unbalanced."""
+
 CONSTANT = 1e-4
 """Spread of the outputs over the samples, as a share of what it was at first, below which one value is predicted for everything."""
 
@@ -72,6 +75,8 @@ class Reference:
     rows: int
     linear: float | None = None
     """What the linear one of them comes to."""
+    counts: tuple[int, ...] = ()
+    """How many rows each class has, where targets are classes."""
 
     @property
     def is_worth(self) -> bool:
@@ -97,9 +102,10 @@ def reference(trace: Trace) -> Reference | None:
     skill, luck, rows = (found.get(name) for name in ("skill", "luck", "rows"))
     if not isinstance(skill, (int, float)) or not isinstance(luck, (int, float)) or not isinstance(rows, int):
         return None
-    linear = found.get("linear")
+    linear, listed = found.get("linear"), found.get("counts")
     by_line = float(linear) if isinstance(linear, (int, float)) else None
-    return Reference(float(skill), float(luck), str(found.get("learner")), rows, by_line)
+    counts = tuple(count for count in listed if isinstance(count, int)) if isinstance(listed, list) else ()
+    return Reference(float(skill), float(luck), str(found.get("learner")), rows, by_line, counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +298,14 @@ def _how(trace: Trace, losses: Sequence[float]) -> list[Reading]:
         found.append(_curve("oscillating", "the loss swings from step to step by half of its size", first, last))
     elif abs(first - last) <= STILL * abs(first):
         found.append(_curve("flat", f"the loss stays at {last:.3g}", first, last))
-    return [*found, *units.readings(trace)]
+    return [*found, *_unbalanced(reference(trace)), *units.readings(trace)]
+
+
+def _unbalanced(data: Reference | None) -> list[Reading]:
+    if data is None or len(data.counts) < 2 or max(data.counts) < UNBALANCED * sum(data.counts):
+        return []
+    said = f"{max(data.counts) / sum(data.counts):.0%} of the targets are of one class"
+    return [Reading("unbalanced", said, Symptom.NOT_LEARNING, {"counts": list(data.counts)})]
 
 
 def _curve(name: str, said: str, first: float, last: float) -> Reading:

@@ -204,3 +204,8 @@ def test_a_loss_that_stays_one_number_while_weights_move() -> None:
 def test_without_a_skill_a_loss_that_falls_is_enough_in_a_trial() -> None:
     assert comes_to_enough(trained(FALLING, skill=None), 0.6)
     assert not comes_to_enough(trained(noisy(2.3), skill=None), 0.6)
+
+
+def test_unbalanced_targets_are_told_of_a_training_at_chance() -> None:
+    assert "unbalanced" in names(trained(noisy(0.4), reference={**CLEAR, "counts": [90, 10]}))
+    assert "unbalanced" not in names(trained(noisy(0.4), reference={**CLEAR, "counts": [70, 30]}))

@@ -25,6 +25,7 @@ _FOLDS = 3
 _PERMUTATIONS = 4
 _PENALTIES = (1e-2, 1.0, 1e2)
 _NEIGHBOURS = 5
+_LEARNERS = ("linear",) * len(_PENALTIES) + ("neighbours",)
 _SEED = 20_240_301
 
 
@@ -37,6 +38,8 @@ class Examples:
         self._rows = 0
         self._numbers = 0
         self._classes: Optional[int] = None
+        self._amounts = True
+        """Whether each row is one list of numbers: no sequence, no picture, no second input."""
 
     @property
     def full(self) -> bool:
@@ -48,17 +51,16 @@ class Examples:
 
         `classes` is how many there are, where the targets are indices of classes.
         """
-        numpy: Any = sys.modules["numpy"]
         if self.full or target.ndim == 0:
             return
         count = int(target.shape[0])
-        beside = [one.reshape(count, -1) for one in inputs if one.ndim and one.shape[0] == count and one.size]
-        if not count or not beside:
+        columns = rows_of(inputs, count)
+        if columns is None:
             return
-        columns = numpy.concatenate([_columns(numpy, one) for one in beside], axis=1)
         if self._inputs and (columns.shape[1] != self._inputs[0].shape[1] or classes != self._classes):
             return
         self._classes = classes
+        self._amounts = self._amounts and len(inputs) == 1 and inputs[0].ndim == 2
         self._inputs.append(columns)
         self._targets.append(target.reshape(count, -1).astype("float64"))
         self._rows += count
@@ -68,16 +70,13 @@ class Examples:
         """What the better of the two learners comes to; `None` where the rows are too few, or of a form they do not know.
 
         `skill`, `linear` (that of the linear model) and `luck` are on the scale of a step's skill; `learner` is `linear`,
-        `neighbours` or `table`.
+        `neighbours` or `table`; `counts` are how many rows each class has, where targets are classes; `answer` is the column of the inputs that is the target, if any.
         """
         numpy: Any = sys.modules["numpy"]
-        if not self._inputs or len({one.shape[1] for one in self._targets}) != 1:
+        known = self._known(numpy)
+        if known is None:
             return None
-        inputs, targets = numpy.concatenate(self._inputs), numpy.concatenate(self._targets)
-        known = numpy.isfinite(inputs).all(1) & numpy.isfinite(targets).all(1)
-        all_inputs, all_targets = inputs[known][:_MOST_ROWS], targets[known][:_MOST_ROWS]
-        if not len(all_inputs):
-            return None
+        all_inputs, all_targets = known
         inputs, first, row = numpy.unique(all_inputs, axis=0, return_index=True, return_inverse=True)
         targets = all_targets[first]
         if _same(numpy, inputs, targets):
@@ -109,7 +108,77 @@ class Examples:
             "learner": learner,
             "rows": len(inputs),
             "kind": kind,
+            "counts": _counts(numpy, kind, outputs),
+            "answer": _answer(numpy, inputs, targets) if self._amounts else None,
         }
+
+    def are_told_apart(self) -> bool:
+        """Whether one column alone tells half of the rows apart, so that no two are the same by nature."""
+        numpy: Any = sys.modules["numpy"]
+        known = self._known(numpy)
+        if known is None:
+            return False
+        rows = numpy.unique(known[0], axis=0)
+        return any(2 * len(numpy.unique(column)) >= len(rows) for column in rows.T[:_MOST_FEATURES])
+
+    def beside(
+        self, inputs: Any, targets: Any, predictions: Any, classes: Optional[int]
+    ) -> Optional[Tuple[float, float, str]]:
+        """What predictions for rows that are not these come to, and the better of the two learners fitted on these, with its name."""
+        numpy: Any = sys.modules["numpy"]
+        known = self._known(numpy)
+        if known is None or classes != self._classes or known[0].shape[1] != inputs.shape[1]:
+            return None
+        fitted, told = known
+        if len(fitted) < _FEWEST_ROWS or told.shape[1] != targets.shape[1]:
+            return None
+        held = numpy.arange(len(fitted) + len(inputs)) >= len(fitted)
+        wanted = _wanted(numpy, numpy.concatenate([told, targets]), classes)
+        if wanted is None or predictions.shape[1] != wanted[1].shape[1] or not numpy.isfinite(predictions).all():
+            return None
+        kind, outputs = wanted
+        found: List[Tuple[float, str]] = []
+        for features in _features(numpy, numpy.concatenate([fitted, inputs])):
+            for learner, one in _fitted(numpy, features, outputs, held):
+                skill = _skill(numpy, kind, one, outputs[held])
+                found += [] if skill is None else [(skill, learner)]
+        own = _skill(numpy, kind, predictions, outputs[held])
+        if own is None or not found:
+            return None
+        best, learner = max(found)
+        return round(own, 4), round(best, 4), learner
+
+    def _known(self, numpy: Any) -> Optional[Tuple[Any, Any]]:
+        """The inputs and the targets of all rows of finite numbers."""
+        if not self._inputs or len({one.shape[1] for one in self._targets}) != 1:
+            return None
+        inputs, targets = numpy.concatenate(self._inputs), numpy.concatenate(self._targets)
+        known = numpy.isfinite(inputs).all(1) & numpy.isfinite(targets).all(1)
+        return (inputs[known][:_MOST_ROWS], targets[known][:_MOST_ROWS]) if known.any() else None
+
+
+def rows_of(inputs: List[Any], count: int) -> Any:
+    """The inputs that have one row for each of `count` samples, as one array of (`count`, numbers); `None` where there are none."""
+    beside = [one.reshape(count, -1) for one in inputs if one.ndim and one.shape[0] == count and one.size]
+    if not count or not beside:
+        return None
+    numpy: Any = sys.modules["numpy"]
+    return numpy.concatenate([_columns(numpy, one) for one in beside], axis=1)
+
+
+def _counts(numpy: Any, kind: str, outputs: Any) -> Optional[List[int]]:
+    ones = [int(count) for count in outputs.sum(0)]
+    if kind == "class":
+        return ones
+    return [len(outputs) - ones[0], ones[0]] if kind == "binary" and len(ones) == 1 else None
+
+
+def _answer(numpy: Any, inputs: Any, targets: Any) -> Optional[int]:
+    """The place of the column that is the target, in every row."""
+    if targets.shape[1] != 1 or inputs.shape[1] < 2:
+        return None
+    same = (inputs == targets).all(0)
+    return int(same.argmax()) if same.any() else None
 
 
 def _by_heart(numpy: Any, row: Any, rows: int, wanted: Optional[Tuple[str, Any]]) -> Optional[Dict[str, Any]]:
@@ -181,26 +250,31 @@ def _scaled(numpy: Any, part: Any) -> Any:
 def _predictions(numpy: Any, features: Any, outputs: List[Any], folds: Any) -> List[Tuple[str, List[Any]]]:
     """What each learner predicts for each of several targets, every row from the other folds."""
     wide = numpy.concatenate(outputs, axis=1)
-    linear = [numpy.zeros_like(wide) for _ in _PENALTIES]
-    near = numpy.zeros_like(wide)
+    whole = [(learner, numpy.zeros_like(wide)) for learner in _LEARNERS]
     for fold in range(_FOLDS):
         held = folds == fold
-        known, asked, told = features[~held], features[held], wide[~held]
-        middle = told.mean(0)
-        values, vectors = numpy.linalg.eigh(known.T @ known)
-        turned = vectors.T @ (known.T @ (told - middle))
-        for place, penalty in enumerate(_PENALTIES):
-            strength = penalty * max(float(values.mean()), 1e-12)
-            linear[place][held] = asked @ (vectors @ (turned / (values + strength)[:, None])) + middle
-        distances = (known**2).sum(1)[None] - 2.0 * asked @ known.T
-        closest = numpy.argpartition(distances, _NEIGHBOURS, axis=1)[:, :_NEIGHBOURS]
-        near[held] = told[closest].mean(1)
+        for (_, predictions), (_, part) in zip(whole, _fitted(numpy, features, wide, held)):
+            predictions[held] = part
     width = outputs[0].shape[1]
+    return [
+        (learner, [one[:, place * width : (place + 1) * width] for place in range(len(outputs))])
+        for learner, one in whole
+    ]
 
-    def split(one: Any) -> List[Any]:
-        return [one[:, place * width : (place + 1) * width] for place in range(len(outputs))]
 
-    return [("linear", split(one)) for one in linear] + [("neighbours", split(near))]
+def _fitted(numpy: Any, features: Any, outputs: Any, held: Any) -> List[Tuple[str, Any]]:
+    """What each learner, fitted on the other rows, predicts for the rows that are `held` back."""
+    known, asked, told = features[~held], features[held], outputs[~held]
+    middle = told.mean(0)
+    values, vectors = numpy.linalg.eigh(known.T @ known)
+    turned = vectors.T @ (known.T @ (told - middle))
+    found = []
+    for penalty in _PENALTIES:
+        strength = penalty * max(float(values.mean()), 1e-12)
+        found.append(asked @ (vectors @ (turned / (values + strength)[:, None])) + middle)
+    distances = (known**2).sum(1)[None] - 2.0 * asked @ known.T
+    closest = numpy.argpartition(distances, _NEIGHBOURS, axis=1)[:, :_NEIGHBOURS]
+    return list(zip(_LEARNERS, [*found, told[closest].mean(1)]))
 
 
 def _skill(numpy: Any, kind: str, predictions: Any, wanted: Any) -> Optional[float]:

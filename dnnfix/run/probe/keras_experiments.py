@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 from . import rows, wire
 from .examples import Examples
 from .guard import guarded
+from .held_back import HeldBack
 from .keras_calls import Recorder
 from .keras_components import Components
 from .keras_names import is_transparent
@@ -57,6 +58,7 @@ class Experiments:
         self._wanted = set(job.get("experiments", ()))
         self._measuring = bool(self._wanted - _OF_TRAINING)
         self._examples = Examples() if "reference" in self._wanted else None
+        self.held_back = HeldBack()
         self.listener = Listener(components, recorder) if "units" in self._wanted else None
         self._recorder = recorder
         self._components = components
@@ -100,19 +102,37 @@ class Experiments:
     @guarded
     def saw_batch(self, inputs: Any, target: Any, prediction: Any) -> None:
         """Put the rows of a step aside, with the targets that their predictions are compared with."""
+        compared = self._compared(target, prediction)
+        if self._examples is None or compared is None:
+            return
+        labels, _, classes = compared
+        arrays = _numbers(inputs)
+        self._examples.add(arrays, labels, classes)
+        self.held_back.trained(arrays, len(labels) if labels.ndim else 0)
+
+    @guarded
+    def saw_evaluated(self, inputs: Any, target: Any, prediction: Any) -> None:
+        """The same of a batch that is not trained on."""
+        compared = self._compared(target, prediction)
+        if self._examples is None or compared is None:
+            return
+        labels, given, classes = compared
+        self.held_back.evaluated(_numbers(inputs))
+        self.held_back.compared(labels, given, classes)
+
+    def _compared(self, target: Any, prediction: Any) -> Any:
+        """The first target, the first prediction, and how many classes the target is indices of, where it is; as arrays."""
         wanted, given = next(tensors_in(target), None), next(tensors_in(prediction), None)
-        if self._examples is None or self._examples.full or wanted is None or given is None:
-            return
-        labels = as_array(wanted)
-        rows_in = [as_array(item) for item in tensors_in(inputs)]
-        sizes = [int(size) for size in given.shape]
-        if labels is None or labels.dtype.kind not in "biuf" or len(sizes) < 2:
-            return
+        if self._examples is None or wanted is None or given is None:
+            return None
+        labels, made = as_array(wanted), as_array(given)
+        if labels is None or made is None or labels.dtype.kind not in "biuf" or made.ndim < 2:
+            return None
         per_row = _product(labels.shape[1:])
-        indices = len(sizes) == 2 and sizes[1] > 1 and per_row == 1
-        if indices or per_row == _product(sizes[1:]):
-            arrays = [one for one in rows_in if one is not None and one.dtype.kind in "biuf"]
-            self._examples.add(arrays, labels, sizes[1] if indices else None)
+        indices = made.ndim == 2 and made.shape[1] > 1 and per_row == 1
+        if not indices and per_row != _product(made.shape[1:]):
+            return None
+        return labels, made, int(made.shape[1]) if indices else None
 
     @guarded
     def saw_input(self, model: Any, args: Any, kwargs: Any) -> None:
@@ -144,6 +164,7 @@ class Experiments:
             wire.emit("probe", name="shuffle-targets", value=self._shuffled)
         if self._examples is not None:
             wire.emit("probe", name="reference", value=guarded(self._examples.reference)())
+            wire.emit("probe", name="held-back", value=guarded(self.held_back.found)(self._examples))
         if self.listener is not None:
             wire.emit("probe", name="units", value=guarded(self.listener.units.found)())
         measures: Dict[str, Callable[[_Seen], Any]] = {
@@ -287,6 +308,11 @@ def _replaced(args: Any, old: Any, new: Any) -> Any:
 def _like(item: Any, array: Any) -> Any:
     torch: Any = sys.modules.get("torch")
     return torch.from_numpy(array).to(item.device) if torch is not None and isinstance(item, torch.Tensor) else array
+
+
+def _numbers(inputs: Any) -> List[Any]:
+    arrays = [as_array(item) for item in tensors_in(inputs)]
+    return [one for one in arrays if one is not None and one.dtype.kind in "biuf"]
 
 
 def _rows(item: Any) -> Optional[int]:

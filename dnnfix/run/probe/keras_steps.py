@@ -38,6 +38,8 @@ class Steps:
         """Makes other targets of a batch's targets before the loss sees them; for experiments."""
         self.on_batch: Callable[[Any, Any, Any], None] = lambda inputs, target, prediction: None
         """Told of the inputs, the targets and the predictions that a loss of training is computed from."""
+        self.on_evaluated: Callable[[Any, Any, Any], None] = lambda inputs, target, prediction: None
+        """The same of an evaluation."""
         self.on_gradients: Callable[[List[Any], List[Any]], None] = lambda gradients, weights: None
         """Told of the gradients that an optimizer is about to apply, and of the weights that they are for."""
         self.on_step: Callable[[int], None] = lambda number: None
@@ -157,8 +159,7 @@ class Steps:
             finally:
                 steps._computing -= 1
             steps._loss_known(result)
-            if steps._recorder.phase != "eval":
-                steps.on_batch(x, y, y_pred)
+            (steps.on_evaluated if steps._recorder.phase == "eval" else steps.on_batch)(x, y, y_pred)
             return result
 
         return functools.update_wrapper(compute_loss, original)

@@ -63,6 +63,8 @@ class Training:
         self._evaluated: Dict[str, bool] = {}
         self._callback: Callable[[Plan], Any] = lambda plan: None
         self.plans: List[Plan] = []
+        self.on_evaluation: Callable[[bool], None] = lambda declared: None
+        """Told that an evaluation begins, and whether the program calls it validation."""
         self.failed: Optional[Plan] = None
         self.models: List[Any] = []
 
@@ -237,6 +239,7 @@ class Training:
     def evaluation_begins(self, plan: Plan) -> None:
         """The first batch of the first evaluations at different places is recorded as well."""
         self._recorder.phase = "eval"
+        self.on_evaluation(plan.name == "fit")
         self._recorder.data = plan.validation if plan.name == "fit" else plan.data
         key = plan.key
         self._recorder.on = key not in self._evaluated and len(self._evaluated) < _EVALUATIONS_RECORDED

@@ -15,6 +15,7 @@ import torch as _torch
 
 from . import rows, wire
 from .examples import Examples
+from .held_back import HeldBack
 from .torch_calls import Recorder
 from .torch_components import Components, members
 from .torch_guard import Patches, Quiet, guarded
@@ -80,6 +81,8 @@ class Experiments:
         self._earlier: List[Any] = []
         self._generator = torch.Generator().manual_seed(int(job.get("seed", 0)) + _SEED) if self._wanted else None
         self._examples = Examples() if "reference" in self._wanted else None
+        self._held_back = HeldBack()
+        self._evaluated: Any = None
         self._listener = Listener(components, parameters) if "units" in self._wanted else None
         self._entered: Any = None
         """What the first model that was called since the last step was given."""
@@ -88,11 +91,27 @@ class Experiments:
             targets.replace = self._shuffle
         if self._wanted - _OF_TRAINING:
             targets.observe = self._saw_loss
+        if self._examples is not None:
+            targets.evaluated = self._saw_evaluated
 
     def install(self, patches: Patches) -> None:
         """Watch what goes into models in every step, where the rows of training are asked for."""
         if self._examples is not None:
             patches.put(torch.nn.Module, "__call__", self._wrap_call)
+            patches.put(torch.utils.data.DataLoader, "__iter__", self._wrap_iter)
+
+    def _wrap_iter(self, original: Any) -> Any:
+        experiments = self
+
+        def __iter__(loader: Any) -> Any:
+            experiments._pass_begins(loader)
+            return original(loader)
+
+        return __iter__
+
+    @guarded
+    def _pass_begins(self, loader: Any) -> None:
+        self._held_back.begins(len(loader.dataset) if hasattr(loader.dataset, "__len__") else None)
 
     def _wrap_call(self, original: Any) -> Any:
         experiments = self
@@ -102,6 +121,8 @@ class Experiments:
                 return original(module, *args, **kwargs)
             if torch.is_grad_enabled():
                 experiments._entered = [args, kwargs]
+            else:
+                experiments._saw_call(module, [args, kwargs])
             experiments._within_call = True
             try:
                 return original(module, *args, **kwargs)
@@ -116,12 +137,30 @@ class Experiments:
         if self._listener is not None:
             self._listener.step_done(self._recorder.step + 1)
         entered, self._entered = self._entered, None
-        if self._examples is None or pair is None or entered is None or self._examples.full:
+        if self._examples is None or pair is None or entered is None:
             return
         classes = class_count(pair)
         if classes is not None:
             inputs = [as_numpy(item) for item in tensors_in(entered)]
             self._examples.add(inputs, as_numpy(pair[1]), classes or None)
+            self._held_back.trained(inputs, int(pair[1].shape[0]) if pair[1].dim() else 0)
+
+    @guarded
+    def _saw_call(self, module: Any, entered: Any) -> None:
+        """Put the rows of an evaluation aside: what the first module with weights is given that is called in one."""
+        with Quiet():
+            if self._evaluated is None and next(module.parameters(), None) is not None:
+                self._evaluated = module
+            if self._evaluated is module:
+                self._held_back.evaluated([as_numpy(item) for item in tensors_in(entered)])
+
+    @guarded
+    def _saw_evaluated(self, pair: Pair) -> None:
+        """Put aside what a loss compares in an evaluation."""
+        with Quiet():
+            classes = class_count(pair)
+            if classes is not None:
+                self._held_back.compared(as_numpy(pair[1]), as_numpy(pair[0]), classes or None)
 
     def _shuffle(self, target: Any) -> Any:
         """The targets of a batch in another order, drawn from a generator of the probe's own; of a single one, an earlier one."""
@@ -175,6 +214,7 @@ class Experiments:
             wire.emit("probe", name="shuffle-targets", value=self._shuffled)
         if self._examples is not None:
             wire.emit("probe", name="reference", value=guarded(self._examples.reference)())
+            wire.emit("probe", name="held-back", value=guarded(self._held_back.found)(self._examples))
         if self._listener is not None:
             wire.emit("probe", name="units", value=guarded(self._listener.units.found)())
         measures: Dict[str, Callable[[Any, _Seen], Result]] = {

@@ -40,6 +40,8 @@ class Targets:
         """Makes another target of a target before the loss sees it; for experiments."""
         self.observe: Optional[Callable[[str, Any, Any, Any, Dict[str, Any]], None]] = None
         """Told of every call of a loss function: name, function, prediction, target, other arguments."""
+        self.evaluated: Callable[[Pair], None] = lambda pair: None
+        """Told of what a loss compares that is not trained on."""
         self._places: Optional[Tuple[Place, Place]] = None
         self._depth = 0
 
@@ -81,6 +83,8 @@ class Targets:
             target, changed = self._experiment(name, function, prediction, target, args, kwargs)
         if torch.is_grad_enabled():
             self.last = (prediction, target, name)
+        else:
+            self.evaluated((prediction, target, name))
         return changed
 
     def _experiment(
