@@ -27,8 +27,9 @@ from dnnfix.run.zygote import Kind
 PRELOADED = {
     "numpy": "numpy", "pandas": "pandas", "sklearn": "sklearn.model_selection", "matplotlib": "matplotlib.pyplot",
     "scipy": "scipy", "torchvision": "torchvision", "PIL": "PIL.Image", "tqdm": "tqdm", "seaborn": "seaborn",
+    "lightning": "lightning", "pytorch_lightning": "pytorch_lightning", "transformers": "transformers.trainer",
 }  # fmt: skip
-"""Modules that the warm process imports besides the framework, by what the program imports; none starts threads."""
+"""Modules that the warm process imports besides the framework, by what the program imports; none starts threads that a fork has to have."""
 
 _IMPORTED = re.compile(rb"^\s*(?:from\s+(\w+)|import\s+([\w., \t]+))", re.MULTILINE)
 _SPAWNS = re.compile(rb"""["']spawn["']|\.spawn\(|forkserver""")

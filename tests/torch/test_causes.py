@@ -448,3 +448,47 @@ def test_classes_are_weighed_where_targets_are_unbalanced(
     unbalanced = Reading("unbalanced", "", Symptom.NOT_LEARNING, {"counts": counts})
     assert proposed(observe, changed, (*FLAT, unbalanced))["class-weights"] == [line]
     assert "class-weights" not in proposed(observe, changed)
+
+
+HUGGING_FACE = """
+from transformers import Trainer, TrainingArguments
+from models import model, rows
+
+settings = TrainingArguments(output_dir="out", {settings})
+Trainer(model=model, args=settings, train_dataset=rows).train()
+"""
+LIGHTNING = """
+import lightning as L
+from models import Net, rows
+
+trainer = L.Trainer(max_epochs=3)
+trainer.fit(Net(), rows)
+"""
+
+
+def of_trainer(text: str, observe: Observe, *shown: str) -> dict[str, list[str]]:
+    """What is proposed for a program whose libraries are not here, by setting; the run is that of another program."""
+    text = text.lstrip("\n")
+    source = Source.from_bytes(text.encode(), "program.py")
+    trace = observe(textwrap.dedent(PROGRAM.format(**USUAL)).lstrip("\n")).trace()
+    symptoms = tuple(Reading(name, "", Symptom.NOT_LEARNING) for name in shown)
+    found: dict[str, list[str]] = {}
+    for cause in causes(Subject(source, trace), symptoms):
+        made = edited(source, cause.edits).text.splitlines()
+        added = [line.strip() for line in made if line not in text.splitlines()]
+        found.setdefault(cause.setting, []).append("; ".join(added))
+    return found
+
+
+def test_settings_of_trainers_are_set_otherwise(observe: Observe) -> None:
+    written = HUGGING_FACE.format(
+        settings="learning_rate=1.0, num_train_epochs=2, per_device_train_batch_size=1, weight_decay=0.5"
+    )
+    found = of_trainer(written, observe, "unfinished")
+    assert "learning_rate=0.001" in found["learning-rate"][0]
+    assert "num_train_epochs=20" in found["epochs"][0]
+    assert "per_device_train_batch_size=32" in found["batch-size"][0]
+    assert "weight_decay" not in found["regularization"][0]
+    left = of_trainer(HUGGING_FACE.format(settings="num_train_epochs=2"), observe, "at-chance", "flat")
+    assert "learning_rate=0.001" in left["learning-rate"][0]
+    assert "max_epochs=30" in of_trainer(LIGHTNING, observe, "unfinished")["epochs"][0]

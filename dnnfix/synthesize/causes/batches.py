@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dnnfix.network.trainers import TRAINERS
 from dnnfix.records import Component, Edit, FixPattern, RemoveArgument, Replace, SetArgument
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
@@ -24,8 +25,13 @@ LOADER = "torch.utils.data.DataLoader"
 def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
     """Batches of a usual size, and samples in a random order."""
     for call, name in _deliveries(subject):
-        yield from _sized(subject, call, name)
+        yield from _sized(subject, argument(subject, call, name, "batch_size"))
         yield from _shuffled(subject, call, name)
+    for call in subject.source.all_calls:
+        trainer = TRAINERS.get(subject.source.qualified(call.func) or "")
+        for keyword in call.keywords:
+            if trainer is not None and keyword.arg == trainer.batch_size:
+                yield from _sized(subject, keyword.value)
 
 
 def _deliveries(subject: Subject) -> Iterator[tuple[ast.Call, str]]:
@@ -42,8 +48,7 @@ def _in_keras(subject: Subject) -> bool:
     return any(call.name.startswith("keras.Model.") for call in subject.network.calls)
 
 
-def _sized(subject: Subject, call: ast.Call, name: str) -> Iterator[Cause]:
-    given = argument(subject, call, name, "batch_size")
+def _sized(subject: Subject, given: ast.expr | None) -> Iterator[Cause]:
     written = number_written(subject, given) if given is not None else None
     if written is None or not isinstance(written.value, int) or 2 < written.value < MANY:
         return

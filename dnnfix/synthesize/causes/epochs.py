@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.detect.training_loop import attribute_calls, function_around, loops_around
+from dnnfix.network.trainers import TRAINERS
 from dnnfix.records import FixPattern, Replace
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
@@ -62,6 +63,15 @@ def epochs_written(subject: Subject) -> tuple[ast.Constant, int] | None:
         node = next(iter(fits))
         given = argument(subject, node, FIT, "epochs") if len(fits) == 1 and isinstance(node, ast.Call) else None
         return _whole(subject, given, 0) if given is not None else None
+    of_trainers = [
+        keyword.value
+        for call in subject.source.all_calls
+        if (trainer := TRAINERS.get(subject.source.qualified(call.func) or "")) is not None
+        for keyword in call.keywords
+        if keyword.arg == trainer.epochs
+    ]
+    if of_trainers:
+        return _whole(subject, of_trainers[0], 0) if len(of_trainers) == 1 else None
     loops = training_loops(subject.source)
     if not loops:
         return None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dnnfix.detect.shapes import where_written
 from dnnfix.network.facts import optimizer_name
 from dnnfix.network.optimizers import RATE_NAMES, default_rate, usual_rate
+from dnnfix.network.trainers import TRAINERS, Trainer
 from dnnfix.records import Edit, Replace, SetArgument
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.written import number_written
@@ -60,8 +61,18 @@ def optimizers(subject: Subject) -> Iterator[Optimizing]:
             number = float(written.value) if written is not None else 0.0  # type: ignore[arg-type]
             known = default_rate(name) if given is None else number or None
             yield Optimizing(call, name, usual, written if number else None, known)
+        elif name in TRAINERS and TRAINERS[name].rate:
+            yield _of_trainer(subject, call, name, TRAINERS[name])
         elif isinstance(call.func, ast.Attribute) and call.func.attr == "compile":
             yield from _by_word(subject, call)
+
+
+def _of_trainer(subject: Subject, call: ast.Call, name: str, trainer: Trainer) -> Optimizing:
+    """The optimizer that a trainer makes by itself."""
+    given = next((keyword.value for keyword in call.keywords if keyword.arg == trainer.rate), None)
+    written = number_written(subject, given) if given is not None else None
+    known = trainer.default_rate if given is None else float(written.value) if written is not None else None  # type: ignore[arg-type]
+    return Optimizing(call, name, trainer.usual_rate, written, known or None)
 
 
 def _by_word(subject: Subject, compiled: ast.Call) -> Iterator[Optimizing]:

@@ -1,0 +1,31 @@
+"""Trainers of other libraries that take settings of training by name, and what they take where they are given none.
+
+Sources: `TrainingArguments` of transformers 5.0 and `Trainer` of Lightning 2.5. The rate that transformers takes is one for
+networks that were trained before; from scratch AdamW usually begins with a thousandth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Trainer:
+    """The names of the settings that a trainer takes; empty for one that it leaves to others."""
+
+    epochs: str
+    rate: str = ""
+    default_rate: float = 0.0
+    usual_rate: float = 0.0
+    batch_size: str = ""
+
+
+_TRANSFORMERS = Trainer("num_train_epochs", "learning_rate", 5e-5, 1e-3, "per_device_train_batch_size")
+
+TRAINERS: dict[str, Trainer] = {
+    **dict.fromkeys(("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments"), _TRANSFORMERS),
+    **dict.fromkeys(
+        ("lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer"), Trainer("max_epochs")
+    ),
+}
+"""By canonical name."""
