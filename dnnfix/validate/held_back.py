@@ -10,24 +10,24 @@ from collections.abc import Iterator, Mapping
 from dnnfix.records import Json, Symptom, Trace
 from dnnfix.validate.learning import score
 from dnnfix.validate.reading import Reading
-from dnnfix.validate.symptoms import ENOUGH_TO_TELL, LEARNERS, WORTH, ends_by_itself
+from dnnfix.validate.symptoms import ENOUGH_TO_TELL, LEARNERS, WORTH, Reference, ends_by_itself
 
 SHARED = 0.2
-"""Share of the rows of an evaluation that training knows, beyond what the data repeat by nature, from which on it says little of new data."""
+"""Share of the rows of another part that the part for training has, beyond what data repeat by nature, from which on it says little of new data."""
 
 THE_SAME = 0.95
-"""Share from which on an evaluation is one of the rows of training, as programs make on purpose, unless they call it validation."""
+"""Share from which on another part is the one for training, which programs evaluate on purpose unless they call it validation."""
 
 EVERYTHING = 0.8
-"""Share of the rows of training from which on an evaluation that holds them too is one of all rows there are."""
+"""Share of the part for training from which on another part that holds it is all there is."""
 
-NEW = 0.05
-"""Share of rows that training knows up to which an evaluation is one of new rows."""
+LATE = 0.75
+"""Share of the steps behind which an evaluation has to be made, to be set beside what training came to."""
 
 
 def readings(trace: Trace) -> tuple[Reading, ...]:
-    """What the evaluations of a training show; empty where nothing is known of them."""
-    return (*_answer(trace), *_of_passes(trace))
+    """What the data and the evaluations of a training show; empty where nothing is known of them."""
+    return (*_answer(trace), *_shared(trace), *_by_heart(trace))
 
 
 def _answer(trace: Trace) -> Iterator[Reading]:
@@ -38,45 +38,41 @@ def _answer(trace: Trace) -> Iterator[Reading]:
         yield Reading("answer-among-inputs", said, Symptom.VIOLATION, {"column": answer})
 
 
-def _of_passes(trace: Trace) -> Iterator[Reading]:
-    """Of the passes of one evaluation the first that shows something."""
-    listed = trace.probes.get("held-back")
-    passes = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
-    for one in passes:
-        found = _shared(one) or _by_heart(trace, one)
-        if found is not None:
-            yield found
+def _shared(trace: Trace) -> Iterator[Reading]:
+    """Of several parts the first that shares rows with the one for training."""
+    listed = trace.probes.get("parts")
+    for part in listed if isinstance(listed, list) else []:
+        if not isinstance(part, Mapping):
+            continue
+        shared, repeated, covers = (_number(part, name) or 0.0 for name in ("shared", "repeated", "covers"))
+        on_purpose = not part.get("declared") and (shared >= THE_SAME or covers >= EVERYTHING)
+        if not on_purpose and shared - repeated >= SHARED:
+            named = "held back for validation" if part.get("declared") else "that it is evaluated on"
+            said = f"{shared:.0%} of the {part['rows']} rows {named} are among those that it trains on"
+            yield Reading("shared-rows", said, Symptom.VIOLATION, {"shared": shared, "repeated": repeated})
             return
 
 
-def _shared(one: Mapping[str, Json]) -> Reading | None:
-    shared, repeated, covers = (_number(one, name) for name in ("shared", "repeated", "covers"))
-    on_purpose = not one.get("declared") and (shared >= THE_SAME or covers >= EVERYTHING)
-    if on_purpose or shared - repeated < SHARED:
-        return None
-    said = f"{shared:.0%} of the {one['rows']} rows that it is evaluated on are among those that it trains on"
-    return Reading("shared-rows", said, Symptom.VIOLATION, {"shared": shared, "repeated": repeated})
-
-
-def _by_heart(trace: Trace, one: Mapping[str, Json]) -> Reading | None:
+def _by_heart(trace: Trace) -> Iterator[Reading]:
     """Whether the network knows the rows of training, and of new ones less than a simple learner of the same rows."""
-    known, held, simple = score(trace), one.get("skill"), one.get("simple")
-    if not isinstance(held, (int, float)) or not isinstance(simple, (int, float)) or _number(one, "shared") > NEW:
-        return None
-    if known is None or known.yardstick != "skill" or not (ends_by_itself(trace) or len(trace.steps) >= ENOUGH_TO_TELL):
-        return None
-    if known.value - max(held, 0.0) < WORTH or simple - max(held, 0.0) < WORTH:
-        return None
-    learner = LEARNERS.get(str(one.get("learner")), "a simple learner")
-    said = (
-        f"it learns rows by heart: a skill of {known.value:.2f} on those that it trains on, and of {held:.2f} on "
-        f"{one['rows']} others, where {learner} of the same rows {'come' if learner.endswith('s') else 'comes'} to {simple:.2f}"
-    )
-    return Reading(
-        "by-heart", said, Symptom.VIOLATION, {"skill": round(known.value, 4), "held_back": held, "simple": simple}
-    )
+    found, known = trace.probes.get("held-back"), score(trace)
+    if not isinstance(found, Mapping) or known is None or known.yardstick != "skill":
+        return
+    held, simple, behind = (_number(found, name) for name in ("skill", "simple", "step"))
+    steps = len(trace.steps)
+    if held is None or simple is None or behind is None or behind < LATE * steps:
+        return
+    enough = ends_by_itself(trace) or steps >= ENOUGH_TO_TELL
+    if enough and min(known.value, simple) - max(held, 0.0) >= WORTH:
+        learner = Reference(simple, 0.0, str(found.get("learner")), int(_number(found, "rows") or 0))
+        said = (
+            f"it learns rows by heart: a skill of {known.value:.2f} on those that it trains on, and of {held:.2f} on "
+            f"{learner.rows} others, where {LEARNERS.get(learner.learner)} of the former {learner.come} to {simple:.2f}"
+        )
+        numbers: dict[str, Json] = {"skill": round(known.value, 4), "held_back": held, "simple": simple}
+        yield Reading("by-heart", said, Symptom.VIOLATION, numbers)
 
 
-def _number(one: Mapping[str, Json], name: str) -> float:
+def _number(one: Mapping[str, Json], name: str) -> float | None:
     value = one.get(name)
-    return float(value) if isinstance(value, (int, float)) else 0.0
+    return float(value) if isinstance(value, (int, float)) else None

@@ -76,7 +76,8 @@ class Reference:
     linear: float | None = None
     """What the linear one of them comes to."""
     counts: tuple[int, ...] = ()
-    """How many rows each class has, where targets are classes."""
+    """How many rows each class has, where targets are classes (`kind` is `class`) or one answer of yes and no (`binary`)."""
+    kind: str = ""
 
     @property
     def is_worth(self) -> bool:
@@ -105,7 +106,9 @@ def reference(trace: Trace) -> Reference | None:
     linear, listed = found.get("linear"), found.get("counts")
     by_line = float(linear) if isinstance(linear, (int, float)) else None
     counts = tuple(count for count in listed if isinstance(count, int)) if isinstance(listed, list) else ()
-    return Reference(float(skill), float(luck), str(found.get("learner")), rows, by_line, counts)
+    return Reference(
+        float(skill), float(luck), str(found.get("learner")), rows, by_line, counts, str(found.get("kind"))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +308,7 @@ def _unbalanced(data: Reference | None) -> list[Reading]:
     if data is None or len(data.counts) < 2 or max(data.counts) < UNBALANCED * sum(data.counts):
         return []
     said = f"{max(data.counts) / sum(data.counts):.0%} of the targets are of one class"
-    return [Reading("unbalanced", said, Symptom.NOT_LEARNING, {"counts": list(data.counts)})]
+    return [Reading("unbalanced", said, Symptom.NOT_LEARNING, {"counts": list(data.counts), "kind": data.kind})]
 
 
 def _curve(name: str, said: str, first: float, last: float) -> Reading:

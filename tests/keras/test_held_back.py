@@ -19,6 +19,10 @@ net.compile(optimizer=keras.optimizers.Adam(0.01), loss="sparse_categorical_cros
 net.fit(measured[:320], wanted[:320], epochs=10, {validation})
 {after}
 """
+FOLDS = """\
+other = keras.Sequential([keras.layers.Dense(2, activation="softmax")])
+other.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
+other.fit(measured[120:], wanted[120:], validation_data=(measured[:120], wanted[:120]), epochs=5)"""
 
 
 @pytest.mark.parametrize(
@@ -28,6 +32,7 @@ net.fit(measured[:320], wanted[:320], epochs=10, {validation})
         pytest.param("validation_data=(measured[320:], wanted[320:])", "", [], id="other rows"),
         pytest.param("validation_data=(measured[230:350], wanted[230:350])", "", ["shared-rows"], id="rows of both"),
         pytest.param("validation_data=(measured[:320], wanted[:320])", "", ["shared-rows"], id="the training part"),
+        pytest.param("validation_data=(measured[320:], wanted[320:])", FOLDS, [], id="folds"),
         pytest.param("", "net.evaluate(measured[:320], wanted[:320])", [], id="evaluated on the training part"),
     ],
 )

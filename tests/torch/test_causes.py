@@ -430,22 +430,22 @@ def test_a_linear_network_is_given_a_layer_where_the_data_are_not_linear(observe
 
 
 @pytest.mark.parametrize(
-    ("changed", "counts", "line"),
+    ("changed", "kind", "counts", "line"),
     [
-        pytest.param({}, [90, 6, 4], "measure = nn.CrossEntropyLoss(weight=torch.tensor([0.37, 5.56, 8.33]))", id="classes"),
+        pytest.param({}, "class", [90, 6, 4], "measure = nn.CrossEntropyLoss(weight=torch.tensor([0.37, 5.56, 8.33]))", id="classes"),
         pytest.param(
             {"loss": "BCEWithLogitsLoss", "targets": "(torch.rand(64, 1) > 0.9).float()",
              "layers": "nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 1)"},
-            [95, 5],
+            "binary", [95, 5],
             "measure = nn.BCEWithLogitsLoss(pos_weight=torch.tensor([19.0]))",
             id="yes or no",
         ),
     ],
 )  # fmt: skip
 def test_classes_are_weighed_where_targets_are_unbalanced(
-    observe: Observe, changed: dict[str, str], counts: list[Json], line: str
+    observe: Observe, changed: dict[str, str], kind: str, counts: list[Json], line: str
 ) -> None:
-    unbalanced = Reading("unbalanced", "", Symptom.NOT_LEARNING, {"counts": counts})
+    unbalanced = Reading("unbalanced", "", Symptom.NOT_LEARNING, {"counts": counts, "kind": kind})
     assert proposed(observe, changed, (*FLAT, unbalanced))["class-weights"] == [line]
     assert "class-weights" not in proposed(observe, changed)
 

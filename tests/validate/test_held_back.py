@@ -7,13 +7,13 @@ import pytest
 from dnnfix.records import Json, RunOutcome, Step, Trace
 from dnnfix.validate.held_back import readings
 
-NEW: dict[str, Json] = {"rows": 200, "declared": False, "shared": 0.0, "repeated": 0.0, "covers": 0.0}
-LEARNED: dict[str, Json] = {"skill": 0.1, "simple": 0.6, "learner": "linear"}
+LEARNED: dict[str, Json] = {"rows": 200, "step": 200, "skill": 0.1, "simple": 0.6, "learner": "linear"}
+PART: dict[str, Json] = {"rows": 200, "declared": False, "shared": 0.4, "repeated": 0.0, "covers": 0.2}
 
 
-def names(skill: float, *passes: dict[str, Json], steps: int = 200) -> list[str]:
-    taken = [Step(index, loss=1.0, skill=skill) for index in range(steps)]
-    trace = Trace(RunOutcome.FINISHED, steps=tuple(taken), probes={"held-back": list(passes)}, spent=True)
+def names(skill: float, held_back: Json = None, parts: Json = None, steps: int = 200) -> list[str]:
+    taken = tuple(Step(index, loss=1.0, skill=skill) for index in range(steps))
+    trace = Trace(RunOutcome.FINISHED, steps=taken, probes={"held-back": held_back, "parts": parts}, spent=True)
     return [reading.name for reading in readings(trace)]
 
 
@@ -23,20 +23,29 @@ def names(skill: float, *passes: dict[str, Json], steps: int = 200) -> list[str]
         pytest.param({}, ["by-heart"], id="far less on new rows"),
         pytest.param({"skill": 0.5}, [], id="as a simple learner"),
         pytest.param({"simple": 0.2}, [], id="no simple learner does better"),
-        pytest.param({"skill": None}, [], id="no loss taken"),
-        pytest.param({"shared": 0.1}, [], id="some rows are known"),
+        pytest.param({"step": 100}, [], id="evaluated long before"),
     ],
 )
 def test_rows_are_learned_by_heart_where_a_simple_learner_does_better_on_new_ones(
     changed: dict[str, Json], expected: list[str]
 ) -> None:
-    assert names(0.9, {**NEW, **LEARNED, **changed}) == expected
+    assert names(0.9, {**LEARNED, **changed}) == expected
 
 
 def test_of_a_training_that_learned_little_or_was_cut_nothing_is_said() -> None:
-    assert names(0.3, {**NEW, **LEARNED}) == []
-    assert names(0.9, {**NEW, **LEARNED}, steps=20) == []
+    assert names(0.3, LEARNED) == []
+    assert names(0.9, LEARNED, steps=20) == []
 
 
-def test_the_first_pass_that_shows_something_is_told() -> None:
-    assert names(0.9, {**NEW, "shared": 0.99, "covers": 0.4}, {**NEW, "shared": 0.5, "covers": 0.2}) == ["shared-rows"]
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        pytest.param({}, ["shared-rows"], id="rows of both"),
+        pytest.param({"repeated": 0.3}, [], id="as data repeat by nature"),
+        pytest.param({"shared": 1.0}, [], id="the part for training"),
+        pytest.param({"shared": 1.0, "declared": True}, ["shared-rows"], id="called validation"),
+        pytest.param({"covers": 0.9}, [], id="all there is"),
+    ],
+)
+def test_parts_share_rows_where_the_program_does_not_mean_it(changed: dict[str, Json], expected: list[str]) -> None:
+    assert names(0.9, parts=[{**PART, "shared": 0.0}, {**PART, **changed}]) == expected

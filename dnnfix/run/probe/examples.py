@@ -39,7 +39,7 @@ class Examples:
         self._numbers = 0
         self._classes: Optional[int] = None
         self._amounts = True
-        """Whether each row is one list of numbers: no sequence, no picture, no second input."""
+        """Whether each row is one list of amounts: no sequence, no picture, no second input."""
 
     @property
     def full(self) -> bool:
@@ -54,13 +54,14 @@ class Examples:
         if self.full or target.ndim == 0:
             return
         count = int(target.shape[0])
+        inputs = own_inputs(inputs, target)
         columns = rows_of(inputs, count)
         if columns is None:
             return
         if self._inputs and (columns.shape[1] != self._inputs[0].shape[1] or classes != self._classes):
             return
         self._classes = classes
-        self._amounts = self._amounts and len(inputs) == 1 and inputs[0].ndim == 2
+        self._amounts = self._amounts and len(inputs) == 1 and inputs[0].ndim == 2 and inputs[0].dtype.kind == "f"
         self._inputs.append(columns)
         self._targets.append(target.reshape(count, -1).astype("float64"))
         self._rows += count
@@ -70,7 +71,7 @@ class Examples:
         """What the better of the two learners comes to; `None` where the rows are too few, or of a form they do not know.
 
         `skill`, `linear` (that of the linear model) and `luck` are on the scale of a step's skill; `learner` is `linear`,
-        `neighbours` or `table`; `counts` are how many rows each class has, where targets are classes; `answer` is the column of the inputs that is the target, if any.
+        `neighbours` or `table`; `counts` are how many rows each class has, where targets are classes (`kind` is `class`) or one answer of yes and no (`binary`); `answer` is the column of the inputs that is the target, if any.
         """
         numpy: Any = sys.modules["numpy"]
         known = self._known(numpy)
@@ -108,45 +109,45 @@ class Examples:
             "learner": learner,
             "rows": len(inputs),
             "kind": kind,
-            "counts": _counts(numpy, kind, outputs),
+            "counts": _counts(numpy, all_targets, self._classes),
             "answer": _answer(numpy, inputs, targets) if self._amounts else None,
         }
-
-    def are_told_apart(self) -> bool:
-        """Whether one column alone tells half of the rows apart, so that no two are the same by nature."""
-        numpy: Any = sys.modules["numpy"]
-        known = self._known(numpy)
-        if known is None:
-            return False
-        rows = numpy.unique(known[0], axis=0)
-        return any(2 * len(numpy.unique(column)) >= len(rows) for column in rows.T[:_MOST_FEATURES])
 
     def beside(
         self, inputs: Any, targets: Any, predictions: Any, classes: Optional[int]
     ) -> Optional[Tuple[float, float, str]]:
-        """What predictions for rows that are not these come to, and the better of the two learners fitted on these, with its name."""
+        """What predictions for rows that are not these come to, and the learner that does best on these, fitted on them; with its name.
+
+        `None` where the rows are too few, or the predictions are not on the scale of the targets.
+        """
         numpy: Any = sys.modules["numpy"]
         known = self._known(numpy)
         if known is None or classes != self._classes or known[0].shape[1] != inputs.shape[1]:
             return None
         fitted, told = known
-        if len(fitted) < _FEWEST_ROWS or told.shape[1] != targets.shape[1]:
+        if len(fitted) < _FEWEST_ROWS or told.shape[1] != targets.shape[1] or _same(numpy, fitted, told):
             return None
         held = numpy.arange(len(fitted) + len(inputs)) >= len(fitted)
         wanted = _wanted(numpy, numpy.concatenate([told, targets]), classes)
         if wanted is None or predictions.shape[1] != wanted[1].shape[1] or not numpy.isfinite(predictions).all():
             return None
         kind, outputs = wanted
-        found: List[Tuple[float, str]] = []
+        if kind == "real" and outputs.shape[1] > 1 and numpy.allclose(outputs.sum(1), 1.0):
+            return None  # shares of classes, which scores may stand for
+        folds = numpy.random.RandomState(_SEED).permutation(len(fitted)) % _FOLDS
+        found: List[Tuple[float, float, str]] = []
         for features in _features(numpy, numpy.concatenate([fitted, inputs])):
-            for learner, one in _fitted(numpy, features, outputs, held):
-                skill = _skill(numpy, kind, one, outputs[held])
-                found += [] if skill is None else [(skill, learner)]
-        own = _skill(numpy, kind, predictions, outputs[held])
-        if own is None or not found:
+            own = _predictions(numpy, features[~held], [outputs[~held]], folds)
+            new = _fitted(numpy, features, outputs, held)
+            for (learner, (each,)), (_, asked) in zip(own, new):
+                skills = _skill(numpy, kind, each, outputs[~held]), _skill(numpy, kind, asked, outputs[held])
+                if skills[0] is not None and skills[1] is not None:
+                    found.append((skills[0], skills[1], learner))
+        skill = _skill(numpy, kind, predictions, outputs[held])
+        if skill is None or not found:
             return None
-        best, learner = max(found)
-        return round(own, 4), round(best, 4), learner
+        _, simple, learner = max(found)
+        return round(skill, 4), round(simple, 4), learner
 
     def _known(self, numpy: Any) -> Optional[Tuple[Any, Any]]:
         """The inputs and the targets of all rows of finite numbers."""
@@ -155,6 +156,12 @@ class Examples:
         inputs, targets = numpy.concatenate(self._inputs), numpy.concatenate(self._targets)
         known = numpy.isfinite(inputs).all(1) & numpy.isfinite(targets).all(1)
         return (inputs[known][:_MOST_ROWS], targets[known][:_MOST_ROWS]) if known.any() else None
+
+
+def own_inputs(inputs: List[Any], target: Any) -> List[Any]:
+    """The inputs without the target, which some models are handed to take their loss themselves."""
+    numpy: Any = sys.modules["numpy"]
+    return [one for one in inputs if one.size != target.size or not numpy.array_equal(one.ravel(), target.ravel())]
 
 
 def rows_of(inputs: List[Any], count: int) -> Any:
@@ -166,16 +173,20 @@ def rows_of(inputs: List[Any], count: int) -> Any:
     return numpy.concatenate([_columns(numpy, one) for one in beside], axis=1)
 
 
-def _counts(numpy: Any, kind: str, outputs: Any) -> Optional[List[int]]:
-    ones = [int(count) for count in outputs.sum(0)]
-    if kind == "class":
+def _counts(numpy: Any, targets: Any, classes: Optional[int]) -> Optional[List[int]]:
+    """How many of all rows each class has, which need not be what the different ones among them have."""
+    wanted = _wanted(numpy, targets, classes)
+    if wanted is None or wanted[0] == "real" or (targets < 0).any():
+        return None
+    ones = [int(count) for count in wanted[1].sum(0)]
+    if wanted[0] == "class":
         return ones
-    return [len(outputs) - ones[0], ones[0]] if kind == "binary" and len(ones) == 1 else None
+    return [len(targets) - ones[0], ones[0]] if len(ones) == 1 else None
 
 
 def _answer(numpy: Any, inputs: Any, targets: Any) -> Optional[int]:
     """The place of the column that is the target, in every row."""
-    if targets.shape[1] != 1 or inputs.shape[1] < 2:
+    if targets.shape[1] != 1 or inputs.shape[1] < 3:
         return None
     same = (inputs == targets).all(0)
     return int(same.argmax()) if same.any() else None

@@ -1,140 +1,142 @@
-"""Evaluations beside training: what the network comes to on rows that it does not train on, and whether they are new to it.
+"""Rows beside those of training: what the network comes to on rows that are new to it, and rows that two parts of the data share.
 
-Rows are told apart by a hash of their numbers; those of one number throughout, as empty ones are, do not count. Where no column tells
-rows apart, how often the rows of training themselves come twice says how many of another set are to be expected among them. Of the evaluations since the last step each is a pass of its own; of all, the last ones count.
+Rows are told apart by a hash of their numbers; those of one number throughout, as empty ones are, do not count.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Set
 
-from .examples import Examples, rows_of
+from .examples import Examples, own_inputs, rows_of
 
 _MOST_TRAINED = 8192
-_MOST_NUMBERS = 32_000_000
-"""Numbers of all rows together that are looked at: a third of a second."""
-_MOST_PASSES = 6
+_MOST_NUMBERS = 8_000_000
+"""Numbers of all rows together that are looked at: 64 MB, and a tenth of a second."""
 _MOST_ROWS = 512
-_FEWEST_ROWS = 40
-_AGAIN = 1.9
-"""How many times as often as the usual row one comes that the data hold twice."""
-
-
-class _Pass:
-    def __init__(self, total: Optional[int], declared: bool) -> None:
-        self.total = total
-        self.declared = declared
-        self.hashes: List[int] = []
-        self.inputs: List[Any] = []
-        self.targets: List[Any] = []
-        self.predictions: List[Any] = []
-        self.waiting: Any = None
-        """Rows of a batch that a loss is still to be taken of."""
+_FEWEST_ROWS = 100
+_KNOWN = 0.05
+"""Share of the rows of a batch that training knows up to which the batch is new to it."""
+_MOST_PARTS = 4
+_DISTINCT = 40
+"""Values of a column from which on it may tell rows apart."""
 
 
 class HeldBack:
-    """Rows of training and of the last evaluations."""
+    """The latest evaluation of the network that trains, as far as its rows are new to it."""
 
     def __init__(self) -> None:
-        self._times: Dict[int, int] = {}
-        self._trained = 0
+        self._trained: Set[int] = set()
+        self._rows = 0
         self._numbers = 0
-        self._passes: List[_Pass] = []
-        self._next: Optional[_Pass] = None
-        self._stepped = True
+        self._inputs: List[Any] = []
+        self._targets: List[Any] = []
+        self._predictions: List[Any] = []
         self._classes: Optional[int] = None
+        self._step = 0
+        self._taken = 0
 
-    def trained(self, inputs: List[Any], count: int) -> None:
-        """A step was taken on `count` rows; what is evaluated from now on is of another network."""
-        self._stepped, self._next = True, None
-        rows = None if self._trained >= _MOST_TRAINED else rows_of(inputs, count)
-        if rows is None or self._numbers + rows.size > _MOST_NUMBERS:
+    def step_done(self, step: int) -> None:
+        """A step was taken: what is evaluated from now on is of another network."""
+        self._step = step
+
+    @property
+    def full(self) -> bool:
+        """Whether no more rows of training are remembered."""
+        return self._rows >= _MOST_TRAINED or self._numbers >= _MOST_NUMBERS
+
+    def trained(self, inputs: List[Any], target: Any) -> None:
+        """Remember rows that a step was taken on."""
+        size = sum(one.size for one in inputs)
+        self._rows, self._numbers = self._rows + (len(target) if target.ndim else 0), self._numbers + size
+        if size < _MOST_NUMBERS and target.ndim:
+            rows = rows_of(own_inputs(inputs, target), len(target))
+            self._trained.update(() if rows is None else hashes(rows))
+
+    def compared(self, inputs: List[Any], target: Any, prediction: Any, classes: Optional[int]) -> None:
+        """A loss was taken of what the network gave for a batch that it does not train on; `classes` as in `Examples.add`."""
+        if self._taken != self._step:
+            self._taken, self._classes = self._step, classes
+            self._inputs, self._targets, self._predictions = [], [], []
+        is_batch = target.ndim and prediction.ndim and len(target) == len(prediction) and classes == self._classes
+        if not is_batch or sum(map(len, self._inputs)) >= _MOST_ROWS or sum(one.size for one in inputs) > _MOST_NUMBERS:
             return
-        self._trained += count
-        for one in self._hashes(rows):
-            self._times[one] = self._times.get(one, 0) + 1
+        rows = rows_of(own_inputs(inputs, target), len(target))
+        if rows is None or (self._inputs and rows.shape[1] != self._inputs[0].shape[1]):
+            return
+        known = hashes(rows)
+        if sum(one in self._trained for one in known) > _KNOWN * len(known):
+            return
+        self._inputs.append(rows)
+        self._targets.append(target.reshape(len(rows), -1).astype("float64"))
+        self._predictions.append(prediction.reshape(len(rows), -1).astype("float64"))
 
-    def begins(self, total: Optional[int], declared: bool = False) -> None:
-        """What is evaluated from now on is a pass of its own.
-
-        `total` is how many rows it would have without a budget, where that is known; `declared` whether the program calls it validation.
+    def found(self, examples: Examples) -> Optional[Dict[str, Any]]:
+        """Of the latest evaluation: `rows`, the `step` behind which it was made, `skill` of the network and `simple`, that of the
+        simple `learner` which does best on the rows of training; `None` where the rows are too few, or of a form that it does not know.
         """
-        self._next = _Pass(total, declared)
-
-    def evaluated(self, inputs: List[Any]) -> None:
-        """A network was called on a batch that it does not train on."""
-        first = next((one for one in inputs if one.ndim), None)
-        rows = None if first is None else rows_of(inputs, int(first.shape[0]))
-        if rows is None or self._numbers + rows.size > _MOST_NUMBERS:
-            return
-        if self._stepped:
-            self._passes, self._stepped = [], False
-        if self._next is None or self._next not in self._passes:  # without a loader each call is a pass
-            self._passes.append(self._next or _Pass(None, False))
-        current = self._passes[-1]
-        if len(self._passes) > _MOST_PASSES or len(current.hashes) >= _MOST_ROWS:
-            return
-        current.hashes += self._hashes(rows)
-        current.waiting = rows
-
-    def compared(self, target: Any, prediction: Any, classes: Optional[int]) -> None:
-        """A loss was taken of what the network gave for the batch; `classes` as in `Examples.add`."""
-        current = self._passes[-1] if self._passes and not self._stepped else None
-        rows = current.waiting if current is not None else None
-        if current is None or rows is None or not target.ndim or not prediction.ndim:
-            return
-        if int(target.shape[0]) == len(rows) == int(prediction.shape[0]):
-            current.waiting, self._classes = None, classes
-            current.inputs.append(rows)
-            current.targets.append(target.reshape(len(rows), -1).astype("float64"))
-            current.predictions.append(prediction.reshape(len(rows), -1).astype("float64"))
-
-    def found(self, examples: Examples) -> List[Dict[str, Any]]:
-        """Each pass of enough rows: `rows`, `declared`, `shared` (share of its rows that training knows), `repeated` (what of that is
-        to be expected), `covers` (share of the rows of training among it); `skill` of the network and `simple`, of the better of the
-        simple learners fitted on the rows of training, both on a step's scale; null where the loss was not taken.
-        """
-        told = []
-        repeated = 0.0 if examples.are_told_apart() else self._repeated()
-        for one in self._passes:
-            if len(one.hashes) < _FEWEST_ROWS or not self._times:
-                continue
-            shared = sum(each in self._times for each in one.hashes) / len(one.hashes)
-            covers = shared * max(one.total or 0, len(one.hashes)) / len(self._times)
-            learned = self._learned(one, examples)
-            told.append(
-                {
-                    "rows": len(one.hashes),
-                    "declared": one.declared,
-                    "shared": round(shared, 4),
-                    "repeated": round(repeated, 4),
-                    "covers": round(covers, 4),
-                    "skill": learned and learned[0],
-                    "simple": learned and learned[1],
-                    "learner": learned and learned[2],
-                }
-            )
-        return told
-
-    def _hashes(self, rows: Any) -> List[int]:
-        self._numbers += rows.size
-        varied = rows[(rows != rows[:, :1]).any(1)] if rows.shape[1] > 1 else rows
-        return [hash(row.tobytes()) for row in varied]
-
-    def _repeated(self) -> float:
-        """Share of the rows of training that the data hold twice and more: those that come about twice as often as the usual one."""
-        if not self._times:
-            return 0.0
-        times = sorted(self._times.values())
-        usual = times[len(times) // 2]
-        return sum(count for count in times if count >= _AGAIN * usual) / sum(times)
-
-    def _learned(self, one: _Pass, examples: Examples) -> Any:
-        if sum(map(len, one.inputs)) < _FEWEST_ROWS or len({part.shape[1] for part in one.targets}) > 1:
-            return None
         numpy: Any = sys.modules["numpy"]
-        inputs, targets, predictions = (
-            numpy.concatenate(part)[:_MOST_ROWS] for part in (one.inputs, one.targets, one.predictions)
+        parts = self._inputs, self._targets, self._predictions
+        if not self._inputs or any(len({one.shape[1] for one in part}) > 1 for part in parts):
+            return None
+        inputs, targets, predictions = (numpy.concatenate(part)[:_MOST_ROWS] for part in parts)
+        if len(inputs) < _FEWEST_ROWS:
+            return None
+        learned = examples.beside(inputs, targets, predictions, self._classes)
+        if learned is None:
+            return None
+        skill, simple, learner = learned
+        return {"rows": len(inputs), "step": self._taken, "skill": skill, "simple": simple, "learner": learner}
+
+
+class Parts:
+    """The part of the data that trains and those that are evaluated, where the program holds both as whole arrays."""
+
+    def __init__(self) -> None:
+        self.found: List[Dict[str, Any]] = []
+        """For each pair: `rows` of the other part, `declared` (whether the program calls it validation), `shared` (share of its rows
+        that the part for training has), `repeated` (share that is to be expected, as rows come twice in the part for training itself),
+        `covers` (share of the part for training that is in it)."""
+        self._seen: Set[Any] = set()
+
+    def compared(self, key: Any, training: List[Any], other: List[Any], declared: bool) -> None:
+        """Compare two parts, given as lists of inputs; pairs with the same `key` once."""
+        if key in self._seen or len(self._seen) >= _MOST_PARTS:
+            return
+        self._seen.add(key)
+        numbers = sum(one.size for one in training + other)
+        if not training or not other or not training[0].ndim or not other[0].ndim or numbers > _MOST_NUMBERS:
+            return
+        own, others = rows_of(training, len(training[0])), rows_of(other, len(other[0]))
+        if own is None or others is None or own.shape[1] != others.shape[1]:
+            return
+        trained, evaluated = hashes(own), hashes(others)
+        times: Dict[int, int] = {}
+        for one in trained:
+            times[one] = times.get(one, 0) + 1
+        if len(times) < _DISTINCT or len(evaluated) < _DISTINCT:
+            return
+        twice = 0.0 if _are_told_apart(own) else sum(count for count in times.values() if count > 1) / len(trained)
+        whole = set(evaluated)
+        self.found.append(
+            {
+                "rows": len(others),
+                "declared": declared,
+                "shared": round(sum(one in times for one in evaluated) / len(evaluated), 4),
+                "repeated": round(twice, 4),
+                "covers": round(sum(one in whole for one in times) / len(times), 4),
+            }
         )
-        return examples.beside(inputs, targets, predictions, self._classes)
+
+
+def hashes(rows: Any) -> List[int]:
+    """One number for each row of an array of (rows, numbers) that is not of one number throughout."""
+    varied = rows[(rows != rows[:, :1]).any(1)] if rows.shape[1] > 1 else rows
+    return [hash(row.tobytes()) for row in varied]
+
+
+def _are_told_apart(rows: Any) -> bool:
+    """Whether one column has another value in every second row, so that no two rows are the same by nature."""
+    numpy: Any = sys.modules["numpy"]
+    wanted = max(_DISTINCT, len(rows) // 4)
+    return any(len(numpy.unique(column)) >= wanted for column in rows.T[:64])

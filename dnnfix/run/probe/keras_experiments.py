@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 from . import rows, wire
 from .examples import Examples
 from .guard import guarded
-from .held_back import HeldBack
+from .held_back import HeldBack, Parts
 from .keras_calls import Recorder
 from .keras_components import Components
 from .keras_names import is_transparent
@@ -58,7 +58,8 @@ class Experiments:
         self._wanted = set(job.get("experiments", ()))
         self._measuring = bool(self._wanted - _OF_TRAINING)
         self._examples = Examples() if "reference" in self._wanted else None
-        self.held_back = HeldBack()
+        self._held_back, self._parts = HeldBack(), Parts()
+        self._batches = 0
         self.listener = Listener(components, recorder) if "units" in self._wanted else None
         self._recorder = recorder
         self._components = components
@@ -105,34 +106,43 @@ class Experiments:
         compared = self._compared(target, prediction)
         if self._examples is None or compared is None:
             return
-        labels, _, classes = compared
-        arrays = _numbers(inputs)
-        self._examples.add(arrays, labels, classes)
-        self.held_back.trained(arrays, len(labels) if labels.ndim else 0)
+        self._batches += 1
+        self._held_back.step_done(self._batches)
+        if not (self._examples.full and self._held_back.full):
+            labels, classes = compared
+            arrays = _numbers(inputs)
+            self._examples.add(arrays, labels, classes)
+            if not self._held_back.full:
+                self._held_back.trained(arrays, labels)
 
     @guarded
-    def saw_evaluated(self, inputs: Any, target: Any, prediction: Any) -> None:
+    def saw_evaluation(self, inputs: Any, target: Any, prediction: Any) -> None:
         """The same of a batch that is not trained on."""
         compared = self._compared(target, prediction)
-        if self._examples is None or compared is None:
-            return
-        labels, given, classes = compared
-        self.held_back.evaluated(_numbers(inputs))
-        self.held_back.compared(labels, given, classes)
+        made = as_array(next(tensors_in(prediction), None))
+        if compared is not None and made is not None:
+            labels, classes = compared
+            self._held_back.compared(_numbers(inputs), labels, made, classes)
+
+    @guarded
+    def saw_parts(self, training: Any, other: Any) -> None:
+        """`fit` was given data to validate on beside those to train on."""
+        if self._examples is not None:
+            key = (id(training), id(other))
+            self._parts.compared(key, _numbers(training), _numbers(other), declared=True)
 
     def _compared(self, target: Any, prediction: Any) -> Any:
-        """The first target, the first prediction, and how many classes the target is indices of, where it is; as arrays."""
+        """The first target, and how many classes it is indices of, where it is; `None` where it does not go with the prediction."""
         wanted, given = next(tensors_in(target), None), next(tensors_in(prediction), None)
         if self._examples is None or wanted is None or given is None:
             return None
-        labels, made = as_array(wanted), as_array(given)
-        if labels is None or made is None or labels.dtype.kind not in "biuf" or made.ndim < 2:
+        labels = as_array(wanted)
+        sizes = [int(size) for size in given.shape]
+        if labels is None or labels.dtype.kind not in "biuf" or len(sizes) < 2:
             return None
         per_row = _product(labels.shape[1:])
-        indices = made.ndim == 2 and made.shape[1] > 1 and per_row == 1
-        if not indices and per_row != _product(made.shape[1:]):
-            return None
-        return labels, made, int(made.shape[1]) if indices else None
+        indices = len(sizes) == 2 and sizes[1] > 1 and per_row == 1
+        return (labels, sizes[1] if indices else None) if indices or per_row == _product(sizes[1:]) else None
 
     @guarded
     def saw_input(self, model: Any, args: Any, kwargs: Any) -> None:
@@ -164,7 +174,8 @@ class Experiments:
             wire.emit("probe", name="shuffle-targets", value=self._shuffled)
         if self._examples is not None:
             wire.emit("probe", name="reference", value=guarded(self._examples.reference)())
-            wire.emit("probe", name="held-back", value=guarded(self.held_back.found)(self._examples))
+            wire.emit("probe", name="held-back", value=guarded(self._held_back.found)(self._examples))
+            wire.emit("probe", name="parts", value=self._parts.found)
         if self.listener is not None:
             wire.emit("probe", name="units", value=guarded(self.listener.units.found)())
         measures: Dict[str, Callable[[_Seen], Any]] = {

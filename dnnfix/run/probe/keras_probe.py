@@ -103,8 +103,8 @@ class Hooks:
         self._recorder.loss_made = lambda loss: self._compiled.made_of(self._training.model, loss)
         self._steps.replace = self._experiments.shuffle
         self._steps.on_batch = self._experiments.saw_batch
-        self._steps.on_evaluated = self._experiments.saw_evaluated
-        self._training.on_evaluation = lambda declared: self._experiments.held_back.begins(None, declared)
+        self._steps.on_evaluation = self._experiments.saw_evaluation
+        self._training.on_parts = self._experiments.saw_parts
         if self._experiments.listener is not None:
             self._experiments.listener.install(self._patches, keras)
             self._steps.on_gradients = self._experiments.listener.saw_gradients

@@ -38,8 +38,8 @@ class Steps:
         """Makes other targets of a batch's targets before the loss sees them; for experiments."""
         self.on_batch: Callable[[Any, Any, Any], None] = lambda inputs, target, prediction: None
         """Told of the inputs, the targets and the predictions that a loss of training is computed from."""
-        self.on_evaluated: Callable[[Any, Any, Any], None] = lambda inputs, target, prediction: None
-        """The same of an evaluation."""
+        self.on_evaluation: Callable[[Any, Any, Any], None] = lambda inputs, target, prediction: None
+        """The same of an evaluation of the model that trained last."""
         self.on_gradients: Callable[[List[Any], List[Any]], None] = lambda gradients, weights: None
         """Told of the gradients that an optimizer is about to apply, and of the weights that they are for."""
         self.on_step: Callable[[int], None] = lambda number: None
@@ -53,6 +53,7 @@ class Steps:
         self._measure = measure
         self._record = record
         self._of_model: Dict[Any, int] = {}
+        self._trained = 0
         self.key: Callable[[], Any] = lambda: None
         """What tells the models apart that train: `None` in loops of the program's own."""
         self._applying = 0
@@ -159,7 +160,11 @@ class Steps:
             finally:
                 steps._computing -= 1
             steps._loss_known(result)
-            (steps.on_evaluated if steps._recorder.phase == "eval" else steps.on_batch)(x, y, y_pred)
+            if steps._recorder.phase != "eval":
+                steps._trained = id(model)
+                steps.on_batch(x, y, y_pred)
+            elif steps._trained == id(model):
+                steps.on_evaluation(x, y, y_pred)
             return result
 
         return functools.update_wrapper(compute_loss, original)
@@ -169,6 +174,7 @@ class Steps:
     ) -> Any:
         self._computing += 1
         self._handed_out = False
+        self._trained = id(model)
         try:
             result = original(model, x, y, y_pred, *args, **kwargs)
         finally:

@@ -63,8 +63,8 @@ class Training:
         self._evaluated: Dict[str, bool] = {}
         self._callback: Callable[[Plan], Any] = lambda plan: None
         self.plans: List[Plan] = []
-        self.on_evaluation: Callable[[bool], None] = lambda declared: None
-        """Told that an evaluation begins, and whether the program calls it validation."""
+        self.on_parts: Callable[[Any, Any], None] = lambda training, other: None
+        """Told of the inputs of `fit`, and of those that it is to validate on."""
         self.failed: Optional[Plan] = None
         self.models: List[Any] = []
 
@@ -162,6 +162,7 @@ class Training:
         if isinstance(held_out, (list, tuple)) and len(held_out) in (2, 3):
             node = plan.written.argument("validation_data", order.index("validation_data"))
             nodes = plan.written.elements(node, len(held_out))
+            self.on_parts(plan.given.get("x"), held_out[0])
             for role, item, one in zip(("x", "y"), held_out, nodes):
                 plan.validation[role] = self._values(plan, item, one, not repeated)
         elif held_out is not None:
@@ -239,7 +240,6 @@ class Training:
     def evaluation_begins(self, plan: Plan) -> None:
         """The first batch of the first evaluations at different places is recorded as well."""
         self._recorder.phase = "eval"
-        self.on_evaluation(plan.name == "fit")
         self._recorder.data = plan.validation if plan.name == "fit" else plan.data
         key = plan.key
         self._recorder.on = key not in self._evaluated and len(self._evaluated) < _EVALUATIONS_RECORDED

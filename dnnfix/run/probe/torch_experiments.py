@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+import weakref
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 import torch as _torch
 
 from . import rows, wire
 from .examples import Examples
-from .held_back import HeldBack
+from .held_back import HeldBack, Parts
 from .torch_calls import Recorder
 from .torch_components import Components, members
 from .torch_guard import Patches, Quiet, guarded
@@ -31,6 +32,8 @@ _SAMPLES_KEPT = 16
 _EARLIER_KEPT = 64
 """Targets of earlier steps among which one is drawn for a batch of one."""
 _BATCH_SIZES = (1, 3, 5)
+_MOST_NUMBERS = 8_000_000
+"""Numbers of a tensor up to which parts of the data are compared."""
 _STEP_SHARE = 0.01
 _TINY = 1e-12
 _ROUNDING = 1e-6
@@ -81,18 +84,25 @@ class Experiments:
         self._earlier: List[Any] = []
         self._generator = torch.Generator().manual_seed(int(job.get("seed", 0)) + _SEED) if self._wanted else None
         self._examples = Examples() if "reference" in self._wanted else None
-        self._held_back = HeldBack()
+        self._held_back, self._parts = HeldBack(), Parts()
+        self._trains: Any = None
+        """A reference to the model that the last step was taken of."""
+        self._iterated: Any = None
+        """The data of the loader that was begun last, and in `_part` of that which the last step was from."""
+        self._part: Any = None
         self._evaluated: Any = None
+        """What that model was given last without gradients, and in `_compared` what a loss compared then."""
+        self._compared: Optional[Pair] = None
         self._listener = Listener(components, parameters) if "units" in self._wanted else None
         self._entered: Any = None
-        """What the first model that was called since the last step was given."""
+        """The first model that was called since the last step, and what it was given last."""
         self._within_call = False
         if "shuffle-targets" in self._wanted:
             targets.replace = self._shuffle
         if self._wanted - _OF_TRAINING:
             targets.observe = self._saw_loss
         if self._examples is not None:
-            targets.evaluated = self._saw_evaluated
+            targets.evaluated = self._saw_evaluation
 
     def install(self, patches: Patches) -> None:
         """Watch what goes into models in every step, where the rows of training are asked for."""
@@ -104,25 +114,18 @@ class Experiments:
         experiments = self
 
         def __iter__(loader: Any) -> Any:
-            experiments._pass_begins(loader)
+            experiments._iterated = loader.dataset
             return original(loader)
 
         return __iter__
-
-    @guarded
-    def _pass_begins(self, loader: Any) -> None:
-        self._held_back.begins(len(loader.dataset) if hasattr(loader.dataset, "__len__") else None)
 
     def _wrap_call(self, original: Any) -> Any:
         experiments = self
 
         def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if experiments._within_call or experiments._entered is not None or Quiet.depth:
+            if experiments._within_call or Quiet.depth:
                 return original(module, *args, **kwargs)
-            if torch.is_grad_enabled():
-                experiments._entered = [args, kwargs]
-            else:
-                experiments._saw_call(module, [args, kwargs])
+            experiments._called(module, args, kwargs)
             experiments._within_call = True
             try:
                 return original(module, *args, **kwargs)
@@ -132,35 +135,54 @@ class Experiments:
         return __call__
 
     @guarded
+    def _called(self, module: Any, args: Any, kwargs: Any) -> None:
+        """Of the calls since the last step remember the last one of the first model; of an evaluation, of the model that trains."""
+        if torch.is_grad_enabled():
+            if self._entered is None or self._entered[0] is module:
+                self._entered = (module, [args, kwargs])
+        elif self._trains is not None and self._trains() is module:
+            self._evaluated_now()
+            self._evaluated = [args, kwargs]
+
+    @guarded
     def saw_step(self, pair: Optional[Pair]) -> None:
         """Put the rows of a step aside, with the targets that their predictions were compared with; see to the next one's layers."""
         if self._listener is not None:
             self._listener.step_done(self._recorder.step + 1)
+        self._evaluated_now()
         entered, self._entered = self._entered, None
         if self._examples is None or pair is None or entered is None:
             return
+        self._trains = weakref.ref(entered[0])
+        self._held_back.step_done(self._recorder.step + 1)
+        if self._iterated is not None:
+            self._part, self._iterated = self._iterated, None
         classes = class_count(pair)
-        if classes is not None:
-            inputs = [as_numpy(item) for item in tensors_in(entered)]
-            self._examples.add(inputs, as_numpy(pair[1]), classes or None)
-            self._held_back.trained(inputs, int(pair[1].shape[0]) if pair[1].dim() else 0)
+        if classes is not None and not (self._examples.full and self._held_back.full):
+            inputs, target = [as_numpy(item) for item in tensors_in(entered[1])], as_numpy(pair[1])
+            self._examples.add(inputs, target, classes or None)
+            if not self._held_back.full:
+                self._held_back.trained(inputs, target)
+
+    def _saw_evaluation(self, pair: Pair) -> None:
+        """A loss was taken of what is not trained on; of several the last one counts, as in training."""
+        if self._evaluated is not None:
+            self._compared = pair
 
     @guarded
-    def _saw_call(self, module: Any, entered: Any) -> None:
-        """Put the rows of an evaluation aside: what the first module with weights is given that is called in one."""
-        with Quiet():
-            if self._evaluated is None and next(module.parameters(), None) is not None:
-                self._evaluated = module
-            if self._evaluated is module:
-                self._held_back.evaluated([as_numpy(item) for item in tensors_in(entered)])
-
-    @guarded
-    def _saw_evaluated(self, pair: Pair) -> None:
-        """Put aside what a loss compares in an evaluation."""
+    def _evaluated_now(self) -> None:
+        """Put aside the batch of an evaluation that is over, and compare the part of the data that it is of."""
+        entered, pair, self._evaluated, self._compared = self._evaluated, self._compared, None, None
+        if entered is None or pair is None:
+            return
         with Quiet():
             classes = class_count(pair)
             if classes is not None:
-                self._held_back.compared(as_numpy(pair[1]), as_numpy(pair[0]), classes or None)
+                inputs = [as_numpy(item) for item in tensors_in(entered)]
+                self._held_back.compared(inputs, as_numpy(pair[1]), as_numpy(pair[0]), classes or None)
+            if self._iterated is not None and self._part is not None and self._iterated is not self._part:
+                key = (id(self._part), id(self._iterated))
+                self._parts.compared(key, _arrays(self._part), _arrays(self._iterated), declared=False)
 
     def _shuffle(self, target: Any) -> Any:
         """The targets of a batch in another order, drawn from a generator of the probe's own; of a single one, an earlier one."""
@@ -214,7 +236,9 @@ class Experiments:
             wire.emit("probe", name="shuffle-targets", value=self._shuffled)
         if self._examples is not None:
             wire.emit("probe", name="reference", value=guarded(self._examples.reference)())
+            self._evaluated_now()
             wire.emit("probe", name="held-back", value=guarded(self._held_back.found)(self._examples))
+            wire.emit("probe", name="parts", value=self._parts.found)
         if self._listener is not None:
             wire.emit("probe", name="units", value=guarded(self._listener.units.found)())
         measures: Dict[str, Callable[[Any, _Seen], Result]] = {
@@ -488,3 +512,13 @@ def _flat(output: Any) -> Any:
         tensor.detach().reshape(-1).to(torch.float64) for tensor in tensors_in(output) if tensor.is_floating_point()
     ]
     return torch.cat(parts) if parts else None
+
+
+def _arrays(data: Any) -> List[Any]:
+    """The inputs of a data set of tensors, or of a part of one; none of other data sets."""
+    if isinstance(data, torch.utils.data.Subset):
+        return [whole[list(data.indices)] for whole in _arrays(data.dataset)]
+    if not isinstance(data, torch.utils.data.TensorDataset):
+        return []
+    tensors = data.tensors[:-1] if len(data.tensors) > 1 else data.tensors
+    return [as_numpy(tensor) for tensor in tensors if tensor.numel() <= _MOST_NUMBERS]
