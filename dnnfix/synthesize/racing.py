@@ -53,21 +53,24 @@ def race(
     """The programs in the order given, each once it is known how far it comes.
 
     Those that start together come in that order unless one is clearly better. The original is among them where it comes far enough
-    itself: on each of the seeds that ends the race; on one of them it learns by luck, and the others have to do so on all.
-    `goal` is the skill that is enough. A race that runs out of time ends with those that are known.
+    itself, on the first seed: on each of the seeds that ends the race; on the first alone it learns by luck, and the others have to
+    do so on all. `goal` is the skill that is enough. A race that runs out of time ends with those that are known.
     """
     seeds = [seed + SEEDS_APART + number for number in range(SEEDS)]
     lucky: list[int] = []
+    before = 0.0
     is_told = False
     for first in range(0, len(variants), AT_ONCE):
         started = left = list(variants[first : first + AT_ONCE])
         trained: dict[tuple[bytes, ...], list[int]] = {one.source.contents: [] for one in started}
         for one_seed in seeds:
-            laboratory.prepare([original, *(one.source for one in left)], [one_seed])
-            before = _mean(original, laboratory, [one_seed])
+            asks_original = one_seed == seeds[0] or bool(lucky)
+            laboratory.prepare([*([original] if asks_original else []), *(one.source for one in left)], [one_seed])
+            if asks_original:
+                before = _mean(original, laboratory, [one_seed])
             if laboratory.out_of_time():
                 return
-            if before >= goal and one_seed not in lucky:
+            if asks_original and before >= goal and one_seed not in lucky:
                 lucky.append(one_seed)
             if len(lucky) == len(seeds):
                 yield Racer(Variant(original), _mean(original, laboratory, seeds), arrived=True)
