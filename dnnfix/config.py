@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "diff", "json", "sarif", "github")
 COMMAND_LINE = "command line"
+BOT = "bot"
+"""The table of settings for the bot, which reads it itself (`dnnfix.bot.settings`)."""
 DEVICES = ("auto", "cpu", "cuda")
 SANDBOXES = ("auto", "bubblewrap", "limits", "none")
 
@@ -187,7 +189,7 @@ def read(path: Path) -> dict[str, Any]:
         table = tool.get("dnnfix", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: [tool.dnnfix] has to be a table. Received: {table!r}")
-    return table
+    return {key: value for key, value in table.items() if key != BOT}
 
 
 def merge(table: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,10 +4,12 @@ DnnfixError
 ├── UserError                what the caller gave cannot be used; the message says what to do (exit code 2)
 │   ├── InputError           a path, file or notebook
 │   ├── ConfigError          a setting
-│   └── CertificateError     a certificate
+│   ├── CertificateError     a certificate
+│   └── BotReportError       a report of an analysis that is to be published
 ├── EnvironmentProblem       this machine or interpreter cannot do what is needed
 │   ├── SandboxError         no sandbox of the asked tier
-│   └── InterpreterError     the interpreter given by --python
+│   ├── InterpreterError     the interpreter given by --python
+│   └── ForgeError           a forge, or git, refused what was asked of it
 ├── CatalogueError           a template or validator is wrong
 │   ├── DuplicateCodeError   two templates claim one code or name
 │   └── EditError            an edit cannot be carried out
@@ -39,6 +41,10 @@ class CertificateError(UserError):
     """A certificate that cannot be read or does not belong to the program."""
 
 
+class BotReportError(UserError):
+    """A report of an analysis that does not follow its schema, or asks for what no patch may do."""
+
+
 class EnvironmentProblem(DnnfixError):
     """This machine or interpreter cannot do what is needed."""
 
@@ -49,6 +55,10 @@ class SandboxError(EnvironmentProblem):
 
 class InterpreterError(EnvironmentProblem):
     """The interpreter that programs are to run in cannot be started."""
+
+
+class ForgeError(EnvironmentProblem):
+    """A forge, or git, cannot be reached or refused what was asked of it."""
 
 
 class CatalogueError(DnnfixError):

@@ -41,9 +41,10 @@ MAY_IMPORT = {
     "registry": FLOOR | CONTRACT | {"detect", "validate"},  # tables of API changes are templates too
     "pipeline": FLOOR | OBSERVATION | CONTRACT | ENGINE | {"registry"},
     "testing": FLOOR | OBSERVATION | CONTRACT | ENGINE | {"registry", "pipeline"},
-    "cli": FLOOR | OBSERVATION | CONTRACT | ENGINE | {"registry", "pipeline", "cli", "bench"},
+    "cli": FLOOR | OBSERVATION | CONTRACT | ENGINE | {"registry", "pipeline", "cli", "bench", "bot", "forge"},
     "bench": FLOOR | OBSERVATION | CONTRACT | ENGINE | {"registry", "pipeline"},
-    "forge": FLOOR | OBSERVATION | CONTRACT | ENGINE | {"registry", "pipeline"},
+    "forge": FLOOR,
+    "bot": FLOOR | OBSERVATION | CONTRACT | ENGINE | {"registry", "pipeline", "forge"},
     "__main__": {"cli"},
     "__init__": FLOOR | CONTRACT | {"pipeline"},
 }

@@ -25,6 +25,7 @@ COMMANDS = {
     "explain": "what a rule finds, why it is a fault, and how it is repaired",
     "templates": "list every rule",
     "verify": "run the proof of an accepted patch again",
+    "bot": "pull requests with proven patches, in repositories that ask for them",
     "bench": "the benchmark of 667 bugs and repairs: look at it, prove its cases, replay it",
 }
 

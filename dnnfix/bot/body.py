@@ -1,0 +1,101 @@
+"""The title and the text of a pull request: what is wrong, what changed, the numbers, how to check it and how to stop it.
+
+Messages come from programs of strangers: they are shown as code, in which nothing is a mention, a link or a comment of ours.
+"""
+
+from __future__ import annotations
+
+from dnnfix.bot.proposal import Proposal
+from dnnfix.bot.report import Fault, Proven
+
+MOST_TITLE = 72
+MOST_BODY = 60_000
+"""Characters of a text; GitHub takes 65,536."""
+
+
+def title(proposal: Proposal) -> str:
+    """A conventional title: what the first patch does, and at how many places."""
+    first = proposal.patches[0].title
+    said = f"fix: {first[:1].lower()}{first[1:]}"
+    places = len(proposal.patches)
+    more = f" ({places} places)" if places > 1 else ""
+    room = MOST_TITLE - len(more)
+    return _one_line(said if len(said) <= room else f"{said[: room - 1].rstrip()}…") + more
+
+
+def body(proposal: Proposal, commit: str) -> str:
+    """The text, in Markdown; its last line says to the bot what it is about."""
+    parts = [_said(patch) for patch in proposal.patches]
+    rule = proposal.patches[0].faults[0].code
+    found = (
+        f"Found and proven by [dnnfix](https://pypi.org/project/dnnfix/) at commit {commit[:12]}. "
+        f"`dnnfix explain {rule}` tells what the rule is about."
+    )
+    stopped = (
+        f"To stop such proposals, close this one: it will not come again. One line is silenced by `# noqa: {rule}`, the rule by "
+        f'`ignore = ["{rule}"]` in `dnnfix.toml`, the bot by taking `[bot]` out of it.'
+    )
+    end = f"{found}\n\n{stopped}\n\n{proposal.mark}"
+    text = "\n\n".join(parts)
+    if len(text) + len(end) > MOST_BODY:
+        text = f"{text[: MOST_BODY - len(end) - 100].rpartition(chr(10))[0]}\n```\n\n(cut: see the diff)"
+    return f"{text}\n\n---\n\n{end}\n"
+
+
+def commit_message(proposal: Proposal) -> str:
+    """The message of the one commit."""
+    faults = [f"- {fault.path}:{fault.line}: {_one_line(fault.message)}" for fault in _faults(proposal)]
+    return "\n".join([title(proposal), "", *faults]) + "\n"
+
+
+def _said(patch: Proven) -> str:
+    lines = [f"### {_plain(patch.title)}", "", _fenced([_where(fault) for fault in patch.faults])]
+    if patch.verdict == "partial":
+        lines += ["", "A step on the way: this fault is gone with it, and the program then stops at another one."]
+    if patch.proof:
+        lines += [
+            "",
+            "How it was proven, by running the program before and after in a sandbox:",
+            "",
+            _fenced(patch.proof),
+        ]
+    safe = (
+        "It keeps what the program computes."
+        if patch.is_safe
+        else "It changes what is computed, which is the point of it."
+    )
+    lines += ["", safe]
+    if patch.certificate:
+        how = "To run the proof again, save this as `certificate.json` beside the program and run `dnnfix verify certificate.json`."
+        details = (
+            f"<details><summary>Certificate</summary>\n\n{how}\n\n{_fenced([patch.certificate], 'json')}\n\n</details>"
+        )
+        lines += ["", details]
+    return "\n".join(lines)
+
+
+def _where(fault: Fault) -> str:
+    return f"{fault.path}:{fault.line}: {fault.code} {fault.rule}\n  {fault.message}"
+
+
+def _faults(proposal: Proposal) -> list[Fault]:
+    return [fault for patch in proposal.patches for fault in patch.faults]
+
+
+def _fenced(texts: list[str] | tuple[str, ...], kind: str = "text") -> str:
+    """A block of code around texts, with a fence that none of them can end."""
+    inner = "\n".join(texts)
+    fence = "```"
+    while fence in inner:
+        fence += "`"
+    return f"{fence}{kind}\n{inner}\n{fence}"
+
+
+def _plain(text: str) -> str:
+    """One line of Markdown in which nothing is a mention, a reference, markup or HTML."""
+    return "".join("\\" + char if char in "\\<>[]`*_|" else char for char in _one_line(text))
+
+
+def _one_line(text: str) -> str:
+    """One line in which nothing is a mention or a reference."""
+    return "".join(f"{char}\u200b" if char in "@#" else char for char in " ".join(text.split()))

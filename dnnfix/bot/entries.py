@@ -1,0 +1,126 @@
+"""Which files of a repository are programs to run, and with which arguments."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+FRAMEWORKS = (b"torch", b"keras", b"tensorflow")
+NOT_PROGRAMS = frozenset({"setup.py", "conftest.py", "conf.py", "noxfile.py", "__init__.py", "versioneer.py"})
+OF_OTHERS = frozenset({"node_modules", "site-packages", "vendor", "third_party", "external"})
+COMMANDS_IN = re.compile(r"^(readme.*|makefile|.*\.(md|rst|sh|ya?ml))$", re.IGNORECASE)
+"""Names of files in which people write how their programs are called."""
+
+_CALL = re.compile(r"python[0-9.]*\s+(?P<module>-m\s+)?(?P<name>[\w./-]+)(?P<rest>[^\n`]*)")
+_SHELL = frozenset("$<>|&;(){}*?[]\\#")
+"""Characters of a shell that is not ours: a call with one of them is not taken."""
+
+MOST_BYTES = 4 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A program of a repository: its path, and the words that it is called with."""
+
+    path: str
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """The programs of a repository, those to run first; `others` are read and not run."""
+
+    entries: tuple[Entry, ...]
+    others: tuple[str, ...]
+
+
+def programs(files: Mapping[str, bytes]) -> Programs:
+    """The programs among the files of a repository, by path.
+
+    Run are notebooks, scripts with a main part, and modules that nobody imports and that do something when they are run. First come
+    those that a README, a Makefile or a workflow calls.
+    """
+    named = {path: raw for path, raw in files.items() if path.endswith((".py", ".ipynb")) and _is_own(path)}
+    framed = {path for path, raw in named.items() if any(word in raw for word in FRAMEWORKS)}
+    trees = {path: _parsed(named[path]) for path in framed if path.endswith(".py")}
+    imported = {name for path, raw in named.items() if path.endswith(".py") for name in _imports(_parsed(raw))}
+    called = dict(_called(files, framed))
+    entries = [
+        Entry(path, called.get(path, ()))
+        for path in sorted(framed, key=lambda path: (path not in called, path.count("/"), path))
+        if path in called or _is_entry(path, trees.get(path), imported)
+    ]
+    run = {entry.path for entry in entries}
+    return Programs(tuple(entries), tuple(sorted(framed - run)))
+
+
+def _is_own(path: str) -> bool:
+    parts = PurePosixPath(path).parts
+    return not any(part in OF_OTHERS or part.startswith(".") for part in parts)
+
+
+def _is_entry(path: str, tree: ast.Module | None, imported: set[str]) -> bool:
+    name = PurePosixPath(path).name
+    if path.endswith(".ipynb"):
+        return True
+    if tree is None or name in NOT_PROGRAMS or name.startswith("test_") or name.endswith("_test.py"):
+        return False
+    if any(_is_main_part(node) for node in tree.body):
+        return True
+    acts = any(isinstance(node, (ast.For, ast.While, ast.With)) or _is_call(node) for node in tree.body)
+    return acts and PurePosixPath(path).stem not in imported
+
+
+def _is_main_part(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and "__name__" in ast.unparse(node.test) and "__main__" in ast.unparse(node.test)
+
+
+def _is_call(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+
+
+def _parsed(raw: bytes) -> ast.Module | None:
+    try:
+        return ast.parse(raw) if len(raw) <= MOST_BYTES else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _imports(tree: ast.Module | None) -> Iterator[str]:
+    """Every part of the name of every module that is imported: which of them is the file's is not asked."""
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Import):
+            yield from (part for alias in node.names for part in alias.name.split("."))
+        elif isinstance(node, ast.ImportFrom):
+            yield from (node.module or "").split(".")
+            yield from (alias.name for alias in node.names)
+
+
+def _called(files: Mapping[str, bytes], programs: Iterable[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The first call of each program that the repository's own texts tell, with words that mean the same without a shell."""
+    known = set(programs)
+    found: dict[str, tuple[str, ...]] = {}
+    for path, raw in sorted(files.items(), key=lambda item: (item[0].count("/"), item[0])):
+        if not COMMANDS_IN.match(PurePosixPath(path).name) or len(raw) > MOST_BYTES:
+            continue
+        base = PurePosixPath(path).parent
+        for call in _CALL.finditer(raw.decode("utf-8", "replace")):
+            name = f"{call['name'].replace('.', '/')}.py" if call["module"] else call["name"].removeprefix("./")
+            target = next((one for one in (name, str(base / name)) if one in known), None)
+            words = _words(call["rest"])
+            if target is not None and words is not None:
+                found.setdefault(target, words)
+    return iter(found.items())
+
+
+def _words(rest: str) -> tuple[str, ...] | None:
+    if set(rest) & _SHELL:
+        return None
+    try:
+        return tuple(shlex.split(rest))
+    except ValueError:
+        return None

@@ -1,0 +1,51 @@
+"""`dnnfix bot analyse`: the first phase, in a checkout."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from dnnfix.cli.bot import choosing
+from dnnfix.cli.console import CLEAN, Console
+
+OPERANDS = "[FOLDER]"
+
+DESCRIPTION = """Find the programs of a checkout, run each for a moment in the sandbox as `dnnfix suggest` does, read the rest, and write a
+report for `dnnfix bot publish`. The checkout is that of a git repository, and what is analysed is what git has of it. Variables that
+look like tokens are taken out of the environment before anything is run. Of the repository's own settings only those are read
+that choose rules and files."""
+
+EXAMPLES = """  dnnfix bot analyse --repo owner/name --output-file report.json
+  dnnfix bot analyse checkout/ --repo owner/name --python .venv/bin/python
+"""
+
+EXIT_CODES = "0 analysed, 2 error"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The flags of `bot analyse`."""
+    parser.add_argument("folder", nargs="?", default=".", help="the checkout (the working folder)")
+    parser.add_argument("--repo", required=True, metavar="OWNER/NAME", help="what the repository is called")
+    parser.add_argument("--output-file", metavar="FILE", help="where the report goes (standard output)")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    choosing.add_analysis(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Analyse, and write the report."""
+    from dnnfix.bot import analyse
+    from dnnfix.errors import InputError
+
+    target = Path(arguments.output_file).absolute() if arguments.output_file else None
+    folder = Path(arguments.folder).absolute()
+    if not folder.is_dir():
+        raise InputError(f"{arguments.folder}: no such folder. Name the checkout of a git repository.")
+    if target is not None and not target.parent.is_dir():
+        raise InputError(f"{arguments.output_file}: there is no such folder to write it into. Make it first.")
+    whole = arguments.whole or analyse.BUDGET
+    text = analyse.analyse(folder, arguments.repo, choosing.overrides(arguments), whole, console.progress)
+    if target is None:
+        console.write(text)
+    else:
+        target.write_text(text, encoding="utf-8")
+    return CLEAN

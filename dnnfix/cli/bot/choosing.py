@@ -1,0 +1,48 @@
+"""The flags that the commands of the bot share, and the forge that they name."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from dnnfix.cli.console import Console
+from dnnfix.errors import InputError
+from dnnfix.forge.dry_run import DryRun
+from dnnfix.forge.local import LocalForge
+from dnnfix.forge.protocol import Forge
+
+LOCAL = "local:"
+
+
+def add_forge(parser: argparse.ArgumentParser) -> None:
+    """Where pull requests go."""
+    parser.add_argument(
+        "--forge", required=True, metavar="local:FOLDER",
+        help="a folder with bare repositories OWNER/NAME.git; pull requests become files in OWNER/NAME.pulls",
+    )  # fmt: skip
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
+    parser.add_argument(
+        "--asked", action="store_true", help="also in repositories without a table [bot]: a person asks for this one"
+    )
+
+
+def add_analysis(parser: argparse.ArgumentParser) -> None:
+    """How repositories are analysed."""
+    parser.add_argument("--budget", type=float, default=60.0, metavar="SECONDS", help="for each program (60)")
+    parser.add_argument("--whole", type=float, metavar="SECONDS", help="for a whole repository (1800)")
+    parser.add_argument("--python", metavar="PATH", help="the interpreter that has the programs' packages")
+    parser.add_argument("--seed", type=int, help="the first seed (0)")
+
+
+def overrides(arguments: argparse.Namespace) -> dict[str, object]:
+    """Settings of the command line."""
+    return {"budget": arguments.budget, "python": arguments.python, "seed": arguments.seed}
+
+
+def forge(arguments: argparse.Namespace, console: Console) -> Forge:
+    """The forge that the flags name. Raises `InputError` for another kind, and `ForgeError` where it is not there."""
+    named: str = arguments.forge
+    if not named.startswith(LOCAL):
+        raise InputError(f"--forge: has to be local:FOLDER. Received: {named}")
+    found = LocalForge(Path(named.removeprefix(LOCAL)))
+    return DryRun(found, lambda text: console.write(f"{text}\n")) if arguments.dry_run else found

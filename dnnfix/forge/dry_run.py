@@ -1,0 +1,44 @@
+"""A forge that reads from another one, and says what it would be asked to do rather than have it done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dnnfix.forge.protocol import Forge, Pull, Repository
+
+
+class DryRun:
+    """`say` hears of everything that would be sent; nothing is."""
+
+    def __init__(self, behind: Forge, say: Callable[[str], None]) -> None:
+        self._behind = behind
+        self._say = say
+
+    def repositories(self) -> tuple[str, ...]:
+        """Those of the forge behind."""
+        return self._behind.repositories()
+
+    def repository(self, slug: str) -> Repository:
+        """What the forge behind knows."""
+        return self._behind.repository(slug)
+
+    def remote(self, slug: str) -> str:
+        """That of the forge behind; the bot does not push to it."""
+        return self._behind.remote(slug)
+
+    def pulls(self, slug: str) -> tuple[Pull, ...]:
+        """Those of the forge behind."""
+        return self._behind.pulls(slug)
+
+    def open_pull(self, slug: str, branch: str, title: str, body: str, *, draft: bool) -> int:
+        """Say that one would be opened."""
+        self._say(f"{slug}: would open a {'draft of a ' if draft else ''}pull request from {branch}: {title}\n\n{body}")
+        return 0
+
+    def update_pull(self, slug: str, number: int, title: str, body: str) -> None:
+        """Say that one would be given another text."""
+        self._say(f"{slug}: would write number {number} anew: {title}")
+
+    def close_pull(self, slug: str, number: int, comment: str) -> None:
+        """Say that one would be closed."""
+        self._say(f"{slug}: would close number {number}: {comment}")

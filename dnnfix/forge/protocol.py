@@ -1,0 +1,69 @@
+"""What the bot asks of a forge, and the records that it answers with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+
+class State(StrEnum):
+    """How a pull request stands."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+    MERGED = "merged"
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository as the forge knows it; `slug` is `owner/name`."""
+
+    slug: str
+    default_branch: str
+    is_fork: bool = False
+    is_archived: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """A pull request; `opened` is in seconds since 1970."""
+
+    number: int
+    branch: str
+    title: str
+    body: str
+    state: State
+    opened: float
+
+
+class Forge(Protocol):
+    """A forge. Every method may raise `ForgeError`, which says what was asked and what came back."""
+
+    def repositories(self) -> tuple[str, ...]:
+        """The slugs of the repositories that are there for the bot."""
+        ...
+
+    def repository(self, slug: str) -> Repository:
+        """What the forge knows of a repository."""
+        ...
+
+    def remote(self, slug: str) -> str:
+        """Where git fetches the repository from and pushes to."""
+        ...
+
+    def pulls(self, slug: str) -> tuple[Pull, ...]:
+        """The pull requests whose branches are the bot's, of every state, oldest first."""
+        ...
+
+    def open_pull(self, slug: str, branch: str, title: str, body: str, *, draft: bool) -> int:
+        """Open a pull request of a pushed branch into the default branch, and give its number."""
+        ...
+
+    def update_pull(self, slug: str, number: int, title: str, body: str) -> None:
+        """Give an open pull request another title and text."""
+        ...
+
+    def close_pull(self, slug: str, number: int, comment: str) -> None:
+        """Close a pull request, with a sentence that says why."""
+        ...

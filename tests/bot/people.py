@@ -1,0 +1,88 @@
+"""A forge in a folder with one repository, and reports as an analysis writes them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dnnfix.bot.report import Analysis, read
+from dnnfix.forge.git import Git
+from dnnfix.forge.local import LocalForge
+from dnnfix.source.diff import unified_diff
+
+SLUG = "people/digits"
+ASKED = b"[bot]\nmost-open = 5\nan-hour = 5\n"
+TRAIN = (
+    b"import torch\n\nnet = torch.nn.Linear(4, 2)\nloss = torch.nn.CrossEntropyLoss(size_average=True)\nprint(net)\n"
+)
+REPAIRED = TRAIN.replace(b"size_average=True", b'reduction="mean"')
+
+
+class Repository:
+    """A repository of people on the forge, and what they do to it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.forge = LocalForge(root, lambda: self.now)
+        self.now = 1_000_000.0
+        self.bare = Git(root / f"{SLUG}.git")
+
+    def commit(self, files: Mapping[str, bytes], branch: str = "main", modes: Mapping[str, str] | None = None) -> str:
+        """Commit files (content by path) to a branch as a person, and give the commit."""
+        index = {"GIT_INDEX_FILE": str(self.root / "people.index")}
+        there = self.bare.succeeds("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}")
+        self.bare.run(*(["read-tree", branch] if there else ["read-tree", "--empty"]), beside=index)
+        for path, content in files.items():
+            made = self.bare.run("hash-object", "-w", "--stdin", given=content).strip()
+            mode = (modes or {}).get(path, "100644")
+            self.bare.run("update-index", "--add", "--cacheinfo", f"{mode},{made},{path}", beside=index)
+        tree = self.bare.run("write-tree", beside=index).strip()
+        parent = ["-p", branch] if there else []
+        person = {"GIT_AUTHOR_EMAIL": "person@example.org", "GIT_COMMITTER_EMAIL": "person@example.org"}
+        made = self.bare.run("commit-tree", tree, *parent, given=b"work", beside=person).strip()
+        self.bare.run("update-ref", f"refs/heads/{branch}", made)
+        return made
+
+    def text(self, path: str, branch: str = "main") -> bytes:
+        """A file of a branch."""
+        return self.bare.run_bytes("cat-file", "blob", f"{branch}:{path}")
+
+    def set_state(self, number: int, state: str) -> None:
+        """What a person does with a pull request."""
+        path = self.root / f"{SLUG}.pulls" / f"{number}.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "state": state}))
+
+
+def repository_in(folder: Path) -> Repository:
+    """A repository that asks for the bot, with one program."""
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(folder / f"{SLUG}.git")], check=True)
+    made = Repository(folder)
+    made.commit({"dnnfix.toml": ASKED, "train.py": TRAIN})
+    return made
+
+
+Document = dict[str, Any]
+
+
+def document(commit: str, *changes: tuple[str, bytes, bytes], **changed: Any) -> Document:
+    """A report in which every change (path, before, after) is a patch with a finding of its own; `changed` goes into the patches."""
+    findings, patches = [], []
+    for number, (path, before, after) in enumerate(changes):
+        fault = {"id": f"f{number}", "code": "DNF502", "rule": "deprecated-api", "path": path, "line": 4}
+        findings.append({**fault, "message": f"`size_average` is gone, says @{path}"})
+        verdict = {"validator": "runs", "status": "pass", "reason": "still runs", "measured": {}}
+        patch = {"id": f"p{number}", "verdict": "accepted", "applicability": "safe", "findings": [f"f{number}"]}
+        diff = unified_diff(before, after, path)
+        patches.append({**patch, "diff": diff, "verdicts": [verdict], **changed})
+    report = {"findings": findings, "patches": patches, "unchecked": []}
+    titles = {patch["id"]: "Write reduction for size_average" for patch in patches}
+    said = {"schema": "dnnfix-bot/1", "repository": SLUG, "commit": commit, "programs": ["train.py"]}
+    return {**said, "report": report, "titles": titles, "certificates": {}}
+
+
+def analysis(commit: str, *changes: tuple[str, bytes, bytes], **changed: Any) -> Analysis:
+    """The same, read."""
+    return read(json.dumps(document(commit, *changes, **changed)).encode(), "report.json")
