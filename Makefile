@@ -8,7 +8,7 @@ DNNFIX := $(BIN)/dnnfix
 PROGRAMS ?= $(wildcard benchmarks/[a-z]*.py)
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint docs baseline bench clean
+.PHONY: demo demo-bot test lint docs baseline bench clean
 
 demo: $(READY) ## repairs the buggy programs in examples/ and shows each proof
 	@for program in examples/*.py; do \
@@ -16,6 +16,9 @@ demo: $(READY) ## repairs the buggy programs in examples/ and shows each proof
 		$(DNNFIX) suggest "$$program" --isolated; code=$$?; \
 		if [ $$code -gt 1 ]; then exit $$code; fi; \
 	done
+
+demo-bot: $(READY) ## the bot on a forge in .demo-bot: pull requests as files, and a second run
+	$(BIN)/python tools/demo_bot.py
 
 test: $(READY) ## the whole test suite, on all cores; one folder alone: make test PYTEST_ARGS=tests/emit
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(PYTEST_ARGS)

@@ -10,11 +10,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 
 from dnnfix.bot.body import body, commit_message, title
 from dnnfix.bot.plan import GONE, Plan, plan
-from dnnfix.bot.proposal import Proposal
+from dnnfix.bot.proposal import Proposal, members_of
 from dnnfix.bot.report import Analysis
 from dnnfix.bot.settings import FILES, BotSettings, settings_of
 from dnnfix.emit import hunks
@@ -24,6 +25,14 @@ from dnnfix.forge.protocol import Forge, Repository
 
 REGULAR = ("100644", "100755")
 """Modes of files that a patch may change: no links, no submodules."""
+
+
+class Branch(Enum):
+    """What became of the branch of a proposal."""
+
+    MADE = auto()
+    THERE = auto()
+    LEFT = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +93,19 @@ def _carried_out(
     push: bool,
 ) -> Published:
     slug, done, left = repository.slug, list[str](), list(todo.left)
+    if analysis.unproven:
+        left.append(f"{analysis.unproven} findings without a proven patch, which nobody is bothered with")
     for pull in todo.closed if head == analysis.commit else ():
         forge.update_pull(slug, pull.number, pull.title, f"{pull.body.rstrip()}\n\n{GONE}\n")
         forge.close_pull(slug, pull.number, GONE)
         done.append(f"closed {pull.number}: {pull.title}")
     for pull, proposal in todo.renewed:
-        if _pushed(git, head, pull.branch, proposal, push, left) and (pull.title, pull.body) != _texts(
-            proposal, analysis
-        ):
+        became = _pushed(git, head, pull.branch, proposal, push, left)
+        if became is Branch.MADE or (became is Branch.THERE and members_of(pull.body) != frozenset(proposal.members)):
             forge.update_pull(slug, pull.number, *_texts(proposal, analysis))
             done.append(f"wrote {pull.number} anew: {pull.title}")
     for proposal in todo.opened:
-        if _pushed(git, head, proposal.branch, proposal, push, left):
+        if _pushed(git, head, proposal.branch, proposal, push, left) is not Branch.LEFT:
             number = forge.open_pull(slug, proposal.branch, *_texts(proposal, analysis), draft=settings.draft)
             done.append(f"opened {number}: {title(proposal)}")
     return Published(tuple(done), tuple(left))
@@ -105,8 +115,8 @@ def _texts(proposal: Proposal, analysis: Analysis) -> tuple[str, str]:
     return title(proposal), body(proposal, analysis.commit)
 
 
-def _pushed(git: Git, head: str, branch: str, proposal: Proposal, push: bool, left: list[str]) -> bool:
-    """Bring the branch of a proposal to where it has to be, on the newest commit; tells whether it is there.
+def _pushed(git: Git, head: str, branch: str, proposal: Proposal, push: bool, left: list[str]) -> Branch:
+    """Bring the branch of a proposal to where it has to be, on the newest commit.
 
     A branch with a commit of a person is left alone, and a proposal whose lines have changed meanwhile is left for the next analysis.
     """
@@ -114,20 +124,20 @@ def _pushed(git: Git, head: str, branch: str, proposal: Proposal, push: bool, le
         tree = _tree(git, head, proposal)
     except (InputError, ForgeError) as error:
         left.append(f"{branch}: {error}")
-        return False
+        return Branch.LEFT
     there = _remote_head(git, branch)
     if there is not None:
         if git.run("log", "-1", "--format=%ae", there).strip() != EMAIL:
             left.append(f"{branch}: somebody pushed to it, so it is left alone")
-            return False
+            return Branch.LEFT
         if git.run("log", "-1", "--format=%T %P", there).strip() == f"{tree} {head}":
-            return True
+            return Branch.THERE
     made = git.run("commit-tree", tree, "-p", head, given=commit_message(proposal).encode()).strip()
     if push:
         git.run(
             "push", "--quiet", f"--force-with-lease={branch}:{there or ''}", "origin", f"{made}:refs/heads/{branch}"
         )
-    return True
+    return Branch.MADE
 
 
 def _remote_head(git: Git, branch: str) -> str | None:

@@ -66,6 +66,8 @@ class Analysis:
     patches: tuple[Proven, ...]
     programs: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
+    unproven: int = 0
+    """Findings that no patch settles."""
 
 
 def written(
@@ -95,12 +97,15 @@ def read(text: bytes, origin: str) -> Analysis:
     if len(listed) > MOST_PATCHES:
         raise BotReportError(f"{origin}: has {len(listed)} patches; at most {MOST_PATCHES} are looked at.")
     patches = [_patch(told, one, faults, titles, certificates) for one in listed]
+    kept = tuple(patch for patch in patches if patch is not None)
+    settled = {fault for patch in kept for fault in patch.faults}
     return Analysis(
         told.text(document.get("repository"), "repository", _SLUG),
         told.text(document.get("commit"), "commit", _COMMIT),
-        tuple(patch for patch in patches if patch is not None),
+        kept,
         tuple(told.text(one, "a program") for one in told.listed(document.get("programs"), "programs")),
         tuple(told.text(one, "unchecked") for one in told.listed(report.get("unchecked"), "unchecked")),
+        sum(fault not in settled for fault in faults.values()),
     )
 
 

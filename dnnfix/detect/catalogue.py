@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import PurePath
 
-from dnnfix.records import Finding
+from dnnfix.records import CRASH_CAUSE, Finding
+from dnnfix.source.viewpoint import seen_from
 from dnnfix.subject import Subject
 from dnnfix.template import FixTemplate
 
@@ -31,6 +33,7 @@ def detect(subject: Subject, templates: Iterable[type[FixTemplate]]) -> Detectio
     """
     active = gate(templates, subject.words)
     as_run = _findings(subject, [t for t in active if subject.trace is not None or not t.needs_run])
+    as_run = _along_with(as_run, _where_it_crashed(subject, [t for t in active if t.needs_run]))
     if subject.trace is None or subject.network.known_from == "source":
         return as_run
     static = _findings(Subject(subject.source), [t for t in active if not t.needs_run])
@@ -39,10 +42,26 @@ def detect(subject: Subject, templates: Iterable[type[FixTemplate]]) -> Detectio
     unreached = [
         f for f in static.findings if (f.code, f.site) not in seen and (f.site.path or f.site.line not in covered)
     ]
-    return Detection(
-        tuple(sorted((*as_run.findings, *unreached), key=lambda f: (f.site, f.code))),
-        tuple(dict.fromkeys((*as_run.failures, *static.failures))),
-    )
+    return _along_with(as_run, Detection(tuple(unreached), static.failures))
+
+
+def _where_it_crashed(subject: Subject, templates: Iterable[type[FixTemplate]]) -> Detection:
+    """What explains a crash in a module beside the program, looked at as if the module were the program."""
+    frames = subject.crash.frames if subject.crash is not None else ()
+    path = frames[-1].site.path if frames else ""
+    if not path or path not in subject.files:
+        return Detection(())
+    found = _findings(subject.files[path], templates)
+    back = {"": path, PurePath(subject.source.path).name: ""}
+    explained = [one for one in found.findings if one.cause == CRASH_CAUSE]
+    return Detection(tuple(seen_from(one, back) for one in explained), found.failures)
+
+
+def _along_with(first: Detection, other: Detection) -> Detection:
+    known = {finding.id for finding in first.findings}
+    new = [finding for finding in other.findings if finding.id not in known]
+    failures = dict.fromkeys((*first.failures, *other.failures))
+    return Detection(tuple(sorted((*first.findings, *new), key=lambda f: (f.site, f.code))), tuple(failures))
 
 
 def _covered_lines(subject: Subject) -> frozenset[int]:

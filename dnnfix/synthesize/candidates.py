@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from dnnfix.errors import EditError, InputError
 from dnnfix.records import Candidate, Decline, Edit, Finding
@@ -45,7 +46,22 @@ class Proposals:
 
 
 def propose(finding: Finding, subject: Subject, template: type[FixTemplate]) -> Proposals:
-    """Ask a template for candidates; its reasons for declining and its failures are kept."""
+    """Ask a template for candidates; its reasons for declining and its failures are kept.
+
+    A template that edits nothing in a module beside the program is asked once more as if the module were the program.
+    """
+    proposals = _proposed(finding, subject, template)
+    path = finding.site.path
+    if proposals.candidates or not path or path not in subject.files:
+        return proposals
+    name = PurePath(subject.source.path).name
+    from_there = _proposed(seen_from(finding, {path: "", "": name}), subject.files[path], template)
+    if not from_there.candidates:
+        return proposals
+    return Proposals(finding, tuple(seen_from(one, {"": path, name: ""}) for one in from_there.candidates))
+
+
+def _proposed(finding: Finding, subject: Subject, template: type[FixTemplate]) -> Proposals:
     candidates: list[Candidate] = []
     declined = ""
     try:

@@ -61,6 +61,32 @@ def mean_of(values):
     return total
 """
 
+FLAT = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scores = nn.Linear(12, 2)
+
+    def forward(self, x):
+        return self.scores(x.flatten(1))
+"""
+USE = """\
+import torch
+from parts.nets import Net
+
+net = Net()
+optimizer = torch.optim.Adam(net.parameters())
+for _ in range(4):
+    loss = net(torch.randn(8, 1, 3, 4)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
@@ -174,6 +200,27 @@ def test_fix_writes_every_file_and_the_diff_of_a_folder_has_each_file_once(proje
     assert (project / "parts" / "nets.py").read_text() == NETS.replace("loss.data[0]", "loss.item()")
     assert (project / "parts" / "sums.py").read_text() == SUMS
     assert dnnfix("fix", "--isolated", "train.py", folder=project).code == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "rule", "written"),
+    [
+        pytest.param("x", "DNF104", "self.scores(x.flatten(1))", id="an axis too many"),
+        pytest.param("x.flatten(1).long()", "DNF601", "self.scores(x.flatten(1).long().float())", id="another type"),
+        pytest.param("x.reshape(8, 13)", "DNF207", "self.scores(x.reshape(x.size(0), -1))", id="another size"),
+        pytest.param("x.flaten(1)", "DNF609", "self.scores(x.flatten(1))", id="a name that is not there"),
+    ],
+)
+def test_a_rule_repairs_a_crash_in_a_module_as_in_the_program(
+    project: Path, given: str, rule: str, written: str
+) -> None:
+    (project / "parts" / "nets.py").write_text(FLAT.replace("x.flatten(1)", given))
+    (project / "train.py").write_text(USE)
+    report = suggested(project)
+    found = {result.finding.code: result.finding.site.path for result in report.findings}
+    assert found[rule] == "parts/nets.py"
+    (diff,) = [patch.diff for patch in report.patches if f"+        return {written}\n" in patch.diff]
+    assert "+++ b/" in diff and diff.count("parts/nets.py") == 4
 
 
 def test_what_a_comment_in_a_module_silences_stays(project: Path) -> None:
