@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from dnnfix.records import CRASH_CAUSE, Finding
+from dnnfix.records import CRASH_CAUSE, Family, Finding
 from dnnfix.source.viewpoint import seen_from
 from dnnfix.subject import Subject
 from dnnfix.template import FixTemplate
+
+OF_NETWORKS = frozenset({Family.LOSS_ACTIVATION, Family.LAYER_DIMENSION, Family.DATA_DIMENSION, Family.DATA_TYPE})
+"""Families whose faults a network shows, wherever it is written; those of training loops and libraries look at all files themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +36,10 @@ def detect(subject: Subject, templates: Iterable[type[FixTemplate]]) -> Detectio
     """
     active = gate(templates, subject.words)
     as_run = _findings(subject, [t for t in active if subject.trace is not None or not t.needs_run])
-    as_run = _along_with(as_run, _where_it_crashed(subject, [t for t in active if t.needs_run]))
-    if subject.trace is None or subject.network.known_from == "source":
+    if subject.trace is None:
+        return as_run
+    as_run = _along_with(as_run, _in_modules(subject, active))
+    if subject.network.known_from == "source":
         return as_run
     static = _findings(Subject(subject.source), [t for t in active if not t.needs_run])
     seen = {(finding.code, finding.site) for finding in as_run.findings}
@@ -45,16 +50,30 @@ def detect(subject: Subject, templates: Iterable[type[FixTemplate]]) -> Detectio
     return _along_with(as_run, Detection(tuple(unreached), static.failures))
 
 
-def _where_it_crashed(subject: Subject, templates: Iterable[type[FixTemplate]]) -> Detection:
-    """What explains a crash in a module beside the program, looked at as if the module were the program."""
-    frames = subject.crash.frames if subject.crash is not None else ()
-    path = frames[-1].site.path if frames else ""
-    if not path or path not in subject.files:
-        return Detection(())
-    found = _findings(subject.files[path], templates)
-    back = {"": path, PurePath(subject.source.path).name: ""}
-    explained = [one for one in found.findings if one.cause == CRASH_CAUSE]
-    return Detection(tuple(seen_from(one, back) for one in explained), found.failures)
+def _in_modules(subject: Subject, templates: Sequence[type[FixTemplate]]) -> Detection:
+    """What is found in modules beside the program that layers were made or called in, looked at as if each were the program.
+
+    Of a module alone only what the network and the crash tell is taken: what its source lacks may stand elsewhere.
+    """
+    found = Detection(())
+    name = PurePath(subject.source.path).name
+    for path in _modules_of_network(subject):
+        seen = _findings(subject.files[path], templates)
+        own = [one for one in seen.findings if not one.site.path and _is_of_network(one)]
+        found = _along_with(found, Detection(tuple(seen_from(one, {"": path, name: ""}) for one in own), seen.failures))
+    return found
+
+
+def _modules_of_network(subject: Subject) -> list[str]:
+    network = subject.network
+    sites = [call.site for call in network.calls] + [component.site for component in network.components]
+    sites += [frame.site for frame in (subject.crash.frames if subject.crash is not None else ())]
+    paths = dict.fromkeys(site.path for site in sites if site is not None and site.path)
+    return [path for path in paths if path in subject.files]
+
+
+def _is_of_network(finding: Finding) -> bool:
+    return finding.cause == CRASH_CAUSE or finding.family in OF_NETWORKS
 
 
 def _along_with(first: Detection, other: Detection) -> Detection:

@@ -223,6 +223,24 @@ def test_a_rule_repairs_a_crash_in_a_module_as_in_the_program(
     assert "+++ b/" in diff and diff.count("parts/nets.py") == 4
 
 
+def test_a_rule_finds_in_a_module_what_the_network_shows_and_not_what_the_program_does(project: Path) -> None:
+    (project / "parts" / "nets.py").write_text(
+        FLAT.replace("return self.scores(x.flatten(1))", "return torch.softmax(self.scores(x.flatten(1)), dim=1)")
+    )
+    (project / "train.py").write_text(
+        USE.replace(
+            "net(torch.randn(8, 1, 3, 4)).pow(2).mean()", "measure(net(x), (x.sum((1, 2, 3)) > 0).long())"
+        ).replace(
+            "for _ in range(4):",
+            "x = torch.randn(64, 1, 3, 4)\nmeasure = torch.nn.CrossEntropyLoss()\nfor _ in range(200):",
+        )
+    )
+    report = suggested(project)
+    assert [(r.finding.code, r.finding.site.path) for r in report.findings] == [("DNF301", "parts/nets.py")]
+    (patch,) = [patch for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED]
+    assert "+        return self.scores(x.flatten(1))\n" in patch.diff and "train.py" not in patch.diff
+
+
 def test_what_a_comment_in_a_module_silences_stays(project: Path) -> None:
     silenced = NETS.replace("mean_of(output))", "mean_of(output))  # noqa: DNF504")
     (project / "parts" / "nets.py").write_text(silenced)

@@ -46,6 +46,13 @@ SOUND = {
 }
 ANSWER = "(lambda x: (x, x[:, 3:4]))(torch.randn(440, 6))"
 NOISE = "(lambda x: (x * torch.tensor([1.0] * 3 + [3.0] * 197), x[:, :3].sum(1, keepdim=True)))(torch.randn(440, 200))"
+BY_HEART = {"data": NOISE, "epochs": 40}
+FIRST = """first = nn.Linear(measured.shape[1], 1)
+begun = torch.optim.SGD(first.parameters(), lr=1e-4)
+for _ in range(5):
+    begun.zero_grad()
+    measure(first(measured[trained]), wanted[trained]).backward()
+    begun.step()"""
 NINE_CODES = "(lambda x: (x, x[:, :1] - x[:, 1:2]))(torch.randint(2, (440, 9)).float())"
 BEFORE = "with torch.no_grad(): loss = measure(net(measured[held]), wanted[held])"
 LATER = {"between": "other = torch.nn.Linear(6, 1)", "evaluated": "for x, y in others: loss = measure(other(x), y)"}
@@ -77,9 +84,10 @@ def names(observe: Observe, **changed: Any) -> list[str]:
         pytest.param(
             {**LATER, "parts": "range(230, 350), range(320)"}, [], id="another model was trained on the others"
         ),
+        pytest.param({**BY_HEART, "between": FIRST}, [], id="of several models"),
         pytest.param({"between": BEFORE, "evaluated": "pass"}, [], id="evaluated before training"),
         pytest.param({"data": ANSWER}, ["answer-among-inputs"], id="the answer among the inputs"),
-        pytest.param({"data": NOISE, "epochs": 40}, ["by-heart"], id="by heart"),
+        pytest.param(BY_HEART, ["by-heart"], id="by heart"),
     ],
 )
 def test_evaluations_are_read(observe: Observe, changed: dict[str, Any], expected: list[str]) -> None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from dnnfix.records import Json, RunOutcome, Step, Trace
+from dnnfix.records import Component, Json, Network, RunOutcome, Step, Trace
 from dnnfix.validate.held_back import readings
 
 LEARNED: dict[str, Json] = {"rows": 200, "step": 200, "skill": 0.1, "simple": 0.6, "learner": "linear"}
 PART: dict[str, Json] = {"rows": 200, "declared": False, "shared": 0.4, "repeated": 0.0, "covers": 0.2}
 
 
-def names(skill: float, held_back: Json = None, parts: Json = None, steps: int = 200) -> list[str]:
+def names(
+    skill: float, held_back: Json = None, parts: Json = None, steps: int = 200, network: Network | None = None
+) -> list[str]:
     taken = tuple(Step(index, loss=1.0, skill=skill) for index in range(steps))
-    trace = Trace(RunOutcome.FINISHED, steps=taken, probes={"held-back": held_back, "parts": parts}, spent=True)
+    probes = {"held-back": held_back, "parts": parts}
+    trace = Trace(RunOutcome.FINISHED, network=network, steps=taken, probes=probes, spent=True)
     return [reading.name for reading in readings(trace)]
 
 
@@ -30,6 +33,12 @@ def test_rows_are_learned_by_heart_where_a_simple_learner_does_better_on_new_one
     changed: dict[str, Json], expected: list[str]
 ) -> None:
     assert names(0.9, {**LEARNED, **changed}) == expected
+
+
+def test_nothing_is_said_where_batch_statistics_differ_in_an_evaluation() -> None:
+    layers = [Component(number, "layer", name) for number, name in enumerate(("Dense", "BatchNormalization"))]
+    assert names(0.9, LEARNED, network=Network("keras", "trace", tuple(layers[:1]))) == ["by-heart"]
+    assert names(0.9, LEARNED, network=Network("keras", "trace", tuple(layers))) == []
 
 
 def test_of_a_training_that_learned_little_or_was_cut_nothing_is_said() -> None:

@@ -23,7 +23,7 @@ _DISTINCT = 40
 
 
 class HeldBack:
-    """The latest evaluation of the network that trains, as far as its rows are new to it."""
+    """The latest evaluation of the network that trains, as far as its rows are new to it; nothing is said where several train."""
 
     def __init__(self) -> None:
         self._trained: Set[int] = set()
@@ -33,12 +33,14 @@ class HeldBack:
         self._targets: List[Any] = []
         self._predictions: List[Any] = []
         self._classes: Optional[int] = None
+        self._models: Set[int] = set()
         self._step = 0
         self._taken = 0
 
-    def step_done(self, step: int) -> None:
-        """A step was taken: what is evaluated from now on is of another network."""
+    def step_done(self, step: int, model: int) -> None:
+        """A step was taken of a model, told by its `id`: what is evaluated from now on is of another network."""
         self._step = step
+        self._models.add(model)
 
     @property
     def full(self) -> bool:
@@ -77,7 +79,7 @@ class HeldBack:
         """
         numpy: Any = sys.modules["numpy"]
         parts = self._inputs, self._targets, self._predictions
-        if not self._inputs or any(len({one.shape[1] for one in part}) > 1 for part in parts):
+        if len(self._models) > 1 or not self._inputs or any(len({one.shape[1] for one in part}) > 1 for part in parts):
             return None
         inputs, targets, predictions = (numpy.concatenate(part)[:_MOST_ROWS] for part in parts)
         if len(inputs) < _FEWEST_ROWS:

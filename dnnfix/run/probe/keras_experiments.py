@@ -101,13 +101,13 @@ class Experiments:
         return self._earlier[int(self._generator().randint(len(self._earlier)))]
 
     @guarded
-    def saw_batch(self, inputs: Any, target: Any, prediction: Any) -> None:
+    def saw_batch(self, inputs: Any, target: Any, prediction: Any, model: int = 0) -> None:
         """Put the rows of a step aside, with the targets that their predictions are compared with."""
         compared = self._compared(target, prediction)
         if self._examples is None or compared is None:
             return
         self._batches += 1
-        self._held_back.step_done(self._batches)
+        self._held_back.step_done(self._batches, model)
         if not (self._examples.full and self._held_back.full):
             labels, classes = compared
             arrays = _numbers(inputs)

@@ -36,8 +36,8 @@ class Steps:
         self.step_seconds: Optional[float] = None
         self.replace: Optional[Callable[[Any], Any]] = None
         """Makes other targets of a batch's targets before the loss sees them; for experiments."""
-        self.on_batch: Callable[[Any, Any, Any], None] = lambda inputs, target, prediction: None
-        """Told of the inputs, the targets and the predictions that a loss of training is computed from."""
+        self.on_batch: Callable[..., None] = lambda inputs, target, prediction, model=0: None
+        """Told of the inputs, the targets and the predictions that a loss of training is computed from, and the `id` of the model."""
         self.on_evaluation: Callable[[Any, Any, Any], None] = lambda inputs, target, prediction: None
         """The same of an evaluation of the model that trained last."""
         self.on_gradients: Callable[[List[Any], List[Any]], None] = lambda gradients, weights: None
@@ -162,7 +162,7 @@ class Steps:
             steps._loss_known(result)
             if steps._recorder.phase != "eval":
                 steps._trained = id(model)
-                steps.on_batch(x, y, y_pred)
+                steps.on_batch(x, y, y_pred, id(model))
             elif steps._trained == id(model):
                 steps.on_evaluation(x, y, y_pred)
             return result
@@ -185,7 +185,7 @@ class Steps:
     @guarded
     def _total_received(self, loss: List[Any], x: List[Any], y: List[Any], y_pred: List[Any]) -> None:
         self._loss = loss[0]
-        self.on_batch(x, y, y_pred)
+        self.on_batch(x, y, y_pred, self._trained)
 
     @guarded
     def _pair_received(self, name: str, loss: List[Any], target: List[Any], prediction: List[Any]) -> None:

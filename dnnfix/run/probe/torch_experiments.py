@@ -154,7 +154,7 @@ class Experiments:
         if self._examples is None or pair is None or entered is None:
             return
         self._trains = weakref.ref(entered[0])
-        self._held_back.step_done(self._recorder.step + 1)
+        self._held_back.step_done(self._recorder.step + 1, id(entered[0]))
         if self._iterated is not None:
             self._part, self._iterated = self._iterated, None
         classes = class_count(pair)
