@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, Set
 
 from .examples import Examples, own_inputs, rows_of
 
-_MOST_TRAINED = 8192
+_MOST_TRAINED = 1024
 _MOST_NUMBERS = 8_000_000
 """Numbers of all rows together that are looked at: 64 MB, and a tenth of a second."""
 _MOST_ROWS = 512

@@ -95,7 +95,7 @@ class Experiments:
         self._compared: Optional[Pair] = None
         self._listener = Listener(components, parameters) if "units" in self._wanted else None
         self._entered: Any = None
-        """The first model that was called since the last step, and what it was given last."""
+        """The first model that was called since the last step with gradients, and the arguments of its last call."""
         self._within_call = False
         if "shuffle-targets" in self._wanted:
             targets.replace = self._shuffle
@@ -125,7 +125,10 @@ class Experiments:
         def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
             if experiments._within_call or Quiet.depth:
                 return original(module, *args, **kwargs)
-            experiments._called(module, args, kwargs)
+            if not torch.is_grad_enabled():
+                experiments._called_in_evaluation(module, args, kwargs)
+            elif experiments._entered is None or experiments._entered[0] is module:
+                experiments._entered = (module, args, kwargs)
             experiments._within_call = True
             try:
                 return original(module, *args, **kwargs)
@@ -135,12 +138,9 @@ class Experiments:
         return __call__
 
     @guarded
-    def _called(self, module: Any, args: Any, kwargs: Any) -> None:
-        """Of the calls since the last step remember the last one of the first model; of an evaluation, of the model that trains."""
-        if torch.is_grad_enabled():
-            if self._entered is None or self._entered[0] is module:
-                self._entered = (module, [args, kwargs])
-        elif self._trains is not None and self._trains() is module:
+    def _called_in_evaluation(self, module: Any, args: Any, kwargs: Any) -> None:
+        """Remember the last call of the model that trains."""
+        if self._trains is not None and self._trains() is module:
             self._evaluated_now()
             self._evaluated = [args, kwargs]
 
@@ -149,17 +149,22 @@ class Experiments:
         """Put the rows of a step aside, with the targets that their predictions were compared with; see to the next one's layers."""
         if self._listener is not None:
             self._listener.step_done(self._recorder.step + 1)
-        self._evaluated_now()
+        if self._evaluated is not None:
+            self._evaluated_now()
         entered, self._entered = self._entered, None
         if self._examples is None or pair is None or entered is None:
             return
-        self._trains = weakref.ref(entered[0])
-        self._held_back.step_done(self._recorder.step + 1, id(entered[0]))
+        model, args, kwargs = entered
+        if self._trains is None or self._trains() is not model:
+            self._trains = weakref.ref(model)
+        self._held_back.step_done(self._recorder.step + 1, id(model))
         if self._iterated is not None:
             self._part, self._iterated = self._iterated, None
+        if self._examples.full and self._held_back.full:
+            return
         classes = class_count(pair)
-        if classes is not None and not (self._examples.full and self._held_back.full):
-            inputs, target = [as_numpy(item) for item in tensors_in(entered[1])], as_numpy(pair[1])
+        if classes is not None:
+            inputs, target = [as_numpy(item) for item in tensors_in([args, kwargs])], as_numpy(pair[1])
             self._examples.add(inputs, target, classes or None)
             if not self._held_back.full:
                 self._held_back.trained(inputs, target)
