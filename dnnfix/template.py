@@ -64,6 +64,9 @@ class FixTemplate:
     """Identifiers, at least one of which the source must contain for static detection to be tried (a cheap gate)."""
     needs_run: ClassVar[bool] = False
     """Whether the fault can be seen only in a trace; such a template takes no part in `dnnfix check`."""
+    in_modules: ClassVar[bool] = False
+    """Whether modules beside the program are looked at, too, each as if it were the program: all that the rule asks of is the network, and
+    nothing that a source says or lacks."""
     default: ClassVar[bool] = True
     """Whether the template is on unless deselected."""
     at_either_end: ClassVar[bool] = False

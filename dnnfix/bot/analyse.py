@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dnnfix import config
 from dnnfix.bot import report as reports
-from dnnfix.bot.entries import Entry, programs
+from dnnfix.bot.entries import Entry, programs, tells_of_programs
+from dnnfix.bot.settings import asked
 from dnnfix.config import Settings
 from dnnfix.emit import contract
+from dnnfix.emit.choice import chosen
+from dnnfix.emit.hunks import sections
 from dnnfix.emit.view import View, member_id, view
-from dnnfix.errors import BudgetExceeded, EditError, InputError
+from dnnfix.errors import EnvironmentProblem, InputError
 from dnnfix.forge.git import Git
-from dnnfix.records import FileReport, PatchVerdict, Report
-from dnnfix.run.secret import looks_secret
+from dnnfix.records import FileReport, Report
+from dnnfix.suppress import path_matches
 
 BUDGET = 1800.0
 """Seconds for a whole repository."""
 
-FROM_REPOSITORY = (
-    "select", "extend-select", "ignore", "fixable", "unfixable", "per-file-ignores", "exclude", "seed"
-)  # fmt: skip
-"""Settings that a repository may make about itself: none of them names what is run, or where."""
-
-KEYS = ("_KEY", "_KEY_ID", "_PAT")
-"""Ends of names of variables that hold a secret, beside those that secret files have."""
+CONFINED = {"sandbox": "bubblewrap"}
+"""The bot runs programs of strangers: no weaker confinement will do."""
 
 MOST_FILE = 4 * 2**20
 """Bytes of a file beyond which it is data."""
@@ -41,38 +38,71 @@ def analyse(
 ) -> str:
     """The report of a checkout as text, at the commit that is checked out.
 
-    `overrides` are settings of the command line; those of the repository count below them, and cannot weaken the sandbox. A program
-    that the budget (in seconds) leaves no time for is named under `unchecked`. Raises `ForgeError` where the folder is no checkout.
+    `overrides` are settings of the command line, paths in them absolute; what the repository says about itself counts below them. A
+    program that the budget (in seconds) leaves no time for is named under `left_out`. Raises `ForgeError` where the folder is no
+    checkout, and `InputError` where it is a part of one, or where the interpreter is a file of the repository.
     """
     git = Git(checkout)
     commit = git.run("rev-parse", "HEAD").strip()
-    found = programs(_files(git, checkout))
-    with contextlib.chdir(checkout), _without_secrets():
-        settings, not_read = _settings(overrides)
-        files, views, unchecked = _looked_at(found.entries, found.others, settings, budget, progress)
-    document = contract.document(Report(tuple(files), (), (*not_read, *unchecked)), views)
-    shown = [(file, patch) for file in files for patch in file.patches if patch.verdict is not PatchVerdict.REJECTED]
-    extra = {
-        "titles": {member_id(file, patch.id): patch.candidate.title for file, patch in shown},
+    if git.run("rev-parse", "--show-prefix").strip():
+        raise InputError(f"{checkout}: is a folder inside of a repository. Name the top of it.")
+    python = overrides.get("python")
+    if python is not None and Path(str(python)).resolve().is_relative_to(checkout.resolve()):
+        raise InputError(
+            f"{python}: is a file of the repository, which is not trusted. Name an interpreter outside of it."
+        )
+    blobs, files = _files(git, checkout)
+    with contextlib.chdir(checkout):
+        said = asked(git, commit, slug)
+        given = {**overrides, **CONFINED}
+        settings = config.freeze(config.merge(said.itself, given), Path.cwd(), said.origin, config.merge({}, given))
+        kept = {path: raw for path, raw in files.items() if not _is_excluded(path, settings)}
+        found = programs(kept)
+        looked = _looked_at(found.entries, found.others, settings, budget, progress)
+    not_read = [f"{said.origin}: the bot does not read `{key}` of a repository" for key in said.not_read]
+    document = contract.document(Report(tuple(looked.files), (), (*not_read, *looked.unchecked)), looked.views)
+    proposed = [(file, patch) for file in looked.files for patch in chosen(file, unsafe=True)]
+    beside = {
+        "programs": [entry.path for entry in found.entries],
+        "left_out": looked.left_out,
+        "titles": {member_id(file, patch.id): patch.candidate.title for file, patch in proposed},
         "certificates": {
             member_id(file, patch.id): Path(patch.certificate).read_text(encoding="utf-8")
-            for file, patch in shown
+            for file, patch in proposed
             if patch.certificate is not None
         },
+        "blobs": {path: blobs[path] for _, patch in proposed for path in sections(patch.diff) if path in blobs},
     }
-    return reports.written(slug, commit, document, [entry.path for entry in found.entries], extra)
+    return reports.written(slug, commit, document, beside)
 
 
-def _settings(overrides: Mapping[str, object]) -> tuple[Settings, list[str]]:
-    """The settings for the repository in the working folder, and what of its own configuration is not read."""
-    found = config.configuration_in(Path.cwd())
-    table = config.merge(config.read(found), {}) if found is not None else {}
-    read = {key: value for key, value in table.items() if key in FROM_REPOSITORY}
-    not_read = [
-        f"{found.name}: the bot does not read `{key}` of a repository" for key in table if found and key not in read
-    ]
-    origin = str(found.name) if found is not None else config.COMMAND_LINE
-    return config.freeze(config.merge(read, overrides), Path.cwd(), origin, config.merge({}, overrides)), not_read
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """What was said of each program, and the programs of which nothing can be said."""
+
+    files: list[FileReport] = field(default_factory=list)
+    views: dict[str, View] = field(default_factory=dict)
+    unchecked: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+    def add(self, path: str, raw: bytes, report: FileReport) -> None:
+        """Take the report of a program."""
+        self.files.append(report)
+        self.views[path] = view(raw, path)
+        if report.unrun:
+            self.left_out.append(path)
+
+    @contextlib.contextmanager
+    def telling(self, path: str) -> Iterator[None]:
+        """What goes wrong with one program is said of it, and the others go on; what ails the machine ends it all."""
+        try:
+            yield
+        except EnvironmentProblem:
+            raise
+        except Exception as error:  # noqa: BLE001 - programs of strangers: whatever one of them does to us, the others are looked at
+            told = str(error) or type(error).__name__
+            self.unchecked.append(told if told.startswith(path) else f"{path}: {told}")
+            self.left_out.append(path)
 
 
 def _looked_at(
@@ -81,63 +111,47 @@ def _looked_at(
     settings: Settings,
     budget: float,
     progress: Callable[[str], None],
-) -> tuple[list[FileReport], dict[str, View], list[str]]:
+) -> _Looked:
     from dnnfix import pipeline
 
-    files: list[FileReport] = []
-    views: dict[str, View] = {}
-    unchecked: list[str] = []
+    looked = _Looked()
     deadline = time.monotonic() + budget
     for number, entry in enumerate(entries, 1):
         left = deadline - time.monotonic()
         if left <= 0:
-            unchecked.append(f"{entry.path}: the time for this repository was used up")
+            looked.unchecked.append(f"{entry.path}: the time for this repository was used up")
+            looked.left_out.append(entry.path)
             continue
         said = f"{entry.path} ({number} of {len(entries)})"
         own = replace(settings, arguments=entry.arguments or settings.arguments, budget=min(settings.budget, left))
-        with _told(entry.path, unchecked):
+        with looked.telling(entry.path):
             raw = Path(entry.path).read_bytes()
-            files.append(pipeline.suggest_file(raw, entry.path, own, functools.partial(_passed_on, progress, said)))
-            views[entry.path] = view(raw, entry.path)
+            told = functools.partial(_passed_on, progress, said)
+            looked.add(entry.path, raw, pipeline.suggest_file(raw, entry.path, own, told))
     for path in others:
-        with _told(path, unchecked):
+        with looked.telling(path):
             raw = Path(path).read_bytes()
-            files.append(pipeline.check_file(raw, path, settings, patches=False))
-            views[path] = view(raw, path)
-    return files, views, unchecked
+            looked.add(path, raw, pipeline.check_file(raw, path, settings, patches=False))
+    return looked
 
 
 def _passed_on(progress: Callable[[str], None], said: str, text: str) -> None:
     progress(f"{said}: {text}")
 
 
-@contextlib.contextmanager
-def _told(path: str, unchecked: list[str]) -> Iterator[None]:
-    """What goes wrong with one program is said of it, and the others go on."""
-    try:
-        yield
-    except (InputError, BudgetExceeded, EditError, OSError) as error:
-        said = str(error)
-        unchecked.append(said if said.startswith(path) else f"{path}: {said}")
+def _is_excluded(path: str, settings: Settings) -> bool:
+    return any(path_matches(path, pattern, settings.root) for pattern in settings.exclude)
 
 
-def _files(git: Git, checkout: Path) -> dict[str, bytes]:
-    """The regular files that git has of the checkout, as far as they may be programs or tell of them."""
-    listed = git.run("ls-files", "-s", "-z").split("\0")
-    found = {}
-    for line in filter(None, listed):
-        mode, _, path = line.partition(" ")[0], *line.partition("\t")[1:]
+def _files(git: Git, checkout: Path) -> tuple[dict[str, str], dict[str, bytes]]:
+    """The objects and the bytes of the regular files of the checkout that may be programs or tell of them; others in it do not count."""
+    blobs, files = {}, {}
+    for line in filter(None, git.run("ls-files", "-s", "-z").split("\0")):
+        about, _, path = line.partition("\t")
+        mode, blob, _ = about.split()
         place = checkout / path
-        if mode.startswith("100") and not place.is_symlink() and place.is_file() and place.stat().st_size <= MOST_FILE:
-            found[path] = place.read_bytes()
-    return found
-
-
-@contextlib.contextmanager
-def _without_secrets() -> Iterator[None]:
-    """Nothing that runs meanwhile inherits a token: what looks like one is taken out of the environment."""
-    taken = {name: os.environ.pop(name) for name in list(os.environ) if looks_secret(name) or name.endswith(KEYS)}
-    try:
-        yield
-    finally:
-        os.environ.update(taken)
+        if not mode.startswith("100") or not tells_of_programs(path) or place.is_symlink() or not place.is_file():
+            continue
+        if place.stat().st_size <= MOST_FILE:
+            blobs[path], files[path] = blob, place.read_bytes()
+    return blobs, files

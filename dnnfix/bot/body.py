@@ -10,7 +10,7 @@ from dnnfix.bot.report import Fault, Proven
 
 MOST_TITLE = 72
 MOST_BODY = 60_000
-"""Characters of a text; GitHub takes 65,536."""
+"""Characters of a text; GitHub takes 65,536. Longer ones lose their certificates, then all but the titles."""
 
 
 def title(proposal: Proposal) -> str:
@@ -25,7 +25,6 @@ def title(proposal: Proposal) -> str:
 
 def body(proposal: Proposal, commit: str) -> str:
     """The text, in Markdown; its last line says to the bot what it is about."""
-    parts = [_said(patch) for patch in proposal.patches]
     rule = proposal.patches[0].faults[0].code
     found = (
         f"Found and proven by [dnnfix](https://pypi.org/project/dnnfix/) at commit {commit[:12]}. "
@@ -36,19 +35,23 @@ def body(proposal: Proposal, commit: str) -> str:
         f'`ignore = ["{rule}"]` in `dnnfix.toml`, the bot by taking `[bot]` out of it.'
     )
     end = f"{found}\n\n{stopped}\n\n{proposal.mark}"
-    text = "\n\n".join(parts)
-    if len(text) + len(end) > MOST_BODY:
-        text = f"{text[: MOST_BODY - len(end) - 100].rpartition(chr(10))[0]}\n```\n\n(cut: see the diff)"
+    forms = [
+        [_said(patch, patch.certificate) for patch in proposal.patches],
+        [_said(patch, "") for patch in proposal.patches],
+        [f"- {_plain(patch.title[:MOST_TITLE])}" for patch in proposal.patches],
+    ]
+    texts = ["\n\n".join(parts) for parts in forms]
+    text = next((text for text in texts if len(text) + len(end) < MOST_BODY), f"{len(proposal.patches)} places")
     return f"{text}\n\n---\n\n{end}\n"
 
 
 def commit_message(proposal: Proposal) -> str:
     """The message of the one commit."""
-    faults = [f"- {fault.path}:{fault.line}: {_one_line(fault.message)}" for fault in _faults(proposal)]
+    faults = [f"- {_one_line(fault.path)}:{fault.line}: {fault.code} {fault.rule}" for fault in _faults(proposal)]
     return "\n".join([title(proposal), "", *faults]) + "\n"
 
 
-def _said(patch: Proven) -> str:
+def _said(patch: Proven, certificate: str) -> str:
     lines = [f"### {_plain(patch.title)}", "", _fenced([_where(fault) for fault in patch.faults])]
     if patch.verdict == "partial":
         lines += ["", "A step on the way: this fault is gone with it, and the program then stops at another one."]
@@ -65,11 +68,9 @@ def _said(patch: Proven) -> str:
         else "It changes what is computed, which is the point of it."
     )
     lines += ["", safe]
-    if patch.certificate:
-        how = "To run the proof again, save this as `certificate.json` beside the program and run `dnnfix verify certificate.json`."
-        details = (
-            f"<details><summary>Certificate</summary>\n\n{how}\n\n{_fenced([patch.certificate], 'json')}\n\n</details>"
-        )
+    if certificate:
+        how = "To run the proof again, save this as `certificate.json` at the top of the repository and run `dnnfix verify certificate.json` there."
+        details = f"<details><summary>Certificate</summary>\n\n{how}\n\n{_fenced([certificate], 'json')}\n\n</details>"
         lines += ["", details]
     return "\n".join(lines)
 

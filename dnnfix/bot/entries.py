@@ -15,7 +15,11 @@ OF_OTHERS = frozenset({"node_modules", "site-packages", "vendor", "third_party",
 COMMANDS_IN = re.compile(r"^(readme.*|makefile|.*\.(md|rst|sh|ya?ml))$", re.IGNORECASE)
 """Names of files in which people write how their programs are called."""
 
-_CALL = re.compile(r"python[0-9.]*\s+(?P<module>-m\s+)?(?P<name>[\w./-]+)(?P<rest>[^\n`]*)")
+_CALL = re.compile(
+    r"^(?:[\s>$-]*|.*`|\s*(?:- )?run:\s*)python[0-9.]*\s+(?P<module>-m\s+)?(?P<name>[\w./-]+)(?P<rest>[^\n`]*)",
+    re.MULTILINE,
+)
+"""A call at the beginning of a line, or of code in a sentence: prose that speaks of one is none."""
 _SHELL = frozenset("$<>|&;(){}*?[]\\#")
 """Characters of a shell that is not ours: a call with one of them is not taken."""
 
@@ -36,6 +40,11 @@ class Programs:
 
     entries: tuple[Entry, ...]
     others: tuple[str, ...]
+
+
+def tells_of_programs(path: str) -> bool:
+    """Whether a file may be a program, or tell how one is called."""
+    return path.endswith((".py", ".ipynb")) or COMMANDS_IN.match(PurePosixPath(path).name) is not None
 
 
 def programs(files: Mapping[str, bytes]) -> Programs:
@@ -76,7 +85,11 @@ def _is_entry(path: str, tree: ast.Module | None, imported: set[str]) -> bool:
 
 
 def _is_main_part(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and "__name__" in ast.unparse(node.test) and "__main__" in ast.unparse(node.test)
+    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
+        return False
+    sides = [node.test.left, *node.test.comparators]
+    names = {side.id for side in sides if isinstance(side, ast.Name)}
+    return "__name__" in names and any(isinstance(side, ast.Constant) and side.value == "__main__" for side in sides)
 
 
 def _is_call(node: ast.stmt) -> bool:

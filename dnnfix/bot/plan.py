@@ -1,4 +1,4 @@
-"""What may be done now: pure functions over what the analysis, the pull requests and the settings say."""
+"""What is to be done about a repository: pure functions over what the analysis, the pull requests and the settings say."""
 
 from __future__ import annotations
 
@@ -12,55 +12,65 @@ from dnnfix.forge.protocol import Pull, Repository, State
 
 HOUR = 3600.0
 GONE = "The fault is not found any more in the newest commit, so this is not needed."
+GONE_MARK = "<!-- dnnfix: gone -->"
+"""The last line of a pull request that the bot closes itself: that is no refusal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Pull requests to open, to write anew and to close, and what is left for another time, with the reason."""
+    """Pull requests to open, in order, as far as there is room; to write anew; to close; and what is left, with the reason."""
 
-    opened: tuple[Proposal, ...] = ()
+    wanted: tuple[Proposal, ...] = ()
     renewed: tuple[tuple[Pull, Proposal], ...] = ()
     closed: tuple[Pull, ...] = ()
     left: tuple[str, ...] = ()
 
 
-def plan(repository: Repository, analysis: Analysis, pulls: Sequence[Pull], settings: BotSettings, now: float) -> Plan:
-    """What to do about a repository; `now` is in seconds since 1970.
+def plan(
+    repository: Repository, analysis: Analysis, pulls: Sequence[Pull], settings: BotSettings, is_newest: bool
+) -> Plan:
+    """What to do about a repository; `is_newest` says that the analysis is of its newest commit.
 
-    What was closed unmerged is never proposed again, alone or in a group. An open pull request about the same patches is written anew,
-    not opened a second time; one whose patches are not found any more is closed.
+    What was closed unmerged is never proposed again, alone or in a group. An open pull request about the same fault is written anew,
+    not opened a second time. One is closed where the newest commit was analysed as a whole and none of its faults is found in it.
     """
     if not settings.enabled:
-        return Plan(left=(f"{repository.slug}: has not asked for the bot (a table [bot] in dnnfix.toml does)",))
+        return Plan(left=("it has not asked for the bot (a table [bot] in dnnfix.toml does)",))
     if repository.is_fork or repository.is_archived:
-        kind = "a fork" if repository.is_fork else "archived"
-        return Plan(left=(f"{repository.slug}: is {kind}, which the bot leaves alone",))
-    refused = {
-        one for pull in pulls if pull.state is State.CLOSED and not _was_gone(pull) for one in members_of(pull.body)
-    }
-    wanted = list(proposals(analysis, refused, partial=settings.partial, unsafe=settings.unsafe))
-    known = {pull: members_of(pull.body) for pull in pulls if pull.state is State.OPEN}
-    proposed = {one for proposal in wanted for one in proposal.members}
-    closed = [pull for pull, members in known.items() if members and not members & proposed]
+        return Plan(left=(f"it is {'a fork' if repository.is_fork else 'archived'}, which the bot leaves alone",))
+    is_whole = is_newest and not analysis.left_out
+    opened = [pull for pull in pulls if pull.state is State.OPEN]
+    gone = [
+        pull for pull in opened if is_whole and members_of(pull.body) and not members_of(pull.body) & analysis.faults
+    ]
+    refusals = [pull for pull in pulls if pull.state is State.CLOSED and not was_gone(pull)]
+    refused = {member for pull in refusals for member in members_of(pull.body)}
+    branches = {pull.branch for pull in refusals}
     renewed: list[tuple[Pull, Proposal]] = []
-    opened: list[Proposal] = []
-    left: list[str] = []
-    still_open = len(known) - len(closed)
-    new = sum(now - pull.opened < HOUR for pull in pulls)
-    for proposal in wanted:
-        own = next((pull for pull, members in known.items() if members & set(proposal.members)), None)
+    wanted: list[Proposal] = []
+    for proposal in proposals(analysis, refused, partial=settings.partial, unsafe=settings.unsafe):
+        own = next((pull for pull in opened if _is_about(pull, proposal)), None)
         if own is not None:
             renewed.append((own, proposal))
-        elif still_open >= settings.most_open:
-            left.append(f"{proposal.rule}: {still_open} pull requests are open, and no more are wanted")
-        elif new >= settings.an_hour:
-            left.append(f"{proposal.rule}: {new} in the last hour, and no more are wanted")
-        else:
-            opened.append(proposal)
-            still_open, new = still_open + 1, new + 1
-    return Plan(tuple(opened), tuple(renewed), tuple(closed), tuple(left))
+        elif proposal.branch not in branches:
+            wanted.append(proposal)
+    return Plan(tuple(wanted), tuple(renewed), tuple(gone))
 
 
-def _was_gone(pull: Pull) -> bool:
-    """Whether the bot closed it itself, as its fault was gone: that is no refusal."""
-    return GONE in pull.body
+def room(pulls: Sequence[Pull], settings: BotSettings, now: float) -> str:
+    """Why no more pull requests are wanted now; empty where one more is. `now` is in seconds since 1970."""
+    still_open = sum(pull.state is State.OPEN for pull in pulls)
+    new = sum(now - pull.opened < HOUR for pull in pulls)
+    if still_open >= settings.most_open:
+        return f"{still_open} pull requests are open, and no more are wanted"
+    return f"{new} in the last hour, and no more are wanted" if new >= settings.an_hour else ""
+
+
+def was_gone(pull: Pull) -> bool:
+    """Whether the bot closed it, as its fault was gone."""
+    return pull.body.rstrip().endswith(GONE_MARK)
+
+
+def _is_about(pull: Pull, proposal: Proposal) -> bool:
+    """Whether an open pull request is the one for a proposal, also where a person wrote its text anew."""
+    return pull.branch == proposal.branch or bool(members_of(pull.body) & proposal.members)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dnnfix.bot.report import Analysis, Proven
-from dnnfix.emit import hunks
 from dnnfix.emit.hunks import Replacement
 
 _MARK = re.compile(r"<!-- dnnfix:([0-9a-f]{12}(?: [0-9a-f]{12})*) -->")
@@ -19,13 +18,11 @@ class Proposal:
     """Patches of one rule, whose changes do not touch one another."""
 
     patches: tuple[Proven, ...]
-    members: tuple[str, ...]
-    """The identity of each patch."""
 
     @property
-    def identity(self) -> str:
-        """What tells it from every other: its rule and its members."""
-        return _digest([self.rule, *sorted(self.members)])
+    def members(self) -> frozenset[str]:
+        """The identities of the faults that it is about."""
+        return frozenset(fault.identity for patch in self.patches for fault in patch.faults)
 
     @property
     def rule(self) -> str:
@@ -35,7 +32,8 @@ class Proposal:
     @property
     def branch(self) -> str:
         """The name of its branch."""
-        return f"dnnfix/{self.rule}-{self.identity}"
+        said = "\0".join(sorted(self.members))
+        return f"dnnfix/{self.rule}-{hashlib.sha256(said.encode()).hexdigest()[:12]}"
 
     @property
     def mark(self) -> str:
@@ -47,13 +45,18 @@ class Proposal:
         """What is replaced in each file."""
         found: dict[str, tuple[Replacement, ...]] = {}
         for patch in self.patches:
-            for path, section in patch.sections.items():
-                found[path] = (*found.get(path, ()), *hunks.replacements(section))
+            for path, changes in patch.changes.items():
+                found[path] = (*found.get(path, ()), *changes)
         return found
+
+    @property
+    def blobs(self) -> dict[str, str]:
+        """The objects of git that the files were when it was proven."""
+        return {path: blob for patch in self.patches for path, blob in patch.blobs.items()}
 
 
 def members_of(body: str) -> frozenset[str]:
-    """The identities of the patches that a pull request is about, as the last mark in its text tells them; empty where there is none.
+    """The identities of the faults that a pull request is about, as the last mark in its text tells them; empty where there is none.
 
     What stands above the last one may be the words of a program.
     """
@@ -64,43 +67,29 @@ def members_of(body: str) -> frozenset[str]:
 def proposals(analysis: Analysis, refused: Iterable[str] = (), *, partial: bool, unsafe: bool) -> Iterator[Proposal]:
     """What may be proposed, the likeliest to be welcome first: patches that keep the meaning, then those that change training.
 
-    Patches of one rule go together, but for `refused` members. Where two patches touch the same lines the first one stands.
+    Patches of one rule go together. None is about a `refused` fault, or about one that an earlier patch settles; and where two
+    touch the same lines the first one stands.
     """
-    never = set(refused)
-    groups: dict[str, list[tuple[str, Proven]]] = {}
+    never, done = set(refused), set[tuple[str, int]]()
+    groups: dict[str, list[Proven]] = {}
     taken: dict[str, list[Replacement]] = {}
-    ordered = sorted(analysis.patches, key=lambda patch: (not patch.is_safe, patch.verdict == "partial"))
-    for patch in ordered:
-        member = _identity(patch)
+    for patch in sorted(analysis.patches, key=lambda patch: (not patch.is_safe, patch.verdict == "partial")):
+        faults = {fault.identity for fault in patch.faults}
+        places = {(fault.identity, fault.line) for fault in patch.faults}
         is_wanted = (partial or patch.verdict == "accepted") and (unsafe or patch.is_safe)
-        if not is_wanted or member in never:
+        if not is_wanted or faults & never or places & done:
             continue
-        made = {path: hunks.replacements(section) for path, section in patch.sections.items()}
-        if any(_touch(one, other) for path in made for one in made[path] for other in taken.get(path, ())):
+        if any(
+            _touch(one, other) for path, own in patch.changes.items() for one in own for other in taken.get(path, ())
+        ):
             continue
-        for path, changes in made.items():
+        done |= places
+        for path, changes in patch.changes.items():
             taken.setdefault(path, []).extend(changes)
-        groups.setdefault(patch.faults[0].code, []).append((member, patch))
-    for group in groups.values():
-        distinct: Mapping[str, Proven] = dict(group)
-        yield Proposal(tuple(distinct.values()), tuple(distinct))
-
-
-def _identity(patch: Proven) -> str:
-    """The rule, the files and the text that is taken away and put there: not where, which later commits move."""
-    said: list[str] = [patch.faults[0].code]
-    for path, section in sorted(patch.sections.items()):
-        said.append(path)
-        for change in hunks.replacements(section):
-            said += [line.strip().decode("utf-8", "replace") for line in (*change.old, b"->", *change.new)]
-    return _digest(said)
-
-
-def _digest(words: Sequence[str]) -> str:
-    return hashlib.sha256("\0".join(words).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+        groups.setdefault(patch.faults[0].code, []).append(patch)
+    yield from (Proposal(tuple(group)) for group in groups.values())
 
 
 def _touch(one: Replacement, other: Replacement) -> bool:
-    if one.first == other.first:
-        return True
-    return one.first < other.end and other.first < one.end
+    """Whether two changes are of the same lines, or next to each other, where one can shift what the other was made for."""
+    return one.first <= other.end and other.first <= one.end

@@ -1,19 +1,22 @@
 """The report of an analysis: what `analyse` hands to `publish`, which has no reason to trust it.
 
-It is one JSON document: the repository and the commit, the report of the pipeline (contract `dnnfix/1`), and the certificates of its
-patches. `read` checks every value that is used later, and gives plain records.
+It is one JSON document: the repository and the commit, the report of the pipeline (contract `dnnfix/1`), the patches of it that may be
+proposed, and what goes with them. `read` checks every value that is used later, and gives plain records. That the lines of a patch
+do what its words say is beyond it: who can write reports can propose any change of a program.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
 from dnnfix.emit import hunks
+from dnnfix.emit.hunks import Replacement
 from dnnfix.errors import BotReportError
 
 SCHEMA = "dnnfix-bot/1"
@@ -26,19 +29,26 @@ _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _CODE = re.compile(r"DNF\d{3}")
 _RULE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _SLUG = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _FORBIDDEN = (".github", ".git", ".gitlab", ".circleci", ".husky")
 """Folders in which a patch could change what runs with rights, whatever it says."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A finding that a patch settles."""
+    """A finding."""
 
     code: str
     rule: str
     path: str
     line: int
     message: str
+
+    @property
+    def identity(self) -> str:
+        """What tells it from every other, whatever is proposed for it: its rule, its file and its words; not its line, which moves."""
+        said = f"{self.code}\0{self.path}\0{self.message}"
+        return hashlib.sha256(said.encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,10 @@ class Proven:
     title: str
     verdict: str
     is_safe: bool
-    sections: Mapping[str, str]
+    changes: Mapping[str, tuple[Replacement, ...]]
+    """What is replaced in each file."""
+    blobs: Mapping[str, str]
+    """The object of git that each of these files was."""
     faults: tuple[Fault, ...]
     proof: tuple[str, ...]
     """What the validators said that measured something."""
@@ -64,18 +77,19 @@ class Analysis:
     slug: str
     commit: str
     patches: tuple[Proven, ...]
+    faults: frozenset[str] = frozenset()
+    """The identities of all findings, whether or not a patch settles them."""
     programs: tuple[str, ...] = ()
-    unchecked: tuple[str, ...] = ()
-    unproven: int = 0
-    """Findings that no patch settles."""
+    left_out: tuple[str, ...] = ()
+    """Programs of which nothing is known: there was no time for them, or they could not be read."""
 
 
-def written(
-    slug: str, commit: str, report: Mapping[str, Any], programs: Sequence[str], extra: Mapping[str, Mapping[str, str]]
-) -> str:
-    """The document as text; `report` is a document of the contract, `extra` has the `titles` and `certificates` of its patches."""
-    said = {"schema": SCHEMA, "repository": slug, "commit": commit, "programs": list(programs)}
-    return json.dumps({**said, "report": report, **extra}, indent=2) + "\n"
+def written(slug: str, commit: str, report: Mapping[str, Any], beside: Mapping[str, Any]) -> str:
+    """The document as text; `report` is a document of the contract, `beside` what goes with it (see `read`)."""
+    return (
+        json.dumps({"schema": SCHEMA, "repository": slug, "commit": commit, **beside, "report": report}, indent=2)
+        + "\n"
+    )
 
 
 def read(text: bytes, origin: str) -> Analysis:
@@ -92,20 +106,20 @@ def read(text: bytes, origin: str) -> Analysis:
         raise BotReportError(f"{origin}: schema has to be {SCHEMA}. Received: {document.get('schema')!r}")
     report = told.mapping(document.get("report"), "report")
     faults = dict(_fault(told, one) for one in told.listed(report.get("findings"), "findings"))
-    titles, certificates = (told.mapping(document.get(name), name) for name in ("titles", "certificates"))
-    listed = told.listed(report.get("patches"), "patches")
-    if len(listed) > MOST_PATCHES:
-        raise BotReportError(f"{origin}: has {len(listed)} patches; at most {MOST_PATCHES} are looked at.")
-    patches = [_patch(told, one, faults, titles, certificates) for one in listed]
-    kept = tuple(patch for patch in patches if patch is not None)
-    settled = {fault for patch in kept for fault in patch.faults}
+    titles, certificates, blobs = (
+        told.mapping(document.get(name), name) for name in ("titles", "certificates", "blobs")
+    )
+    listed = [told.mapping(one, "a patch") for one in told.listed(report.get("patches"), "patches")]
+    proposed = [one for one in listed if isinstance(one.get("id"), str) and one["id"] in titles]
+    if len(proposed) > MOST_PATCHES:
+        raise BotReportError(f"{origin}: proposes {len(proposed)} patches; at most {MOST_PATCHES} are looked at.")
     return Analysis(
         told.text(document.get("repository"), "repository", _SLUG),
         told.text(document.get("commit"), "commit", _COMMIT),
-        kept,
+        tuple(_patch(told, one, faults, (titles, certificates, blobs)) for one in proposed),
+        frozenset(fault.identity for fault in faults.values()),
         tuple(told.text(one, "a program") for one in told.listed(document.get("programs"), "programs")),
-        tuple(told.text(one, "unchecked") for one in told.listed(report.get("unchecked"), "unchecked")),
-        sum(fault not in settled for fault in faults.values()),
+        tuple(told.text(one, "a program") for one in told.listed(document.get("left_out"), "left_out")),
     )
 
 
@@ -125,20 +139,20 @@ def _fault(told: _Reader, said: Any) -> tuple[str, Fault]:
 
 
 def _patch(
-    told: _Reader, said: Any, faults: Mapping[str, Fault], titles: Mapping[str, Any], certificates: Mapping[str, Any]
-) -> Proven | None:
-    one = told.mapping(said, "a patch")
-    verdict = told.text(one.get("verdict"), "verdict")
+    told: _Reader, one: Mapping[str, Any], faults: Mapping[str, Fault], beside: tuple[Mapping[str, Any], ...]
+) -> Proven:
+    titles, certificates, blobs = beside
+    identity, verdict = told.text(one.get("id"), "id"), told.text(one.get("verdict"), "verdict")
     if verdict not in ("accepted", "partial"):
-        return None
-    identity = told.text(one.get("id"), "id")
-    diff = one.get("diff")
-    if not isinstance(diff, str):
-        raise BotReportError(f"{told.origin}: {identity}: diff has to be a text. Received: {type(diff).__name__}")
-    sections = hunks.sections(diff)
-    if not sections:
-        raise BotReportError(f"{told.origin}: {identity}: its diff names no file.")
-    for path in sections:
+        raise BotReportError(f"{told.origin}: {identity}: is {verdict}, and proposed. Only what was proven is.")
+    diff = told.whole(one.get("diff"), f"{identity}: diff")
+    try:
+        changes = {path: hunks.replacements(section) for path, section in hunks.sections(diff).items()}
+    except ValueError as error:
+        raise BotReportError(f"{told.origin}: {identity}: its diff cannot be read ({str(error)[:100]}).") from None
+    if not any(changes.values()):
+        raise BotReportError(f"{told.origin}: {identity}: its diff changes nothing.")
+    for path in changes:
         _refuse(told, identity, path)
     names = [told.text(name, "a finding of a patch") for name in told.listed(one.get("findings"), "findings")]
     settled = [faults[name] for name in names if name in faults]
@@ -150,16 +164,16 @@ def _patch(
         for each in verdicts
         if each.get("status") == "pass" and each.get("reason")
     ]
-    certificate = certificates.get(identity, "")
     return Proven(
         identity,
         told.text(titles.get(identity), "title"),
         verdict,
         one.get("applicability") == "safe",
-        sections,
+        changes,
+        {path: told.text(blobs.get(path), f"the object of {path}", _COMMIT) for path in changes},
         tuple(settled),
         tuple(dict.fromkeys(proof)),
-        certificate if isinstance(certificate, str) else "",
+        told.whole(certificates.get(identity, ""), f"{identity}: certificate"),
     )
 
 
@@ -188,6 +202,14 @@ class _Reader:
         return value
 
     def text(self, value: Any, name: str, form: re.Pattern[str] | None = None) -> str:
-        if not isinstance(value, str) or (form is not None and not form.fullmatch(value)):
-            raise BotReportError(f"{self.origin}: {name} has to be a text of its form. Received: {str(value)[:80]!r}")
-        return value[:MOST_TEXT]
+        """A text that is shown, cut to what a person reads."""
+        found = self.whole(value, name)
+        if form is not None and not form.fullmatch(found):
+            raise BotReportError(f"{self.origin}: {name} has to be of its form. Received: {found[:80]!r}")
+        return found[:MOST_TEXT]
+
+    def whole(self, value: Any, name: str) -> str:
+        """A text that can be written as UTF-8."""
+        if not isinstance(value, str) or "\0" in value or _SURROGATE.search(value):
+            raise BotReportError(f"{self.origin}: {name} has to be a text. Received: {str(value)[:80]!a}")
+        return value

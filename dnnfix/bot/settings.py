@@ -1,22 +1,30 @@
-"""What a repository asks of the bot: the table `[bot]` of `dnnfix.toml` or `.github/dnnfix.toml` in its default branch."""
+"""What a repository asks of the bot, and what it may say about itself: `dnnfix.toml` or `.github/dnnfix.toml`, as git has it."""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from dnnfix.config import BOT
 from dnnfix.errors import ConfigError
+from dnnfix.forge.git import Git
 
 FILES = ("dnnfix.toml", ".github/dnnfix.toml")
 """Where the bot is asked for, the first that is there."""
+
+ABOUT_ITSELF = (
+    "select", "extend-select", "ignore", "fixable", "unfixable", "per-file-ignores", "exclude", "seed"
+)  # fmt: skip
+"""Settings that a repository may make about itself: none of them names what is run, or where."""
 
 MOST_OPEN = 2
 AN_HOUR = 1
 MOST_OF_EITHER = 50
 """No repository can ask for more pull requests than a person reads."""
+
+MOST_BYTES = 64 * 2**10
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,28 +43,48 @@ class BotSettings:
     """Whether patches that change what is trained are proposed; each is proven by training."""
 
 
-def settings_of(text: bytes | None, origin: str) -> BotSettings:
-    """The settings that a file tells. Raises `ConfigError` for a key that is unknown or a value of another form."""
-    if text is None:
-        return BotSettings()
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the file of a repository says: to the bot, and about the repository; `not_read` are its other settings."""
+
+    bot: BotSettings = field(default_factory=BotSettings)
+    itself: Mapping[str, Any] = field(default_factory=dict)
+    not_read: tuple[str, ...] = ()
+    origin: str = ""
+
+
+def asked(git: Git, commit: str, slug: str) -> Asked:
+    """What a repository asks at a commit. Raises `ConfigError` for a file that makes no sense."""
+    for path in FILES:
+        listed = git.run("ls-tree", "-z", commit, "--", path).split("\0")[0]
+        if listed.startswith("100"):
+            return told(git.run_bytes("cat-file", "blob", listed.split()[2]), f"{slug}: {path}")
+    return Asked()
+
+
+def told(text: bytes, origin: str) -> Asked:
+    """What the text of such a file says. Raises `ConfigError` for a key that is unknown or a value of another form."""
+    if len(text) > MOST_BYTES:
+        raise ConfigError(f"{origin}: is too large for settings ({len(text)} bytes; at most {MOST_BYTES}).")
     try:
-        table = tomllib.loads(text.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{origin}: is not TOML ({error}).") from None
-    asked = table.get(BOT)
-    if asked is None:
-        return BotSettings()
-    if not isinstance(asked, dict):
-        raise ConfigError(f"{origin}: [bot] has to be a table. Received: {asked!r}")
-    return BotSettings(**{"enabled": True, **dict(_checked(asked, origin))})
+        table = tomllib.loads(text.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{origin}: is not TOML ({str(error)[:200]}).") from None
+    said = table.pop(BOT, None)
+    if said is not None and not isinstance(said, dict):
+        raise ConfigError(f"{origin}: [bot] has to be a table. Received: {said!r}")
+    bot = BotSettings() if said is None else BotSettings(**{"enabled": True, **dict(_checked(said, origin))})
+    named = {key.replace("_", "-"): value for key, value in table.items()}
+    itself = {key: value for key, value in named.items() if key in ABOUT_ITSELF}
+    return Asked(bot, itself, tuple(key for key in named if key not in itself), origin)
 
 
-def _checked(asked: Mapping[str, Any], origin: str) -> list[tuple[str, Any]]:
+def _checked(said: Mapping[str, Any], origin: str) -> list[tuple[str, Any]]:
     forms: dict[str, Callable[[Any], bool]] = {
-        field.name: _is_flag if field.type == "bool" else _is_number for field in fields(BotSettings)
+        one.name: _is_flag if one.type == "bool" else _is_number for one in fields(BotSettings)
     }
     found = []
-    for key, value in asked.items():
+    for key, value in said.items():
         name = key.replace("-", "_")
         if name not in forms:
             known = ", ".join(f"`{one.replace('_', '-')}`" for one in forms)

@@ -6,13 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from dnnfix.records import CRASH_CAUSE, Family, Finding
+from dnnfix.records import CRASH_CAUSE, Finding
 from dnnfix.source.viewpoint import seen_from
 from dnnfix.subject import Subject
 from dnnfix.template import FixTemplate
-
-OF_NETWORKS = frozenset({Family.LOSS_ACTIVATION, Family.LAYER_DIMENSION, Family.DATA_DIMENSION, Family.DATA_TYPE})
-"""Families whose faults a network shows, wherever it is written; those of training loops and libraries look at all files themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +50,15 @@ def detect(subject: Subject, templates: Iterable[type[FixTemplate]]) -> Detectio
 def _in_modules(subject: Subject, templates: Sequence[type[FixTemplate]]) -> Detection:
     """What is found in modules beside the program that layers were made or called in, looked at as if each were the program.
 
-    Of a module alone only what the network and the crash tell is taken: what its source lacks may stand elsewhere.
+    Of a module alone only what explains a crash is taken, and what rules say that ask nothing of its source: what that lacks may stand elsewhere.
     """
     found = Detection(())
+    of_networks = {template.code for template in templates if template.in_modules}
     name = PurePath(subject.source.path).name
     for path in _modules_of_network(subject):
         seen = _findings(subject.files[path], templates)
-        own = [one for one in seen.findings if not one.site.path and _is_of_network(one)]
+        told = [one for one in seen.findings if one.cause == CRASH_CAUSE or one.code in of_networks]
+        own = [one for one in told if not one.site.path]
         found = _along_with(found, Detection(tuple(seen_from(one, {"": path, name: ""}) for one in own), seen.failures))
     return found
 
@@ -70,10 +69,6 @@ def _modules_of_network(subject: Subject) -> list[str]:
     sites += [frame.site for frame in (subject.crash.frames if subject.crash is not None else ())]
     paths = dict.fromkeys(site.path for site in sites if site is not None and site.path)
     return [path for path in paths if path in subject.files]
-
-
-def _is_of_network(finding: Finding) -> bool:
-    return finding.cause == CRASH_CAUSE or finding.family in OF_NETWORKS
 
 
 def _along_with(first: Detection, other: Detection) -> Detection:

@@ -1,8 +1,8 @@
 """A forge in a folder: bare git repositories, and pull requests as files that a person can read and close.
 
     OWNER/NAME.git              the repository
-    OWNER/NAME.pulls/7.json     a pull request: branch, title, state, when it was opened, comments
-    OWNER/NAME.pulls/7.md       its text
+    OWNER/NAME.pulls/7.json     a pull request: branch, title, text, state, when it was opened, comments
+    OWNER/NAME.pulls/7.md       its text, to be read
 
 To close one, write `closed` or `merged` for its state.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -52,30 +53,45 @@ class LocalForge:
 
     def pulls(self, slug: str) -> tuple[Pull, ...]:
         """What the files of pull requests say."""
-        found = [self._read(path) for path in self._folder(slug).glob("*.json")]
+        found = [self._read(path) for path in self._numbered(slug)]
         return tuple(sorted((one for one in found if one.branch.startswith(BRANCHES)), key=lambda one: one.number))
 
     def open_pull(self, slug: str, branch: str, title: str, body: str, *, draft: bool) -> int:
-        """Write the two files of a new pull request, the one that counts last."""
+        """Write the file of a new pull request under the next number; of two that take one number, one takes another."""
         folder = self._folder(slug)
         folder.mkdir(exist_ok=True)
-        number = 1 + max((int(path.stem) for path in folder.glob("*.json") if path.stem.isdigit()), default=0)
-        (folder / f"{number}.md").write_text(body, encoding="utf-8")
         said = {"branch": branch, "title": title, "state": State.OPEN.value, "draft": draft, "opened": self._clock()}
-        _replace(folder / f"{number}.json", {**said, "comments": []})
+        number = 1 + max((int(path.stem) for path in self._numbered(slug)), default=0)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".new-") as place:
+            whole = Path(place, "pull")
+            whole.write_text(_text({**said, "comments": [], "body": body}), encoding="utf-8")
+            while True:
+                try:
+                    os.link(whole, folder / f"{number}.json")
+                    break
+                except FileExistsError:
+                    number += 1
+        self._show(slug, number, body)
         return number
 
     def update_pull(self, slug: str, number: int, title: str, body: str) -> None:
-        """Write the text anew, then the title."""
+        """Write title and text anew."""
         path = self._folder(slug) / f"{number}.json"
-        path.with_suffix(".md").write_text(body, encoding="utf-8")
-        _replace(path, {**_loaded(path), "title": title})
+        _replace(path, {**_loaded(path), "title": title, "body": body})
+        self._show(slug, number, body)
 
     def close_pull(self, slug: str, number: int, comment: str) -> None:
         """Set the state, and keep the sentence."""
         path = self._folder(slug) / f"{number}.json"
         said = _loaded(path)
         _replace(path, {**said, "state": State.CLOSED.value, "comments": [*said.get("comments", []), comment]})
+
+    def _show(self, slug: str, number: int, body: str) -> None:
+        """The text for a person to read; what counts is in the other file."""
+        (self._folder(slug) / f"{number}.md").write_text(body, encoding="utf-8")
+
+    def _numbered(self, slug: str) -> list[Path]:
+        return [path for path in self._folder(slug).glob("*.json") if path.stem.isdigit()]
 
     def _bare(self, slug: str) -> Path:
         owner, _, name = slug.partition("/")
@@ -93,11 +109,9 @@ class LocalForge:
     def _read(path: Path) -> Pull:
         said = _loaded(path)
         try:
-            body = path.with_suffix(".md").read_text(encoding="utf-8")
-            return Pull(
-                int(path.stem), said["branch"], said["title"], body, State(said["state"]), float(said["opened"])
-            )
-        except (KeyError, TypeError, ValueError, OSError) as error:
+            opened, state = float(said["opened"]), State(said["state"])
+            return Pull(int(path.stem), str(said["branch"]), str(said["title"]), str(said["body"]), state, opened)
+        except (KeyError, TypeError, ValueError) as error:
             raise ForgeError(f"{path}: is no pull request ({error}). Mend it, or take it away.") from None
 
 
@@ -111,7 +125,11 @@ def _loaded(path: Path) -> dict[str, Any]:
     return said
 
 
+def _text(said: Mapping[str, Any]) -> str:
+    return json.dumps(said, indent=2) + "\n"
+
+
 def _replace(path: Path, said: Mapping[str, Any]) -> None:
-    draft = path.with_name(f".{path.name}")
-    draft.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
+    draft = path.with_name(f".{path.name}.draft")
+    draft.write_text(_text(said), encoding="utf-8")
     os.replace(draft, path)

@@ -30,6 +30,7 @@ class LabelsNotOneHot(LabelTemplate):
 
     code = "DNF106"
     name = "labels-not-one-hot"
+    in_modules = True
     message = "{loss} takes one row per label, of {classes} classes, and gets class numbers of shape {shape}"
 
     def misled(self, use: LossUse) -> bool:

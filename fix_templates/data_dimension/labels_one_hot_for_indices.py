@@ -30,6 +30,7 @@ class LabelsOneHotForIndices(LabelTemplate):
 
     code = "DNF107"
     name = "labels-one-hot-for-indices"
+    in_modules = True
     message = "{loss} takes class numbers and gets rows of shape {shape}"
 
     def misled(self, use: LossUse) -> bool:

@@ -55,6 +55,7 @@ class LabelsOutsideClasses(FaultTemplate[tuple[LossUse, Shift]]):
     name = "labels-outside-classes"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_WRANGLING
+    in_modules = True
     message = "{loss} takes {wanted} and gets labels from {low:g} to {high:g}"
     needs_run = True
     declined = "the labels are not handed over at one place"

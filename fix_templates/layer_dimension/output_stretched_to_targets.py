@@ -57,6 +57,7 @@ class OutputStretchedToTargets(FixTemplate):
     name = "output-stretched-to-targets"
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
+    in_modules = True
     message = "{layer} gives {given} per sample, the targets have {wanted}, and {loss} stretches one against the other"
     needs_run = True
 

@@ -43,6 +43,7 @@ class ActivationRepeatedByLoss(FaultTemplate[LossUse]):
     name = "activation-repeated-by-loss"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
+    in_modules = True
     message = "the output of {activation} goes into {loss}, which applies it again"
     triggers = (
         "CrossEntropyLoss",

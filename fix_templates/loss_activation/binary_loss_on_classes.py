@@ -42,6 +42,7 @@ class BinaryLossOnClasses(FaultTemplate[LossUse]):
     name = "binary-loss-on-classes"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.LOSS_FUNCTION
+    in_modules = True
     message = "{loss} judges each output by itself, but {what}"
     triggers = (
         "binary_crossentropy",

@@ -42,6 +42,7 @@ class ClassLossOnRealTargets(FaultTemplate[LossUse]):
     name = "class-loss-on-real-targets"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.LOSS_FUNCTION
+    in_modules = True
     message = "{loss} is given real targets from {range}"
     needs_run = True
     declined = "neither the loss nor the output can be changed at one place"

@@ -44,6 +44,7 @@ class LinearLayersInARow(FaultTemplate[tuple[Call, ...]]):
     name = "linear-layers-in-a-row"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
+    in_modules = True
     only_hinders = True
     message = "{count} linear layers in a row with no activation between them compute a single linear layer"
     triggers = ("Linear", "Dense", "LazyLinear")

@@ -39,6 +39,7 @@ class LogSoftmaxBeforeCrossEntropy(FaultTemplate[LossUse]):
     name = "log-softmax-before-cross-entropy"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.LOSS_FUNCTION
+    in_modules = True
     message = "log_softmax goes into {loss}, which begins with one: it belongs to an NLL loss"
     triggers = ("log_softmax", "LogSoftmax")
     declined = "the log_softmax is not found again"

@@ -37,6 +37,7 @@ class LossForOtherLabels(FaultTemplate[LossUse]):
     name = "loss-for-other-labels"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.LOSS_FUNCTION
+    in_modules = True
     message = "{loss} is made for {wanted}, and the labels are {given}"
     triggers = (
         "categorical_crossentropy",

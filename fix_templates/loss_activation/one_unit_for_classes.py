@@ -37,6 +37,7 @@ class OneUnitForClasses(FaultTemplate[LossUse]):
     name = "one-unit-for-classes"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.LOSS_FUNCTION
+    in_modules = True
     message = "{loss} is taken over a single output unit"
     triggers = (
         "categorical_crossentropy",

@@ -40,6 +40,7 @@ class OutputCannotReachTargets(FaultTemplate[tuple[LossUse, ActivationFacts]]):
     name = "output-cannot-reach-targets"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
+    in_modules = True
     message = "the output of {activation} lies in {range}, and the targets go from {targets}"
     declined = "the activation cannot be taken out at one place"
 

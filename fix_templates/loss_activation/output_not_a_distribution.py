@@ -39,6 +39,7 @@ class OutputNotADistribution(FaultTemplate[LossUse]):
     name = "output-not-a-distribution"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
+    in_modules = True
     message = "{loss} takes {wanted}, and the output is a {activation}"
     triggers = (
         "categorical_crossentropy",

@@ -41,6 +41,7 @@ class RegressionLossOnClasses(FaultTemplate[LossUse]):
     name = "regression-loss-on-classes"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.LOSS_FUNCTION
+    in_modules = True
     message = "{loss} compares {width} outputs per sample with class indices"
     needs_run = True
     declined = "neither the loss nor the output can be changed at one place"

@@ -44,6 +44,7 @@ class ScoresGivenAsLogProbabilities(FaultTemplate[LossUse]):
     name = "scores-given-as-log-probabilities"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
+    in_modules = True
     message = "{loss} takes log-probabilities and is given {what}"
     triggers = ("NLLLoss", "nll_loss", "KLDivLoss", "kl_div", "NLLLoss2d")
     declined = "neither the loss nor the output can be changed at one place"

@@ -42,6 +42,7 @@ class ScoresGivenAsProbabilities(FaultTemplate[LossUse]):
     name = "scores-given-as-probabilities"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
+    in_modules = True
     message = "{loss} takes probabilities and is given {what}"
     triggers = (
         "BCELoss",

@@ -54,6 +54,7 @@ class SoftmaxOverOneUnit(FaultTemplate[Constant]):
     name = "softmax-over-one-unit"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
+    in_modules = True
     message = "{activation} over a single unit is constant"
     triggers = ("softmax", "Softmax", "log_softmax", "LogSoftmax", "softmin")
 

@@ -46,6 +46,7 @@ class SoftmaxOverWrongAxis(FixTemplate):
     name = "softmax-over-wrong-axis"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
+    in_modules = True
     message = "{activation} normalizes over axis {axis}, {what}"
     triggers = ("softmax", "Softmax", "log_softmax", "LogSoftmax", "softmin")
 

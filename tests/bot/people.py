@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 from collections.abc import Mapping
@@ -30,7 +31,13 @@ class Repository:
         self.now = 1_000_000.0
         self.bare = Git(root / f"{SLUG}.git")
 
-    def commit(self, files: Mapping[str, bytes], branch: str = "main", modes: Mapping[str, str] | None = None) -> str:
+    def commit(
+        self,
+        files: Mapping[str, bytes],
+        branch: str = "main",
+        modes: Mapping[str, str] | None = None,
+        amend: bool = False,
+    ) -> str:
         """Commit files (content by path) to a branch as a person, and give the commit."""
         index = {"GIT_INDEX_FILE": str(self.root / "people.index")}
         there = self.bare.succeeds("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}")
@@ -40,8 +47,9 @@ class Repository:
             mode = (modes or {}).get(path, "100644")
             self.bare.run("update-index", "--add", "--cacheinfo", f"{mode},{made},{path}", beside=index)
         tree = self.bare.run("write-tree", beside=index).strip()
-        parent = ["-p", branch] if there else []
-        person = {"GIT_AUTHOR_EMAIL": "person@example.org", "GIT_COMMITTER_EMAIL": "person@example.org"}
+        parent = ["-p", f"{branch}^" if amend else branch] if there else []
+        person = {"GIT_COMMITTER_EMAIL": "person@example.org"}
+        person |= {} if amend else {"GIT_AUTHOR_EMAIL": "person@example.org"}
         made = self.bare.run("commit-tree", tree, *parent, given=b"work", beside=person).strip()
         self.bare.run("update-ref", f"refs/heads/{branch}", made)
         return made
@@ -67,7 +75,14 @@ def repository_in(folder: Path) -> Repository:
 Document = dict[str, Any]
 
 
-def document(commit: str, *changes: tuple[str, bytes, bytes], **changed: Any) -> Document:
+def blob(content: bytes) -> str:
+    """What git calls an object of that content."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def document(
+    commit: str, *changes: tuple[str, bytes, bytes], left_out: tuple[str, ...] = (), **changed: Any
+) -> Document:
     """A report in which every change (path, before, after) is a patch with a finding of its own; `changed` goes into the patches."""
     findings, patches = [], []
     for number, (path, before, after) in enumerate(changes):
@@ -75,12 +90,16 @@ def document(commit: str, *changes: tuple[str, bytes, bytes], **changed: Any) ->
         findings.append({**fault, "message": f"`size_average` is gone, says @{path}"})
         verdict = {"validator": "runs", "status": "pass", "reason": "still runs", "measured": {}}
         patch = {"id": f"p{number}", "verdict": "accepted", "applicability": "safe", "findings": [f"f{number}"]}
-        diff = unified_diff(before, after, path)
-        patches.append({**patch, "diff": diff, "verdicts": [verdict], **changed})
+        patches.append({**patch, "diff": unified_diff(before, after, path), "verdicts": [verdict], **changed})
     report = {"findings": findings, "patches": patches, "unchecked": []}
-    titles = {patch["id"]: "Write reduction for size_average" for patch in patches}
-    said = {"schema": "dnnfix-bot/1", "repository": SLUG, "commit": commit, "programs": ["train.py"]}
-    return {**said, "report": report, "titles": titles, "certificates": {}}
+    beside = {
+        "programs": ["train.py"],
+        "left_out": list(left_out),
+        "titles": {str(patch["id"]): "Write reduction for size_average" for patch in patches},
+        "certificates": {},
+        "blobs": {path: blob(before) for path, before, _ in changes},
+    }
+    return {"schema": "dnnfix-bot/1", "repository": SLUG, "commit": commit, **beside, "report": report}
 
 
 def analysis(commit: str, *changes: tuple[str, bytes, bytes], **changed: Any) -> Analysis:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,13 @@ from typing import Any
 import pytest
 
 from dnnfix.bot.analyse import analyse
+from dnnfix.bot.publish import is_asked
 from dnnfix.cli.main import run
-from dnnfix.errors import ForgeError
+from dnnfix.errors import ForgeError, InputError
 from dnnfix.forge.git import cloned
 from tests.bot.people import SLUG, Repository
+
+pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="the bot runs nothing without bubblewrap")
 
 OLD = b"""import os
 import torch
@@ -45,10 +49,8 @@ def checked_out(repository: Repository, folder: Path) -> Path:
 
 
 def test_programs_are_run_without_tokens_and_the_settings_of_a_repository_name_nothing_to_run(
-    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("GITHUB_TOKEN", "t")
-    monkeypatch.setenv("DEPLOY_KEY", "k")
     own = b"raise SystemExit('a template of the repository was run')\n"
     repository.commit({"dnnfix.toml": HOSTILE, "train.py": OLD, "own/template.py": own, "link.py": b"train.py"})
     checkout = checked_out(repository, tmp_path / "checkout")
@@ -57,19 +59,55 @@ def test_programs_are_run_without_tokens_and_the_settings_of_a_repository_name_n
     codes = {finding["code"] for finding in found["report"]["findings"]}
     assert codes and "DNF502" not in codes
     assert not [one for one in found["report"]["findings"] if "a token is here" in one["message"]]
-    assert [key for key in ("test-command", "templates", "python", "sandbox", "trust")
-            if f"dnnfix.toml: the bot does not read `{key}` of a repository" in found["report"]["unchecked"]] == [
-        "test-command", "templates", "python", "sandbox", "trust"]  # fmt: skip
-    assert not (checkout / "ran").exists() and found["report"]["tool"]["sandbox"] != "none"
+    said_of = "people/digits: dnnfix.toml: the bot does not read `{}` of a repository"
+    kept_out = ("test-command", "templates", "python", "sandbox", "trust")
+    assert {said_of.format(key) for key in kept_out} < set(found["report"]["unchecked"])
+    assert not (checkout / "ran").exists() and found["report"]["tool"]["sandbox"] == "bubblewrap"
+
+
+def test_an_interpreter_of_the_repository_is_refused_and_excluded_files_are_not_looked_at(
+    repository: Repository, tmp_path: Path
+) -> None:
+    settings = b'exclude = ["legacy"]\n[bot]\n'
+    repository.commit(
+        {"dnnfix.toml": settings, "train.py": b"print(1)\n", "legacy/old.py": OLD, "bin/python": b"#!/bin/sh\n"}
+    )
+    checkout = checked_out(repository, tmp_path / "checkout")
+    with pytest.raises(InputError, match="is a file of the repository, which is not trusted"):
+        analyse(checkout, SLUG, {"python": str(checkout / "bin" / "python")}, 1.0, lambda text: None)
+    with pytest.raises(InputError, match="inside of a repository. Name the top of it"):
+        analyse(checkout / "legacy", SLUG, {}, 1.0, lambda text: None)
+    found = said(checkout, tmp_path)
+    assert found["programs"] == [] and found["report"]["findings"] == []
+
+
+def test_settings_in_the_folder_of_workflows_count_and_links_do_not(repository: Repository, tmp_path: Path) -> None:
+    modes = {"dnnfix.toml": "120000"}
+    repository.commit(
+        {"dnnfix.toml": b"/etc/hostname", ".github/dnnfix.toml": b"\xef\xbb\xbf[bot]\ndraft = false\n"}, modes=modes
+    )
+    assert is_asked(repository.forge, SLUG)
+
+
+def test_a_program_that_nobody_can_read_ends_nothing(repository: Repository, tmp_path: Path) -> None:
+    deep = b"import torch\nx = " + b"(" * 5000 + b")" * 5000 + b"\n"
+    repository.commit(
+        {"train.py": deep, "other.py": b"import torch\nprint(torch.zeros(1))\nif " + b"a+" * 3000 + b"a: pass\n"}
+    )
+    found = said(checked_out(repository, tmp_path / "checkout"), tmp_path)
+    assert set(found["left_out"]) <= {"train.py", "other.py"}
 
 
 def test_both_phases_by_the_command_open_a_pull_request_and_the_second_call_none(
-    repository: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    repository: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", "t")
+    monkeypatch.setenv("DEPLOY_KEY", "k")
     repository.commit({"train.py": OLD})
     words = ["bot", "run", "--forge", f"local:{tmp_path}", "--python", sys.executable, "--quiet"]
     assert run([*words, "--dry-run"]) == 0
-    assert "would open" in capsys.readouterr().out and repository.forge.pulls(SLUG) == ()
+    told = capsys.readouterr().out
+    assert "would open" in told and "AssertionError" not in told and repository.forge.pulls(SLUG) == ()
     assert run(words) == 0
     assert "people/digits: opened 1: fix:" in capsys.readouterr().out
     pull = repository.forge.pulls(SLUG)[0]
@@ -87,10 +125,11 @@ def test_a_folder_that_is_no_checkout_is_named(tmp_path: Path, capsys: pytest.Ca
         analyse(tmp_path / "plain", SLUG, {}, 1.0, lambda text: None)
     assert run(["bot", "analyse", str(tmp_path / "nothing"), "--repo", SLUG]) == 2
     assert "nothing: no such folder" in capsys.readouterr().err
-    assert run(["bot", "publish", str(tmp_path / "nothing.json"), "--forge", f"local:{tmp_path}"]) == 2
+    given = ["--repo", SLUG, "--forge"]
+    assert run(["bot", "publish", str(tmp_path / "nothing.json"), *given, f"local:{tmp_path}"]) == 2
     assert "nothing.json: cannot be read" in capsys.readouterr().err
     (tmp_path / "report.json").write_text("[]")
-    assert run(["bot", "publish", str(tmp_path / "report.json"), "--forge", "elsewhere"]) == 2
+    assert run(["bot", "publish", str(tmp_path / "report.json"), *given, "elsewhere"]) == 2
     assert "report.json" in capsys.readouterr().err
 
 

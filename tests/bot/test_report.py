@@ -31,7 +31,7 @@ def test_a_report_is_read_as_it_was_meant() -> None:
     found = read(json.dumps(document(COMMIT, ("train.py", TRAIN, REPAIRED))).encode(), "report.json")
     (patch,) = found.patches
     assert (found.slug, found.commit, found.programs) == ("people/digits", COMMIT, ("train.py",))
-    assert patch.is_safe and patch.title == "Write reduction for size_average" and list(patch.sections) == ["train.py"]
+    assert patch.is_safe and patch.title == "Write reduction for size_average" and list(patch.changes) == ["train.py"]
     assert patch.proof == ("still runs",) and patch.faults[0].code == "DNF502"
 
 
@@ -47,9 +47,13 @@ def test_a_report_is_read_as_it_was_meant() -> None:
         (lambda d: d["report"]["findings"][0].update(rule="../../x"), "rule has to be"),
         (lambda d: d["report"]["findings"][0].update(line="4"), "line of a finding"),
         (lambda d: d["report"]["patches"][0].update(findings=["nothing"]), "settles no finding"),
-        (lambda d: d["report"]["patches"][0].update(diff=""), "names no file"),
-        (lambda d: d["titles"].clear(), "title has to be"),
-        (lambda d: d["report"].update(patches=d["report"]["patches"] * 201), "has 201 patches"),
+        (lambda d: d["report"]["patches"][0].update(diff=""), "changes nothing"),
+        (lambda d: d["report"]["patches"][0].update(diff="@@ -" + "1" * 5000), "changes nothing"),
+        (lambda d: d["report"]["patches"][0].update(diff="\ud800"), "diff has to be a text"),
+        (lambda d: d["report"]["patches"][0].update(verdict="rejected"), "is rejected, and proposed"),
+        (lambda d: d["titles"].update(p0="a\0b"), "title has to be"),
+        (lambda d: d["blobs"].clear(), "the object of train.py has to be"),
+        (lambda d: d["report"].update(patches=d["report"]["patches"] * 201), "proposes 201 patches"),
     ],
 )
 def test_what_does_not_hold_together_is_refused(change: Callable[[Document], object], said: str) -> None:
@@ -68,7 +72,13 @@ def test_no_patch_may_leave_the_repository_or_change_what_runs_with_rights(path:
         patch = said["report"]["patches"][0]
         patch["diff"] = patch["diff"].replace("train.py", path.replace("\\", "\\\\"))
 
-    assert "names no file" in (found := told(change)) or "may not change" in found
+    assert "changes nothing" in (found := told(change)) or "may not change" in found
+
+
+def test_patches_that_are_not_proposed_are_passed_over_whatever_they_are() -> None:
+    said = document(COMMIT, ("train.py", TRAIN, REPAIRED))
+    said["report"]["patches"] += [{"id": f"r{number}", "verdict": "rejected"} for number in range(300)]
+    assert len(read(json.dumps(said).encode(), "report.json").patches) == 1
 
 
 @given(st.binary(max_size=200))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
+import tempfile
 from pathlib import Path
 
 from dnnfix.cli.bot import choosing
@@ -11,8 +13,8 @@ from dnnfix.cli.console import CLEAN, Console
 OPERANDS = "[FOLDER]"
 
 DESCRIPTION = """Find the programs of a checkout, run each for a moment in the sandbox as `dnnfix suggest` does, read the rest, and write a
-report for `dnnfix bot publish`. The checkout is that of a git repository, and what is analysed is what git has of it. Variables that
-look like tokens are taken out of the environment before anything is run. Of the repository's own settings only those are read
+report for `dnnfix bot publish`. The folder is the top of a checkout; what git does not know of it is not looked at. Where variables look like
+tokens the analysis is made by a process that does not have them, and programs are run under bubblewrap alone. Of the repository's own settings only those are read
 that choose rules and files."""
 
 EXAMPLES = """  dnnfix bot analyse --repo owner/name --output-file report.json
@@ -42,10 +44,22 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         raise InputError(f"{arguments.folder}: no such folder. Name the checkout of a git repository.")
     if target is not None and not target.parent.is_dir():
         raise InputError(f"{arguments.output_file}: there is no such folder to write it into. Make it first.")
+    if choosing.secrets():
+        with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as place:
+            made = Path(place, "report.json")
+            command = choosing.analysing(arguments, folder, arguments.repo, made)
+            code = subprocess.run(command, env=choosing.without_secrets(), check=False).returncode
+            if code == CLEAN:
+                _handed_over(console, made.read_text(encoding="utf-8"), target)
+            return code
     whole = arguments.whole or analyse.BUDGET
     text = analyse.analyse(folder, arguments.repo, choosing.overrides(arguments), whole, console.progress)
+    _handed_over(console, text, target)
+    return CLEAN
+
+
+def _handed_over(console: Console, text: str, target: Path | None) -> None:
     if target is None:
         console.write(text)
     else:
         target.write_text(text, encoding="utf-8")
-    return CLEAN

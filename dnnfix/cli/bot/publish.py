@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dnnfix.cli.bot import choosing
 from dnnfix.cli.console import CLEAN, Console
+
+if TYPE_CHECKING:
+    from dnnfix.bot.publish import Published
 
 OPERANDS = "REPORT"
 
@@ -14,8 +18,8 @@ DESCRIPTION = """Open pull requests from the report of `dnnfix bot analyse`, ren
 is taken as anybody's input: it is checked first, and nothing of the repository is run or checked out. At most two are open at a time
 and one is new in an hour, unless the repository asks for more; what was closed unmerged never comes again."""
 
-EXAMPLES = """  dnnfix bot publish report.json --forge local:/srv/forge
-  dnnfix bot publish report.json --forge local:/srv/forge --dry-run
+EXAMPLES = """  dnnfix bot publish report.json --repo owner/name --forge local:/srv/forge
+  dnnfix bot publish report.json --repo owner/name --forge local:/srv/forge --dry-run
 """
 
 EXIT_CODES = "0 published, or nothing to do; 2 error"
@@ -24,6 +28,12 @@ EXIT_CODES = "0 published, or nothing to do; 2 error"
 def configure(parser: argparse.ArgumentParser) -> None:
     """The flags of `bot publish`."""
     parser.add_argument("report", help="the report")
+    parser.add_argument(
+        "--repo",
+        required=True,
+        metavar="OWNER/NAME",
+        help="the repository to publish in, which the report has to be of",
+    )
     choosing.add_forge(parser)
 
 
@@ -39,12 +49,13 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     except OSError as error:
         raise InputError(f"{arguments.report}: cannot be read ({error.strerror}). Check the path.") from None
     analysis = read(text, arguments.report)
-    found = publish(choosing.forge(arguments, console), analysis, push=not arguments.dry_run, asked=arguments.asked)
-    told(console, analysis.slug, found.done, found.left)
+    forge = choosing.forge(arguments, console)
+    found = publish(forge, arguments.repo, analysis, push=not arguments.dry_run, by_person=arguments.asked)
+    told(console, arguments.repo, found)
     return CLEAN
 
 
-def told(console: Console, slug: str, done: tuple[str, ...], left: tuple[str, ...]) -> None:
+def told(console: Console, slug: str, found: Published) -> None:
     """Say what was done in a repository, and what was left, with the reason."""
-    lines = [f"{slug}: {one}" for one in done] + [f"{slug}: left alone: {one}" for one in left]
+    lines = [f"{slug}: {one}" for one in found.done] + [f"{slug}: left alone: {one}" for one in found.left]
     console.write("".join(f"{line}\n" for line in lines or [f"{slug}: nothing to do"]))

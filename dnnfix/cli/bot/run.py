@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
 import tempfile
 from pathlib import Path
 
 from dnnfix.cli.bot import choosing
 from dnnfix.cli.bot.publish import told
 from dnnfix.cli.console import CLEAN, ERROR, Console
+from dnnfix.forge.protocol import Forge
 
 OPERANDS = ""
 
 DESCRIPTION = """Analyse the newest commit of a repository, or of every repository of a forge that asks for the bot, and publish what was found. The analysis
-runs in a folder of its own, in the sandbox and without tokens; see `dnnfix bot analyse` and `dnnfix bot publish`."""
+runs in a folder and a process of its own, in the sandbox and without tokens; see `dnnfix bot analyse` and `dnnfix bot publish`."""
 
 EXAMPLES = """  dnnfix bot run --forge local:/srv/forge --repo owner/name
   dnnfix bot run --forge local:/srv/forge                      all that are there
@@ -34,28 +36,39 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Work on every repository; what goes wrong with one is said, and the others go on."""
-    from dnnfix.bot import analyse
-    from dnnfix.bot.publish import enabled, publish
-    from dnnfix.bot.report import read
+    from dnnfix.cli.main import internal
     from dnnfix.errors import DnnfixError
-    from dnnfix.forge.git import cloned
 
     forge, code = choosing.forge(arguments, console), CLEAN
     for slug in arguments.repo or forge.repositories():
         try:
-            repository = forge.repository(slug)
-            if not arguments.asked and not enabled(forge, repository):
-                told(console, slug, (), ("has not asked for the bot (a table [bot] in dnnfix.toml does)",))
-                continue
-            with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
-                checkout = Path(folder, slug.rpartition("/")[2])
-                console.progress(f"{slug}: fetching")
-                cloned(forge.remote(slug), checkout, repository.default_branch)
-                whole = arguments.whole or analyse.BUDGET
-                text = analyse.analyse(checkout, slug, choosing.overrides(arguments), whole, console.progress)
-            found = publish(forge, read(text.encode(), slug), push=not arguments.dry_run, asked=arguments.asked)
-            told(console, slug, found.done, found.left)
+            code = max(code, _one(arguments, console, forge, slug))
         except DnnfixError as error:
             console.problem(f"{slug}: {error}")
             code = ERROR
+        except Exception as error:  # noqa: BLE001 - one repository must not end the work on the others
+            console.problem(f"{slug}: {internal(error, console.verbose)}")
+            code = ERROR
     return code
+
+
+def _one(arguments: argparse.Namespace, console: Console, forge: Forge, slug: str) -> int:
+    from dnnfix.bot.publish import Published, is_asked, publish
+    from dnnfix.bot.report import read
+    from dnnfix.forge.git import cloned
+
+    if not arguments.asked and not is_asked(forge, slug):
+        told(console, slug, Published(left=["it has not asked for the bot (a table [bot] in dnnfix.toml does)"]))
+        return CLEAN
+    with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
+        checkout, report = Path(folder, slug.rpartition("/")[2]), Path(folder, "report.json")
+        console.progress(f"{slug}: fetching")
+        cloned(forge.remote(slug), checkout, forge.repository(slug).default_branch)
+        console.clear()
+        command = choosing.analysing(arguments, checkout, slug, report)
+        if subprocess.run(command, env=choosing.without_secrets(), check=False).returncode != CLEAN:
+            console.problem(f"{slug}: could not be analysed")
+            return ERROR
+        analysis = read(report.read_bytes(), slug)
+    told(console, slug, publish(forge, slug, analysis, push=not arguments.dry_run, by_person=arguments.asked))
+    return CLEAN
