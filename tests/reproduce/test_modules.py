@@ -74,6 +74,23 @@ class Net(nn.Module):
     def forward(self, x):
         return self.scores(x.flatten(1))
 """
+ENGINE = """\
+import torch
+
+
+def train(model):
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    measure = torch.nn.BCEWithLogitsLoss()
+    x = torch.randn(64, 1, 3, 4)
+    wanted = torch.stack([x[:, 0, 0, 0] > 0, x[:, 0, 1, 1] > 0], 1).float()
+    for _ in range(200):
+        optimizer.zero_grad()
+        measure(model(x), wanted).backward()
+        optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        print(((model(x) > 0.5).float() == wanted).float().mean().item())
+"""
 USE = """\
 import torch
 from parts.nets import Net
@@ -239,6 +256,17 @@ def test_a_rule_finds_in_a_module_what_the_network_shows_and_not_what_the_progra
     assert [(r.finding.code, r.finding.site.path) for r in report.findings] == [("DNF301", "parts/nets.py")]
     (patch,) = [patch for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED]
     assert "+        return self.scores(x.flatten(1))\n" in patch.diff and "train.py" not in patch.diff
+
+
+def test_what_one_module_leaves_to_another_is_no_fault_of_it(project: Path) -> None:
+    squashed = FLAT.replace(
+        "return self.scores(x.flatten(1))",
+        "x = self.scores(x.flatten(1))\n        return x if self.training else torch.sigmoid(x)",
+    )
+    (project / "parts" / "nets.py").write_text(squashed)
+    (project / "parts" / "engine.py").write_text(ENGINE)
+    (project / "train.py").write_text("from parts.engine import train\nfrom parts.nets import Net\n\ntrain(Net())\n")
+    assert suggested(project).findings == ()
 
 
 def test_what_a_comment_in_a_module_silences_stays(project: Path) -> None:
