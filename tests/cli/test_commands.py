@@ -12,6 +12,7 @@ import pytest
 
 from dnnfix import __version__, pipeline, registry
 from dnnfix.cli.bench import COMMANDS as BENCH
+from dnnfix.cli.bot import COMMANDS as BOT
 from dnnfix.cli.main import COMMANDS
 from dnnfix.emit import contract
 from tests.cli.programs import FAULTY, HEALTHY, Call
@@ -31,8 +32,15 @@ def test_help_teaches(call: Call) -> None:
     assert call().code == 2
 
 
+GROUPS = {"bench": BENCH, "bot": BOT}
+
+
 @pytest.mark.parametrize(
-    "name", [*(name for name in COMMANDS if name != "bench"), *(f"bench {name}" for name in BENCH)]
+    "name",
+    [
+        *(name for name in COMMANDS if name not in GROUPS),
+        *(f"{group} {name}" for group, commands in GROUPS.items() for name in commands),
+    ],
 )
 def test_help_of_commands(call: Call, name: str) -> None:
     said = call(*name.split(), "--help")
@@ -40,11 +48,12 @@ def test_help_of_commands(call: Call, name: str) -> None:
     assert "examples:" in said.out and f"  dnnfix {name}" in said.out and "exit codes:" in said.out
 
 
-def test_a_group_of_commands_lists_them(call: Call) -> None:
-    said = call("bench", "--help")
-    assert said.code == 0 and all(f"  {name} " in said.out for name in BENCH) and "examples:" in said.out
-    assert call("bench").code == 2
-    assert "Did you mean `dnnfix bench replay`?" in call("bench", "reply").err
+@pytest.mark.parametrize(("group", "word", "meant"), [("bench", "reply", "replay"), ("bot", "publsh", "publish")])
+def test_a_group_of_commands_lists_them(call: Call, group: str, word: str, meant: str) -> None:
+    said = call(group, "--help")
+    assert said.code == 0 and all(f"  {name} " in said.out for name in GROUPS[group]) and "examples:" in said.out
+    assert call(group).code == 2
+    assert f"Did you mean `dnnfix {group} {meant}`?" in call(group, word).err
 
 
 def test_version(call: Call) -> None:
