@@ -47,7 +47,7 @@ def analyse(
     if git.run("rev-parse", "--show-prefix").strip():
         raise InputError(f"{checkout}: is a folder inside of a repository. Name the top of it.")
     python = overrides.get("python")
-    if python is not None and Path(str(python)).resolve().is_relative_to(checkout.resolve()):
+    if python is not None and _lies_in(Path(str(python)).absolute(), checkout.absolute()):
         raise InputError(
             f"{python}: is a file of the repository, which is not trusted. Name an interpreter outside of it."
         )
@@ -137,6 +137,11 @@ def _looked_at(
 
 def _passed_on(progress: Callable[[str], None], said: str, text: str) -> None:
     progress(f"{said}: {text}")
+
+
+def _lies_in(file: Path, folder: Path) -> bool:
+    """Whether a file lies in a folder, or what it is a link to does: an interpreter takes its packages from where its link lies."""
+    return any(one.is_relative_to(top) for one in (file, file.resolve()) for top in (folder, folder.resolve()))
 
 
 def _is_excluded(path: str, settings: Settings) -> bool:

@@ -73,8 +73,10 @@ def test_an_interpreter_of_the_repository_is_refused_and_excluded_files_are_not_
         {"dnnfix.toml": settings, "train.py": b"print(1)\n", "legacy/old.py": OLD, "bin/python": b"#!/bin/sh\n"}
     )
     checkout = checked_out(repository, tmp_path / "checkout")
-    with pytest.raises(InputError, match="is a file of the repository, which is not trusted"):
-        analyse(checkout, SLUG, {"python": str(checkout / "bin" / "python")}, 1.0, lambda text: None)
+    (checkout / "bin" / "link").symlink_to(sys.executable)
+    for name in ("python", "link"):
+        with pytest.raises(InputError, match="is a file of the repository, which is not trusted"):
+            analyse(checkout, SLUG, {"python": str(checkout / "bin" / name)}, 1.0, lambda text: None)
     with pytest.raises(InputError, match="inside of a repository. Name the top of it"):
         analyse(checkout / "legacy", SLUG, {}, 1.0, lambda text: None)
     found = said(checkout, tmp_path)
