@@ -6,12 +6,11 @@ import ast
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePath
 from typing import Any
 
 from dnnfix.records import Call, Component, Crash, Network, Site, Trace
 from dnnfix.source.program import Source
-from dnnfix.source.viewpoint import seen_from
+from dnnfix.source.viewpoint import from_module, seen_from
 
 
 @dataclass(frozen=True)
@@ -47,10 +46,9 @@ class Subject:
     @cached_property
     def files(self) -> Mapping[str, Subject]:
         """The program under the path "", then each module beside it as a program of its own, the run seen from there."""
-        name = PurePath(self.source.path).name
         found = {"": self}
         for module in self.source.beside:
-            found[module.path] = Subject(module, seen_from(self.trace, {module.path: "", "": name}))
+            found[module.path] = Subject(module, seen_from(self.trace, from_module(module.path, self.source.path)))
         return found
 
     @property

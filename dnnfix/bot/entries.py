@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -22,8 +23,6 @@ _CALL = re.compile(
 """A call at the beginning of a line, or of code in a sentence: prose that speaks of one is none."""
 _SHELL = frozenset("$<>|&;(){}*?[]\\#")
 """Characters of a shell that is not ours: a call with one of them is not taken."""
-
-MOST_BYTES = 4 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +54,9 @@ def programs(files: Mapping[str, bytes]) -> Programs:
     """
     named = {path: raw for path, raw in files.items() if path.endswith((".py", ".ipynb")) and _is_own(path)}
     framed = {path for path, raw in named.items() if any(word in raw for word in FRAMEWORKS)}
-    trees = {path: _parsed(named[path]) for path in framed if path.endswith(".py")}
-    imported = {name for path, raw in named.items() if path.endswith(".py") for name in _imports(_parsed(raw))}
-    called = dict(_called(files, framed))
+    trees = {path: _parsed(raw) for path, raw in named.items() if path.endswith(".py")}
+    imported = {name for tree in trees.values() for name in _imports(tree)}
+    called = _called(files, framed)
     entries = [
         Entry(path, called.get(path, ()))
         for path in sorted(framed, key=lambda path: (path not in called, path.count("/"), path))
@@ -98,7 +97,7 @@ def _is_call(node: ast.stmt) -> bool:
 
 def _parsed(raw: bytes) -> ast.Module | None:
     try:
-        return ast.parse(raw) if len(raw) <= MOST_BYTES else None
+        return ast.parse(raw)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -113,12 +112,11 @@ def _imports(tree: ast.Module | None) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
 
 
-def _called(files: Mapping[str, bytes], programs: Iterable[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _called(files: Mapping[str, bytes], known: AbstractSet[str]) -> dict[str, tuple[str, ...]]:
     """The first call of each program that the repository's own texts tell, with words that mean the same without a shell."""
-    known = set(programs)
     found: dict[str, tuple[str, ...]] = {}
     for path, raw in sorted(files.items(), key=lambda item: (item[0].count("/"), item[0])):
-        if not COMMANDS_IN.match(PurePosixPath(path).name) or len(raw) > MOST_BYTES:
+        if not COMMANDS_IN.match(PurePosixPath(path).name):
             continue
         base = PurePosixPath(path).parent
         for call in _CALL.finditer(raw.decode("utf-8", "replace")):
@@ -127,7 +125,7 @@ def _called(files: Mapping[str, bytes], programs: Iterable[str]) -> Iterator[tup
             words = _words(call["rest"])
             if target is not None and words is not None:
                 found.setdefault(target, words)
-    return iter(found.items())
+    return found
 
 
 def _words(rest: str) -> tuple[str, ...] | None:

@@ -11,6 +11,7 @@ from dnnfix.bot.settings import BotSettings
 from dnnfix.forge.protocol import Pull, Repository, State
 
 HOUR = 3600.0
+NOT_ASKED = "it has not asked for the bot (a table [bot] in dnnfix.toml does)"
 GONE = "The fault is not found any more in the newest commit, so this is not needed."
 GONE_MARK = "<!-- dnnfix: gone -->"
 """The last line of a pull request that the bot closes itself: that is no refusal."""
@@ -35,7 +36,7 @@ def plan(
     not opened a second time. One is closed where the newest commit was analysed as a whole and none of its faults is found in it.
     """
     if not settings.enabled:
-        return Plan(left=("it has not asked for the bot (a table [bot] in dnnfix.toml does)",))
+        return Plan(left=(NOT_ASKED,))
     if repository.is_fork or repository.is_archived:
         return Plan(left=(f"it is {'a fork' if repository.is_fork else 'archived'}, which the bot leaves alone",))
     is_whole = is_newest and not analysis.left_out

@@ -72,14 +72,6 @@ def publish(
         return work.said
 
 
-def is_asked(forge: Forge, slug: str) -> bool:
-    """Whether a repository asks for the bot: nothing of one that does not is run. Raises `ConfigError` as `publish` does."""
-    repository = forge.repository(slug)
-    with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
-        git = fetched(forge.remote(slug), Path(folder, "repository.git"), repository.default_branch)
-        return asked(git, f"refs/remotes/origin/{repository.default_branch}", slug).bot.enabled
-
-
 @dataclass(frozen=True, slots=True)
 class _Work:
     """One publishing."""

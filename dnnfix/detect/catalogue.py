@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 
 from dnnfix.records import CRASH_CAUSE, Finding
-from dnnfix.source.viewpoint import seen_from
+from dnnfix.source.viewpoint import from_program, seen_from
 from dnnfix.subject import Subject
 from dnnfix.template import FixTemplate
 
@@ -54,12 +53,12 @@ def _in_modules(subject: Subject, templates: Sequence[type[FixTemplate]]) -> Det
     """
     found = Detection(())
     of_networks = {template.code for template in templates if template.in_modules}
-    name = PurePath(subject.source.path).name
     for path in _modules_of_network(subject):
         seen = _findings(subject.files[path], templates)
         told = [one for one in seen.findings if one.cause == CRASH_CAUSE or one.code in of_networks]
         own = [one for one in told if not one.site.path]
-        found = _along_with(found, Detection(tuple(seen_from(one, {"": path, name: ""}) for one in own), seen.failures))
+        back = from_program(path, subject.source.path)
+        found = _along_with(found, Detection(tuple(seen_from(one, back) for one in own), seen.failures))
     return found
 
 

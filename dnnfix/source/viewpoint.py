@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
+from pathlib import PurePath
 from typing import Any, TypeVar
 
 from dnnfix.records import AddDefinition, AddImport, Site
 
 Record = TypeVar("Record")
+
+
+def from_module(path: str, program: str) -> dict[str, str]:
+    """The places as a module at `path` beside the file `program` names them: itself "", the program by its name; see `from_program`."""
+    return {path: "", "": PurePath(program).name}
+
+
+def from_program(path: str, program: str) -> dict[str, str]:
+    """The way back from `from_module`."""
+    return {name: place for place, name in from_module(path, program).items()}
 
 
 def seen_from(record: Record, places: Mapping[str, str]) -> Record:

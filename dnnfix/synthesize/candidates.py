@@ -6,13 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 
 from dnnfix.errors import EditError, InputError
 from dnnfix.records import Candidate, Decline, Edit, Finding
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
-from dnnfix.source.viewpoint import seen_from
+from dnnfix.source.viewpoint import from_module, from_program, seen_from
 from dnnfix.subject import Subject
 from dnnfix.template import FixTemplate
 
@@ -54,11 +53,11 @@ def propose(finding: Finding, subject: Subject, template: type[FixTemplate]) -> 
     path = finding.site.path
     if proposals.candidates or not path or path not in subject.files:
         return proposals
-    name = PurePath(subject.source.path).name
-    from_there = _proposed(seen_from(finding, {path: "", "": name}), subject.files[path], template)
+    program = subject.source.path
+    from_there = _proposed(seen_from(finding, from_module(path, program)), subject.files[path], template)
     if not from_there.candidates:
         return proposals
-    return Proposals(finding, tuple(seen_from(one, {"": path, name: ""}) for one in from_there.candidates))
+    return Proposals(finding, tuple(seen_from(one, from_program(path, program)) for one in from_there.candidates))
 
 
 def _proposed(finding: Finding, subject: Subject, template: type[FixTemplate]) -> Proposals:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dnnfix.records import Json, Symptom, Trace
 from dnnfix.validate.learning import score
 from dnnfix.validate.reading import Reading
-from dnnfix.validate.symptoms import ENOUGH_TO_TELL, LEARNERS, WORTH, Reference, ends_by_itself
+from dnnfix.validate.symptoms import ENOUGH_TO_TELL, LEARNERS, WORTH, ends_by_itself, verb
 
 SHARED = 0.2
 """Share of the rows of another part that the part for training has, beyond what data repeat by nature, from which on it says little of new data."""
@@ -69,10 +69,10 @@ def _by_heart(trace: Trace) -> Iterator[Reading]:
         return
     enough = ends_by_itself(trace) or steps >= ENOUGH_TO_TELL
     if enough and min(known.value, simple) - max(held, 0.0) >= WORTH:
-        learner = Reference(simple, 0.0, str(found.get("learner")), int(_number(found, "rows") or 0))
+        learner = str(found.get("learner"))
         said = (
             f"it learns rows by heart: a skill of {known.value:.2f} on those that it trains on, and of {held:.2f} on "
-            f"{learner.rows} others, where {LEARNERS.get(learner.learner)} of the former {learner.come} to {simple:.2f}"
+            f"{found.get('rows')} others, where {LEARNERS.get(learner)} of the former {verb(learner)} to {simple:.2f}"
         )
         numbers: dict[str, Json] = {"skill": round(known.value, 4), "held_back": held, "simple": simple}
         yield Reading("by-heart", said, Symptom.VIOLATION, numbers)

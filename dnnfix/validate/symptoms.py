@@ -65,6 +65,11 @@ LEARNERS = {"linear": "a linear model", "neighbours": "the nearest neighbours", 
 """What a person reads of the simple learners."""
 
 
+def verb(learner: str) -> str:
+    """What goes with the words of a learner: it comes to a skill, or they do."""
+    return "come" if learner == "neighbours" else "comes"
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """What a simple learner comes to on the program's own rows."""
@@ -92,7 +97,7 @@ class Reference:
     @property
     def come(self) -> str:
         """The verb that goes with it."""
-        return "come" if self.learner == "neighbours" else "comes"
+        return verb(self.learner)
 
 
 def reference(trace: Trace) -> Reference | None:

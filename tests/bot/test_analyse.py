@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dnnfix.bot.analyse import analyse
-from dnnfix.bot.publish import is_asked
+from dnnfix.bot.settings import asked
 from dnnfix.cli.main import run
 from dnnfix.errors import ForgeError, InputError
 from dnnfix.forge.git import cloned
@@ -88,7 +88,7 @@ def test_settings_in_the_folder_of_workflows_count_and_links_do_not(repository: 
     repository.commit(
         {"dnnfix.toml": b"/etc/hostname", ".github/dnnfix.toml": b"\xef\xbb\xbf[bot]\ndraft = false\n"}, modes=modes
     )
-    assert is_asked(repository.forge, SLUG)
+    assert asked(repository.bare, "main", SLUG).bot.enabled
 
 
 def test_a_program_that_nobody_can_read_ends_nothing(repository: Repository, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ commands:
 
 examples:
   dnnfix bot analyse --repo owner/name --output-file report.json      in a checkout
-  dnnfix bot publish report.json --forge local:/srv/forge
+  dnnfix bot publish report.json --repo owner/name --forge local:/srv/forge
   dnnfix bot run --repo owner/name --forge local:/srv/forge --dry-run
 
 options:

@@ -53,18 +53,20 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _one(arguments: argparse.Namespace, console: Console, forge: Forge, slug: str) -> int:
-    from dnnfix.bot.publish import Published, is_asked, publish
+    from dnnfix.bot.plan import NOT_ASKED
+    from dnnfix.bot.publish import Published, publish
     from dnnfix.bot.report import read
+    from dnnfix.bot.settings import asked
     from dnnfix.forge.git import cloned
 
-    if not arguments.asked and not is_asked(forge, slug):
-        told(console, slug, Published(left=["it has not asked for the bot (a table [bot] in dnnfix.toml does)"]))
-        return CLEAN
     with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
         checkout, report = Path(folder, slug.rpartition("/")[2]), Path(folder, "report.json")
         console.progress(f"{slug}: fetching")
-        cloned(forge.remote(slug), checkout, forge.repository(slug).default_branch)
+        git = cloned(forge.remote(slug), checkout, forge.repository(slug).default_branch)
         console.clear()
+        if not arguments.asked and not asked(git, "HEAD", slug).bot.enabled:
+            told(console, slug, Published(left=[NOT_ASKED]))
+            return CLEAN
         command = choosing.analysing(arguments, checkout, slug, report)
         if subprocess.run(command, env=choosing.without_secrets(), check=False).returncode != CLEAN:
             console.problem(f"{slug}: could not be analysed")
