@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dnnfix.forge.protocol import Forge, Pull, Repository
+from dnnfix.forge.protocol import Forge, Pull, Remote, Repository
 
 
 class DryRun:
@@ -22,7 +22,7 @@ class DryRun:
         """What the forge behind knows."""
         return self._behind.repository(slug)
 
-    def remote(self, slug: str) -> str:
+    def remote(self, slug: str) -> Remote:
         """That of the forge behind; the bot does not push to it."""
         return self._behind.remote(slug)
 

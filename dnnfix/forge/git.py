@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dnnfix.errors import ForgeError
+from dnnfix.forge.protocol import Remote
 
 SECONDS = 600.0
 """What one call of git may take: a large repository over a slow line."""
@@ -29,8 +30,9 @@ NAME, EMAIL = "dnnfix", "dnnfix@users.noreply.github.com"
 class Git:
     """Git in one folder, bare or not."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
         self.folder = folder
+        self._environment = environment or {}
 
     def run(self, *words: str, given: bytes = b"", beside: Mapping[str, str] | None = None) -> str:
         """What the command prints. Raises `ForgeError` with what git said."""
@@ -60,6 +62,7 @@ class Git:
             "GIT_COMMITTER_NAME": NAME,
             "GIT_COMMITTER_EMAIL": EMAIL,
             "LC_ALL": "C.UTF-8",
+            **self._environment,
             **beside,
         }
         command = ["git", *GUARDED, *words]
@@ -79,28 +82,23 @@ class Git:
             raise ForgeError(f"git {words[0]} in {self.folder}: took longer than {SECONDS:g} seconds.") from None
 
 
-def cloned(remote: str, into: Path, branch: str) -> Git:
+def cloned(remote: Remote, into: Path, branch: str) -> Git:
     """A checkout of the newest commit of a branch, without its history and submodules."""
     into.parent.mkdir(parents=True, exist_ok=True)
-    git = Git(into.parent)
+    git = Git(into.parent, remote.environment)
     git.run(
         "clone", "--quiet", "--depth=1", "--single-branch", "--no-tags", "--no-recurse-submodules",
-        "-c", "core.symlinks=true", f"--branch={branch}", "--", _url(remote), str(into),
+        "-c", "core.symlinks=true", f"--branch={branch}", "--", remote.url, str(into),
     )  # fmt: skip
     return Git(into)
 
 
-def fetched(remote: str, into: Path, *references: str) -> Git:
+def fetched(remote: Remote, into: Path, *references: str) -> Git:
     """A bare repository with the newest commits of some branches, as `refs/remotes/origin/...`."""
     into.mkdir(parents=True)
-    git = Git(into)
+    git = Git(into, remote.environment)
     git.run("init", "--quiet", "--bare")
-    git.run("remote", "add", "origin", _url(remote))
+    git.run("remote", "add", "origin", remote.url)
     wanted = [f"+refs/heads/{name}:refs/remotes/origin/{name}" for name in references]
     git.run("fetch", "--quiet", "--depth=2", "--no-tags", "origin", *wanted)
     return git
-
-
-def _url(remote: str) -> str:
-    """A folder as an address, so that a shallow clone is one."""
-    return f"file://{remote}" if remote.startswith("/") else remote

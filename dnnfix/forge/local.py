@@ -19,10 +19,7 @@ from typing import Any
 
 from dnnfix.errors import ForgeError
 from dnnfix.forge.git import Git
-from dnnfix.forge.protocol import Pull, Repository, State
-
-BRANCHES = "dnnfix/"
-"""What the names of the bot's branches begin with."""
+from dnnfix.forge.protocol import BRANCHES, Pull, Remote, Repository, State
 
 
 class LocalForge:
@@ -47,9 +44,9 @@ class LocalForge:
             raise ForgeError(f"{slug}: has no commit on its default branch ({branch}).")
         return Repository(slug, branch)
 
-    def remote(self, slug: str) -> str:
-        """The folder of the bare repository."""
-        return str(self._bare(slug))
+    def remote(self, slug: str) -> Remote:
+        """The folder of the bare repository, as an address, so that a shallow clone is one."""
+        return Remote(self._bare(slug).absolute().as_uri())
 
     def pulls(self, slug: str) -> tuple[Pull, ...]:
         """What the files of pull requests say."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
+
+BRANCHES = "dnnfix/"
+"""What the names of the bot's branches begin with."""
 
 
 class State(StrEnum):
@@ -37,6 +41,14 @@ class Pull:
     opened: float
 
 
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """Where git fetches a repository from and pushes to; `environment` is what git needs to know for it, credentials included."""
+
+    url: str
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
 class Forge(Protocol):
     """A forge. Every method may raise `ForgeError`, which says what was asked and what came back."""
 
@@ -48,7 +60,7 @@ class Forge(Protocol):
         """What the forge knows of a repository."""
         ...
 
-    def remote(self, slug: str) -> str:
+    def remote(self, slug: str) -> Remote:
         """Where git fetches the repository from and pushes to."""
         ...
 

@@ -14,7 +14,10 @@ from dnnfix.forge.local import LocalForge
 from dnnfix.forge.protocol import Forge
 from dnnfix.run.secret import looks_secret
 
-LOCAL = "local:"
+LOCAL, GITHUB = "local:", "github"
+
+TOKENS = ("DNNFIX_GITHUB_TOKEN", "GITHUB_TOKEN")
+"""Variables that the token for GitHub is taken from, the first that is set."""
 
 KEYS = ("_KEY", "_KEY_ID", "_PAT")
 """Ends of names of variables that hold a secret, beside those that secret files have."""
@@ -23,8 +26,9 @@ KEYS = ("_KEY", "_KEY_ID", "_PAT")
 def add_forge(parser: argparse.ArgumentParser) -> None:
     """Where pull requests go."""
     parser.add_argument(
-        "--forge", required=True, metavar="local:FOLDER",
-        help="a folder with bare repositories OWNER/NAME.git; pull requests become files in OWNER/NAME.pulls",
+        "--forge", required=True, metavar="github[:OWNER]|local:FOLDER",
+        help=f"GitHub, with the token in {' or '.join(TOKENS)} (OWNER is whose repositories are listed); "
+        "or a folder with bare repositories OWNER/NAME.git, where pull requests become files in OWNER/NAME.pulls",
     )  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
     parser.add_argument(
@@ -80,7 +84,26 @@ def without_secrets() -> dict[str, str]:
 def forge(arguments: argparse.Namespace, console: Console) -> Forge:
     """The forge that the flags name. Raises `InputError` for another kind, and `ForgeError` where it is not there."""
     named: str = arguments.forge
-    if not named.startswith(LOCAL):
-        raise InputError(f"--forge: has to be local:FOLDER. Received: {named}")
-    found = LocalForge(Path(named.removeprefix(LOCAL)))
+    kind, _, owner = named.partition(":")
+    if named.startswith(LOCAL):
+        found: Forge = LocalForge(Path(named.removeprefix(LOCAL)))
+    elif kind == GITHUB:
+        found = _github(owner)
+    else:
+        raise InputError(f"--forge: has to be github, github:OWNER or local:FOLDER. Received: {named}")
     return DryRun(found, lambda text: console.write(f"{text}\n")) if arguments.dry_run else found
+
+
+def _github(owner: str) -> Forge:
+    token = next((os.environ[name] for name in TOKENS if os.environ.get(name)), "")
+    if not token:
+        raise InputError(
+            f"--forge github: set {' or '.join(TOKENS)} to a token that may write contents and pull requests."
+        )
+    try:
+        from github.Auth import Token
+
+        from dnnfix.forge.github import API, GitHubForge
+    except ImportError:
+        raise InputError("--forge github: PyGithub is not installed. Install dnnfix[bot].") from None
+    return GitHubForge(Token(token), owner, os.environ.get("GITHUB_API_URL") or API)

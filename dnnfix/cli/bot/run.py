@@ -19,6 +19,7 @@ runs in a folder and a process of its own, in the sandbox and without tokens; se
 
 EXAMPLES = """  dnnfix bot run --forge local:/srv/forge --repo owner/name
   dnnfix bot run --forge local:/srv/forge                      all that are there
+  dnnfix bot run --forge github --repo owner/name --dry-run   what would be opened there
 """
 
 EXIT_CODES = "0 done, 2 error in one of the repositories; the others are done all the same"

@@ -1,0 +1,191 @@
+"""GitHub, through PyGithub.
+
+PyGithub rather than githubkit: it waits without an event loop, its retries know GitHub's two limits (with and without `Retry-After`),
+paging and the sign-in of Apps are its own, and it needs none of the models of the whole interface to be loaded.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import github
+import requests
+
+from dnnfix.errors import ForgeError
+from dnnfix.forge.protocol import BRANCHES, Pull, Remote, Repository, State
+
+if TYPE_CHECKING:
+    from github import GithubException
+    from github.Auth import Auth
+    from github.PullRequest import PullRequest
+    from github.Repository import Repository as Known
+
+API = "https://api.github.com"
+SECONDS = 30
+"""What one answer may take."""
+
+TRIES = 4
+PAUSE = 1.0
+"""Seconds between two writes, which GitHub asks for."""
+
+PAUSES_AFTER_LIMIT = 60
+"""Such pauses to wait after a limit that does not say how long it lasts."""
+
+LONGEST_WAIT = 300.0
+"""Seconds to wait for a limit to end; a longer wait is left for the next time."""
+
+ON_PAGE = 100
+
+MOST_SAID = 300
+"""Characters of an answer that are passed on."""
+
+SAID = {
+    401: "the token is not accepted; it may have run out",
+    403: "the token may not do this; it needs contents and pull requests, to be read and written",
+    404: "is not there, or the token cannot see it",
+    410: "is not there any more, or switched off",
+}
+"""What the numbers of GitHub's answers mean to the one who runs the bot."""
+
+EXISTS = "a pull request already exists"
+"""What GitHub says of a second one from the same branch."""
+
+NO_DRAFTS = "draft pull requests are not supported"
+
+
+class GitHubForge:
+    """GitHub, or a GitHub Enterprise Server under the address `api`, with the rights of a token or of an App.
+
+    `owner` is whose repositories are listed; without one, those that the token was given for.
+    """
+
+    def __init__(
+        self, auth: Auth, owner: str = "", api: str = API, *, pause: float = PAUSE, longest_wait: float = LONGEST_WAIT
+    ) -> None:
+        retry = github.GithubRetry(
+            total=TRIES,
+            backoff_factor=pause / 2,
+            secondary_rate_wait=PAUSES_AFTER_LIMIT * pause,
+            max_rate_limit_wait=longest_wait,
+        )
+        self._auth = auth
+        self._owner = owner
+        self._client = github.Github(
+            auth=auth,
+            base_url=api.rstrip("/"),
+            timeout=SECONDS,
+            retry=retry,
+            per_page=ON_PAGE,
+            user_agent="dnnfix",
+            seconds_between_requests=pause / 4,
+            seconds_between_writes=pause,
+        )
+        self._known: dict[str, Known] = {}
+
+    def repositories(self) -> tuple[str, ...]:
+        """The repositories of the owner, or of the token."""
+        with _asking(f"the repositories of {self._owner or 'the token'}"):
+            user = self._client.get_user(self._owner) if self._owner else self._client.get_user()
+            return tuple(sorted(one.full_name for one in user.get_repos()))
+
+    def repository(self, slug: str) -> Repository:
+        """What GitHub says of a repository now."""
+        self._known.pop(slug, None)
+        with _asking(slug):
+            known = self._repository(slug)
+            return Repository(slug, known.default_branch, known.fork, known.archived)
+
+    def remote(self, slug: str) -> Remote:
+        """The address, and the token for git's environment: it stands in no command and in no file."""
+        with _asking(slug):
+            url = self._repository(slug).clone_url
+            token = self._auth.token
+        place = urlsplit(url)
+        said = base64.b64encode(f"x-access-token:{token}".encode()).decode()
+        return Remote(
+            url,
+            {
+                "GIT_CONFIG_COUNT": "1",
+                "GIT_CONFIG_KEY_0": f"http.{place.scheme}://{place.netloc}/.extraHeader",
+                "GIT_CONFIG_VALUE_0": f"Authorization: Basic {said}",
+            },
+        )
+
+    def pulls(self, slug: str) -> tuple[Pull, ...]:
+        """Those from branches of the repository itself: in a fork anybody can name a branch as the bot does."""
+        with _asking(f"{slug}: its pull requests"):
+            listed = self._repository(slug).get_pulls(state="all", sort="created", direction="asc")
+            return tuple(_pull(one) for one in listed if one.head.ref.startswith(BRANCHES) and _is_own(one, slug))
+
+    def open_pull(self, slug: str, branch: str, title: str, body: str, *, draft: bool) -> int:
+        """Open one; where one is open already, as an answer was lost or another worker was faster, give its number."""
+        with _asking(f"{slug}: a pull request from {branch}"):
+            known = self._repository(slug)
+            try:
+                made = known.create_pull(known.default_branch, branch, title=title, body=body, draft=draft)
+            except github.GithubException as error:
+                if EXISTS not in _words(error).lower():
+                    raise
+                (made, *_) = known.get_pulls(state="open", head=f"{slug.partition('/')[0]}:{branch}")
+            return made.number
+
+    def update_pull(self, slug: str, number: int, title: str, body: str) -> None:
+        """Write title and text anew."""
+        with _asking(f"{slug}: pull request {number}"):
+            self._repository(slug).get_pull(number).edit(title=title, body=body)
+
+    def close_pull(self, slug: str, number: int, comment: str) -> None:
+        """Say why, and close it."""
+        with _asking(f"{slug}: pull request {number}"):
+            pull = self._repository(slug).get_pull(number)
+            pull.create_issue_comment(comment)
+            pull.edit(state="closed")
+
+    def _repository(self, slug: str) -> Known:
+        if slug not in self._known:
+            self._known[slug] = self._client.get_repo(slug)
+        return self._known[slug]
+
+
+def _is_own(pull: PullRequest, slug: str) -> bool:
+    """Whether its branch is in the repository itself; a fork may be gone."""
+    there = pull.head.repo
+    return there is not None and there.full_name.lower() == slug.lower()
+
+
+def _pull(known: PullRequest) -> Pull:
+    state = State.OPEN if known.state == "open" else State.MERGED if known.merged_at else State.CLOSED
+    opened = known.created_at.timestamp()
+    return Pull(known.number, known.head.ref, known.title, known.body or "", state, opened)
+
+
+@contextmanager
+def _asking(what: str) -> Iterator[None]:
+    """What GitHub or the way to it answers otherwise becomes a `ForgeError` about `what`."""
+    try:
+        yield
+    except github.RateLimitExceededException as error:
+        raise ForgeError(f"{what}: GitHub's limit of requests is reached ({_words(error)}). Try again later.") from None
+    except github.GithubException as error:
+        raise ForgeError(f"{what}: {_meaning(error)} (GitHub: {error.status} {_words(error)})") from None
+    except requests.RequestException as error:
+        raise ForgeError(f"{what}: GitHub cannot be reached ({str(error)[:MOST_SAID]}).") from None
+
+
+def _meaning(error: GithubException) -> str:
+    if NO_DRAFTS in _words(error).lower():
+        return "drafts are not for this repository: set `draft = false` in its table [bot]"
+    return SAID.get(error.status, "was refused" if error.status < 500 else "GitHub has trouble; try again later")
+
+
+def _words(error: GithubException) -> str:
+    """What the answer says, its details included."""
+    said = error.data if isinstance(error.data, dict) else {}
+    details = [
+        str(one.get("message") or one.get("code", "")) for one in said.get("errors") or [] if isinstance(one, dict)
+    ]
+    return "; ".join([str(error.message or said.get("message") or "no answer"), *filter(None, details)])[:MOST_SAID]

@@ -1,0 +1,339 @@
+"""A GitHub that keeps what it is told: repositories, pull requests, comments, and git over HTTP, on loopback.
+
+Only what the bot asks for is here. Answers have what GitHub's own description of its interface requires where that description is at
+hand (`Description`); `tests/forge/README.md` says how it gets there.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+TOKEN = "ghs_of-the-tests"
+Document = dict[str, Any]
+
+
+class Description:
+    """GitHub's description of its interface, for what its answers have to have."""
+
+    def __init__(self, path: Path) -> None:
+        self._said: Document = json.loads(path.read_text(encoding="utf-8"))
+
+    def filled(self, template: str, method: str, status: int, given: Any) -> Any:
+        """An answer with whatever the description requires beside what is given."""
+        answers = self._said["paths"][template][method.lower()]["responses"]
+        content = self._resolved(answers.get(str(status), {})).get("content", {})
+        return self._with(content["application/json"]["schema"], given) if "application/json" in content else given
+
+    def _resolved(self, part: Document) -> Document:
+        while "$ref" in part:
+            found: Any = self._said
+            for step in part["$ref"].removeprefix("#/").split("/"):
+                found = found[step]
+            part = found
+        return part
+
+    def _with(self, schema: Document, given: Any) -> Any:
+        schema = self._resolved(schema)
+        for part in schema.get("allOf", ()):
+            given = self._with(part, given)
+        chosen = schema.get("anyOf") or schema.get("oneOf")
+        if chosen and (given is ... or isinstance(given, dict)):
+            return self._with(chosen[0], given)
+        if isinstance(given, list):
+            return [self._with(schema.get("items", {}), one) for one in given]
+        if given is ... and "properties" not in schema:
+            return self._made(schema)
+        if given is not ... and not isinstance(given, dict):
+            return given
+        known = schema.get("properties", {})
+        told = {} if given is ... else given
+        more = {name: self._with(known.get(name, {}), ...) for name in schema.get("required", ()) if name not in told}
+        return {**more, **{name: self._with(known.get(name, {}), value) for name, value in told.items()}}
+
+    @staticmethod
+    def _made(schema: Document) -> Any:
+        kinds = schema.get("type", "object")
+        kind = "null" if schema.get("nullable") or "null" in kinds else kinds if isinstance(kinds, str) else kinds[0]
+        texts = {"uri": "https://example.org/", "date-time": "2026-01-01T00:00:00Z", "email": "someone@example.org"}
+        text = schema.get("enum", [texts.get(schema.get("format", ""), "text")])[0]
+        return {"null": None, "string": text, "boolean": False, "array": [], "object": {}}.get(kind, 1)
+
+
+@dataclass
+class Answer:
+    """An answer that is given instead, once, to the next request of a kind."""
+
+    method: str
+    path: str
+    """A regular expression of the whole path."""
+    status: int
+    body: Document = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    is_carried_out: bool = False
+    """Whether what is asked is done nevertheless: an answer that gets lost."""
+
+
+class GitHubFake:
+    """The server and its state. `base` is where clients are to ask; another address where something stands between."""
+
+    def __init__(self, description: Description | None = None) -> None:
+        self.description = description
+        self.begin(Path())
+        self.lock = threading.Lock()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self.address = f"http://127.0.0.1:{self._server.server_port}"
+        self.base = self.address
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def begin(self, root: Path) -> None:
+        """Know nothing; the bare repositories are in the folder `root`."""
+        self.root = root
+        self.repositories: dict[str, Document] = {}
+        self.pulls: dict[str, list[Document]] = {}
+        self.comments: list[tuple[int, str]] = []
+        self.instead: deque[Answer] = deque()
+        self.requests: list[tuple[str, str]] = []
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    def add(self, slug: str, **said: Any) -> None:
+        """A repository of which a bare one lies in the folder."""
+        owner, _, name = slug.partition("/")
+        clone = f"{self.address}/git/{slug}.git"
+        self.repositories[slug] = {
+            "name": name,
+            "full_name": slug,
+            "owner": {"login": owner},
+            "fork": False,
+            "archived": False,
+            "default_branch": "main",
+            "url": f"{self.base}/repos/{slug}",
+            "clone_url": clone,
+            **said,
+        }
+        self.pulls[slug] = []
+
+    def opened(self, slug: str, branch: str, *, by: str | None = "", **said: Any) -> Document:
+        """A pull request from a branch, of the repository itself or of the fork `by`; `None` is a fork that is gone."""
+        number = len(self.pulls[slug]) + 1
+        there = None if by is None else {**self.repositories[slug], "full_name": by or slug}
+        pull = {
+            "number": number,
+            "state": "open",
+            "title": "title",
+            "body": None,
+            "draft": False,
+            "merged_at": None,
+            "created_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "head": {"ref": branch, "label": f"{slug.partition('/')[0]}:{branch}", "repo": there},
+            "base": {"ref": "main", "repo": self.repositories[slug]},
+            "url": f"{self.base}/repos/{slug}/pulls/{number}",
+            "issue_url": f"{self.base}/repos/{slug}/issues/{number}",
+            **said,
+        }
+        self.pulls[slug].append(pull)
+        return pull
+
+    def template(self, path: str) -> str:
+        """How the description names a path; empty where nothing is there."""
+        return next((template for pattern, template, _ in ROUTES if re.fullmatch(pattern, path)), "")
+
+    def answered(self, method: str, path: str, query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        """The status and the answer to a request, carried out."""
+        for pattern, _, answers in ROUTES:
+            found = re.fullmatch(pattern, path)
+            if found and method in answers:
+                slug = found.groupdict().get("slug", "")
+                if slug and slug not in self.repositories:
+                    break
+                status, answer = getattr(self, answers[method])(found, query, given)
+                return status, answer
+        return 404, {"message": "Not Found"}
+
+    def _repository(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        return 200, self.repositories[found["slug"]]
+
+    def _owner(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        return 200, {"login": found["owner"], "user_view_type": "private", "url": f"{self.base}/users/{found['owner']}"}
+
+    def _own(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        owner = found.groupdict().get("owner")
+        return 200, [one for slug, one in self.repositories.items() if not owner or slug.startswith(f"{owner}/")]
+
+    def _listed(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        state = query.get("state", "open")
+        chosen = [one for one in self.pulls[found["slug"]] if state in ("all", one["state"])]
+        return 200, [one for one in chosen if query.get("head", one["head"]["label"]) == one["head"]["label"]]
+
+    def _open(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        slug, branch = found["slug"], given["head"]
+        if any(one["state"] == "open" and one["head"]["ref"] == branch for one in self.pulls[slug]):
+            return 422, _invalid(f"A pull request already exists for {slug.partition('/')[0]}:{branch}.")
+        if given.get("draft") and self.repositories[slug].get("takes_no_drafts"):
+            return 422, _invalid("Draft pull requests are not supported in this repository.")
+        git = ["git", "-C", str(self.root / f"{slug}.git"), "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}"]
+        if subprocess.run(git, capture_output=True, check=False).returncode:
+            return 422, {**_invalid(""), "errors": [{"resource": "PullRequest", "field": "head", "code": "invalid"}]}
+        told = {name: given[name] for name in ("title", "body", "draft") if name in given}
+        return 201, self.opened(slug, branch, **told)
+
+    def _one(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        number = int(found["number"])
+        if number > len(self.pulls[found["slug"]]):
+            return 404, {"message": "Not Found"}
+        pull = self.pulls[found["slug"]][number - 1]
+        pull.update(given)
+        return 200, pull
+
+    def _comment(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        self.comments.append((int(found["number"]), given["body"]))
+        return 201, {"body": given["body"]}
+
+
+PULLS = r"/repos/(?P<slug>[^/]+/[^/]+)/pulls"
+ROUTES: tuple[tuple[str, str, dict[str, str]], ...] = (
+    (r"/repos/(?P<slug>[^/]+/[^/]+)", "/repos/{owner}/{repo}", {"GET": "_repository"}),
+    (PULLS, "/repos/{owner}/{repo}/pulls", {"GET": "_listed", "POST": "_open"}),
+    (rf"{PULLS}/(?P<number>\d+)", "/repos/{owner}/{repo}/pulls/{pull_number}", {"GET": "_one", "PATCH": "_one"}),
+    (
+        r"/repos/(?P<slug>[^/]+/[^/]+)/issues/(?P<number>\d+)/comments",
+        "/repos/{owner}/{repo}/issues/{issue_number}/comments",
+        {"POST": "_comment"},
+    ),
+    (r"/users/(?P<owner>[^/]+)", "/users/{username}", {"GET": "_owner"}),
+    (r"/users/(?P<owner>[^/]+)/repos", "/users/{username}/repos", {"GET": "_own"}),
+    (r"/user/repos", "/user/repos", {"GET": "_own"}),
+)
+"""A path, its template in the description, and the method that answers to each verb."""
+
+
+def _invalid(message: str) -> Document:
+    return {
+        "message": "Validation Failed",
+        "errors": [{"resource": "PullRequest", "code": "custom", "message": message}],
+    }
+
+
+def _handler(fake: GitHubFake) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *said: Any) -> None:
+            """Say nothing."""
+
+        @cached_property
+        def given(self) -> bytes:
+            if self.headers.get("Transfer-Encoding") == "chunked":
+                parts = []
+                while size := int(self.rfile.readline(), 16):
+                    parts.append(self.rfile.read(size))
+                    self.rfile.readline()
+                self.rfile.readline()
+                return b"".join(parts)
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+
+        def answer(self) -> None:
+            self.__dict__.pop("given", None)
+            place = urlsplit(self.path)
+            if place.path.startswith("/git/"):
+                self.git(place.path.removeprefix("/git"), place.query)
+                return
+            with fake.lock:
+                fake.requests.append((self.command, place.path))
+                told = self.headers.get("Authorization", "")
+                if told.partition(" ")[2] != TOKEN:
+                    self.given  # noqa: B018 - what is not read would be the next request
+                    self.send(401, {"message": "Bad credentials"})
+                    return
+                query = {name: values[0] for name, values in parse_qs(place.query).items()}
+                given = json.loads(self.given or b"{}")
+                template, status, answer, headers = self.carried_out(place.path, query, given)
+                if template and fake.description:
+                    answer = fake.description.filled(template, self.command, status, answer)
+                self.send(status, answer, headers)
+
+        def carried_out(
+            self, path: str, query: Mapping[str, str], given: Document
+        ) -> tuple[str, int, Any, Mapping[str, str]]:
+            instead = next((one for one in fake.instead if self.is_meant(one, path)), None)
+            if instead is not None and not instead.is_carried_out:
+                fake.instead.remove(instead)
+                return fake.template(path), instead.status, instead.body, instead.headers
+            status, answer = fake.answered(self.command, path, query, given)
+            if instead is not None:
+                fake.instead.remove(instead)
+                return fake.template(path), instead.status, instead.body, instead.headers
+            whole = isinstance(answer, list)
+            answer, headers = self.page(answer, path, query) if whole else (answer, {})
+            return fake.template(path), status, answer, headers
+
+        do_GET = do_POST = do_PATCH = answer
+
+        def is_meant(self, one: Answer, path: str) -> bool:
+            return one.method == self.command and re.fullmatch(one.path, path) is not None
+
+        def page(self, whole: list[Any], path: str, query: Mapping[str, str]) -> tuple[list[Any], dict[str, str]]:
+            size, number = int(query.get("per_page", 30)), int(query.get("page", 1))
+            beside = "&".join(f"{name}={value}" for name, value in query.items() if name != "page")
+            after = f'<{fake.base}{path}?{beside}&page={number + 1}>; rel="next"'
+            return whole[(number - 1) * size : number * size], {"Link": after} if len(whole) > number * size else {}
+
+        def send(self, status: int, answer: Any, headers: Mapping[str, str] | None = None) -> None:
+            body = json.dumps(answer).encode()
+            self.send_response(status)
+            for name, value in {"Content-Type": "application/json; charset=utf-8", **(headers or {})}.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def git(self, path: str, query: str) -> None:
+            """Git over HTTP, by the program that git brings along."""
+            told = self.headers.get("Authorization", "").partition(" ")[2]
+            given = self.given
+            if base64.b64decode(told).decode() != f"x-access-token:{TOKEN}":
+                self.send(401, {}, {"WWW-Authenticate": 'Basic realm="git"'})
+                return
+            environment = {
+                "GIT_PROJECT_ROOT": str(fake.root),
+                "GIT_HTTP_EXPORT_ALL": "1",
+                "PATH_INFO": path,
+                "QUERY_STRING": query,
+                "REQUEST_METHOD": self.command,
+                "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+                "CONTENT_LENGTH": str(len(given)),
+                "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+                "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+                "REMOTE_USER": "dnnfix",
+                "REMOTE_ADDR": "127.0.0.1",
+                "PATH": "/usr/bin:/bin",
+            }
+            done = subprocess.run(
+                ["git", "http-backend"], env=environment, input=given, capture_output=True, check=False
+            )
+            head, _, body = done.stdout.partition(b"\r\n\r\n")
+            headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n") if ": " in line)
+            self.send_response(int(headers.pop("Status", "200").split()[0]))
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    return Handler
