@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,7 +116,7 @@ def likeness(asked: str, known: str) -> float:
     if len(here) == len(there) and all(_shortened(one, other) for one, other in zip(here, there, strict=True)):
         # half of an only word is another word: `rand` and `randrange`
         found = 0.9 if len(here) > 1 or 2 * min(len(asked), len(known)) >= max(len(asked), len(known)) else 0.0
-    if min(len(asked), len(known)) >= _SHORT:
+    if min(len(asked), len(known)) >= _SHORT and not _are_other_words(here, there):
         alike = difflib.SequenceMatcher(None, asked.lower(), known.lower()).ratio()
         found = max(found, alike) if alike >= _ALIKE else found
     further = abs(len(here) - len(there))
@@ -125,6 +125,13 @@ def likeness(asked: str, known: str) -> float:
     elif set(there) < set(here) and len("".join(there)) >= _SHORT:
         found = max(found, 0.7 - 0.05 * further)
     return found
+
+
+def _are_other_words(here: Sequence[str], there: Sequence[str]) -> bool:
+    """Whether two names differ in words so short that another letter makes another word: `to_rgb` and `to_argb`."""
+    if len(here) != len(there):
+        return False
+    return any(one != other and min(len(one), len(other)) < _SHORT for one, other in zip(here, there, strict=True))
 
 
 def _shortened(one: str, other: str) -> bool:

@@ -52,7 +52,8 @@ _NOQA = re.compile(r"#\s*(?:dnnfix\s*:\s*)?noqa\b", re.IGNORECASE)
 class Hit:
     """One outdated use: where, what is wrong with it in words, and the edits that bring it up to date.
 
-    Without `edits`, `decline` says why there are none. `safe` tells that the edits provably keep the meaning;
+    Without `edits`, `decline` says why there are none. `safe` tells that the edits provably keep the meaning; `exact` that they do
+    just what the older version did, while the program may mean something else today for other reasons;
     `deprecated` that the old way still works, so that it is spoken of only when asked for or when the run warned of it;
     `ignored` that the library passes it over, so that not even a warning makes it a fault.
     `removed` is the version that took it away, by package (`{"keras": "3.0"}`): older installed ones are left in peace.
@@ -64,6 +65,7 @@ class Hit:
     edits: tuple[Edit, ...] = ()
     decline: str = ""
     safe: bool = False
+    exact: bool = False
     deprecated: bool = False
     ignored: bool = False
     removed: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -104,8 +106,8 @@ class ApiChange(FixTemplate):
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         """The migrated program with all that can be migrated, the modules beside it included.
 
-        Then, where the program crashes or was not run, with what keeps the meaning alone: a step that another fault behind it says
-        nothing against.
+        Then, where the program crashes or was not run, with what does just what older versions did, and with what keeps the meaning
+        alone: steps that another fault behind them says nothing against.
         """
         path = finding.site.path
         file, site = subject.files[path], seen_from(finding.site, {path: ""})
@@ -124,8 +126,13 @@ class ApiChange(FixTemplate):
             if place != path and found:
                 whole[place] = _compatible(other.source, found[0], found)
         yield self._together(finding, subject, whole, prior=0.95)
-        safe = {place: kept for place, hits in whole.items() if (kept := [hit for hit in hits if hit.safe])}
-        if (subject.trace is None or subject.crash is not None) and own.safe and safe != whole:
+        if subject.trace is not None and subject.crash is None:
+            return
+        exact = {place: kept for place, hits in whole.items() if (kept := [h for h in hits if h.safe or h.exact])}
+        safe = {place: kept for place, hits in exact.items() if (kept := [hit for hit in hits if hit.safe])}
+        if (own.safe or own.exact) and exact not in (whole, safe):
+            yield self._together(finding, subject, exact, prior=0.7)
+        if own.safe and safe != whole:
             yield self._together(finding, subject, safe, prior=0.6)
 
     def _together(self, finding: Finding, subject: Subject, whole: Mapping[str, list[Hit]], prior: float) -> Candidate:
@@ -139,7 +146,8 @@ class ApiChange(FixTemplate):
         titles = list(dict.fromkeys(hit.title or hit.what for hit in hits))
         title = "; ".join(titles[:3]) + (f"; and {len(titles) - 3} more changes" if len(titles) > 3 else "")
         level = Applicability.SAFE if all(hit.safe for hit in hits) else Applicability.UNSAFE
-        return self.candidate(finding, title, *edits, applicability=level, prior=prior)
+        found = self.candidate(finding, title, *edits, applicability=level, prior=prior)
+        return replace(found, exact=all(hit.safe or hit.exact for hit in hits))
 
 
 def _compatible(source: Source, own: Hit, others: list[Hit]) -> list[Hit]:

@@ -81,6 +81,8 @@ class Candidate:
     prior: float = 0.5
     at_either_end: bool = False
     """Whether it changes one of two things that do not fit, without knowing which was meant: for a crash it is a choice."""
+    exact: bool = False
+    """Whether each edit does just what the older version did, also where it is not safe, as more than what it changes differs today."""
     only_hinders: bool = False
     """Whether its fault is one only where training suffers from it: a program that learns all the same is to be left alone."""
 

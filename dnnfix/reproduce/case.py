@@ -11,7 +11,7 @@ from typing import Protocol
 
 from dnnfix.detect.undefined import Undefined, starred, undefined_names
 from dnnfix.records import Crash, EditAction, EditStep, Trace
-from dnnfix.run.visible import repository_of
+from dnnfix.run.visible import repository_of, started_from
 from dnnfix.source.program import Source
 
 
@@ -65,17 +65,25 @@ class Case:
         missed = self.crash is not None and self.crash.kind == "NameError" and f"'{name}'" in self.crash.message
         return starred(self.source) is None and not missed
 
-    def exists(self, path: str) -> bool:
-        """Whether a file or folder that the program names is there, as seen from the program's own folder."""
+    @cached_property
+    def start(self) -> Path | None:
+        """The folder that a run is started in: the program's own, or the one above it where more of what it names is."""
         if self.folder is None:
-            return False
-        return (self.folder / path).exists()
+            return None
+        repository = repository_of(self.folder)
+        place = str(self.folder.relative_to(repository) / Path(self.source.path).name)
+        text = b"\n".join(file.raw for file in self.source.files.values())
+        return self.folder / started_from(repository, place, text, self.arguments)
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or folder that the program names is there, as seen from where it is run."""
+        return self.start is not None and (self.start / path).exists()
 
     def sees(self, path: str) -> bool:
         """Whether a run finds a file or folder that the program names: it is there, and in the program's repository."""
-        if self.folder is None or not self.exists(path):
+        if self.folder is None or self.start is None or not self.exists(path):
             return False
-        return Path(os.path.normpath(self.folder / path)).is_relative_to(repository_of(self.folder))
+        return Path(os.path.normpath(self.start / path)).is_relative_to(repository_of(self.folder))
 
     def taking(self, names: frozenset[str], words: tuple[str, ...] = ()) -> Case:
         """The case for the actions that come after definitions of these names and words of the command line."""

@@ -93,9 +93,15 @@ def _is_chosen(source: Source, node: ast.AST) -> bool:
         if isinstance(above, (ast.If, ast.IfExp)) and re.search(
             r"cuda|gpu|device", ast.unparse(above.test), re.IGNORECASE
         ):
-            return True
+            return not _is_always(source, above.test)
         above = source.parent(above)
     return False
+
+
+def _is_always(source: Source, test: ast.expr) -> bool:
+    """Whether a test is a flag that the program itself sets, and to nothing but true."""
+    bound = source.bindings(test, test) if isinstance(test, (ast.Name, ast.Attribute)) else ()
+    return bool(bound) and all(isinstance(value, ast.Constant) and value.value in (True, 1) for value in bound)
 
 
 def _is_asked_for(source: Source, node: ast.AST) -> bool:

@@ -104,7 +104,8 @@ def _is_sound(result: Climb, crash: Crash, rivals: Sequence[Attempt]) -> bool:
         return False
     if migrates:
         stopped = after.outcome is RunOutcome.CRASHED or after.outcome in _LACKING
-        free = evidence.renames or crash.kind.rpartition(".")[2] in _OF_IMPORTS
+        exact = all(candidate.exact for candidate in evidence.applied)
+        free = evidence.renames or exact or crash.kind.rpartition(".")[2] in _OF_IMPORTS
         return stopped and (free or not may_have_caused(before, patched, crash, by_imports=False, by_names=by_names))
     explained = all(f.symptom is Symptom.CRASH or f.family is Family.VERSIONING for f in evidence.findings)
     alone = explained and not rivals and after.outcome is RunOutcome.CRASHED

@@ -13,6 +13,9 @@ DICTIONARIES = ("builtins.dict", "collections.OrderedDict", "collections.default
 
 LIST_METHODS = frozenset(("append", "extend", "insert", "pop", "remove", "reverse", "sort"))
 SHUFFLES = frozenset(("random.shuffle", "numpy.random.shuffle"))
+MADE_ARRAYS = frozenset(
+    f"numpy.{name}" for name in ("zeros", "ones", "empty", "full", "array", "zeros_like", "ones_like")
+)
 SEQUENCES = frozenset(("random.choice", "random.sample", "numpy.random.choice", "numpy.random.permutation"))
 ARRAYS = frozenset(
     f"numpy.{name}"
@@ -45,7 +48,7 @@ ARRAYS = frozenset(
 )
 """Functions that make nothing of an iterator: NumPy puts it into an array as it is, torch refuses it."""
 
-WORDS = frozenset(("map", "filter", "zip", "range", "xrange", *VIEWS))
+WORDS = frozenset(("map", "filter", "zip", "range", "xrange", "sample", *VIEWS))
 
 
 class LazyWhereListIsMeant(ApiChange):
@@ -55,6 +58,8 @@ class LazyWhereListIsMeant(ApiChange):
     list where it is made. The expressions are followed through variables that hold nothing else, and through the
     functions of the program. In a program that was plainly written for Python 2, what a variable holds and a loop goes
     through again and again is made a list too, as an iterator is empty after the first time.
+
+    A sample of a set is drawn from its sorted elements, where a run stopped at one.
 
     Fix safety: unsafe: it is the list that the program had in Python 2, except for the order of dictionaries.
 
@@ -77,6 +82,7 @@ class LazyWhereListIsMeant(ApiChange):
         if speaks_python2(source):
             for call in _worn_out(subject):
                 found.setdefault(call, "it is gone through more than once")
+        yield from _sampled(subject)
         for call, use in found.items():
             site = source.site(call)
             yield Hit(
@@ -84,6 +90,7 @@ class LazyWhereListIsMeant(ApiChange):
                 f"{_name(call)} gives no list since Python 3, and {use}",
                 title="make a list of it",
                 edits=(Wrap(site, "list(", ")"),),
+                exact=True,
                 confidence=0.9,
             )
 
@@ -103,6 +110,48 @@ import torch
 sizes = {"a": 1, "b": 2}
 pairs = list(zip([1, 2], [3, 4]))
 print(list(sizes.keys())[0], pairs[1], len(list(filter(None, [0, 1]))), torch.ones(1))
+""",
+            runs=True,
+        ),
+        Example(
+            "a row of an array",
+            """\
+import numpy as np
+import torch
+
+rows = np.zeros((2, 3))
+for i, line in enumerate(["1 2 3", "4 5 6"]):
+    rows[i, :] = map(float, line.split())
+print(torch.tensor(rows).sum())
+""",
+            """\
+import numpy as np
+import torch
+
+rows = np.zeros((2, 3))
+for i, line in enumerate(["1 2 3", "4 5 6"]):
+    rows[i, :] = list(map(float, line.split()))
+print(torch.tensor(rows).sum())
+""",
+            runs=True,
+        ),
+        Example(
+            "a sample of a set",
+            """\
+import random
+import torch
+
+draw = random.sample
+near = {0: {3, 1, 2}}
+print(torch.tensor([draw(near[0], 2)]).shape)
+""",
+            """\
+import random
+import torch
+
+draw = random.sample
+near = {0: {3, 1, 2}}
+print(torch.tensor([draw(sorted(near[0]), 2)]).shape)
 """,
             runs=True,
         ),
@@ -234,6 +283,9 @@ def _wanted(subject: Subject) -> Iterator[tuple[ast.expr, str, frozenset[str]]]:
             yield index.value, "it is indexed", frozenset(("map", "view"))
         else:
             yield index.value, "its elements are changed", every
+    for statement in uses.assignments():
+        if any(_is_part_of_array(source, target) for target in statement.targets):
+            yield statement.value, "a part of an array is set to it", frozenset(("map", "view"))
     for addition in source.nodes(ast.BinOp):
         if isinstance(addition.op, ast.Add):
             for one, other, use in (
@@ -258,6 +310,48 @@ def _wanted(subject: Subject) -> Iterator[tuple[ast.expr, str, frozenset[str]]]:
             yield first, "something is drawn from it", frozenset(("map", "view"))
         elif name in ARRAYS:
             yield first, "an array is made of it", frozenset(("map", "view"))
+
+
+def _sampled(subject: Subject) -> Iterator[Hit]:
+    """A set of which a sample was to be drawn, at which the run stopped; Python itself names what takes its place."""
+    crash, source = subject.crash, subject.source
+    if crash is None or "Population must be a sequence" not in crash.message:
+        return
+    line = next((frame.site.line for frame in reversed(crash.frames) if not frame.site.path), 0)
+    for call in uses_of(source).calls():
+        if (
+            call.args
+            and call.lineno <= line <= (call.end_lineno or line)
+            and _called(source, call.func) == "random.sample"
+        ):
+            site = source.site(call.args[0])
+            yield Hit(
+                source.site(call),
+                "random.sample draws from no set since Python 3.11",
+                title="draw from the sorted elements",
+                edits=(Wrap(site, "sorted(", ")"),),
+                confidence=0.9,
+            )
+
+
+def _called(source: Source, function: ast.expr) -> str:
+    """The name of a function, also where a variable stands for it."""
+    bound = source.bindings(function, function) if isinstance(function, ast.Name) else ()
+    return source.qualified(bound[0] if len(bound) == 1 else function) or source.qualified(function) or ""
+
+
+def _is_part_of_array(source: Source, target: ast.expr) -> bool:
+    """Whether a target is a part of an array of NumPy: the array is made here, or its index has an axis or a range."""
+    if not isinstance(target, ast.Subscript):
+        return False
+    held = target.value
+    bound = source.bindings(held, held) if isinstance(held, (ast.Name, ast.Attribute)) else ()
+    made = [isinstance(value, ast.Call) and source.qualified(value.func) in MADE_ARRAYS for value in bound]
+    return (
+        isinstance(target.slice, ast.Tuple)
+        and any(isinstance(part, ast.Slice) for part in target.slice.elts)
+        or (bool(made) and all(made))
+    )
 
 
 def _is_list(subject: Subject, expr: ast.expr) -> bool:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Source, Subject, Wrap, uses_of
+from dnnfix.api import ApiChange, Example, Hit, Reject, Site, Source, Subject, Wrap, uses_of
 
 SIZES = {
     "keras.layers.Dense": ("units",),
@@ -56,6 +56,9 @@ ONE = frozenset(("builtins.float", "builtins.int", "builtins.len"))
 """What gives one number, whatever it is given."""
 
 REFUSED = re.compile(r"integer")
+NAMED = re.compile(r"[Rr]eceived:? (\w+)=\d")
+"""How it says which argument that was."""
+
 RECEIVED = re.compile(
     r"[Rr]eceived:? (?:\w+=)?\d+(?:\.0)?(?![\d.(,])|got <class 'numpy|state_size must be|of type \w*int\d"
 )
@@ -86,21 +89,23 @@ class NumpyNumberAsSize(ApiChange):
         yield from _counts(source)
         if "keras" not in source.frameworks:
             return
-        crashed = _crashed(subject)
+        crashed, refused = _crashed(subject), _refused(subject)
         for call in uses_of(source).calls():
             for name, value in _sizes(source, call):
                 proven = _is_numpy(source, value)
-                if not proven and not (call is crashed and _may_be(source, value)):
+                if not proven and not (call is crashed and refused in ("", name) and _may_be(source, value)):
                     continue
                 place = _made(source, value) if proven else value
                 site = source.site(place)
+                alike = () if proven else _alike(source, call, name, value)
                 yield Hit(
                     source.site(value),
                     f"{name} has to be an integer of Python in Keras 3, and {source.segment(source.site(value))} is a "
                     "number of NumPy",
                     title=f"make an integer of {source.segment(site)}",
-                    edits=(Wrap(site, "int(", ")"),),
+                    edits=tuple(Wrap(each, "int(", ")") for each in (site, *alike)),
                     safe=proven,
+                    exact=True,
                     removed={"keras": "3.0"},
                     confidence=0.9,
                     within=source.site(call),
@@ -179,6 +184,42 @@ def network(width):
 
 for width in np.array([2, 3]):
     network(width)
+""",
+            runs=True,
+        ),
+        Example(
+            "numbers of a table, as the sizes of two layers, after a crash at the first",
+            """\
+import keras
+import numpy as np
+
+
+def network(users, items, width):
+    x = keras.Input((2,))
+    u = keras.layers.Embedding(users, width)(x[:, 0])
+    i = keras.layers.Embedding(items, width)(x[:, 1])
+    return keras.Model(x, keras.layers.Dot(1)([u, i]))
+
+
+table = np.array([[0, 2], [3, 1]])
+last = {"users": table[:, 0].max(), "items": table[:, 1].max()}
+network(last["users"] + 1, last["items"] + 1, 4)
+""",
+            """\
+import keras
+import numpy as np
+
+
+def network(users, items, width):
+    x = keras.Input((2,))
+    u = keras.layers.Embedding(int(users), width)(x[:, 0])
+    i = keras.layers.Embedding(int(items), width)(x[:, 1])
+    return keras.Model(x, keras.layers.Dot(1)([u, i]))
+
+
+table = np.array([[0, 2], [3, 1]])
+last = {"users": table[:, 0].max(), "items": table[:, 1].max()}
+network(last["users"] + 1, last["items"] + 1, 4)
 """,
             runs=True,
         ),
@@ -389,6 +430,27 @@ def _crashed(subject: Subject) -> ast.AST | None:
     if not REFUSED.search(crash.message) or not RECEIVED.search(crash.message):
         return None
     return subject.node(crash.site)
+
+
+def _refused(subject: Subject) -> str:
+    """The name of the argument that was refused; empty where the message has none."""
+    said = NAMED.search(subject.crash.message) if subject.crash is not None else None
+    return said[1] if said is not None else ""
+
+
+def _alike(source: Source, refused: ast.Call, name: str, value: ast.expr) -> Iterator[Site]:
+    """The same argument of other such layers, where it is an expression of the same form: it comes from where this one does."""
+    for call in uses_of(source).calls():
+        if call is not refused and source.qualified(call.func) == source.qualified(refused.func):
+            for other, given in _sizes(source, call):
+                if other == name and _form(given) == _form(value) and _may_be(source, given):
+                    yield source.site(given)
+
+
+def _form(expr: ast.expr) -> tuple[object, ...]:
+    """The form of an expression: a name, an attribute, or an item under a key."""
+    key = expr.slice.value if isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Constant) else ""
+    return type(expr), expr.attr if isinstance(expr, ast.Attribute) else key
 
 
 def _may_be(source: Source, value: ast.expr) -> bool:

@@ -307,6 +307,7 @@ def _load(subject: Subject, call: ast.Call) -> Iterator[Hit]:
             "numpy.load reads no objects since numpy 1.16.3 unless it is told to",
             title="let numpy.load read objects",
             edits=edits,
+            exact=True,
             removed={"numpy": "1.16.3"},
             confidence=0.9,
         )

@@ -86,6 +86,7 @@ class Python2Program(ApiChange):
                 "the program is written in Python 2, which Python 3 does not compile",
                 title="write it in Python 3",
                 edits=edits,
+                exact=True,
                 confidence=0.9,
             )
         elif any(note.startswith("tabs in") for note in source.recoveries):
@@ -505,6 +506,7 @@ def _tabs(source: Source) -> Iterator[Hit]:
             "tabs and blanks are mixed as only Python 2 reads them",
             title="indent with blanks",
             edits=(Replace(source.site(node), source.segment(source.site(node))),),
+            exact=True,
             confidence=0.9,
         )
 
@@ -527,6 +529,7 @@ def _names(subject: Subject) -> Iterator[Hit]:
                 f"{name.id} is no builtin since Python 3; it is in {IMPORTED[name.id]} now",
                 title=f"import {name.id} from {IMPORTED[name.id]}",
                 edits=(AddImport(line),),
+                exact=True,
             )
         elif name.id in NAMES and (called or name.id not in ("file", "buffer")):
             yield _hit(source.site(name), name.id, NAMES[name.id])
@@ -644,6 +647,7 @@ def _compared(source: Source, call: ast.Call, name: str, written: str) -> Iterat
         f"{name} takes no comparison since Python 3, but a key",
         title="make a key of the comparison",
         edits=(_exchanged(source, call, part, code), AddImport("from functools import cmp_to_key")),
+        exact=True,
     )
 
 
@@ -690,6 +694,7 @@ def _iterators(source: Source) -> Iterator[Hit]:
             "iterators have a method __next__ since Python 3",
             title="call the method __next__",
             edits=tuple(edits),
+            exact=True,
         )
 
 
@@ -736,4 +741,5 @@ def _hit(site: Site, old: str, new: str, code: str = "") -> Hit:
         f"{old} is gone since Python 3; it is {new} now",
         title=f"write {new} for {old}",
         edits=(Replace(site, code or new),),
+        exact=True,
     )
