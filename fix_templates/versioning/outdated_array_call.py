@@ -22,7 +22,10 @@ from dnnfix.api import (
     words,
 )
 
-WORDS = words("NINF array asarray asfarray asscalar fromstring imread imresize load msort permutation save")
+OF_MATRICES = {"A1": ".ravel()", "A": ""}
+"""Attributes that matrices have and arrays do not, and what takes their place."""
+
+WORDS = words("A A1 NINF array asarray asfarray asscalar fromstring imread imresize load msort permutation save")
 ARRAYS = ("numpy.array", "numpy.asarray")
 MADE_ARRAYS = {"numpy.save": 1, "numpy.random.permutation": 0}
 """By function that makes an array of what it is given: the place of that."""
@@ -70,6 +73,9 @@ class OutdatedArrayCall(ApiChange):
         for attribute in uses.all_attributes():
             if attribute.attr not in WORDS:
                 continue
+            if attribute.attr in OF_MATRICES:
+                yield from _matrix(subject, attribute)
+                continue
             written, above = source.written(attribute) or "", source.parent(attribute)
             if written == "numpy.NINF":
                 owner = source.segment(source.site(attribute.value))
@@ -92,6 +98,26 @@ class OutdatedArrayCall(ApiChange):
                 yield from _ragged_inside(subject, call, MADE_ARRAYS[written])
 
     examples = (
+        Example(
+            "sums of a sparse array, which are no matrix",
+            """\
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+near = sp.csr_array(np.eye(3))
+print(torch.tensor(near.sum(1).A1))
+""",
+            """\
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+near = sp.csr_array(np.eye(3))
+print(torch.tensor(near.sum(1).ravel()))
+""",
+            runs=True,
+        ),
         Example(
             "numbers and infinities",
             """\
@@ -196,6 +222,18 @@ np.save("history.npy", np.array([losses, rates], dtype=object))
     )
     rejects = (
         Reject(
+            "a matrix, and an array under a name of its own",
+            """\
+import numpy as np
+import torch
+
+m = np.asmatrix([[1.0, 2.0], [3.0, 4.0]])
+A = m.sum(1).A1
+print(torch.tensor(A), m.A.shape)
+""",
+            runs=True,
+        ),
+        Reject(
             "arrays of numbers, and text that is read as numbers",
             """\
 import numpy as np
@@ -290,6 +328,23 @@ def _picture(source: Source, call: ast.Call) -> Iterator[Hit]:
     if there is None:
         edits = (AddImport("from PIL import Image"), *edits)
     yield _hit(source, call, written, plain_picture(source, call, name), edits, decline=decline)
+
+
+def _matrix(subject: Subject, attribute: ast.Attribute) -> Iterator[Hit]:
+    """`counts.sum(1).A1`: the run stopped at it, as what libraries gave as a matrix is an array by now."""
+    crash, source = subject.crash, subject.source
+    said = f"'numpy.ndarray' object has no attribute '{attribute.attr}'"
+    if crash is None or said not in crash.message or subject.node(crash.site) is not attribute:
+        return
+    site = source.site(attribute)
+    yield Hit(
+        site,
+        f"{attribute.attr} is asked of an array, where libraries gave matrices before they had sparse arrays",
+        title=f"write {OF_MATRICES[attribute.attr]}" if OF_MATRICES[attribute.attr] else f"leave out {attribute.attr}",
+        edits=(Replace(site, source.segment(source.site(attribute.value)) + OF_MATRICES[attribute.attr]),),
+        exact=True,
+        confidence=0.9,
+    )
 
 
 def _load(subject: Subject, call: ast.Call) -> Iterator[Hit]:
