@@ -55,6 +55,11 @@ def test_which_name_is_likelier(asked: str, likelier: str, less_likely: str) -> 
     assert likeness(asked, likelier) >= 0.6
 
 
+def test_another_letter_in_a_short_word_makes_another_word() -> None:
+    assert likeness("tostring_rgb", "tostring_argb") < 0.6
+    assert likeness("load_wieghts", "load_weights") > 0.8
+
+
 @pytest.mark.parametrize("pair", [("linear", "bilinear"), ("relu", "elu"), ("conv", "cross"), ("sin", "cos")])
 def test_names_that_are_others(pair: tuple[str, str]) -> None:
     assert likeness(*pair) < 0.95

@@ -187,6 +187,15 @@ def test_programs_that_look_for_a_gpu_and_machines_that_have_one_need_nothing() 
     assert not list(hyperparameters.steps(case(GPU, gpu=True)))
 
 
+@pytest.mark.parametrize(
+    ("flag", "asks"),
+    [("True", True), ("1", True), ("False", False), ("torch.cuda.is_available()", False), ("given()", False)],
+)
+def test_a_flag_that_the_program_always_sets_is_no_choice(flag: str, asks: bool) -> None:
+    text = f"import torch\nuse_cuda = {flag}\nnet = torch.nn.Linear(2, 1)\nif use_cuda:\n    net = net.cuda()\n"
+    assert ("CPU" in str(planned(text))) is asks
+
+
 def test_every_usual_value_is_python() -> None:
     from dnnfix.reproduce.sizes import _USUAL
 

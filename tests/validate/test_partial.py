@@ -76,6 +76,15 @@ class Reshaped(_Word):
     code, name, family, old, options = "DNF502", "reshaped", Family.VERSIONING, "reshaped", ("other",)
 
 
+class Exact(_Word):
+    """Does what the older version did, in a program that may mean something else today."""
+
+    code, name, family, old, options = "DNF505", "exact", Family.VERSIONING, "exactly", ("same",)
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        yield from (replace(one, exact=True) for one in super().propose(finding, subject) if isinstance(one, Candidate))
+
+
 class Sized(_Word):
     code, name, family, old, options = "DNF201", "sized", Family.LAYER_DIMENSION, "wide", ("narrow",)
 
@@ -108,8 +117,8 @@ class Hidden(_Word):
         yield self.candidate(finding, "hide", hiding, Delete(site), applicability=Applicability.SAFE)
 
 
-TEMPLATES: dict[str, type[FixTemplate]] = {t.code: t for t in (Moved, Reshaped, Migrated, Sized, Either, Hidden)}
-BAD = ("moved", "old", "reshaped", "wide", "either", "hidden", "BAD")
+TEMPLATES: dict[str, type[FixTemplate]] = {t.code: t for t in (Moved, Reshaped, Exact, Migrated, Sized, Either, Hidden)}
+BAD = ("moved", "old", "reshaped", "exactly", "wide", "either", "hidden", "BAD")
 
 
 class Laboratory(Table):
@@ -198,6 +207,7 @@ def test_never_partial(program: str, why: str) -> None:
     "program",
     [
         "a = reshaped\nb = 1\nc = b + BAD\n",
+        "a = exactly\nc = a.BAD\n",
         "a = wide\nb = 1\nc = b + BAD\n",
         "def f():\n    a = wide\n    print(a)\n    BAD()\nf()\n".replace("print(a)", "pass"),
         "a = old\nb = BAD\nc = old\n",

@@ -1,0 +1,24 @@
+"""What a case knows of the files around a program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dnnfix.reproduce.case import Case
+from dnnfix.source.program import Source
+
+
+def test_files_are_looked_for_where_the_program_is_started(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "net").mkdir()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "rows.csv").write_text("1,2\n")
+    text = b"rows = open('data/rows.csv').read()\nmore = open('data/more.csv').read()\n"
+    case = Case(Source.from_bytes(text, "net/train.py"), (), lambda name: True, tmp_path / "net")
+    assert case.start is not None and case.start.resolve() == tmp_path.resolve()
+    assert case.exists("data/rows.csv") and case.sees("data/rows.csv")
+    assert not case.exists("data/more.csv") and not case.exists("rows.csv")
+    (tmp_path / "net" / "data").mkdir()
+    (tmp_path / "net" / "data" / "more.csv").write_text("1,2\n")
+    own = Case(Source.from_bytes(text, "net/train.py"), (), lambda name: True, tmp_path / "net")
+    assert own.exists("data/more.csv") and not own.exists("data/rows.csv"), "its own folder has as many"
