@@ -10,7 +10,7 @@ from dnnfix.detect.api_forms import changed_forms
 from dnnfix.detect.api_imports import renamed_names, replaced_import
 from dnnfix.detect.api_names import Uses, uses_of
 from dnnfix.detect.api_tables import Change as DefaultChange
-from dnnfix.detect.api_tensors import refused_mask
+from dnnfix.detect.api_tensors import refused_complement, refused_mask
 from dnnfix.detect.axes import (
     Arrival,
     Declared,

@@ -40,6 +40,7 @@ _SAME_VALUES = frozenset(
 )
 """Methods that keep the type of what they are called on."""
 
+_SUBTRACTED = "with a bool tensor is not supported"
 _MASK_OF_BYTES = re.compile(r"boolean masks?, but got mask with dtype (?:unsigned char|Byte)")
 
 _COMPARISONS = frozenset(("eq", "ge", "gt", "le", "lt", "ne"))
@@ -120,6 +121,19 @@ def refused_mask(subject: Subject) -> Iterator[Hit]:
         yield _as_truth(subject.source, call, given)
 
 
+def refused_complement(subject: Subject) -> Iterator[Hit]:
+    """`1 - x` at which the run stopped, where the program does not say that `x` holds truth values; with the same ones around it."""
+    crash, source = subject.crash, subject.source
+    node = subject.node(crash.site) if crash is not None else None
+    if crash is None or _SUBTRACTED not in crash.message or not isinstance(node, ast.BinOp):
+        return
+    around = source.enclosing(node, ast.FunctionDef)
+    for other in source.nodes(ast.BinOp):
+        same = ast.dump(other) == ast.dump(node) and source.enclosing(other, ast.FunctionDef) is around
+        if same and not _is_truth(source, other.right):
+            yield from _complement(source, other, known=True)
+
+
 def _mask(source: Source, call: ast.Call) -> Iterator[Hit]:
     """A mask of bytes, which only index today: the functions for masks want truth values."""
     given = _mask_of(source, call)
@@ -177,11 +191,11 @@ def _is_bytes(source: Source, value: ast.expr, depth: int = 4) -> bool:
     return method == "byte" or method in _SAME_VALUES and _is_bytes(source, value.func.value, depth)
 
 
-def _complement(source: Source, node: ast.BinOp) -> Iterator[Hit]:
+def _complement(source: Source, node: ast.BinOp, known: bool = False) -> Iterator[Hit]:
     """`1 - mask`: what comparing gives are truth values since torch 1.2, which cannot be subtracted."""
     if not isinstance(node.left, ast.Constant) or node.left.value not in (1, 1.0) or node.left.value is True:
         return
-    if not _is_truth(source, node.right):
+    if not known and not _is_truth(source, node.right):
         return
     above = source.parent(node)
     text = source.segment(source.site(node.right))
@@ -198,6 +212,7 @@ def _complement(source: Source, node: ast.BinOp) -> Iterator[Hit]:
         f"{source.segment(source.site(node))}: truth values cannot be subtracted since torch 1.2",
         title="negate the mask" if as_mask else "subtract bytes, as comparing gave them",
         edits=(Replace(source.site(node), code),),
+        exact=True,
         removed={"torch": "1.2"},
         confidence=0.9,
     )

@@ -9,8 +9,9 @@ explanation got past the crash as well.
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dnnfix.detect.undefined import undefined_names
@@ -33,6 +34,8 @@ _OF_NAMES = re.compile(
 """What exceptions speak of that another name may bring about."""
 
 _NAME = re.compile(r"name '(\w+)' is not defined")
+
+_ATTRIBUTE = re.compile(r"'(\w+)' object has no attribute '(\w+)'")
 
 _OF_IMPORTS = frozenset({"ModuleNotFoundError", "ImportError"})
 """Exceptions of an import, whatever the values are that a program computed before it."""
@@ -105,7 +108,7 @@ def _is_sound(result: Climb, crash: Crash, rivals: Sequence[Attempt]) -> bool:
     if migrates:
         stopped = after.outcome is RunOutcome.CRASHED or after.outcome in _LACKING
         exact = all(candidate.exact for candidate in evidence.applied)
-        free = evidence.renames or exact or crash.kind.rpartition(".")[2] in _OF_IMPORTS
+        free = evidence.renames or exact or crash.kind.rpartition(".")[2] in _OF_IMPORTS or _is_lacking(before, crash)
         return stopped and (free or not may_have_caused(before, patched, crash, by_imports=False, by_names=by_names))
     explained = all(f.symptom is Symptom.CRASH or f.family is Family.VERSIONING for f in evidence.findings)
     alone = explained and not rivals and after.outcome is RunOutcome.CRASHED
@@ -117,6 +120,30 @@ def _is_undefined(before: Source, crash: Crash) -> bool:
     said = _NAME.search(crash.message) if crash.kind == "NameError" and crash.site is not None else None
     file = before.files.get(crash.site.path) if said is not None and crash.site is not None else None
     return said is not None and file is not None and said[1] in {each.name for each in undefined_names(file)}
+
+
+def _is_lacking(before: Source, crash: Crash) -> bool:
+    """Whether a program asks an object of a class of its own for an attribute that nothing in it ever sets or defines."""
+    said = _ATTRIBUTE.search(crash.message) if crash.kind == "AttributeError" else None
+    if said is None or not any(
+        node.name == said[1] for file in before.files.values() for node in file.nodes(ast.ClassDef)
+    ):
+        return False
+    words = {word for file in before.files.values() for word in _given(file)}
+    return said[2] not in words
+
+
+def _given(file: Source) -> Iterator[str]:
+    """The names of functions, of attributes that are set, and texts, by which an attribute can be set as well."""
+    for node in ast.walk(file.tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
 
 
 def _is_gone(attempt: Attempt, laboratory: Laboratory) -> bool:

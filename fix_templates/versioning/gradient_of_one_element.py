@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Source, Subject, Wrap, uses_of
+from dnnfix.api import ApiChange, Edit, Example, Hit, Reject, Replace, Source, Subject, Wrap, uses_of
 
 REFUSED = re.compile(
     r"grad_output\[0\] has a shape of torch\.Size\(\[1\]\) and output\[0\] has a shape of torch\.Size\(\[\]\)"
@@ -42,10 +42,9 @@ class GradientOfOneElement(ApiChange):
         if not isinstance(call, ast.Call) or not _is_backward(call) or not call.args:
             return
         made = tuple(dict.fromkeys(_made(source, call.args[0])))
-        if made:
-            edits = tuple(Replace(source.site(each), f"torch.tensor({_number(each)})") for each in made)
-        else:
-            edits = (Wrap(source.site(call.args[0]), "", ".squeeze()"),) if _is_plain(call.args[0]) else ()
+        edits: tuple[Edit, ...] = tuple(Replace(source.site(each), f"torch.tensor({_number(each)})") for each in made)
+        if not made and _is_plain(call.args[0]):
+            edits = (Wrap(source.site(call.args[0]), "", ".squeeze()"),)
         if edits:
             yield Hit(
                 source.site(call),

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, changed_forms, refused_mask, uses_of
+from dnnfix.api import (
+    ApiChange,
+    Example,
+    Hit,
+    Reject,
+    Subject,
+    changed_forms,
+    refused_complement,
+    refused_mask,
+    uses_of,
+)
 
 
 class OutdatedCall(ApiChange):
@@ -37,8 +47,37 @@ class OutdatedCall(ApiChange):
         """The calls whose form changed."""
         yield from changed_forms(uses_of(subject.source))
         yield from refused_mask(subject)
+        yield from refused_complement(subject)
 
     examples = (
+        Example(
+            "truth values of an argument, which are negated twice",
+            """\
+import torch
+
+
+def closed(mask, home):
+    if (1 - home).any():
+        mask[(1 - home).nonzero(), 0] = 0.0
+    return mask
+
+
+print(closed(torch.ones(3, 2), torch.tensor([1, 0, 2]).ne(0)))
+""",
+            """\
+import torch
+
+
+def closed(mask, home):
+    if (~home).any():
+        mask[(~home).nonzero(), 0] = 0.0
+    return mask
+
+
+print(closed(torch.ones(3, 2), torch.tensor([1, 0, 2]).ne(0)))
+""",
+            runs=True,
+        ),
         Example(
             "a whole network in a file",
             """\

@@ -255,6 +255,32 @@ def test_a_name_that_nothing_had_defined_owes_nothing_to_what_a_repair_wrote(pro
     assert (step(search(program, Undefined(BAD))) is not None) is free
 
 
+class Unset(Laboratory):
+    """A run that stops for `BAD` asks an object of the program for `decoder`."""
+
+    def _trace(self, source: Source, seed: int) -> Trace:
+        trace = super()._trace(source, seed)
+        if trace.crash is not None and "BAD" in trace.crash.message:
+            said = "'Net' object has no attribute 'decoder'"
+            return replace(trace, crash=replace(trace.crash, kind="AttributeError", message=said))
+        return trace
+
+
+@pytest.mark.parametrize(
+    ("defined", "free"),
+    [
+        ("class Net:\n    pass\n", True),
+        ("class Net:\n    def f(self):\n        self.decoder = 1\n", False),
+        ("class Net:\n    def decoder(self):\n        pass\n", False),
+        ("class Net:\n    def f(self):\n        setattr(self, 'decoder', 1)\n", False),
+        ("class Other:\n    pass\n", False),
+    ],
+)
+def test_an_attribute_that_nothing_ever_sets_owes_nothing_to_a_migration(defined: str, free: bool) -> None:
+    program = f"{defined}a = reshaped\nc = a.BAD\n"
+    assert (step(search(program, Unset(BAD))) is not None) is free
+
+
 def test_a_run_that_then_lacks_data_got_further_too() -> None:
     laboratory = Laboratory(BAD)
     laboratory.lacks = "BAD"
