@@ -28,15 +28,22 @@ class Plan:
 
 
 def plan(
-    repository: Repository, analysis: Analysis, pulls: Sequence[Pull], settings: BotSettings, is_newest: bool
+    repository: Repository,
+    analysis: Analysis,
+    pulls: Sequence[Pull],
+    settings: BotSettings,
+    is_newest: bool,
+    forbidden: str = "",
 ) -> Plan:
-    """What to do about a repository; `is_newest` says that the analysis is of its newest commit.
+    """What to do about a repository; `is_newest` says that the analysis is of its newest commit, `forbidden` what it says against bots.
 
     What was closed unmerged is never proposed again, alone or in a group. An open pull request about the same fault is written anew,
     not opened a second time. One is closed where the newest commit was analysed as a whole and none of its faults is found in it.
     """
     if not settings.enabled:
         return Plan(left=(NOT_ASKED,))
+    if forbidden and not settings.despite_policy:
+        return Plan(left=(forbidden,))
     if repository.is_fork or repository.is_archived:
         return Plan(left=(f"it is {'a fork' if repository.is_fork else 'archived'}, which the bot leaves alone",))
     is_whole = is_newest and not analysis.left_out

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dnnfix.bot.body import body, commit_message, title
 from dnnfix.bot.plan import GONE, GONE_MARK, Plan, plan, room
+from dnnfix.bot.policy import forbids
 from dnnfix.bot.proposal import Proposal, members_of
 from dnnfix.bot.report import Analysis
 from dnnfix.bot.settings import BotSettings, asked
@@ -66,7 +67,7 @@ def publish(
         settings = asked(git, head, slug).bot
         if by_person and not settings.enabled:
             settings = BotSettings(enabled=True)
-        todo = plan(repository, analysis, forge.pulls(slug), settings, head == analysis.commit)
+        todo = plan(repository, analysis, forge.pulls(slug), settings, head == analysis.commit, forbids(git, head))
         work = _Work(forge, slug, git, head, analysis, settings, push, clock)
         work.carry_out(todo)
         return work.said

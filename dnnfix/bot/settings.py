@@ -41,6 +41,8 @@ class BotSettings:
     """Whether steps towards a program that runs are proposed too, where its end is not reached."""
     unsafe: bool = True
     """Whether patches that change what is trained are proposed; each is proven by training."""
+    despite_policy: bool = False
+    """Whether the bot is wanted although a file for contributors forbids changes by machines."""
 
 
 @dataclass(frozen=True, slots=True)

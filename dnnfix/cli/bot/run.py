@@ -55,6 +55,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 def _one(arguments: argparse.Namespace, console: Console, forge: Forge, slug: str) -> int:
     from dnnfix.bot.plan import NOT_ASKED
+    from dnnfix.bot.policy import forbids
     from dnnfix.bot.publish import Published, publish
     from dnnfix.bot.report import read
     from dnnfix.bot.settings import asked
@@ -67,6 +68,9 @@ def _one(arguments: argparse.Namespace, console: Console, forge: Forge, slug: st
         console.clear()
         if not arguments.asked and not asked(git, "HEAD", slug).bot.enabled:
             told(console, slug, Published(left=[NOT_ASKED]))
+            return CLEAN
+        if (said := forbids(git, "HEAD")) and not asked(git, "HEAD", slug).bot.despite_policy:
+            told(console, slug, Published(left=[said]))
             return CLEAN
         command = choosing.analysing(arguments, checkout, slug, report)
         if subprocess.run(command, env=choosing.without_secrets(), check=False).returncode != CLEAN:
