@@ -35,7 +35,11 @@ def view(raw: bytes, path: str) -> View:
         source = Source.from_bytes(raw, path)
     except InputError:
         return View()
-    return View(tuple(source.text.split("\n")), source.locate)
+    lines = source.text.split("\n")
+    refused = source.document.refused
+    if refused is not None and 0 < refused.line <= len(lines):
+        lines[refused.line - 1] = source.document.own_lines[refused.line - 1]
+    return View(tuple(lines), source.locate)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING
 
 from dnnfix.config import Settings
 from dnnfix.records import (
+    CRASH_CAUSE,
+    UNEXPLAINED_CODE,
+    UNEXPLAINED_RULE,
     UNLEARNED_CODE,
     UNLEARNED_RULE,
+    Family,
     Finding,
     FindingOutcome,
     FindingResult,
     PatchVerdict,
     RunOutcome,
+    Site,
     Symptom,
     Trace,
 )
@@ -29,6 +34,30 @@ if TYPE_CHECKING:
 def misread(source: Source) -> tuple[str, ...]:
     """Where the analysed text is not the file's: what Python itself makes of the file was not checked there."""
     return tuple(f"the file as it stands: {note}" for note in source.recoveries)
+
+
+def unreadable(source: Source) -> Iterator[FindingResult]:
+    """The place at which Python does not read the program, where brackets, blocks or whole lines had to be mended to look further."""
+    refused = source.document.refused
+    if refused is not None and refused.line:
+        lines = source.document.own_lines
+        line = min(refused.line, len(lines))
+        site = Site(line, 1, line, len(lines[line - 1]) + 1)
+        finding = Finding(
+            UNEXPLAINED_CODE,
+            UNEXPLAINED_RULE,
+            Family.OPINIONATED,
+            site,
+            f"Python does not read the program: SyntaxError: {refused.message[:300]}",
+            Symptom.CRASH,
+            confidence=1.0,
+            cause=CRASH_CAUSE,
+        )
+        yield FindingResult(
+            finding,
+            FindingOutcome.DECLINED,
+            "where it was meant to go on cannot be told; what follows was looked at all the same",
+        )
 
 
 def unexplained(source: Source, trace: Trace, outcome: Repair) -> Iterator[FindingResult]:

@@ -12,6 +12,7 @@ from dnnfix.pipeline.account import (
     searchable,
     unchecked,
     unexplained,
+    unreadable,
     unrun,
     wanted,
     whatever_the_data,
@@ -76,6 +77,7 @@ def suggest_file(
         patches = tuple(
             certified(p, outcome, tier, device, made.settings, reproduction, steps) for p in outcome.patches
         )
+        unread = tuple(r for r in unreadable(source) if wanted(r.finding, source, settings))
         crash = tuple(unexplained(source, trace, outcome))
         doubted = crash if invented else ()
         heard = tuple(r for r in crash if not doubted and wanted(r.finding, source, settings))
@@ -86,7 +88,7 @@ def suggest_file(
         )
         return FileReport(
             path,
-            findings=(*outcome.results, *heard),
+            findings=(*outcome.results, *unread, *heard),
             patches=patches,
             runs=tuple(laboratory.records),
             unchecked=(

@@ -93,6 +93,8 @@ class Document:
     bom: bytes
     rewritten: Mapping[int, Line] = field(default_factory=dict)
     recoveries: tuple[str, ...] = ()
+    refused: Unparsable | None = None
+    """Why Python does not read the file; see `Recovered`."""
 
     @property
     def newline(self) -> str:
@@ -209,4 +211,5 @@ def read_document(raw: bytes, path: str) -> Document:
         bom=decoded.bom,
         rewritten=recovered.rewritten,
         recoveries=(*decoded.notes, *recovered.notes),
+        refused=recovered.refused,
     )

@@ -18,6 +18,8 @@ class Recovered:
     tree: ast.Module
     rewritten: Mapping[int, Line]
     notes: tuple[str, ...]
+    refused: Unparsable | None = None
+    """Why Python does not read the text, where that is more than what pasting or another version of Python did to it."""
 
 
 def recover(text: str) -> Recovered | Unparsable:
