@@ -25,7 +25,9 @@ from dnnfix.api import (
 OF_MATRICES = {"A1": ".ravel()", "A": ""}
 """Attributes that matrices have and arrays do not, and what takes their place."""
 
-WORDS = words("A A1 NINF array asarray asfarray asscalar fromstring imread imresize load msort permutation save")
+WORDS = words(
+    "A A1 NINF array asarray asfarray asscalar fromstring imread imresize load msort permutation save to_numpy_matrix"
+)
 ARRAYS = ("numpy.array", "numpy.asarray")
 MADE_ARRAYS = {"numpy.save": 1, "numpy.random.permutation": 0}
 """By function that makes an array of what it is given: the place of that."""
@@ -34,6 +36,7 @@ PICTURES = ("scipy.misc.imread", "scipy.misc.imresize", "scipy.ndimage.imread")
 """What is written out as a function of the program where a call of it is not plain, by the template for definitions."""
 
 SINCE = {
+    "networkx.to_numpy_matrix": "3.0",
     "numpy.NINF": "2.0",
     "numpy.asfarray": "2.0",
     "numpy.asscalar": "1.23",
@@ -47,14 +50,14 @@ SINCE = {
 
 
 class OutdatedArrayCall(ApiChange):
-    """Calls of NumPy and SciPy that nothing replaces under another name, but an expression does.
+    """Calls of NumPy, SciPy and networkx that nothing replaces under another name, but an expression does.
 
     `np.asscalar(x)` is `x.item()`, `np.asfarray(x)` an array of floats, `np.msort(x)` a sort along the first axis, `-np.inf`
     takes the place of `np.NINF`, and `np.fromstring` of bytes is `np.frombuffer`. `np.load` reads objects only if it is
     told to, which is done where what it read is used as an object. An array of rows of different lengths is one of
-    objects. `scipy.misc` read and resized pictures with Pillow, which does so itself where the numbers are bytes.
+    objects, and `nx.to_numpy_matrix(g)` a matrix made of an array. `scipy.misc` read and resized pictures with Pillow, which does so itself where the numbers are bytes.
 
-    Fix safety: safe for `asscalar`, `asfarray`, `msort` and `NINF`; unsafe for `np.load`, as a file of objects can run any
+    Fix safety: safe for `asscalar`, `asfarray`, `msort`, `NINF` and `to_numpy_matrix`; unsafe for `np.load`, as a file of objects can run any
     code, and for the others, whose results differ in detail.
 
     References: https://numpy.org/doc/stable/release/1.23.0-notes.html, https://numpy.org/doc/stable/release/1.16.3-notes.html,
@@ -117,6 +120,24 @@ near = sp.csr_array(np.eye(3))
 print(torch.tensor(near.sum(1).ravel()))
 """,
             runs=True,
+        ),
+        Example(
+            "the matrix of a graph",
+            """\
+import networkx as nx
+import torch
+
+graph = nx.path_graph(3)
+near = torch.tensor(nx.to_numpy_matrix(graph, weight=None)).float()
+""",
+            """\
+import networkx as nx
+import torch
+import numpy as np
+
+graph = nx.path_graph(3)
+near = torch.tensor(np.asmatrix(nx.to_numpy_array(graph, weight=None))).float()
+""",
         ),
         Example(
             "numbers and infinities",
@@ -429,7 +450,18 @@ def _hit(
     )
 
 
+def _dense(source: Source, call: ast.Call) -> Iterator[Hit]:
+    """`nx.to_numpy_matrix(graph)`: the array has a function, and a matrix is made of that."""
+    if not isinstance(call.func, ast.Attribute):
+        return
+    numpy, edits = _owner(source)
+    given = ", ".join(source.segment(source.site(each)) for each in (*call.args, *call.keywords))
+    code = f"{numpy}.asmatrix({source.segment(source.site(call.func.value))}.to_numpy_array({given}))"
+    yield _hit(source, call, "networkx.to_numpy_matrix", code, edits, safe=True)
+
+
 FORMS: Mapping[str, Callable[[Source, ast.Call], Iterator[Hit]]] = {
+    "networkx.to_numpy_matrix": _dense,
     "numpy.asscalar": _scalar,
     "numpy.asfarray": _floats,
     "numpy.msort": _sorted,
