@@ -171,13 +171,20 @@ def started_from(root: Path, place: str, text: bytes, arguments: Iterable[str]) 
     others = [above for above in others if own.is_relative_to(above) and above.is_relative_to(root)]
     if not others:
         return ""
-    names = {os.path.normpath(name) for name in (*sorted(names_in(text))[:NAMES], *arguments) if name.strip("./ ")}
+    given = [_fixed_part(name) for name in (*sorted(names_in(text))[:NAMES], *arguments)]
+    names = {os.path.normpath(name) for name in given if name.strip("./ ")}
 
     def there(folder: Path) -> int:
         return sum(not os.path.isabs(name) and os.path.lexists(folder / name) for name in names)
 
     best = max([own, *others], key=there)  # the first of those that have as many
     return "" if best == own else os.path.relpath(best, own)
+
+
+def _fixed_part(name: str) -> str:
+    """A name, or of one that is put together (`data/%s/{}.txt`) the folder that it begins with."""
+    begun = re.split(r"[%{]", name, maxsplit=1)[0]
+    return name if begun == name else begun.rpartition("/")[0]
 
 
 def names_in(text: bytes) -> set[str]:

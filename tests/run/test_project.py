@@ -139,6 +139,8 @@ def test_a_program_is_started_from_its_own_folder_unless_more_is_there_elsewhere
     assert started(b"open('a.csv')") == started(b"open('nowhere.csv')") == ""
     assert started(b"", "b.csv") == started(b"open('b.csv')") == ".."
     assert started(b"", "--data=.", "c.csv") == "../.."
+    fill(root, "data/x/rows.txt")
+    assert started(b"open('data/%s/rows.txt' % name)") == started(b'f"data/{name}/rows.txt"') == "../.."
     assert started(b"open('a.csv')", "c.csv") == "", "as much is there in its own folder"
     monkeypatch.chdir(tmp_path)
     assert started(b"", "b.csv") == "", "neither the working directory nor the repository"
