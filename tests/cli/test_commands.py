@@ -246,7 +246,8 @@ def test_verify_needs_a_certificate(call: Call, folder: Path) -> None:
 def test_what_was_read_otherwise_than_it_stands_is_told(call: Call, folder: Path) -> None:
     (folder / "a.py").write_text("import torch\nx = torch.ones(3)\ny = = 3\nprint（x）\n")
     said = call("check", "a.py", "--no-cache")
-    assert said.code == 0 and "the file as it stands: lines that are not Python were left out (lines 3)" in said.out
+    assert said.code == 1 and "a.py:3:1: DNF901" in said.out and "3 | y = = 3" in said.out
+    assert "the file as it stands: lines that are not Python were left out (lines 3)" in said.out
     assert "full-width punctuation" in said.out
 
 
