@@ -40,10 +40,8 @@ def plan(
     What was closed unmerged is never proposed again, alone or in a group. An open pull request about the same fault is written anew,
     not opened a second time. One is closed where the newest commit was analysed as a whole and none of its faults is found in it.
     """
-    if not settings.enabled:
-        return Plan(left=(NOT_ASKED,))
-    if forbidden and not settings.despite_policy:
-        return Plan(left=(forbidden,))
+    if said := unwanted(settings, forbidden):
+        return Plan(left=(said,))
     if repository.is_fork or repository.is_archived:
         return Plan(left=(f"it is {'a fork' if repository.is_fork else 'archived'}, which the bot leaves alone",))
     is_whole = is_newest and not analysis.left_out
@@ -63,6 +61,13 @@ def plan(
         elif proposal.branch not in branches:
             wanted.append(proposal)
     return Plan(tuple(wanted), tuple(renewed), tuple(gone))
+
+
+def unwanted(settings: BotSettings, forbidden: str) -> str:
+    """Why a repository wants nothing of the bot; empty where it does. `forbidden` is what it says against bots."""
+    if not settings.enabled:
+        return NOT_ASKED
+    return "" if settings.despite_policy else forbidden
 
 
 def room(pulls: Sequence[Pull], settings: BotSettings, now: float) -> str:

@@ -16,7 +16,7 @@ MOST_QUOTED = 160
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*\n|\n(?=\s*(?:[-*#>]|\d+\.)\s)")
 _MACHINES = re.compile(
-    r"\b(?:AI|A\.I\.|LLMs?|bots?|automated|automatic(?:ally)?|machine|(?:AI|LLM|machine)[- ](?:generated|written|assisted)|agents?|generative|chatgpt|copilot)\b",
+    r"\b(?:AI|A\.I\.|LLMs?|bots?|automated|automatic(?:ally)?|machine|agents?|generative|chatgpt|copilot)\b",
     re.IGNORECASE,
 )
 _CHANGES = re.compile(

@@ -18,7 +18,7 @@ from dnnfix.bot.plan import GONE, GONE_MARK, Plan, plan, room
 from dnnfix.bot.policy import forbids
 from dnnfix.bot.proposal import Proposal, members_of
 from dnnfix.bot.report import Analysis
-from dnnfix.bot.settings import BotSettings, asked
+from dnnfix.bot.settings import BotSettings, heeded
 from dnnfix.emit import hunks
 from dnnfix.errors import BotReportError, ForgeError, InputError
 from dnnfix.forge.git import EMAIL, Git, fetched
@@ -64,9 +64,7 @@ def publish(
     with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
         git = fetched(forge.remote(slug), Path(folder, "repository.git"), repository.default_branch)
         head = git.run("rev-parse", f"refs/remotes/origin/{repository.default_branch}").strip()
-        settings = asked(git, head, slug).bot
-        if by_person and not settings.enabled:
-            settings = BotSettings(enabled=True)
+        settings = heeded(git, head, slug, by_person=by_person)
         todo = plan(repository, analysis, forge.pulls(slug), settings, head == analysis.commit, forbids(git, head))
         work = _Work(forge, slug, git, head, analysis, settings, push, clock)
         work.carry_out(todo)

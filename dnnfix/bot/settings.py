@@ -64,6 +64,12 @@ def asked(git: Git, commit: str, slug: str) -> Asked:
     return Asked()
 
 
+def heeded(git: Git, commit: str, slug: str, *, by_person: bool) -> BotSettings:
+    """How the bot is to behave at a commit; where a person asks for a repository that has not asked itself, by default."""
+    settings = asked(git, commit, slug).bot
+    return BotSettings(enabled=True) if by_person and not settings.enabled else settings
+
+
 def told(text: bytes, origin: str) -> Asked:
     """What the text of such a file says. Raises `ConfigError` for a key that is unknown or a value of another form."""
     if len(text) > MOST_BYTES:

@@ -54,11 +54,11 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _one(arguments: argparse.Namespace, console: Console, forge: Forge, slug: str) -> int:
-    from dnnfix.bot.plan import NOT_ASKED
+    from dnnfix.bot.plan import unwanted
     from dnnfix.bot.policy import forbids
     from dnnfix.bot.publish import Published, publish
     from dnnfix.bot.report import read
-    from dnnfix.bot.settings import asked
+    from dnnfix.bot.settings import heeded
     from dnnfix.forge.git import cloned
 
     with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
@@ -66,10 +66,8 @@ def _one(arguments: argparse.Namespace, console: Console, forge: Forge, slug: st
         console.progress(f"{slug}: fetching")
         git = cloned(forge.remote(slug), checkout, forge.repository(slug).default_branch)
         console.clear()
-        if not arguments.asked and not asked(git, "HEAD", slug).bot.enabled:
-            told(console, slug, Published(left=[NOT_ASKED]))
-            return CLEAN
-        if (said := forbids(git, "HEAD")) and not asked(git, "HEAD", slug).bot.despite_policy:
+        settings = heeded(git, "HEAD", slug, by_person=arguments.asked)
+        if said := unwanted(settings, forbids(git, "HEAD")):
             told(console, slug, Published(left=[said]))
             return CLEAN
         command = choosing.analysing(arguments, checkout, slug, report)
