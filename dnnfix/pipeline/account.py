@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING
 
 from dnnfix.config import Settings
 from dnnfix.records import (
-    CRASH_CAUSE,
-    UNEXPLAINED_CODE,
-    UNEXPLAINED_RULE,
     UNLEARNED_CODE,
     UNLEARNED_RULE,
-    Family,
     Finding,
     FindingOutcome,
     FindingResult,
@@ -40,19 +36,12 @@ def unreadable(source: Source) -> Iterator[FindingResult]:
     """The place at which Python does not read the program, where brackets, blocks or whole lines had to be mended to look further."""
     refused = source.document.refused
     if refused is not None and refused.line:
+        from dnnfix.synthesize.at_crash import unexplained_at
+
         lines = source.document.own_lines
         line = min(refused.line, len(lines))
         site = Site(line, 1, line, len(lines[line - 1]) + 1)
-        finding = Finding(
-            UNEXPLAINED_CODE,
-            UNEXPLAINED_RULE,
-            Family.OPINIONATED,
-            site,
-            f"Python does not read the program: SyntaxError: {refused.message[:300]}",
-            Symptom.CRASH,
-            confidence=1.0,
-            cause=CRASH_CAUSE,
-        )
+        finding = unexplained_at(site, f"Python does not read the program: SyntaxError: {refused.message[:300]}")
         yield FindingResult(
             finding,
             FindingOutcome.DECLINED,

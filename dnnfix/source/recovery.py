@@ -35,7 +35,7 @@ class Recovery:
 
     def __init__(self, text: str, error: Unparsable) -> None:
         self.draft = Draft(text.split("\n"))
-        self.first_error = self.complaint = error
+        self.first_error = error
         self.attempts = min(MAX_ATTEMPTS, max(8, MAX_CHARACTERS // (len(text) + 1)))
         self.solid = sum(1 for line in self.draft.lines if line.strip())
         self.closed = False
@@ -44,8 +44,7 @@ class Recovery:
 
     def run(self) -> Recovered | Unparsable:
         found = self._whole()
-        if isinstance(found, Unparsable):
-            self.complaint = found
+        complaint = found if isinstance(found, Unparsable) else None
         while isinstance(found, Unparsable):
             if not found.line or self.attempts <= 0 or len(self.draft.blanked) > MAX_LEFT_OUT * self.solid:
                 return self.first_error
@@ -60,10 +59,8 @@ class Recovery:
         if self.completed or self.closed:
             draft.notes.append("blocks or brackets without an end were closed")
         rewritten = {number + 1: line for number, line in draft.rewritten.items() if line.text != line.raw}
-        mended = bool(self.completed or self.closed or self.moved or draft.blanked)
-        return Recovered(
-            draft.text, found, rewritten, tuple(dict.fromkeys(draft.notes)), self.complaint if mended else None
-        )
+        mended = self.completed or self.closed or self.moved or draft.blanked
+        return Recovered(draft.text, found, rewritten, tuple(dict.fromkeys(draft.notes)), complaint if mended else None)
 
     def _parsed(self, draft: Draft) -> ast.Module | Unparsable:
         self.attempts -= 1

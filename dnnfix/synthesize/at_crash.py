@@ -19,6 +19,7 @@ from dnnfix.records import (
     FixPattern,
     InsertAfter,
     InsertBefore,
+    Json,
     Replace,
     ReplaceLines,
     RunOutcome,
@@ -314,14 +315,19 @@ def unexplained_crash(source: Source, trace: Trace) -> Finding | None:
     if crash is None or trace.outcome is not RunOutcome.CRASHED or trace.crashed_after_cut:
         return None
     said = ": ".join([crash.kind, *crash.message.strip().splitlines()[:1]])
+    return unexplained_at(crash.site or Site(1, 1, 1, 1), f"the program crashes: {said[:300]}", account(source, crash))
+
+
+def unexplained_at(site: Site, message: str, evidence: Mapping[str, Json] | None = None) -> Finding:
+    """The finding for what stops a program and what no rule names."""
     return Finding(
         UNEXPLAINED_CODE,
         UNEXPLAINED_RULE,
         Family.OPINIONATED,
-        crash.site or Site(1, 1, 1, 1),
-        f"the program crashes: {said[:300]}",
+        site,
+        message,
         Symptom.CRASH,
-        evidence=account(source, crash),
+        evidence=evidence or {},
         confidence=1.0,
         cause=CRASH_CAUSE,
     )
