@@ -74,6 +74,11 @@ class Crash:
         """The innermost expression of user code."""
         return self.frames[-1].site if self.frames else None
 
+    @property
+    def own_line(self) -> int:
+        """The innermost line of the program's own file; 0 where none was on the way."""
+        return next((frame.site.line for frame in reversed(self.frames) if not frame.site.path), 0)
+
     def held_at(self, site: Site) -> Held | None:
         """What the expression at a site of the failing statement held, where it is known."""
         return next((held for held in self.held if held.site == site), None)

@@ -26,10 +26,18 @@ class LayerCalledByMethod(ApiChange):
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The calls of `self.call` on symbolic tensors."""
         source = subject.source
-        for owner in keras_modules(source):
-            for method in owner.body:
-                if isinstance(method, ast.FunctionDef) and method.name != "call":
-                    yield from _calls(source, method)
+        for call in uses_of(source).calls():
+            own = _past_keras(source, call)
+            if own:
+                yield Hit(
+                    source.site(call),
+                    "a method called by its name gets symbolic tensors since Keras 3.0, which functions of TensorFlow and torch refuse",
+                    title=f"call {own} itself",
+                    edits=(Replace(source.site(call.func), own),),
+                    exact=True,
+                    removed={"keras": "3.0"},
+                    confidence=0.9,
+                )
 
     examples = (
         Example(
@@ -221,23 +229,15 @@ print(net.first(np.ones((2, 3))).shape)
     )
 
 
-def _calls(source: Source, method: ast.FunctionDef) -> Iterator[Hit]:
+def _past_keras(source: Source, call: ast.Call) -> str:
+    """What a model or layer calls itself where another method of it calls its `call` on symbolic tensors; empty elsewhere."""
+    function = call.func
+    if not isinstance(function, ast.Attribute) or function.attr != "call" or not call.args:
+        return ""
+    method = source.enclosing(call, ast.FunctionDef)
+    if method is None or method.name == "call" or source.parent(method) not in keras_modules(source):
+        return ""
     own = method.args.args[0].arg if method.args.args else ""
-    for call in uses_of(source).calls():
-        function = call.func
-        if not isinstance(function, ast.Attribute) or function.attr != "call" or not call.args:
-            continue
-        if source.enclosing(call, ast.FunctionDef) is not method or getattr(function.value, "id", None) != own:
-            continue
-        given = call.args[0].elts if isinstance(call.args[0], (ast.List, ast.Tuple)) else [call.args[0]]
-        if given and all(is_symbolic(source, each) for each in given):
-            site = source.site(function)
-            yield Hit(
-                source.site(call),
-                "a method called by its name gets symbolic tensors since Keras 3.0, which functions of TensorFlow and torch refuse",
-                title=f"call {own} itself",
-                edits=(Replace(site, own),),
-                exact=True,
-                removed={"keras": "3.0"},
-                confidence=0.9,
-            )
+    given = call.args[0].elts if isinstance(call.args[0], (ast.List, ast.Tuple)) else [call.args[0]]
+    symbolic = bool(given) and all(is_symbolic(source, each) for each in given)
+    return own if symbolic and getattr(function.value, "id", None) == own else ""

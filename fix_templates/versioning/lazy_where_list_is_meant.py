@@ -317,19 +317,15 @@ def _sampled(subject: Subject) -> Iterator[Hit]:
     crash, source = subject.crash, subject.source
     if crash is None or "Population must be a sequence" not in crash.message:
         return
-    line = next((frame.site.line for frame in reversed(crash.frames) if not frame.site.path), 0)
     for call in uses_of(source).calls():
-        if (
-            call.args
-            and call.lineno <= line <= (call.end_lineno or line)
-            and _called(source, call.func) == "random.sample"
-        ):
-            site = source.site(call.args[0])
+        site = source.site(call)
+        stopped = site.line <= crash.own_line <= site.end_line
+        if call.args and stopped and _called(source, call.func) == "random.sample":
             yield Hit(
-                source.site(call),
+                site,
                 "random.sample draws from no set since Python 3.11",
                 title="draw from the sorted elements",
-                edits=(Wrap(site, "sorted(", ")"),),
+                edits=(Wrap(source.site(call.args[0]), "sorted(", ")"),),
                 confidence=0.9,
             )
 

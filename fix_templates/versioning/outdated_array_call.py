@@ -425,8 +425,7 @@ def _stopped(subject: Subject, call: ast.Call, said: str) -> bool:
     if crash is None or crash.kind != "ValueError" or said not in crash.message:
         return False
     site = subject.source.site(call)
-    last = next((frame.site.line for frame in reversed(crash.frames) if not frame.site.path), 0)
-    return site.line <= last <= site.end_line
+    return site.line <= crash.own_line <= site.end_line
 
 
 def _hit(
