@@ -30,7 +30,7 @@ def everywhere(ask: Ask, case: Case) -> Iterator[EditStep | Gap]:
             done.add(found.scaffold)
         yield found
     for module in case.source.beside:
-        for found in ask(replace(case, source=module)):
+        for found in ask(replace(case, source=module, started=case.start)):
             if isinstance(found, Gap):
                 where = f", line {found.line}" if found.line is not None else ""
                 yield Gap(f"{module.path}{where}: {found.what}")

@@ -44,6 +44,8 @@ class Case:
     taken: frozenset[str] = frozenset()
     called_with: tuple[str, ...] = ()
     haste: bool = False
+    started: Path | None = None
+    """Where the run of a program is started whose module this case is of."""
 
     @property
     def latest(self) -> Trace | None:
@@ -68,8 +70,8 @@ class Case:
     @cached_property
     def start(self) -> Path | None:
         """The folder that a run is started in: the program's own, or the one above it where more of what it names is."""
-        if self.folder is None:
-            return None
+        if self.folder is None or self.started is not None:
+            return self.started
         repository = repository_of(self.folder)
         place = str(self.folder.relative_to(repository) / Path(self.source.path).name)
         text = b"\n".join(file.raw for file in self.source.files.values())
