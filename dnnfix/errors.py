@@ -9,7 +9,8 @@ DnnfixError
 ├── EnvironmentProblem       this machine or interpreter cannot do what is needed
 │   ├── SandboxError         no sandbox of the asked tier
 │   ├── InterpreterError     the interpreter given by --python
-│   └── ForgeError           a forge, or git, refused what was asked of it
+│   ├── ForgeError           a forge, or git, refused what was asked of it
+│   └── AnalysisFailed       the analysis of a repository ended without a report
 ├── CatalogueError           a template or validator is wrong
 │   ├── DuplicateCodeError   two templates claim one code or name
 │   └── EditError            an edit cannot be carried out
@@ -59,6 +60,10 @@ class InterpreterError(EnvironmentProblem):
 
 class ForgeError(EnvironmentProblem):
     """A forge, or git, cannot be reached or refused what was asked of it."""
+
+
+class AnalysisFailed(EnvironmentProblem):
+    """The analysis of a repository ended without a report."""
 
 
 class CatalogueError(DnnfixError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -35,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Analyse, and write the report."""
-    from dnnfix.bot import analyse
+    from dnnfix.bot import analyse, apart
     from dnnfix.errors import InputError
 
     target = Path(arguments.output_file).absolute() if arguments.output_file else None
@@ -44,16 +43,16 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         raise InputError(f"{arguments.folder}: no such folder. Name the checkout of a git repository.")
     if target is not None and not target.parent.is_dir():
         raise InputError(f"{arguments.output_file}: there is no such folder to write it into. Make it first.")
-    if choosing.secrets():
+    flags = choosing.flags(arguments)
+    if apart.secrets():
         with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as place:
             made = Path(place, "report.json")
-            command = choosing.analysing(arguments, folder, arguments.repo, made)
-            code = subprocess.run(command, env=choosing.without_secrets(), check=False).returncode
+            code = apart.analysed(flags.command(folder, arguments.repo, made, quiet=arguments.quiet))
             if code == CLEAN:
                 _handed_over(console, made.read_text(encoding="utf-8"), target)
             return code
-    whole = arguments.whole or analyse.BUDGET
-    text = analyse.analyse(folder, arguments.repo, choosing.overrides(arguments), whole, console.progress)
+    whole = flags.whole or analyse.BUDGET
+    text = analyse.analyse(folder, arguments.repo, flags.overrides(), whole, console.progress)
     _handed_over(console, text, target)
     return CLEAN
 

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
+from dnnfix.bot.apart import Flags
 from dnnfix.cli.console import Console
 from dnnfix.errors import InputError
 from dnnfix.forge.dry_run import DryRun
 from dnnfix.forge.local import LocalForge
 from dnnfix.forge.protocol import Forge
-from dnnfix.run.secret import looks_secret
 
 LOCAL, GITHUB = "local:", "github"
 
 TOKENS = ("DNNFIX_GITHUB_TOKEN", "GITHUB_TOKEN")
 """Variables that the token for GitHub is taken from, the first that is set."""
-
-KEYS = ("_KEY", "_KEY_ID", "_PAT")
-"""Ends of names of variables that hold a secret, beside those that secret files have."""
 
 
 def add_forge(parser: argparse.ArgumentParser) -> None:
@@ -44,41 +40,10 @@ def add_analysis(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, help="the first seed (0)")
 
 
-def overrides(arguments: argparse.Namespace) -> dict[str, object]:
-    """Settings of the command line; the interpreter is that of the working folder, not of the repository that is gone into."""
+def flags(arguments: argparse.Namespace) -> Flags:
+    """How to analyse; the interpreter is that of the working folder, not of the repository that is gone into."""
     python = str(Path(arguments.python).absolute()) if arguments.python else None
-    return {"budget": arguments.budget, "python": python, "seed": arguments.seed}
-
-
-def analysing(arguments: argparse.Namespace, folder: Path, slug: str, target: Path) -> list[str]:
-    """The call of `bot analyse` with the same flags, for a process of its own."""
-    words = [
-        sys.executable,
-        "-P",
-        "-m",
-        "dnnfix",
-        "bot",
-        "analyse",
-        str(folder),
-        "--repo",
-        slug,
-        "--output-file",
-        str(target),
-    ]
-    given = {**overrides(arguments), "whole": arguments.whole}
-    words += [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]
-    return [*words, *(["--quiet"] if arguments.quiet else [])]
-
-
-def secrets() -> list[str]:
-    """The variables of the environment that look like tokens."""
-    return [name for name in os.environ if looks_secret(name) or name.endswith(KEYS)]
-
-
-def without_secrets() -> dict[str, str]:
-    """The environment without them."""
-    hidden = set(secrets())
-    return {name: value for name, value in os.environ.items() if name not in hidden}
+    return Flags(arguments.budget, arguments.whole, python, arguments.seed)
 
 
 def forge(arguments: argparse.Namespace, console: Console) -> Forge:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
-import tempfile
 from pathlib import Path
 
+from dnnfix.bot.apart import analysed
 from dnnfix.cli.bot import choosing
 from dnnfix.cli.bot.publish import told
 from dnnfix.cli.console import CLEAN, ERROR, Console
+from dnnfix.errors import AnalysisFailed
 from dnnfix.forge.protocol import Forge
 
 OPERANDS = ""
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     forge, code = choosing.forge(arguments, console), CLEAN
     for slug in arguments.repo or forge.repositories():
         try:
-            code = max(code, _one(arguments, console, forge, slug))
+            _one(arguments, console, forge, slug)
         except DnnfixError as error:
             console.problem(f"{slug}: {error}")
             code = ERROR
@@ -53,27 +53,21 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     return code
 
 
-def _one(arguments: argparse.Namespace, console: Console, forge: Forge, slug: str) -> int:
-    from dnnfix.bot.plan import unwanted
-    from dnnfix.bot.policy import forbids
-    from dnnfix.bot.publish import Published, publish
-    from dnnfix.bot.report import read
-    from dnnfix.bot.settings import heeded
-    from dnnfix.forge.git import cloned
+def _one(arguments: argparse.Namespace, console: Console, forge: Forge, slug: str) -> None:
+    from dnnfix.bot.visit import visited
 
-    with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
-        checkout, report = Path(folder, slug.rpartition("/")[2]), Path(folder, "report.json")
-        console.progress(f"{slug}: fetching")
-        git = cloned(forge.remote(slug), checkout, forge.repository(slug).default_branch)
+    def analyse(checkout: Path, slug: str, report: Path) -> None:
         console.clear()
-        settings = heeded(git, "HEAD", slug, by_person=arguments.asked)
-        if said := unwanted(settings, forbids(git, "HEAD")):
-            told(console, slug, Published(left=[said]))
-            return CLEAN
-        command = choosing.analysing(arguments, checkout, slug, report)
-        if subprocess.run(command, env=choosing.without_secrets(), check=False).returncode != CLEAN:
-            console.problem(f"{slug}: could not be analysed")
-            return ERROR
-        analysis = read(report.read_bytes(), slug)
-    told(console, slug, publish(forge, slug, analysis, push=not arguments.dry_run, by_person=arguments.asked))
-    return CLEAN
+        command = choosing.flags(arguments).command(checkout, slug, report, quiet=arguments.quiet)
+        if analysed(command) != CLEAN:
+            raise AnalysisFailed("could not be analysed")
+
+    found = visited(
+        forge,
+        slug,
+        analyse,
+        push=not arguments.dry_run,
+        by_person=arguments.asked,
+        told=lambda text: console.progress(f"{slug}: {text}"),
+    )
+    told(console, slug, found)
