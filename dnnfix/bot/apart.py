@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from threading import Event
 
+from dnnfix.errors import AnalysisFailed
 from dnnfix.run.secret import looks_secret
 
 KEYS = ("_KEY", "_KEY_ID", "_PAT")
@@ -51,6 +52,20 @@ def without_secrets() -> dict[str, str]:
     """The environment without them."""
     hidden = set(secrets())
     return {name: value for name, value in os.environ.items() if name not in hidden}
+
+
+@dataclass(frozen=True, slots=True)
+class LocalAnalyser:
+    """Analyses on this machine; ended where `stopped` is set."""
+
+    flags: Flags
+    stopped: Event | None = None
+    quiet: bool = True
+
+    def __call__(self, checkout: Path, slug: str, report: Path) -> None:
+        """Write the report of a checkout. Raises `AnalysisFailed`."""
+        if analysed(self.flags.command(checkout, slug, report, quiet=self.quiet), self.stopped):
+            raise AnalysisFailed("could not be analysed")
 
 
 def analysed(command: list[str], stopped: Event | None = None) -> int:

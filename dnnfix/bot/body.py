@@ -12,6 +12,9 @@ MOST_TITLE = 72
 MOST_BODY = 60_000
 """Characters of a text; GitHub takes 65,536. Longer ones lose their certificates, then all but the titles."""
 
+SHOWN = 12
+"""Digits of a commit that are shown."""
+
 
 def title(proposal: Proposal) -> str:
     """A conventional title: what the first patch does, and at how many places."""
@@ -27,7 +30,7 @@ def body(proposal: Proposal, commit: str) -> str:
     """The text, in Markdown; its last line says to the bot what it is about."""
     rule = proposal.patches[0].faults[0].code
     found = (
-        f"Found and proven by [dnnfix](https://pypi.org/project/dnnfix/) at commit {commit[:12]}. "
+        f"Found and proven by [dnnfix](https://pypi.org/project/dnnfix/) at commit {commit[:SHOWN]}. "
         f"`dnnfix explain {rule}` tells what the rule is about."
     )
     stopped = (

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path
 
-from dnnfix.bot.body import body, commit_message, title
+from dnnfix.bot.body import SHOWN, body, commit_message, title
 from dnnfix.bot.plan import GONE, GONE_MARK, Plan, plan, room
 from dnnfix.bot.policy import forbids
 from dnnfix.bot.proposal import Proposal, members_of
@@ -95,7 +95,8 @@ class _Work:
             self.said.done.append(f"closed {pull.number}: {pull.title}")
         for pull, proposal in todo.renewed:
             became, known = self._branch(pull.branch, proposal), members_of(pull.body)
-            if known and (became is Branch.MADE or (became is Branch.THERE and known != proposal.members)):
+            is_told = known == proposal.members and self.analysis.commit[:SHOWN] in pull.body
+            if known and (became is Branch.MADE or (became is Branch.THERE and not is_told)):
                 self.forge.update_pull(self.slug, pull.number, title(proposal), body(proposal, self.analysis.commit))
                 self.said.done.append(f"wrote {pull.number} anew: {pull.title}")
         for proposal in todo.wanted:

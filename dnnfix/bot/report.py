@@ -92,6 +92,11 @@ def written(slug: str, commit: str, report: Mapping[str, Any], beside: Mapping[s
     )
 
 
+def is_slug(text: str) -> bool:
+    """Whether a text is the name of a repository, `owner/name`."""
+    return _SLUG.fullmatch(text) is not None
+
+
 def read(text: bytes, origin: str) -> Analysis:
     """The analysis that a document tells. Raises `BotReportError` for one that does not hold together."""
     if len(text) > MOST_BYTES:

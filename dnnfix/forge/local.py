@@ -49,8 +49,10 @@ class LocalForge:
         return Remote(self._bare(slug).absolute().as_uri())
 
     def pulls(self, slug: str) -> tuple[Pull, ...]:
-        """What the files of pull requests say."""
+        """What the files of pull requests say; what a writer that was killed did not show of them is shown now."""
         found = [self._read(path) for path in self._numbered(slug)]
+        for one in found:
+            self._show(slug, one.number, one.body)
         return tuple(sorted((one for one in found if one.branch.startswith(BRANCHES)), key=lambda one: one.number))
 
     def open_pull(self, slug: str, branch: str, title: str, body: str, *, draft: bool) -> int:
@@ -85,7 +87,9 @@ class LocalForge:
 
     def _show(self, slug: str, number: int, body: str) -> None:
         """The text for a person to read; what counts is in the other file."""
-        (self._folder(slug) / f"{number}.md").write_text(body, encoding="utf-8")
+        path = self._folder(slug) / f"{number}.md"
+        if not path.exists() or path.read_text(encoding="utf-8") != body:
+            path.write_text(body, encoding="utf-8")
 
     def _numbered(self, slug: str) -> list[Path]:
         return [path for path in self._folder(slug).glob("*.json") if path.stem.isdigit()]

@@ -25,11 +25,11 @@ REPAIRED = TRAIN.replace(b"size_average=True", b'reduction="mean"')
 class Repository:
     """A repository of people on the forge, and what they do to it."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, slug: str = SLUG) -> None:
         self.root = root
         self.forge = LocalForge(root, lambda: self.now)
         self.now = 1_000_000.0
-        self.bare = Git(root / f"{SLUG}.git")
+        self.bare = Git(root / f"{slug}.git")
 
     def commit(
         self,

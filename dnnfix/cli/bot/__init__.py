@@ -4,6 +4,8 @@ COMMANDS = {
     "analyse": "run the programs of a checkout in the sandbox and write a report; needs no token",
     "publish": "open pull requests from a report; runs nothing of the repository",
     "run": "both, one after the other, for one repository or all of a forge",
+    "serve": "as a GitHub App: take webhooks in",
+    "work": "as a GitHub App: do what they ask for",
 }
 
 HELP = """usage: dnnfix bot COMMAND [options]

@@ -68,7 +68,14 @@ def _github(owner: str) -> Forge:
     try:
         from github.Auth import Token
 
-        from dnnfix.forge.github import API, GitHubForge
+        from dnnfix.forge.github import GitHubForge
     except ImportError:
         raise InputError("--forge github: PyGithub is not installed. Install dnnfix[bot].") from None
-    return GitHubForge(Token(token), owner, os.environ.get("GITHUB_API_URL") or API)
+    return GitHubForge(Token(token), owner, api())
+
+
+def api() -> str:
+    """The address of GitHub's interface, or of that of a GitHub Enterprise Server."""
+    from dnnfix.forge.github import API
+
+    return os.environ.get("GITHUB_API_URL") or API

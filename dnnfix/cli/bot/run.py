@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from dnnfix.bot.apart import analysed
+from dnnfix.bot.apart import LocalAnalyser
 from dnnfix.cli.bot import choosing
 from dnnfix.cli.bot.publish import told
 from dnnfix.cli.console import CLEAN, ERROR, Console
-from dnnfix.errors import AnalysisFailed
 from dnnfix.forge.protocol import Forge
 
 OPERANDS = ""
@@ -56,16 +54,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 def _one(arguments: argparse.Namespace, console: Console, forge: Forge, slug: str) -> None:
     from dnnfix.bot.visit import visited
 
-    def analyse(checkout: Path, slug: str, report: Path) -> None:
-        console.clear()
-        command = choosing.flags(arguments).command(checkout, slug, report, quiet=arguments.quiet)
-        if analysed(command) != CLEAN:
-            raise AnalysisFailed("could not be analysed")
-
     found = visited(
         forge,
         slug,
-        analyse,
+        LocalAnalyser(choosing.flags(arguments), quiet=arguments.quiet),
         push=not arguments.dry_run,
         by_person=arguments.asked,
         told=lambda text: console.progress(f"{slug}: {text}"),

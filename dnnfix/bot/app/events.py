@@ -1,0 +1,50 @@
+"""Which repositories a webhook of GitHub asks to be visited. What is not understood asks for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dnnfix.bot.app.store import Asked
+from dnnfix.bot.report import is_slug
+from dnnfix.forge.protocol import BRANCHES
+
+MOST_AT_ONCE = 10_000
+"""Repositories that one webhook may ask for: an installation for a whole organisation."""
+
+
+def asked(event: str, payload: Any) -> tuple[Asked, ...]:
+    """What a webhook of the kind `event` asks for: repositories whose default branch moved, that were given to the App, or in which a
+    pull request of the bot was closed, so that there may be room for another one."""
+    if not isinstance(payload, dict):
+        return ()
+    said = _part(payload, "installation").get("id")
+    installation = said if isinstance(said, int) and 0 <= said < 2**63 else 0
+    found = dict.fromkeys(slug for slug in _slugs(event, payload) if isinstance(slug, str) and is_slug(slug))
+    return tuple(Asked(slug, installation) for slug in list(found)[:MOST_AT_ONCE])
+
+
+def _slugs(event: str, payload: Mapping[str, Any]) -> Iterator[Any]:
+    action, repository = payload.get("action"), _part(payload, "repository")
+    slug = repository.get("full_name")
+    match event:
+        case "push" if payload.get("ref") == f"refs/heads/{repository.get('default_branch')}":
+            if payload.get("deleted") is not True:
+                yield slug
+        case "pull_request" if action == "closed":
+            if str(_part(_part(payload, "pull_request"), "head").get("ref", "")).startswith(BRANCHES):
+                yield slug
+        case "installation" if action in ("created", "unsuspend"):
+            yield from _names(payload.get("repositories"))
+        case "installation_repositories" if action == "added":
+            yield from _names(payload.get("repositories_added"))
+
+
+def _names(listed: Any) -> Iterator[Any]:
+    for one in listed if isinstance(listed, list) else ():
+        yield one.get("full_name") if isinstance(one, dict) else None
+
+
+def _part(said: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = said.get(name)
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,50 @@
+"""The log of the App: one JSON object a line on standard error, in which no secret stands.
+
+structlog rather than a formatter of our own for `logging`: what is said comes with its values, and its processors have the place where
+secrets are taken out of them.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, MutableMapping
+from typing import Any
+
+import structlog
+
+from dnnfix.run.secret import looks_secret
+
+HIDDEN = "…"
+
+_TOKEN = re.compile(
+    r"gh[a-z]_\w{10,}|github_pat_\w{10,}|(?<=://)[^/@\s]+:[^/@\s]+(?=@)|-----BEGIN[\s\S]+?-----END[^-]*-----"
+)
+"""Tokens of GitHub, credentials in addresses, and keys."""
+
+
+def begin(secrets: Iterable[str]) -> None:
+    """Have everything said as JSON from now on; `secrets` are texts that never stand in it."""
+    known = tuple(one for one in secrets if one)
+
+    def hidden(logger: object, name: str, said: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        return {key: HIDDEN if looks_secret(key) else _without(value, known) for key, value in said.items()}
+
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            hidden,
+            structlog.processors.JSONRenderer(sort_keys=True),
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
+def _without(value: Any, known: tuple[str, ...]) -> Any:
+    if not isinstance(value, str):
+        return value
+    for secret in known:
+        value = value.replace(secret, HIDDEN)
+    return _TOKEN.sub(HIDDEN, value)

@@ -1,0 +1,1 @@
+"""How the tables of the store came to be: Alembic's steps, one file each under `versions`."""
