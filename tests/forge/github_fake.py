@@ -21,7 +21,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import jwt
+
 TOKEN = "ghs_of-the-tests"
+APP, INSTALLATION = 667, 7
+"""The number of an App, and of its installation, for which the token above is given."""
+
 Document = dict[str, Any]
 
 
@@ -106,6 +111,7 @@ class GitHubFake:
         self.comments: list[tuple[int, str]] = []
         self.instead: deque[Answer] = deque()
         self.requests: list[tuple[str, str]] = []
+        self.app_key = ""
 
     def close(self) -> None:
         """Stop listening."""
@@ -166,6 +172,20 @@ class GitHubFake:
                 return status, answer
         return 404, {"message": "Not Found"}
 
+    def allows(self, path: str, told: str) -> bool:
+        """Whether what is told as authorization will do: the token, or for an App's own requests what its key has signed."""
+        if not path.startswith("/app/"):
+            return told == TOKEN
+        try:
+            return int(jwt.decode(told, self.app_key, algorithms=["RS256"])["iss"]) == APP
+        except (jwt.InvalidTokenError, ValueError):
+            return False
+
+    def _token(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        if int(found["installation"]) != INSTALLATION:
+            return 404, {"message": "Not Found"}
+        return 201, {"token": TOKEN, "expires_at": "2100-01-01T00:00:00Z"}
+
     def _repository(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
         return 200, self.repositories[found["slug"]]
 
@@ -208,6 +228,11 @@ class GitHubFake:
 
 PULLS = r"/repos/(?P<slug>[^/]+/[^/]+)/pulls"
 ROUTES: tuple[tuple[str, str, dict[str, str]], ...] = (
+    (
+        r"/app/installations/(?P<installation>\d+)/access_tokens",
+        "/app/installations/{installation_id}/access_tokens",
+        {"POST": "_token"},
+    ),
     (r"/repos/(?P<slug>[^/]+/[^/]+)", "/repos/{owner}/{repo}", {"GET": "_repository"}),
     (PULLS, "/repos/{owner}/{repo}/pulls", {"GET": "_listed", "POST": "_open"}),
     (rf"{PULLS}/(?P<number>\d+)", "/repos/{owner}/{repo}/pulls/{pull_number}", {"GET": "_one", "PATCH": "_one"}),
@@ -257,7 +282,7 @@ def _handler(fake: GitHubFake) -> type[BaseHTTPRequestHandler]:
             with fake.lock:
                 fake.requests.append((self.command, place.path))
                 told = self.headers.get("Authorization", "")
-                if told.partition(" ")[2] != TOKEN:
+                if not fake.allows(place.path, told.partition(" ")[2]):
                     self.given  # noqa: B018 - what is not read would be the next request
                     self.send(401, {"message": "Bad credentials"})
                     return

@@ -68,18 +68,20 @@ def forges(arguments: argparse.Namespace, console: Console) -> Callable[[int], F
         only = choosing.forge(arguments, console)
         return lambda installation: only
     try:
-        key = Path(file).read_text(encoding="ascii")
-    except (OSError, ValueError):
-        raise InputError(
-            f"{KEY_FILE}: has to name the file with the private key of the App. Received: {file!r}"
-        ) from None
-    try:
         from github.Auth import AppAuth, AppInstallationAuth
+        from jwt import PyJWTError
 
         from dnnfix.forge.github import GitHubForge
     except ImportError:
         raise InputError(f"--forge github: PyGithub {LACKING}") from None
-    return lambda installation: GitHubForge(AppInstallationAuth(AppAuth(app, key), installation), api=choosing.api())
+    try:
+        auth = AppAuth(app, Path(file).read_text(encoding="ascii"))
+        auth.create_jwt()  # a key that is none is told at the start, not at the first visit
+    except (OSError, ValueError, PyJWTError):
+        raise InputError(
+            f"{KEY_FILE}: has to name the file with the private key of the App. Received: {file!r}"
+        ) from None
+    return lambda installation: GitHubForge(AppInstallationAuth(auth, installation), api=choosing.api())
 
 
 @contextmanager
