@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import sqlalchemy as sa
@@ -102,7 +103,9 @@ class Store:
             raise InputError(f"{_shown(address)}: is no address of a store that can be used here ({error}).") from None
         if self._engine.dialect.name not in ("sqlite", "postgresql"):
             raise InputError(f"{_shown(address)}: has to be sqlite:///FILE or postgresql+psycopg://….")
+        self._turn: AbstractContextManager[object] = nullcontext()
         if self._engine.dialect.name == "sqlite":
+            self._turn = Lock()  # SQLite has waiting writers look again after longer and longer sleeps
             sa.event.listen(self._engine, "connect", _prepared)
             sa.event.listen(self._engine, "begin", _begun)
         self._migrate()
@@ -229,7 +232,7 @@ class Store:
     @contextmanager
     def _transaction(self) -> Iterator[sa.Connection]:
         try:
-            with self._engine.begin() as connection:
+            with self._turn, self._engine.begin() as connection:
                 yield connection
         except sa.exc.OperationalError as error:
             raise EnvironmentProblem(f"{_shown(self._engine.url)}: the store does not answer ({error.orig}).") from None
