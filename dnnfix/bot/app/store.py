@@ -127,10 +127,8 @@ class Store:
         """Remember a delivery with all that it asks for, or nothing of it; `False` where it is known already."""
         now = self._clock()
         with self._transaction() as change:
-            made = change.execute(
-                self._insert(deliveries).values(id=delivery, received=now).on_conflict_do_nothing()
-            ).rowcount
-            if not made:
+            made = self._insert(deliveries).values(id=delivery, received=now).on_conflict_do_nothing()
+            if change.execute(made.returning(deliveries.c.id)).first() is None:
                 return False
             for one in asked:
                 self._want(change, one, now)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from dnnfix.bot.app.store import FIRST_PAUSE, LEASE, MOST_FAILURES, Asked, Counts, Store
 from dnnfix.errors import EnvironmentProblem, InputError
+from tests.bot.app.postgres import cluster, initdb
 
 ONE = Asked("people/digits", 7)
 
@@ -28,9 +31,34 @@ def clock() -> Clock:
     return Clock()
 
 
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[str]:
+    """The address of a database in a PostgreSQL of its own."""
+    if initdb() is None:
+        pytest.skip("needs PostgreSQL: apt install postgresql")
+    with cluster() as address:
+        yield address
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a store that nobody has used, in either database."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/bot.sqlite"
+    found: str = request.getfixturevalue("postgres")
+    engine = sa.create_engine(found)
+    with engine.begin() as change:
+        change.execute(sa.text("DROP SCHEMA public CASCADE"))
+        change.execute(sa.text("CREATE SCHEMA public"))
+    engine.dispose()
+    return found
+
+
 @pytest.fixture
-def timed(tmp_path: Path, clock: Clock) -> Store:
-    return Store(f"sqlite:///{tmp_path}/timed.sqlite", clock)
+def timed(address: str, clock: Clock) -> Iterator[Store]:
+    made = Store(address, clock)
+    yield made
+    made.close()
 
 
 def test_a_delivery_is_taken_once(timed: Store) -> None:
@@ -97,17 +125,16 @@ def test_what_waits_is_carried_oldest_first_and_again_after_a_while(timed: Store
     assert len(timed.waiting(5, 10.0)) == 3
 
 
-def test_everything_outlives_the_process(tmp_path: Path) -> None:
-    address = f"sqlite:///{tmp_path}/kept.sqlite"
+def test_everything_outlives_the_process(address: str) -> None:
     first = Store(address)
     first.accept("d-1", [ONE])
     first.close()
     second = Store(address)
     assert not second.accept("d-1", [ONE]) and second.take(ONE.slug, "one") is not None
+    second.close()
 
 
-def test_many_at_once_take_turns(tmp_path: Path) -> None:
-    address = f"sqlite:///{tmp_path}/many.sqlite"
+def test_many_at_once_take_turns(address: str) -> None:
     with ThreadPoolExecutor(8) as threads:
         stores = list(threads.map(Store, [address] * 8))
         new = list(threads.map(lambda n: stores[n % 8].accept(f"d-{n // 2}", [ONE]), range(80)))
@@ -115,12 +142,14 @@ def test_many_at_once_take_turns(tmp_path: Path) -> None:
     assert sum(new) == 40 and sum(job is not None for job in taken) == 1
     (job,) = filter(None, taken)
     assert job.wanted == 40
+    for store in stores:
+        store.close()
 
 
-@pytest.mark.parametrize("address", ["", "bot.sqlite", "mysql://localhost/bot", "nothing://x", "sqlite"])
-def test_an_address_that_makes_no_sense_is_said(address: str) -> None:
+@pytest.mark.parametrize("said", ["", "bot.sqlite", "mysql://localhost/bot", "nothing://x", "sqlite"])
+def test_an_address_that_makes_no_sense_is_said(said: str) -> None:
     with pytest.raises(InputError):
-        Store(address)
+        Store(said)
 
 
 def test_a_store_that_is_not_there_is_said_without_its_password(tmp_path: Path) -> None:
