@@ -7,7 +7,6 @@ gives a text. A task whose worker or node is lost is given to another by Ray its
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ from dnnfix.bench.assessment import Assessed, Assignment
 from dnnfix.bench.executors import RETRIES
 from dnnfix.bench.worker import Assessor, settings_to_json
 from dnnfix.config import Settings
-from dnnfix.errors import ConfigError, EnvironmentProblem
+from dnnfix.run import ray_cluster
 
 AHEAD = 2
 """Tasks that are handed out for each core: enough that no worker waits, few enough to stop soon."""
@@ -47,20 +46,10 @@ class RayExecutor:
 
     def run(self, assignments: Iterable[Assignment]) -> Iterator[tuple[Assignment, Assessed]]:
         """Each assignment with its result, as they are done."""
-        ray = _imported()
+        ray = ray_cluster.imported()
         started = not ray.is_initialized()
         if started:
-            _answers(self.address)
-            try:
-                ray.init(
-                    address=self.address,
-                    num_cpus=self.workers if self.address is None else None,
-                    include_dashboard=False if self.address is None else None,
-                    log_to_driver=False,
-                    configure_logging=False,
-                )
-            except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-                raise EnvironmentProblem(f"The Ray cluster cannot be reached: {error}") from error
+            ray_cluster.reach(self.address, self.workers)
         try:
             yield from self._results(ray, iter(assignments))
         finally:
@@ -88,22 +77,3 @@ class RayExecutor:
                 said = str(error).strip().splitlines()[-1:] or [type(error).__name__]
                 failed = f"its worker was lost {1 + RETRIES} times: {said[0]}"
                 yield assignment, Assessed(assignment.case, assignment.arm, failed=failed)
-
-
-def _answers(address: str | None) -> None:
-    """Ray itself waits for minutes where nobody listens. Raises `EnvironmentProblem`."""
-    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
-    if not colon or not port.isdecimal():
-        return
-    try:
-        socket.create_connection((host, int(port)), timeout=10.0).close()
-    except OSError as error:
-        raise EnvironmentProblem(f"The Ray cluster cannot be reached: {address}: {error}") from error
-
-
-def _imported() -> Any:
-    try:
-        import ray
-    except ImportError:
-        raise ConfigError("--executor ray needs Ray, which is not installed: pip install 'dnnfix[ray]'") from None
-    return ray

@@ -13,7 +13,11 @@ from threading import Event
 from typing import Any
 
 from dnnfix.bot.apart import POLL, Flags, analysed
-from dnnfix.errors import AnalysisFailed, ConfigError, EnvironmentProblem
+from dnnfix.errors import AnalysisFailed
+from dnnfix.run import ray_cluster
+
+LOCAL = "local"
+"""In place of an address: a cluster of its own."""
 
 RETRIES = 2
 """How often Ray gives an analysis to another node where one is lost."""
@@ -26,14 +30,7 @@ class RayAnalyser:
     """
 
     def __init__(self, address: str, flags: Flags, stopped: Event) -> None:
-        try:
-            import ray
-        except ImportError:
-            raise ConfigError("--ray: Ray is not installed. Install dnnfix[ray].") from None
-        try:
-            ray.init(address=address, log_to_driver=False, configure_logging=False, ignore_reinit_error=True)
-        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-            raise EnvironmentProblem(f"The Ray cluster cannot be reached: {error}") from error
+        ray = ray_cluster.reach(None if address == LOCAL else address)
         self._ray: Any = ray
         self._task = ray.remote(analysed_there).options(num_cpus=1, max_retries=RETRIES)
         self._flags, self._stopped = flags, stopped
