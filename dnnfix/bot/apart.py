@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -68,9 +69,16 @@ class LocalAnalyser:
             raise AnalysisFailed("could not be analysed")
 
 
+def _dying_with_us(command: list[str]) -> list[str]:
+    """The same command, which is ended where this process is killed; without util-linux it goes on to its end."""
+    return ["setpriv", "--pdeathsig", "TERM", "--", *command] if shutil.which("setpriv") else command
+
+
 def analysed(command: list[str], stopped: Event | None = None) -> int:
     """Carry such a call out and give its exit status; where `stopped` is set it is ended, with all that it started."""
-    with subprocess.Popen(command, env=without_secrets(), start_new_session=stopped is not None) as process:
+    with subprocess.Popen(
+        _dying_with_us(command), env=without_secrets(), start_new_session=stopped is not None
+    ) as process:
         while True:
             try:
                 return process.wait(POLL if stopped else None)
