@@ -65,6 +65,8 @@ def _said(patch: Proven, certificate: str) -> str:
             "",
             _fenced(patch.proof),
         ]
+    if patch.drawing is not None and not patch.is_safe:
+        lines += ["", patch.drawing.markdown()]
     safe = (
         "It keeps what the program computes."
         if patch.is_safe

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from dnnfix.bot.picture import Drawing, drawing
 from dnnfix.emit import hunks
 from dnnfix.emit.hunks import Replacement
 from dnnfix.errors import BotReportError
@@ -68,6 +69,8 @@ class Proven:
     """What the validators said that measured something."""
     certificate: str
     """The certificate as JSON text; empty where there is none."""
+    drawing: Drawing | None = None
+    """How its training went before and after, where there is something to be seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +182,7 @@ def _patch(
         tuple(settled),
         tuple(dict.fromkeys(proof)),
         told.whole(certificates.get(identity, ""), f"{identity}: certificate"),
+        drawing(told.listed(one.get("curves", []), "curves")),
     )
 
 
