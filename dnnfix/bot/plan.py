@@ -40,10 +40,8 @@ def plan(
     What was closed unmerged is never proposed again, alone or in a group. An open pull request about the same fault is written anew,
     not opened a second time. One is closed where the newest commit was analysed as a whole and none of its faults is found in it.
     """
-    if said := unwanted(settings, forbidden):
+    if said := unwanted(repository, settings, forbidden):
         return Plan(left=(said,))
-    if repository.is_fork or repository.is_archived:
-        return Plan(left=(f"it is {'a fork' if repository.is_fork else 'archived'}, which the bot leaves alone",))
     is_whole = is_newest and not analysis.left_out
     opened = [pull for pull in pulls if pull.state is State.OPEN]
     gone = [
@@ -63,8 +61,10 @@ def plan(
     return Plan(tuple(wanted), tuple(renewed), tuple(gone))
 
 
-def unwanted(settings: BotSettings, forbidden: str) -> str:
-    """Why a repository wants nothing of the bot; empty where it does. `forbidden` is what it says against bots."""
+def unwanted(repository: Repository, settings: BotSettings, forbidden: str) -> str:
+    """Why nothing is done in a repository; empty where something may be. `forbidden` is what it says against bots."""
+    if repository.is_fork or repository.is_archived:
+        return f"it is {'a fork' if repository.is_fork else 'archived'}, which the bot leaves alone"
     if not settings.enabled:
         return NOT_ASKED
     return "" if settings.despite_policy else forbidden

@@ -35,8 +35,9 @@ def visited(
     with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
         checkout, report = Path(folder, slug.rpartition("/")[2]), Path(folder, "report.json")
         told("fetching")
-        git = cloned(forge.remote(slug), checkout, forge.repository(slug).default_branch)
-        if said := unwanted(heeded(git, "HEAD", slug, by_person=by_person), forbids(git, "HEAD")):
+        repository = forge.repository(slug)
+        git = cloned(forge.remote(slug), checkout, repository.default_branch)
+        if said := unwanted(repository, heeded(git, "HEAD", slug, by_person=by_person), forbids(git, "HEAD")):
             return Published(left=[said])
         told("analysing")
         analyse(checkout, slug, report)
