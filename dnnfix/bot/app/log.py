@@ -1,4 +1,4 @@
-"""The log of the App: one JSON object a line on standard error, in which no secret stands.
+"""The log of the App: one JSON object a line, in which no secret stands.
 
 structlog rather than a formatter of our own for `logging`: what is said comes with its values, and its processors have the place where
 secrets are taken out of them.
@@ -7,9 +7,8 @@ secrets are taken out of them.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, MutableMapping
-from typing import Any
+from typing import Any, TextIO
 
 import structlog
 
@@ -23,8 +22,8 @@ _TOKEN = re.compile(
 """Tokens of GitHub, credentials in addresses, and keys."""
 
 
-def begin(secrets: Iterable[str]) -> None:
-    """Have everything said as JSON from now on; `secrets` are texts that never stand in it."""
+def begin(stream: TextIO, secrets: Iterable[str]) -> None:
+    """Have everything said to `stream` as JSON from now on; `secrets` are texts that never stand in it."""
     known = tuple(one for one in secrets if one)
 
     def hidden(logger: object, name: str, said: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -38,7 +37,7 @@ def begin(secrets: Iterable[str]) -> None:
             hidden,
             structlog.processors.JSONRenderer(sort_keys=True),
         ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(stream),
     )
 
 

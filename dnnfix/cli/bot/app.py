@@ -44,7 +44,7 @@ def add_places(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def places(arguments: argparse.Namespace) -> Iterator[tuple[Store, Broker]]:
+def places(arguments: argparse.Namespace, console: Console) -> Iterator[tuple[Store, Broker]]:
     """The store and the broker; the log is JSON from now on. Raises `InputError` where the extra is not installed."""
     try:
         from dnnfix.bot.app import log
@@ -52,7 +52,7 @@ def places(arguments: argparse.Namespace) -> Iterator[tuple[Store, Broker]]:
         from dnnfix.bot.app.store import Store
     except ImportError as error:
         raise InputError(f"{error.name} {LACKING}") from None
-    log.begin([os.environ.get(name, "") for name in (SECRET, *choosing.TOKENS)])
+    log.begin(console.err, [os.environ.get(name, "") for name in (SECRET, *choosing.TOKENS)])
     store, broker = Store(arguments.store, lease=arguments.lease), Broker(arguments.broker)
     try:
         yield store, broker

@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     secret = os.environ.get(app.SECRET, "")
     if not secret:
         raise InputError(f"dnnfix bot serve: set {app.SECRET} to the secret of the App's webhook.")
-    with app.places(arguments) as (store, broker):
+    with app.places(arguments, console) as (store, broker):
         import uvicorn
 
         from dnnfix.bot.app.broker import Courier

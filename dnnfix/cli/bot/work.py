@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
     if arguments.workers < 1:
         raise InputError(f"--workers: has to be 1 or more. Received: {arguments.workers}")
-    with app.places(arguments) as (store, broker), app.until_signalled() as stopped:
+    with app.places(arguments, console) as (store, broker), app.until_signalled() as stopped:
         from prometheus_client import start_http_server
 
         from dnnfix.bot.app.worker import Worker

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -142,7 +143,7 @@ def test_there_is_nothing_else(client: TestClient) -> None:
 def test_the_log_is_json_without_secrets(capsys: pytest.CaptureFixture[str]) -> None:
     before = structlog.get_config()
     try:
-        log.begin([SECRET, ""])
+        log.begin(sys.stderr, [SECRET, ""])
         said = structlog.get_logger()
         said.info(
             "x",
