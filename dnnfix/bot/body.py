@@ -1,11 +1,13 @@
-"""The title and the text of a pull request: what is wrong, what changed, the numbers, how to check it and how to stop it.
+"""The title and the text of a pull request: what is wrong, what changed, the numbers, how to check it and how to stop it. Those of reviews too.
 
 Messages come from programs of strangers: they are shown as code, in which nothing is a mention, a link or a comment of ours.
 """
 
 from __future__ import annotations
 
-from dnnfix.bot.proposal import Proposal
+from collections.abc import Iterable, Sequence
+
+from dnnfix.bot.proposal import Proposal, mark
 from dnnfix.bot.report import Fault, Proven
 
 MOST_TITLE = 72
@@ -52,6 +54,31 @@ def commit_message(proposal: Proposal) -> str:
     """The message of the one commit."""
     faults = [f"- {_one_line(fault.path)}:{fault.line}: {fault.code} {fault.rule}" for fault in _faults(proposal)]
     return "\n".join([title(proposal), "", *faults]) + "\n"
+
+
+def remark(faults: Sequence[Fault], patch: Proven | None, suggestion: str | None) -> str:
+    """The text of a comment on lines that have faults, with what a proven patch makes of these lines if it changes no others."""
+    found = [_fenced([_where(fault) for fault in faults])]
+    end = [
+        f"`dnnfix explain {faults[0].code}` tells what the rule is about.",
+        mark({fault.identity for fault in faults}),
+    ]
+    proven: list[str] = []
+    if patch is not None and suggestion is None:
+        found.append(f"{_plain(patch.title)}: `dnnfix suggest` shows this patch, which changes other lines too.")
+    elif patch is not None and suggestion is not None:
+        found += [f"{_plain(patch.title)}:", _fenced([suggestion], "suggestion")]
+        proven += ["Proven by running the program before and after in a sandbox:", _fenced(patch.proof)]
+    texts = ["\n\n".join(parts) for parts in ([*found, *proven, *end], [*found, *end], [*found[1:], *end])]
+    return next(text for text in texts if len(text) < MOST_BODY) + "\n"
+
+
+def review(commit: str, members: Iterable[str]) -> str:
+    """The text of a review; its last line says which faults it has comments about, so that none comes again."""
+    return (
+        f"Found by [dnnfix](https://pypi.org/project/dnnfix/) at commit {commit[:SHOWN]}, on lines that this pull request changes. None of it "
+        f"is said again. `review = false` in the table `[bot]` of `dnnfix.toml` stops reviews.\n\n{mark(members)}\n"
+    )
 
 
 def _said(patch: Proven, certificate: str) -> str:

@@ -38,7 +38,7 @@ class Proposal:
     @property
     def mark(self) -> str:
         """The line of the text of a pull request that says what it is about."""
-        return f"<!-- dnnfix:{' '.join(sorted(self.members))} -->"
+        return mark(self.members)
 
     @property
     def changes(self) -> dict[str, tuple[Replacement, ...]]:
@@ -55,8 +55,13 @@ class Proposal:
         return {path: blob for patch in self.patches for path, blob in patch.blobs.items()}
 
 
+def mark(members: Iterable[str]) -> str:
+    """The line of a text that says which faults it is about."""
+    return f"<!-- dnnfix:{' '.join(sorted(members))} -->"
+
+
 def members_of(body: str) -> frozenset[str]:
-    """The identities of the faults that a pull request is about, as the last mark in its text tells them; empty where there is none.
+    """The identities of the faults that a pull request or a comment is about, as the last mark in its text tells them; empty where there is none.
 
     What stands above the last one may be the words of a program.
     """

@@ -43,6 +43,8 @@ class BotSettings:
     """Whether patches that change what is trained are proposed; each is proven by training."""
     despite_policy: bool = False
     """Whether the bot is wanted although a file for contributors forbids changes by machines."""
+    review: bool = False
+    """Whether pull requests of people are reviewed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def asked(git: Git, commit: str, slug: str) -> Asked:
 def heeded(git: Git, commit: str, slug: str, *, by_person: bool) -> BotSettings:
     """How the bot is to behave at a commit; where a person asks for a repository that has not asked itself, by default."""
     settings = asked(git, commit, slug).bot
-    return BotSettings(enabled=True) if by_person and not settings.enabled else settings
+    return BotSettings(enabled=True, review=True) if by_person and not settings.enabled else settings
 
 
 def told(text: bytes, origin: str) -> Asked:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from dnnfix.forge.protocol import Forge, Pull, Remote, Repository
+from dnnfix.forge.protocol import Forge, Pull, Remark, Remote, Repository, Reviewed
 
 
 class DryRun:
@@ -42,3 +42,16 @@ class DryRun:
     def close_pull(self, slug: str, number: int, comment: str) -> None:
         """Say that one would be closed."""
         self._say(f"{slug}: would close number {number}: {comment}")
+
+    def reviewed(self, slug: str, number: int) -> Reviewed:
+        """That of the forge behind."""
+        return self._behind.reviewed(slug, number)
+
+    def review(self, slug: str, number: int, commit: str, body: str, remarks: Sequence[Remark]) -> None:
+        """Say what would be said of which lines."""
+        places = [f"{one.path}:{one.first}-{one.last}\n\n{one.body}" for one in remarks]
+        self._say("\n\n".join([f"{slug}: would review number {number} at {commit}: {body}", *places]))
+
+    def resolve(self, slug: str, number: int, thread: str) -> None:
+        """Say that a conversation would be marked as settled."""
+        self._say(f"{slug}: would resolve a comment of number {number} ({thread})")

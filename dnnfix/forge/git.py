@@ -20,9 +20,9 @@ SECONDS = 600.0
 GUARDED = (
     "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never",
     "-c", "filter.lfs.smudge=", "-c", "filter.lfs.process=", "-c", "filter.lfs.required=false", "-c", "gc.auto=0",
-    "-c", "commit.gpgSign=false",
+    "-c", "commit.gpgSign=false", "-c", "core.quotePath=false",
 )  # fmt: skip
-"""Settings under which nothing that a repository brings along is run."""
+"""Settings under which nothing that a repository brings along is run, and names are told as they are."""
 
 NAME, EMAIL = "dnnfix", "dnnfix@users.noreply.github.com"
 
@@ -95,10 +95,42 @@ def cloned(remote: Remote, into: Path, branch: str) -> Git:
 
 def fetched(remote: Remote, into: Path, *references: str) -> Git:
     """A bare repository with the newest commits of some branches, as `refs/remotes/origin/...`."""
+    git = _bare(remote, into)
+    wanted = [f"+refs/heads/{name}:refs/remotes/origin/{name}" for name in references]
+    git.run("fetch", "--quiet", "--depth=2", "--no-tags", "origin", *wanted)
+    return git
+
+
+def with_history(remote: Remote, into: Path, *references: str) -> tuple[Git, tuple[str, ...]]:
+    """A bare repository with every commit of some references, and the newest one of each.
+
+    What files hold comes when it is asked for, where the other side can do that: histories are long, and few files of them are read.
+    """
+    git = _bare(remote, into)
+    wanted = [f"+{name}:refs/wanted/{number}" for number, name in enumerate(references)]
+    git.run("fetch", "--quiet", "--no-tags", "--filter=blob:none", "origin", *wanted)
+    newest = [git.run("rev-parse", f"refs/wanted/{number}^{{commit}}") for number in range(len(references))]
+    return git, tuple(one.strip() for one in newest)
+
+
+def changes(git: Git, base: str, head: str, *patterns: str) -> str:
+    """What `head` changed in the files that match since it parted from `base`: a unified diff without lines around.
+
+    Files that were moved are found, as forges do it, so that their lines that stayed are no changes. Raises `ForgeError` where the two
+    have no commit in common.
+    """
+    if not git.succeeds("merge-base", base, head):
+        raise ForgeError(f"git merge-base in {git.folder}: {base} and {head} have no commit in common.")
+    parted = git.run("merge-base", base, head).strip()
+    return git.run(
+        "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--unified=0", "--find-renames", "--src-prefix=a/",
+        "--dst-prefix=b/", parted, head, "--", *patterns,
+    )  # fmt: skip
+
+
+def _bare(remote: Remote, into: Path) -> Git:
     into.mkdir(parents=True)
     git = Git(into, remote.environment)
     git.run("init", "--quiet", "--bare")
     git.run("remote", "add", "origin", remote.url)
-    wanted = [f"+refs/heads/{name}:refs/remotes/origin/{name}" for name in references]
-    git.run("fetch", "--quiet", "--depth=2", "--no-tags", "origin", *wanted)
     return git

@@ -7,21 +7,21 @@ paging and the sign-in of Apps are its own, and it needs none of the models of t
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import github
 import requests
 
 from dnnfix.errors import ForgeError
-from dnnfix.forge.protocol import BRANCHES, Pull, Remote, Repository, State
+from dnnfix.forge.protocol import BRANCHES, Pull, Remark, Remote, Repository, Reviewed, State, Thread
 
 if TYPE_CHECKING:
     from github import GithubException
     from github.Auth import Auth
-    from github.PullRequest import PullRequest
+    from github.PullRequest import PullRequest, ReviewComment
     from github.Repository import Repository as Known
 
 API = "https://api.github.com"
@@ -54,6 +54,16 @@ SAID = {
 EXISTS = "a pull request already exists"
 """What GitHub says of a second one from the same branch."""
 
+SAID_THERE = """query($owner: String!, $name: String!, $number: Int!, $after: String) {
+  repository(owner: $owner, name: $name) { pullRequest(number: $number) {
+    %s(first: %s, after: $after) { pageInfo { hasNextPage endCursor } nodes { %s } }
+  } }
+}"""
+"""Asks for what was said in a pull request: its kind, how many on a page, and what of each."""
+
+OWN = "body viewerDidAuthor"
+"""The text of something said, and whether this account has said it: for an App no other way tells."""
+
 NO_DRAFTS = "draft pull requests are not supported"
 
 
@@ -66,24 +76,10 @@ class GitHubForge:
     def __init__(
         self, auth: Auth, owner: str = "", api: str = API, *, pause: float = PAUSE, longest_wait: float = LONGEST_WAIT
     ) -> None:
-        retry = github.GithubRetry(
-            total=TRIES,
-            backoff_factor=pause / 2,
-            secondary_rate_wait=PAUSES_AFTER_LIMIT * pause,
-            max_rate_limit_wait=longest_wait,
-        )
         self._auth = auth
         self._owner = owner
-        self._client = github.Github(
-            auth=auth,
-            base_url=api.rstrip("/"),
-            timeout=SECONDS,
-            retry=retry,
-            per_page=ON_PAGE,
-            user_agent="dnnfix",
-            seconds_between_requests=pause / 4,
-            seconds_between_writes=pause,
-        )
+        self._client = _client(auth, api, pause, longest_wait)
+        self._once = _client(auth, api, pause, longest_wait, read=0, other=0, status_forcelist=[])
         self._known: dict[str, Known] = {}
 
     def repositories(self) -> tuple[str, ...]:
@@ -145,6 +141,49 @@ class GitHubForge:
             pull.create_issue_comment(comment)
             pull.edit(state="closed")
 
+    def reviewed(self, slug: str, number: int) -> Reviewed:
+        """The pull request, whose head GitHub keeps in the repository itself, also for forks; what was said there GraphQL alone tells."""
+        with _asking(f"{slug}: pull request {number}"):
+            pull = self._repository(slug).get_pull(number)
+            reviews = [one["body"] for one in self._said(slug, number, "reviews", OWN) if one["viewerDidAuthor"]]
+            threads = [
+                Thread(one["id"], one["path"], first["body"], one["isResolved"])
+                for one in self._said(
+                    slug, number, "reviewThreads", f"id path isResolved comments(first: 1) {{ nodes {{ {OWN} }} }}"
+                )
+                for first in one["comments"]["nodes"]
+                if first["viewerDidAuthor"]
+            ]
+        is_bots = pull.head.ref.startswith(BRANCHES) and _is_own(pull, slug)
+        base, head = f"refs/heads/{pull.base.ref}", f"refs/pull/{number}/head"
+        return Reviewed(base, head, _state(pull), is_bots, tuple(reviews), tuple(threads))
+
+    def review(self, slug: str, number: int, commit: str, body: str, remarks: Sequence[Remark]) -> None:
+        """One request, which is made once: where its answer got lost, what is there has to be looked at before it is made again."""
+        with _asking(f"{slug}: a review of pull request {number}"):
+            known = self._once.get_repo(slug, lazy=True)
+            comments = [_comment(one) for one in remarks]
+            known.get_pull(number).create_review(known.get_commit(commit), body, "COMMENT", comments)
+
+    def resolve(self, slug: str, number: int, thread: str) -> None:
+        """Mark a conversation as settled; tokens that may not write contents may not do this."""
+        with _asking(f"{slug}: a comment of pull request {number}"):
+            given = {"threadId": thread}
+            self._client.requester.graphql_named_mutation("resolveReviewThread", given, "thread { isResolved }")
+
+    def _said(self, slug: str, number: int, kind: str, fields: str) -> Iterator[dict[str, Any]]:
+        """Everything of a kind that GraphQL knows of a pull request, page by page."""
+        owner, _, name = slug.partition("/")
+        after = None
+        while True:
+            given = {"owner": owner, "name": name, "number": number, "after": after}
+            _, answer = self._client.requester.graphql_query(SAID_THERE % (kind, ON_PAGE, fields), given)
+            page = answer["data"]["repository"]["pullRequest"][kind]
+            yield from page["nodes"]
+            if not page["pageInfo"]["hasNextPage"]:
+                return
+            after = page["pageInfo"]["endCursor"]
+
     def _repository(self, slug: str) -> Known:
         if slug not in self._known:
             self._known[slug] = self._client.get_repo(slug)
@@ -158,9 +197,38 @@ def _is_own(pull: PullRequest, slug: str) -> bool:
 
 
 def _pull(known: PullRequest) -> Pull:
-    state = State.OPEN if known.state == "open" else State.MERGED if known.merged_at else State.CLOSED
     opened = known.created_at.timestamp()
-    return Pull(known.number, known.head.ref, known.title, known.body or "", state, opened)
+    return Pull(known.number, known.head.ref, known.title, known.body or "", _state(known), opened)
+
+
+def _state(known: PullRequest) -> State:
+    return State.OPEN if known.state == "open" else State.MERGED if known.merged_at else State.CLOSED
+
+
+def _comment(remark: Remark) -> ReviewComment:
+    """GitHub takes no range of one line."""
+    said: ReviewComment = {"path": remark.path, "body": remark.body, "line": remark.last, "side": "RIGHT"}
+    return {**said, "start_line": remark.first, "start_side": "RIGHT"} if remark.first < remark.last else said
+
+
+def _client(auth: Auth, api: str, pause: float, longest_wait: float, **retry: Any) -> github.Github:
+    """A client; `retry` is what it does otherwise about answers that got lost."""
+    return github.Github(
+        auth=auth,
+        base_url=api.rstrip("/"),
+        timeout=SECONDS,
+        retry=github.GithubRetry(
+            total=TRIES,
+            backoff_factor=pause / 2,
+            secondary_rate_wait=PAUSES_AFTER_LIMIT * pause,
+            max_rate_limit_wait=longest_wait,
+            **retry,
+        ),
+        per_page=ON_PAGE,
+        user_agent="dnnfix",
+        seconds_between_requests=pause / 4,
+        seconds_between_writes=pause,
+    )
 
 
 @contextmanager

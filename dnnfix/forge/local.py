@@ -1,10 +1,11 @@
 """A forge in a folder: bare git repositories, and pull requests as files that a person can read and close.
 
     OWNER/NAME.git              the repository
-    OWNER/NAME.pulls/7.json     a pull request: branch, title, text, state, when it was opened, comments
+    OWNER/NAME.pulls/7.json     a pull request: branch, title, text, state, when it was opened, comments, reviews
     OWNER/NAME.pulls/7.md       its text, to be read
 
-To close one, write `closed` or `merged` for its state.
+To close one, write `closed` or `merged` for its state. Those of people are files as well; `base` is the branch that they are for, if
+it is not the default branch.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from dnnfix.errors import ForgeError
-from dnnfix.forge.git import Git
-from dnnfix.forge.protocol import BRANCHES, Pull, Remote, Repository, State
+from dnnfix.forge.git import NAME, Git
+from dnnfix.forge.protocol import BRANCHES, Pull, Remark, Remote, Repository, Reviewed, State, Thread
 
 
 class LocalForge:
@@ -84,6 +86,49 @@ class LocalForge:
         path = self._folder(slug) / f"{number}.json"
         said = _loaded(path)
         _replace(path, {**said, "state": State.CLOSED.value, "comments": [*said.get("comments", []), comment]})
+
+    def reviewed(self, slug: str, number: int) -> Reviewed:
+        """What the file of a pull request says, and what of its reviews is the bot's own."""
+        path = self._folder(slug) / f"{number}.json"
+        if not path.exists():
+            raise ForgeError(f"{slug}: no pull request {number}. There are: {self._numbers(slug)}.")
+        pull, said = self._read(path), _loaded(path)
+        try:
+            own = [(at, one) for at, one in enumerate(said.get("reviews", [])) if one["by"] == NAME]
+            threads = [
+                Thread(f"{at}.{place}", str(one["path"]), str(one["body"]), bool(one["resolved"]))
+                for at, review in own
+                for place, one in enumerate(review["comments"])
+            ]
+            texts = tuple(str(review["body"]) for _, review in own)
+        except (KeyError, TypeError) as error:
+            raise ForgeError(f"{path}: has a review that is none ({error}). Mend it, or take it away.") from None
+        base = f"refs/heads/{said.get('base') or self.repository(slug).default_branch}"
+        head = f"refs/heads/{pull.branch}"
+        return Reviewed(base, head, pull.state, pull.branch.startswith(BRANCHES), texts, tuple(threads))
+
+    def review(self, slug: str, number: int, commit: str, body: str, remarks: Sequence[Remark]) -> None:
+        """Write the review into the file of the pull request."""
+        path = self._folder(slug) / f"{number}.json"
+        said = _loaded(path)
+        made = {
+            "by": NAME,
+            "commit": commit,
+            "body": body,
+            "comments": [{**asdict(one), "resolved": False} for one in remarks],
+        }
+        _replace(path, {**said, "reviews": [*said.get("reviews", []), made]})
+
+    def resolve(self, slug: str, number: int, thread: str) -> None:
+        """Write that a comment is settled."""
+        path = self._folder(slug) / f"{number}.json"
+        said = _loaded(path)
+        review, _, comment = thread.partition(".")
+        said["reviews"][int(review)]["comments"][int(comment)]["resolved"] = True
+        _replace(path, said)
+
+    def _numbers(self, slug: str) -> str:
+        return ", ".join(str(number) for number in sorted(int(path.stem) for path in self._numbered(slug))) or "none"
 
     def _show(self, slug: str, number: int, body: str) -> None:
         """The text for a person to read; what counts is in the other file."""

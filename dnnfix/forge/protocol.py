@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -42,6 +42,42 @@ class Pull:
 
 
 @dataclass(frozen=True, slots=True)
+class Thread:
+    """A conversation about a line of a file, which the bot's own account began with the text `body`."""
+
+    id: str
+    path: str
+    body: str
+    is_resolved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """A pull request of anybody, as one who reviews it needs it: under which references git finds its head, and what it goes into.
+
+    `reviews` and `threads` are what the bot's own account has said there; what others say is not among it.
+    """
+
+    base: str
+    head: str
+    state: State
+    is_bots: bool
+    """Whether it comes from a branch of the bot in the repository itself."""
+    reviews: tuple[str, ...] = ()
+    threads: tuple[Thread, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What a review says of the lines `first` to `last` of a file at the head of a pull request."""
+
+    path: str
+    first: int
+    last: int
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
 class Remote:
     """Where git fetches a repository from and pushes to; `environment` is what git needs to know for it, credentials included."""
 
@@ -78,4 +114,16 @@ class Forge(Protocol):
 
     def close_pull(self, slug: str, number: int, comment: str) -> None:
         """Close a pull request, with a sentence that says why."""
+        ...
+
+    def reviewed(self, slug: str, number: int) -> Reviewed:
+        """A pull request of anybody, and what the bot's own account has said there."""
+        ...
+
+    def review(self, slug: str, number: int, commit: str, body: str, remarks: Sequence[Remark]) -> None:
+        """Comment on lines of a pull request as they are at a commit, all at once; neither approve nor ask for changes."""
+        ...
+
+    def resolve(self, slug: str, number: int, thread: str) -> None:
+        """Mark a conversation as settled, by its id."""
         ...

@@ -3,6 +3,7 @@
 COMMANDS = {
     "analyse": "run the programs of a checkout in the sandbox and write a report; needs no token",
     "publish": "open pull requests from a report; runs nothing of the repository",
+    "review": "comment on a pull request of a person, on lines that it changes, from a report of its head",
     "run": "both, one after the other, for one repository or all of a forge",
     "serve": "as a GitHub App: take webhooks in",
     "work": "as a GitHub App: do what they ask for",
@@ -20,6 +21,7 @@ commands:
 examples:
   dnnfix bot analyse --repo owner/name --output-file report.json      in a checkout
   dnnfix bot publish report.json --repo owner/name --forge local:/srv/forge
+  dnnfix bot review report.json --repo owner/name --pull 7 --forge github
   dnnfix bot run --repo owner/name --forge local:/srv/forge --dry-run
 
 options:

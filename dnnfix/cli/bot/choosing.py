@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dnnfix.bot.apart import Flags
 from dnnfix.cli.console import Console
@@ -13,10 +14,36 @@ from dnnfix.forge.dry_run import DryRun
 from dnnfix.forge.local import LocalForge
 from dnnfix.forge.protocol import Forge
 
+if TYPE_CHECKING:
+    from dnnfix.bot.report import Analysis
+
 LOCAL, GITHUB = "local:", "github"
 
 TOKENS = ("DNNFIX_GITHUB_TOKEN", "GITHUB_TOKEN")
 """Variables that the token for GitHub is taken from, the first that is set."""
+
+
+def add_report(parser: argparse.ArgumentParser) -> None:
+    """What is published, and where."""
+    parser.add_argument("report", help="the report")
+    parser.add_argument(
+        "--repo",
+        required=True,
+        metavar="OWNER/NAME",
+        help="the repository to publish in, which the report has to be of",
+    )
+
+
+def analysis(path: str) -> Analysis:
+    """What a report says. Raises `InputError` where it cannot be read, and `BotReportError` where it does not hold together."""
+    from dnnfix.bot.report import MOST_BYTES, read
+
+    try:
+        with Path(path).open("rb") as file:
+            text = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}). Check the path.") from None
+    return read(text, path)
 
 
 def add_forge(parser: argparse.ArgumentParser) -> None:

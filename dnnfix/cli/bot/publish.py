@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dnnfix.cli.bot import choosing
@@ -27,28 +26,15 @@ EXIT_CODES = "0 published, or nothing to do; 2 error"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The flags of `bot publish`."""
-    parser.add_argument("report", help="the report")
-    parser.add_argument(
-        "--repo",
-        required=True,
-        metavar="OWNER/NAME",
-        help="the repository to publish in, which the report has to be of",
-    )
+    choosing.add_report(parser)
     choosing.add_forge(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read the report, and publish it."""
     from dnnfix.bot.publish import publish
-    from dnnfix.bot.report import MOST_BYTES, read
-    from dnnfix.errors import InputError
 
-    try:
-        with Path(arguments.report).open("rb") as file:
-            text = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{arguments.report}: cannot be read ({error.strerror}). Check the path.") from None
-    analysis = read(text, arguments.report)
+    analysis = choosing.analysis(arguments.report)
     forge = choosing.forge(arguments, console)
     found = publish(forge, arguments.repo, analysis, push=not arguments.dry_run, by_person=arguments.asked)
     told(console, arguments.repo, found)
