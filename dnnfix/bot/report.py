@@ -85,6 +85,8 @@ class Analysis:
     programs: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     """Programs of which nothing is known: there was no time for them, or they could not be read."""
+    unchanged: frozenset[str] = frozenset()
+    """Files that were not looked at, as nothing that they need has changed since an earlier analysis."""
 
 
 def written(slug: str, commit: str, report: Mapping[str, Any], beside: Mapping[str, Any]) -> str:
@@ -128,6 +130,7 @@ def read(text: bytes, origin: str) -> Analysis:
         frozenset(fault.identity for fault in faults.values()),
         tuple(told.text(one, "a program") for one in told.listed(document.get("programs"), "programs")),
         tuple(told.text(one, "a program") for one in told.listed(document.get("left_out"), "left_out")),
+        frozenset(told.text(one, "a file") for one in told.listed(document.get("unchanged", []), "unchanged")),
     )
 
 

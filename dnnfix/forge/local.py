@@ -14,12 +14,13 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from dnnfix.errors import ForgeError
 from dnnfix.forge.git import Git
-from dnnfix.forge.protocol import BRANCHES, Pull, Remote, Repository, State
+from dnnfix.forge.protocol import BRANCHES, Dress, Pull, Remote, Repository, State
 
 
 class LocalForge:
@@ -72,6 +73,13 @@ class LocalForge:
                     number += 1
         self._show(slug, number, body)
         return number
+
+    def dress_pull(self, slug: str, number: int, dress: Dress) -> None:
+        """Write them into its file."""
+        path = self._folder(slug) / f"{number}.json"
+        said = _loaded(path)
+        worn = {name: [*dict.fromkeys((*said.get(name, []), *value))] for name, value in asdict(dress).items()}
+        _replace(path, {**said, **worn})
 
     def update_pull(self, slug: str, number: int, title: str, body: str) -> None:
         """Write title and text anew."""
