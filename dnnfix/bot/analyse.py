@@ -11,7 +11,8 @@ from pathlib import Path
 
 from dnnfix import config
 from dnnfix.bot import report as reports
-from dnnfix.bot.entries import Entry, programs, tells_of_programs
+from dnnfix.bot.changed import touched
+from dnnfix.bot.entries import Entry, is_program, programs, tells_of_programs
 from dnnfix.bot.settings import asked
 from dnnfix.config import Settings
 from dnnfix.emit import contract
@@ -34,12 +35,18 @@ MOST_FILE = 4 * 2**20
 
 
 def analyse(
-    checkout: Path, slug: str, overrides: Mapping[str, object], budget: float, progress: Callable[[str], None]
+    checkout: Path,
+    slug: str,
+    overrides: Mapping[str, object],
+    budget: float,
+    progress: Callable[[str], None],
+    since: str = "",
 ) -> str:
     """The report of a checkout as text, at the commit that is checked out.
 
     `overrides` are settings of the command line, paths in them absolute; what the repository says about itself counts below them. A
-    program that the budget (in seconds) leaves no time for is named under `left_out`. Raises `ForgeError` where the folder is no
+    program that the budget (in seconds) leaves no time for is named under `left_out`, one that no change after the commit `since` can be felt in
+    under `unchanged`. Raises `ForgeError` where the folder is no
     checkout, and `InputError` where it is a part of one, or where the interpreter is a file of the repository.
     """
     git = Git(checkout)
@@ -58,13 +65,17 @@ def analyse(
         settings = config.freeze(config.merge(said.itself, given), Path.cwd(), said.origin, config.merge({}, given))
         kept = {path: raw for path, raw in files.items() if not _is_excluded(path, settings)}
         found = programs(kept)
-        looked = _looked_at(found.entries, found.others, settings, budget, progress)
+        again, note = _again(git, kept, since)
+        entries = tuple(entry for entry in found.entries if entry.path in again)
+        others = tuple(path for path in found.others if path in again)
+        looked = _looked_at(entries, others, settings, budget, progress)
     not_read = [f"{said.origin}: the bot does not read `{key}` of a repository" for key in said.not_read]
-    document = contract.document(Report(tuple(looked.files), (), (*not_read, *looked.unchecked)), looked.views)
+    document = contract.document(Report(tuple(looked.files), (), (*note, *not_read, *looked.unchecked)), looked.views)
     proposed = [(file, patch) for file in looked.files for patch in chosen(file, unsafe=True)]
     beside = {
         "programs": [entry.path for entry in found.entries],
         "left_out": looked.left_out,
+        "unchanged": sorted({path for path in kept if is_program(path)} - again),
         "titles": {member_id(file, patch.id): patch.candidate.title for file, patch in proposed},
         "certificates": {
             member_id(file, patch.id): Path(patch.certificate).read_text(encoding="utf-8")
@@ -103,6 +114,17 @@ class _Looked:
             told = str(error) or type(error).__name__
             self.unchecked.append(told if told.startswith(path) else f"{path}: {told}")
             self.left_out.append(path)
+
+
+def _again(git: Git, files: Mapping[str, bytes], since: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The files to look at for what came after a commit, all where it is not known; and what there is to say about that."""
+    everything = frozenset(path for path in files if is_program(path))
+    if not since:
+        return everything, ()
+    if not git.succeeds("cat-file", "-e", f"{since}^{{commit}}"):
+        return everything, (f"the commit {since} is not there any more, so everything was looked at",)
+    changed = git.run("diff", "--name-only", "-z", "--no-renames", since, "HEAD").split("\0")
+    return touched(files, frozenset(filter(None, changed))), ()
 
 
 def _looked_at(

@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from threading import Event
 
@@ -23,12 +23,13 @@ POLL = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """How repositories are analysed: `budget` in seconds for each program, `whole` for all of them."""
+    """How repositories are analysed: `budget` in seconds for each program, `whole` for all of them; what came after `since` alone."""
 
     budget: float | None = None
     whole: float | None = None
     python: str | None = None
     seed: int | None = None
+    since: str | None = None
 
     def command(self, folder: Path, slug: str, target: Path, *, quiet: bool = True) -> list[str]:
         """The call of `dnnfix bot analyse` that writes the report of a checkout to `target`."""
@@ -63,9 +64,10 @@ class LocalAnalyser:
     stopped: Event | None = None
     quiet: bool = True
 
-    def __call__(self, checkout: Path, slug: str, report: Path) -> None:
+    def __call__(self, checkout: Path, slug: str, report: Path, since: str) -> None:
         """Write the report of a checkout. Raises `AnalysisFailed`."""
-        if analysed(self.flags.command(checkout, slug, report, quiet=self.quiet), self.stopped):
+        flags = replace(self.flags, since=since or None)
+        if analysed(flags.command(checkout, slug, report, quiet=self.quiet), self.stopped):
             raise AnalysisFailed("could not be analysed")
 
 

@@ -43,7 +43,17 @@ class Programs:
 
 def tells_of_programs(path: str) -> bool:
     """Whether a file may be a program, or tell how one is called."""
-    return path.endswith((".py", ".ipynb")) or COMMANDS_IN.match(PurePosixPath(path).name) is not None
+    return is_program(path) or COMMANDS_IN.match(PurePosixPath(path).name) is not None
+
+
+def is_program(path: str) -> bool:
+    """Whether a file is Python, a script or a notebook."""
+    return path.endswith((".py", ".ipynb"))
+
+
+def imported_names(raw: bytes) -> Iterator[str]:
+    """Every part of the name of every module that a file imports; none where Python does not read it."""
+    return _imports(_parsed(raw))
 
 
 def programs(files: Mapping[str, bytes]) -> Programs:
@@ -52,7 +62,7 @@ def programs(files: Mapping[str, bytes]) -> Programs:
     Run are notebooks, scripts with a main part, and modules that nobody imports and that do something when they are run. First come
     those that a README, a Makefile or a workflow calls.
     """
-    named = {path: raw for path, raw in files.items() if path.endswith((".py", ".ipynb")) and _is_own(path)}
+    named = {path: raw for path, raw in files.items() if is_program(path) and _is_own(path)}
     framed = {path for path, raw in named.items() if any(word in raw for word in FRAMEWORKS)}
     trees = {path: _parsed(raw) for path, raw in named.items() if path.endswith(".py")}
     imported = {name for tree in trees.values() for name in _imports(tree)}

@@ -10,10 +10,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from pathlib import Path
 
 from dnnfix.bot.body import SHOWN, body, commit_message, title
+from dnnfix.bot.branches import Branch, Branches
+from dnnfix.bot.dress import dress
 from dnnfix.bot.plan import GONE, GONE_MARK, Plan, plan, room
 from dnnfix.bot.policy import forbids
 from dnnfix.bot.proposal import Proposal, members_of
@@ -21,19 +22,11 @@ from dnnfix.bot.report import Analysis
 from dnnfix.bot.settings import BotSettings, heeded
 from dnnfix.emit import hunks
 from dnnfix.errors import BotReportError, ForgeError, InputError
-from dnnfix.forge.git import EMAIL, Git, fetched
-from dnnfix.forge.protocol import Forge
+from dnnfix.forge.git import fetched
+from dnnfix.forge.protocol import Dress, Forge
 
-REGULAR = ("100644", "100755")
-"""Modes of files that a patch may change: no links, no submodules."""
-
-
-class Branch(Enum):
-    """What became of the branch of a proposal."""
-
-    MADE = auto()
-    THERE = auto()
-    LEFT = auto()
+BARE = "<!-- dnnfix: labels and reviewers to come -->"
+"""The first line of the text of a pull request that does not have them yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +59,7 @@ def publish(
         head = git.run("rev-parse", f"refs/remotes/origin/{repository.default_branch}").strip()
         settings = heeded(git, head, slug, by_person=by_person)
         todo = plan(repository, analysis, forge.pulls(slug), settings, head == analysis.commit, forbids(git, head))
-        work = _Work(forge, slug, git, head, analysis, settings, push, clock)
+        work = _Work(forge, slug, Branches(git, head, push), analysis, settings, clock)
         work.carry_out(todo)
         return work.said
 
@@ -77,17 +70,17 @@ class _Work:
 
     forge: Forge
     slug: str
-    git: Git
-    head: str
+    branches: Branches
     analysis: Analysis
     settings: BotSettings
-    push: bool
     clock: Callable[[], float]
     said: Published = field(default_factory=Published)
 
     def carry_out(self, todo: Plan) -> None:
         self.said.left.extend(todo.left)
         for pull in todo.closed:
+            if self.analysis.unchanged and self.branches.changed_in(pull.branch) & self.analysis.unchanged:
+                continue
             self.forge.update_pull(
                 self.slug, pull.number, pull.title, f"{pull.body.rstrip()}\n\n{GONE}\n\n{GONE_MARK}\n"
             )
@@ -95,7 +88,10 @@ class _Work:
             self.said.done.append(f"closed {pull.number}: {pull.title}")
         for pull, proposal in todo.renewed:
             became, known = self._branch(pull.branch, proposal), members_of(pull.body)
-            is_told = known == proposal.members and self.analysis.commit[:SHOWN] in pull.body
+            is_bare = pull.body.startswith(BARE)
+            is_told = known == proposal.members and self.analysis.commit[:SHOWN] in pull.body and not is_bare
+            if is_bare and became is not Branch.LEFT:
+                self._put_on(pull.number, self._dress(proposal))
             if known and (became is Branch.MADE or (became is Branch.THERE and not is_told)):
                 self.forge.update_pull(self.slug, pull.number, title(proposal), body(proposal, self.analysis.commit))
                 self.said.done.append(f"wrote {pull.number} anew: {pull.title}")
@@ -104,56 +100,50 @@ class _Work:
             if full:
                 self.said.left.append(f"{proposal.rule}: {full}")
             elif self._branch(proposal.branch, proposal) is not Branch.LEFT:
-                texts = title(proposal), body(proposal, self.analysis.commit)
-                number = self.forge.open_pull(self.slug, proposal.branch, *texts, draft=self.settings.draft)
-                self.said.done.append(f"opened {number}: {texts[0]}")
+                self._open(proposal)
+
+    def _open(self, proposal: Proposal) -> None:
+        """Open the pull request of a branch; until it has its labels and reviewers its text says so, for the next one to go on."""
+        name, text = title(proposal), body(proposal, self.analysis.commit)
+        dress = self._dress(proposal)
+        first = f"{BARE}\n{text}" if dress else text
+        number = self.forge.open_pull(self.slug, proposal.branch, name, first, draft=self.settings.draft)
+        self.said.done.append(f"opened {number}: {name}")
+        if dress:
+            self._put_on(number, dress)
+            self.forge.update_pull(self.slug, number, name, text)
+
+    def _dress(self, proposal: Proposal) -> Dress:
+        try:
+            return dress(self.settings, self.branches.git, self.branches.head, proposal.changes)
+        except InputError as error:
+            self.said.left.append(f"{proposal.branch}: nobody is asked for a review: {error}")
+            return Dress(self.settings.labels, self.settings.assignees, self.settings.reviewers)
+
+    def _put_on(self, number: int, dress: Dress) -> None:
+        try:
+            self.forge.dress_pull(self.slug, number, dress)
+        except ForgeError as error:
+            self.said.left.append(f"{number}: labels, assignees and reviewers as far as possible: {error}")
 
     def _branch(self, branch: str, proposal: Proposal) -> Branch:
-        """Bring the branch of a proposal to where it has to be, on the newest commit.
-
-        One with a commit of a person is left alone, and a proposal whose files have changed meanwhile is left for the next analysis.
-        """
+        """Bring the branch of a proposal to where it has to be; one whose files have changed meanwhile is left for the next analysis."""
         try:
-            tree = self._tree(proposal)
+            contents = self._contents(proposal)
         except (InputError, ForgeError) as error:
             self.said.left.append(f"{branch}: {error}")
             return Branch.LEFT
-        there = self._remote_head(branch)
-        if there is not None:
-            *people, made_of, parents = self.git.run("log", "-1", "--format=%ae%n%ce%n%T%n%P", there).split("\n")[:4]
-            if set(people) != {EMAIL} or len(parents.split()) != 1:
-                self.said.left.append(f"{branch}: somebody pushed to it, so it is left alone")
-                return Branch.LEFT
-            if (made_of, parents) == (tree, self.head):
-                return Branch.THERE
-        message = commit_message(proposal).encode()
-        made = self.git.run("commit-tree", tree, "-p", self.head, given=message).strip()
-        if self.push:
-            lease = f"--force-with-lease=refs/heads/{branch}:{there or ''}"
-            self.git.run("push", "--quiet", lease, "origin", f"{made}:refs/heads/{branch}")
-        return Branch.MADE
+        became = self.branches.bring(branch, contents, commit_message(proposal))
+        if became is Branch.LEFT:
+            self.said.left.append(f"{branch}: somebody pushed to it, so it is left alone")
+        return became
 
-    def _remote_head(self, branch: str) -> str | None:
-        """The commit of a branch on the forge, fetched; `None` where there is no such branch."""
-        reference = f"refs/heads/{branch}"
-        if not self.git.run("ls-remote", "--heads", "origin", reference).strip():
-            return None
-        here = f"refs/remotes/origin/{branch}"
-        self.git.run("fetch", "--quiet", "--depth=2", "--no-tags", "origin", f"+{reference}:{here}")
-        return self.git.run("rev-parse", here).strip()
-
-    def _tree(self, proposal: Proposal) -> str:
-        """The tree of the newest commit with the proposal in it. Raises `InputError` where its files are others by now."""
-        index = {"GIT_INDEX_FILE": str(self.git.folder / "proposal.index")}
-        self.git.run("read-tree", self.head, beside=index)
+    def _contents(self, proposal: Proposal) -> dict[str, bytes]:
+        """What a proposal makes of each of its files. Raises `InputError` where they are others by now."""
+        contents = {}
         for path, changes in proposal.changes.items():
-            mode, _, rest = self.git.run("ls-tree", "-z", self.head, "--", path).split("\0")[0].partition(" ")
-            if mode not in REGULAR:
-                raise InputError(f"{path}: is no regular file in the newest commit")
-            blob = rest.split()[1]
+            _, blob = self.branches.file(path)
             if blob != proposal.blobs[path]:
                 raise InputError(f"{path}: has changed since it was analysed")
-            after = hunks.apply(self.git.run_bytes("cat-file", "blob", blob), changes)
-            made = self.git.run("hash-object", "-w", "--stdin", given=after).strip()
-            self.git.run("update-index", "--cacheinfo", f"{mode},{made},{path}", beside=index)
-        return self.git.run("write-tree", beside=index).strip()
+            contents[path] = hunks.apply(self.branches.git.run_bytes("cat-file", "blob", blob), changes)
+        return contents

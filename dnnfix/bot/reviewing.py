@@ -5,8 +5,9 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from dnnfix.bot.branches import REGULAR
 from dnnfix.bot.policy import forbids
-from dnnfix.bot.publish import REGULAR, Published
+from dnnfix.bot.publish import Published
 from dnnfix.bot.report import Analysis
 from dnnfix.bot.review import Changed, Review, changed_lines, not_reviewed, review
 from dnnfix.bot.settings import heeded

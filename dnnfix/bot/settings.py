@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -24,6 +25,15 @@ AN_HOUR = 1
 MOST_OF_EITHER = 50
 """No repository can ask for more pull requests than a person reads."""
 
+MOST_NAMES = 10
+"""Labels, people or teams that a pull request gets."""
+
+MOST_LABEL = 50
+"""Characters of a label."""
+
+NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})(?:/[A-Za-z0-9][\w.-]{0,99})?")
+"""A person on a forge, or a team as `owner/team`."""
+
 MOST_BYTES = 64 * 2**10
 
 
@@ -41,6 +51,14 @@ class BotSettings:
     """Whether steps towards a program that runs are proposed too, where its end is not reached."""
     unsafe: bool = True
     """Whether patches that change what is trained are proposed; each is proven by training."""
+    labels: tuple[str, ...] = ()
+    """Labels that its pull requests get."""
+    assignees: tuple[str, ...] = ()
+    """People that they are assigned to."""
+    reviewers: tuple[str, ...] = ()
+    """People and teams that are asked to review them."""
+    codeowners: bool = False
+    """Whether those that CODEOWNERS names for the changed files are asked too, and not only when a draft is made ready."""
     despite_policy: bool = False
     """Whether the bot is wanted although a file for contributors forbids changes by machines."""
     review: bool = False
@@ -55,6 +73,8 @@ class Asked:
     itself: Mapping[str, Any] = field(default_factory=dict)
     not_read: tuple[str, ...] = ()
     origin: str = ""
+    is_decided: bool = False
+    """Whether it says anything to the bot, and be it that it is not wanted."""
 
 
 def asked(git: Git, commit: str, slug: str) -> Asked:
@@ -86,13 +106,11 @@ def told(text: bytes, origin: str) -> Asked:
     bot = BotSettings() if said is None else BotSettings(**{"enabled": True, **dict(_checked(said, origin))})
     named = {key.replace("_", "-"): value for key, value in table.items()}
     itself = {key: value for key, value in named.items() if key in ABOUT_ITSELF}
-    return Asked(bot, itself, tuple(key for key in named if key not in itself), origin)
+    return Asked(bot, itself, tuple(key for key in named if key not in itself), origin, said is not None)
 
 
 def _checked(said: Mapping[str, Any], origin: str) -> list[tuple[str, Any]]:
-    forms: dict[str, Callable[[Any], bool]] = {
-        one.name: _is_flag if one.type == "bool" else _is_number for one in fields(BotSettings)
-    }
+    forms = {one.name: _FORMS[str(one.type)] for one in fields(BotSettings)}
     found = []
     for key, value in said.items():
         name = key.replace("-", "_")
@@ -101,7 +119,12 @@ def _checked(said: Mapping[str, Any], origin: str) -> list[tuple[str, Any]]:
             raise ConfigError(f"{origin}: unknown setting `{key}` of [bot]. There are: {known}.")
         if not forms[name](value):
             raise ConfigError(f"{origin}: `{key}` of [bot] has another form. Received: {value!r}")
-        found.append((name, value))
+        found.append((name, tuple(value) if isinstance(value, list) else value))
+    for name, value in found:
+        if name in ("assignees", "reviewers") and not all(NAME.fullmatch(one) for one in value):
+            raise ConfigError(
+                f"{origin}: `{name}` of [bot] has to name people, or teams as owner/team. Received: {value!r}"
+            )
     return found
 
 
@@ -111,3 +134,15 @@ def _is_flag(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_OF_EITHER
+
+
+def _is_listed(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) <= MOST_NAMES
+        and all(isinstance(one, str) and 0 < len(one) <= MOST_LABEL and one.isprintable() for one in value)
+    )
+
+
+_FORMS: dict[str, Callable[[Any], bool]] = {"bool": _is_flag, "int": _is_number, "tuple[str, ...]": _is_listed}
+"""What the value of a setting has to be, by its type."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from dnnfix.bot.plan import unwanted
@@ -14,8 +15,17 @@ from dnnfix.bot.settings import heeded
 from dnnfix.forge.git import cloned
 from dnnfix.forge.protocol import Forge
 
-Analyser = Callable[[Path, str, Path], None]
-"""Writes the report of a checkout (a folder, and what it is called) to a file. Raises `AnalysisFailed`."""
+Analyser = Callable[[Path, str, Path, str], None]
+"""Writes the report of a checkout (a folder, and what it is called) to a file, of what came after a commit where one is named. Raises
+`AnalysisFailed`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visited:
+    """What was done, and the commit that is settled: all of it was looked at, and nothing that was found there waits."""
+
+    published: Published
+    settled: str = ""
 
 
 def visited(
@@ -25,22 +35,24 @@ def visited(
     *,
     push: bool = True,
     by_person: bool = False,
+    since: str = "",
     told: Callable[[str], None] = lambda text: None,
-) -> Published:
+) -> Visited:
     """What was done in the repository `slug`; one that wants nothing of the bot is not analysed.
 
-    `push` is off for a dry run; `by_person` says that a person asks for this repository; `told` hears what is being done. Raises what
-    `analyse` and `publish` raise.
+    `push` is off for a dry run; `by_person` says that a person asks for this repository; `since` is a commit that is settled, `told`
+    hears what is being done. Raises what `analyse` and `publish` raise.
     """
     with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
         checkout, report = Path(folder, slug.rpartition("/")[2]), Path(folder, "report.json")
         told("fetching")
         repository = forge.repository(slug)
-        git = cloned(forge.remote(slug), checkout, repository.default_branch)
+        git = cloned(forge.remote(slug), checkout, repository.default_branch, since)
         if said := unwanted(repository, heeded(git, "HEAD", slug, by_person=by_person), forbids(git, "HEAD")):
-            return Published(left=[said])
+            return Visited(Published(left=[said]))
         told("analysing")
-        analyse(checkout, slug, report)
+        analyse(checkout, slug, report, since)
         analysis = read(report.read_bytes(), slug)
     told("publishing")
-    return publish(forge, slug, analysis, push=push, by_person=by_person)
+    done = publish(forge, slug, analysis, push=push, by_person=by_person)
+    return Visited(done, "" if done.left or analysis.left_out else analysis.commit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dnnfix.forge.protocol import Forge, Pull, Remark, Remote, Repository, Reviewed
+from dnnfix.forge.protocol import Dress, Forge, Pull, Remark, Remote, Repository, Reviewed
 
 
 class DryRun:
@@ -34,6 +34,11 @@ class DryRun:
         """Say that one would be opened."""
         self._say(f"{slug}: would open a {'draft of a ' if draft else ''}pull request from {branch}: {title}\n\n{body}")
         return 0
+
+    def dress_pull(self, slug: str, number: int, dress: Dress) -> None:
+        """Say what would be put on one."""
+        names = ", ".join((*dress.labels, *dress.assignees, *dress.reviewers))
+        self._say(f"{slug}: would put on number {number}: {names}")
 
     def update_pull(self, slug: str, number: int, title: str, body: str) -> None:
         """Say that one would be given another text."""

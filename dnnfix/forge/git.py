@@ -82,14 +82,16 @@ class Git:
             raise ForgeError(f"git {words[0]} in {self.folder}: took longer than {SECONDS:g} seconds.") from None
 
 
-def cloned(remote: Remote, into: Path, branch: str) -> Git:
-    """A checkout of the newest commit of a branch, without its history and submodules."""
+def cloned(remote: Remote, into: Path, branch: str, beside: str = "") -> Git:
+    """A checkout of the newest commit of a branch, without its history and submodules; with the commit `beside`, if it can be had."""
     into.parent.mkdir(parents=True, exist_ok=True)
     git = Git(into.parent, remote.environment)
     git.run(
         "clone", "--quiet", "--depth=1", "--single-branch", "--no-tags", "--no-recurse-submodules",
         "-c", "core.symlinks=true", f"--branch={branch}", "--", remote.url, str(into),
     )  # fmt: skip
+    if beside:
+        Git(into, remote.environment).succeeds("fetch", "--quiet", "--depth=1", "--no-tags", "origin", beside)
     return Git(into)
 
 

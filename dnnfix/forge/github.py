@@ -16,7 +16,7 @@ import github
 import requests
 
 from dnnfix.errors import ForgeError
-from dnnfix.forge.protocol import BRANCHES, Pull, Remark, Remote, Repository, Reviewed, State, Thread
+from dnnfix.forge.protocol import BRANCHES, Dress, Pull, Remark, Remote, Repository, Reviewed, State, Thread
 
 if TYPE_CHECKING:
     from github import GithubException
@@ -128,6 +128,19 @@ class GitHubForge:
                     raise
                 (made, *_) = known.get_pulls(state="open", head=f"{slug.partition('/')[0]}:{branch}")
             return made.number
+
+    def dress_pull(self, slug: str, number: int, dress: Dress) -> None:
+        """Labels that are not there are made by GitHub; people and teams that may not be asked are refused by it."""
+        people = [name for name in dress.reviewers if "/" not in name]
+        teams = [name.partition("/")[2] for name in dress.reviewers if "/" in name]
+        with _asking(f"{slug}: pull request {number}"):
+            pull = self._repository(slug).get_pull(number)
+            if dress.labels:
+                pull.add_to_labels(*dress.labels)
+            if dress.assignees:
+                pull.add_to_assignees(*dress.assignees)
+            if people or teams:
+                pull.create_review_request(people, teams)
 
     def update_pull(self, slug: str, number: int, title: str, body: str) -> None:
         """Write title and text anew."""

@@ -21,7 +21,7 @@ from typing import Any
 
 from dnnfix.errors import ForgeError
 from dnnfix.forge.git import NAME, Git
-from dnnfix.forge.protocol import BRANCHES, Pull, Remark, Remote, Repository, Reviewed, State, Thread
+from dnnfix.forge.protocol import BRANCHES, Dress, Pull, Remark, Remote, Repository, Reviewed, State, Thread
 
 
 class LocalForge:
@@ -74,6 +74,13 @@ class LocalForge:
                     number += 1
         self._show(slug, number, body)
         return number
+
+    def dress_pull(self, slug: str, number: int, dress: Dress) -> None:
+        """Write them into its file."""
+        path = self._folder(slug) / f"{number}.json"
+        said = _loaded(path)
+        worn = {name: [*dict.fromkeys((*said.get(name, []), *value))] for name, value in asdict(dress).items()}
+        _replace(path, {**said, **worn})
 
     def update_pull(self, slug: str, number: int, title: str, body: str) -> None:
         """Write title and text anew."""

@@ -85,6 +85,19 @@ class Remote:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Dress:
+    """What a pull request is found by, and who is to look at it: labels, people, and people or teams (`owner/team`)."""
+
+    labels: tuple[str, ...] = ()
+    assignees: tuple[str, ...] = ()
+    reviewers: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to put on."""
+        return bool(self.labels or self.assignees or self.reviewers)
+
+
 class Forge(Protocol):
     """A forge. Every method may raise `ForgeError`, which says what was asked and what came back."""
 
@@ -106,6 +119,10 @@ class Forge(Protocol):
 
     def open_pull(self, slug: str, branch: str, title: str, body: str, *, draft: bool) -> int:
         """Open a pull request of a pushed branch into the default branch, and give its number."""
+        ...
+
+    def dress_pull(self, slug: str, number: int, dress: Dress) -> None:
+        """Put labels, assignees and reviewers on a pull request, beside those that it has."""
         ...
 
     def update_pull(self, slug: str, number: int, title: str, body: str) -> None:

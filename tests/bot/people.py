@@ -81,7 +81,11 @@ def blob(content: bytes) -> str:
 
 
 def document(
-    commit: str, *changes: tuple[str, bytes, bytes], left_out: tuple[str, ...] = (), **changed: Any
+    commit: str,
+    *changes: tuple[str, bytes, bytes],
+    left_out: tuple[str, ...] = (),
+    unchanged: tuple[str, ...] = (),
+    **changed: Any,
 ) -> Document:
     """A report in which every change (path, before, after) is a patch with a finding of its own; `changed` goes into the patches."""
     findings, patches = [], []
@@ -95,6 +99,7 @@ def document(
     beside = {
         "programs": ["train.py"],
         "left_out": list(left_out),
+        "unchanged": list(unchanged),
         "titles": {str(patch["id"]): "Write reduction for size_average" for patch in patches},
         "certificates": {},
         "blobs": {path: blob(before) for path, before, _ in changes},

@@ -112,6 +112,7 @@ class GitHubFake:
         self.instead: deque[Answer] = deque()
         self.requests: list[tuple[str, str]] = []
         self.app_key = ""
+        self.strangers: set[str] = set()
 
     def close(self) -> None:
         """Stop listening."""
@@ -225,6 +226,25 @@ class GitHubFake:
         self.comments.append((int(found["number"]), given["body"]))
         return 201, {"body": given["body"]}
 
+    def _labels(self, found: re.Match[str], query: Mapping[str, str], given: Any) -> tuple[int, Any]:
+        pull = self.pulls[found["slug"]][int(found["number"]) - 1]
+        names = given["labels"] if isinstance(given, dict) else given
+        pull["labels"] = [*pull.get("labels", []), *({"name": name} for name in names)]
+        return 200, pull["labels"]
+
+    def _assignees(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        pull = self.pulls[found["slug"]][int(found["number"]) - 1]
+        pull["assignees"] = [*pull.get("assignees", []), *({"login": name} for name in given["assignees"])]
+        return 201, {"number": pull["number"], "assignees": pull["assignees"]}
+
+    def _reviewers(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        pull = self.pulls[found["slug"]][int(found["number"]) - 1]
+        if set(given.get("reviewers", ())) & self.strangers:
+            message = "Reviews may only be requested from collaborators. One or more of the users is not a collaborator."
+            return 422, {"message": message, "documentation_url": "https://example.org/"}
+        pull["asked"] = [*given.get("reviewers", ()), *given.get("team_reviewers", ())]
+        return 201, pull
+
 
 PULLS = r"/repos/(?P<slug>[^/]+/[^/]+)/pulls"
 ROUTES: tuple[tuple[str, str, dict[str, str]], ...] = (
@@ -240,6 +260,21 @@ ROUTES: tuple[tuple[str, str, dict[str, str]], ...] = (
         r"/repos/(?P<slug>[^/]+/[^/]+)/issues/(?P<number>\d+)/comments",
         "/repos/{owner}/{repo}/issues/{issue_number}/comments",
         {"POST": "_comment"},
+    ),
+    (
+        r"/repos/(?P<slug>[^/]+/[^/]+)/issues/(?P<number>\d+)/labels",
+        "/repos/{owner}/{repo}/issues/{issue_number}/labels",
+        {"POST": "_labels"},
+    ),
+    (
+        r"/repos/(?P<slug>[^/]+/[^/]+)/issues/(?P<number>\d+)/assignees",
+        "/repos/{owner}/{repo}/issues/{issue_number}/assignees",
+        {"POST": "_assignees"},
+    ),
+    (
+        rf"{PULLS}/(?P<number>\d+)/requested_reviewers",
+        "/repos/{owner}/{repo}/pulls/{pull_number}/requested_reviewers",
+        {"POST": "_reviewers"},
     ),
     (r"/users/(?P<owner>[^/]+)", "/users/{username}", {"GET": "_owner"}),
     (r"/users/(?P<owner>[^/]+)/repos", "/users/{username}/repos", {"GET": "_own"}),

@@ -181,3 +181,20 @@ def test_the_command_publishes_on_github(github: GitHubFake, people: Repository,
         environment.pop(name, None)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "set DNNFIX_GITHUB_TOKEN or GITHUB_TOKEN" in done.stderr
+
+
+def test_labels_assignees_and_reviewers_are_put_on(
+    github: GitHubFake, forge: GitHubForge, people: Repository
+) -> None:
+    people.commit({"dnnfix.toml": b'[bot]\nlabels = ["bug"]\nassignees = ["ada"]\nreviewers = ["grace", "people/trainers"]\n'})
+    published(forge, people)
+    (pull,) = github.pulls[SLUG]
+    assert pull["labels"] == [{"name": "bug"}] and pull["assignees"] == [{"login": "ada"}]
+    assert pull["asked"] == ["grace", "trainers"]
+
+
+def test_a_reviewer_that_may_not_be_asked_is_said(github: GitHubFake, forge: GitHubForge, people: Repository) -> None:
+    github.strangers = {"grace"}
+    people.commit({"dnnfix.toml": b'[bot]\nreviewers = ["grace"]\n'})
+    opened, left = published(forge, people)
+    assert opened.startswith("opened 1") and "not a collaborator" in left

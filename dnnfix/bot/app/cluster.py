@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import tarfile
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -35,12 +36,12 @@ class RayAnalyser:
         self._task = ray.remote(analysed_there).options(num_cpus=1, max_retries=RETRIES)
         self._flags, self._stopped = flags, stopped
 
-    def __call__(self, checkout: Path, slug: str, report: Path) -> None:
+    def __call__(self, checkout: Path, slug: str, report: Path, since: str) -> None:
         """Have a checkout analysed there. Raises `AnalysisFailed`."""
         archive = io.BytesIO()
         with tarfile.open(fileobj=archive, mode="w:gz", compresslevel=1) as packed:
             packed.add(checkout, arcname=checkout.name)
-        task = self._task.remote(archive.getvalue(), checkout.name, slug, self._flags)
+        task = self._task.remote(archive.getvalue(), checkout.name, slug, replace(self._flags, since=since or None))
         try:
             while not self._ray.wait([task], timeout=POLL)[0]:
                 if self._stopped.is_set():

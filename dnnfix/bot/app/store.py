@@ -58,9 +58,10 @@ jobs = sa.Table(
     sa.Column("until", sa.Float, nullable=False),
     sa.Column("failures", sa.Integer, nullable=False),
     sa.Column("problem", sa.Text, nullable=False),
+    sa.Column("settled", sa.String(64), nullable=False),
 )
 """One row for each repository. `wanted` counts how often it was asked for, `done` which of these askings is answered; `due` says from when
-on, `sent` when it was last given to the broker, `holder` and `until` which worker has it and how long. Times are in seconds since 1970."""
+on, `sent` when it was last given to the broker, `holder` and `until` which worker has it and how long, `settled` the newest commit of which nothing is left to do. Times are in seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +74,13 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a worker has taken: `wanted` is the asking that it answers, `holder` says whose it is."""
+    """What a worker has taken: `wanted` is the asking that it answers, `holder` says whose it is, `settled` is the commit that was last."""
 
     slug: str
     installation: int
     wanted: int
     holder: str
+    settled: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,15 +159,16 @@ class Store:
             if not taken:
                 return None
             row = change.execute(sa.select(jobs).where(jobs.c.slug == slug)).one()
-        return Job(row.slug, row.installation, row.wanted, holder)
+        return Job(row.slug, row.installation, row.wanted, holder, row.settled)
 
     def keep(self, job: Job) -> bool:
         """Have it for another `lease` seconds; `False` where another worker has it by now."""
         return self._set(job, until=self._clock() + self.lease)
 
-    def finish(self, job: Job) -> bool:
-        """It is done; where it was asked for again meanwhile it waits again."""
-        return self._set(job, done=job.wanted, until=0.0, holder="", failures=0, problem="", sent=0.0)
+    def finish(self, job: Job, settled: str = "") -> bool:
+        """It is done, up to the commit `settled` in every respect; where it was asked for again meanwhile it waits again."""
+        done = {"done": job.wanted, "settled": settled, "failures": 0, "problem": ""}
+        return self._set(job, until=0.0, holder="", sent=0.0, **done)
 
     def give_back(self, job: Job) -> bool:
         """It was not done, and another worker may take it now."""
@@ -213,7 +216,7 @@ class Store:
             return {row.slug: row.problem for row in found}
 
     def _want(self, change: sa.Connection, one: Asked, now: float) -> None:
-        first = {"done": 0, "sent": 0.0, "holder": "", "until": 0.0, "failures": 0, "problem": ""}
+        first = {"done": 0, "sent": 0.0, "holder": "", "until": 0.0, "failures": 0, "problem": "", "settled": ""}
         made = self._insert(jobs).values(slug=one.slug, installation=one.installation, wanted=1, due=now, **first)
         again = {"wanted": jobs.c.wanted + 1, "due": now, "installation": one.installation, "failures": 0}
         change.execute(made.on_conflict_do_update(index_elements=[jobs.c.slug], set_=again))

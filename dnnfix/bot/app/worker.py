@@ -14,7 +14,7 @@ import structlog
 from prometheus_client import Counter, Histogram
 
 from dnnfix.bot.app.store import Job, Store
-from dnnfix.bot.publish import Published
+from dnnfix.bot.visit import Visited
 from dnnfix.errors import DnnfixError, EnvironmentProblem
 from dnnfix.forge.protocol import Forge
 
@@ -31,11 +31,12 @@ log = structlog.get_logger()
 class Worker:
     """Visits one repository after the other; several threads may share it.
 
-    `forge` gives the forge for an installation of the App, `visit` is what is done there, and ends early where `stopped` is set.
+    `forge` gives the forge for an installation of the App, `visit` is what is done there since the commit that was settled last,
+    and ends early where `stopped` is set.
     """
 
     def __init__(
-        self, store: Store, forge: Callable[[int], Forge], visit: Callable[[Forge, str], Published], stopped: Event
+        self, store: Store, forge: Callable[[int], Forge], visit: Callable[[Forge, str, str], Visited], stopped: Event
     ) -> None:
         self._store, self._forge, self._visit, self._stopped = store, forge, visit, stopped
         self._name = f"{socket.gethostname()[:40]}-{os.getpid()}"
@@ -57,7 +58,7 @@ class Worker:
         told.info("visit begins")
         try:
             with self._kept(job):
-                found = self._visit(self._forge(job.installation), job.slug)
+                found = self._visit(self._forge(job.installation), job.slug, job.settled)
         except Exception as error:  # noqa: BLE001 - one repository must not end the work on the others
             if self._stopped.is_set():
                 self._store.give_back(job)
@@ -67,12 +68,13 @@ class Worker:
             told.error("visit failed", why=why, exc_info=not isinstance(error, DnnfixError))
             self._store.fail(job, why)
             return
-        self._store.finish(job)
-        for one in found.done:
+        self._store.finish(job, found.settled)
+        done = found.published
+        for one in done.done:
             DONE.labels(one.split()[0]).inc()
         VISITS.labels("done").inc()
         SECONDS.observe(time.monotonic() - began)
-        told.info("visit done", seconds=round(time.monotonic() - began, 1), did=found.done, left=found.left)
+        told.info("visit done", seconds=round(time.monotonic() - began, 1), did=done.done, left=done.left)
 
     @contextmanager
     def _kept(self, job: Job) -> Iterator[None]:

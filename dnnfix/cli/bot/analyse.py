@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from dnnfix.cli.bot import choosing
@@ -30,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output-file", metavar="FILE", help="where the report goes (standard output)")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     choosing.add_analysis(parser)
+    choosing.add_since(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
@@ -43,7 +45,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         raise InputError(f"{arguments.folder}: no such folder. Name the checkout of a git repository.")
     if target is not None and not target.parent.is_dir():
         raise InputError(f"{arguments.output_file}: there is no such folder to write it into. Make it first.")
-    flags = choosing.flags(arguments)
+    flags = replace(choosing.flags(arguments), since=arguments.since or None)
     if apart.secrets():
         with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as place:
             made = Path(place, "report.json")
@@ -52,7 +54,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
                 _handed_over(console, made.read_text(encoding="utf-8"), target)
             return code
     whole = flags.whole or analyse.BUDGET
-    text = analyse.analyse(folder, arguments.repo, flags.overrides(), whole, console.progress)
+    text = analyse.analyse(folder, arguments.repo, flags.overrides(), whole, console.progress, arguments.since)
     _handed_over(console, text, target)
     return CLEAN
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from dnnfix.bot.report import Analysis
 
 LOCAL, GITHUB = "local:", "github"
+
+COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 TOKENS = ("DNNFIX_GITHUB_TOKEN", "GITHUB_TOKEN")
 """Variables that the token for GitHub is taken from, the first that is set."""
@@ -65,6 +68,20 @@ def add_analysis(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--whole", type=float, metavar="SECONDS", help="for a whole repository (1800)")
     parser.add_argument("--python", metavar="PATH", help="the interpreter that has the programs' packages")
     parser.add_argument("--seed", type=int, help="the first seed (0)")
+
+
+def add_since(parser: argparse.ArgumentParser) -> None:
+    """Where the analysis begins."""
+    parser.add_argument(
+        "--since", metavar="COMMIT", type=_commit, default="",
+        help="leave out what no change since this commit can be felt in; what it has open is left as it is",
+    )  # fmt: skip
+
+
+def _commit(text: str) -> str:
+    if not COMMIT.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"has to be the whole name of a commit. Received: {text}")
+    return text
 
 
 def flags(arguments: argparse.Namespace) -> Flags:

@@ -18,6 +18,7 @@ runs in a folder and a process of its own, in the sandbox and without tokens; se
 EXAMPLES = """  dnnfix bot run --forge local:/srv/forge --repo owner/name
   dnnfix bot run --forge local:/srv/forge                      all that are there
   dnnfix bot run --forge github --repo owner/name --dry-run   what would be opened there
+  dnnfix bot run --forge github:owner --onboard                ask all of an owner's, work where it is wanted
 """
 
 EXIT_CODES = "0 done, 2 error in one of the repositories; the others are done all the same"
@@ -28,9 +29,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repo", metavar="OWNER/NAME", action="append", help="this repository alone; more than once for several"
     )
+    parser.add_argument(
+        "--onboard", action="store_true",
+        help="where there is no table [bot], ask for it by a pull request, once, and run nothing",
+    )  # fmt: skip
     parser.add_argument("--quiet", action="store_true", help="no progress")
     choosing.add_forge(parser)
     choosing.add_analysis(parser)
+    choosing.add_since(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
@@ -52,14 +58,21 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _one(arguments: argparse.Namespace, console: Console, forge: Forge, slug: str) -> None:
+    from dnnfix.bot.onboarding import onboard
     from dnnfix.bot.visit import visited
 
+    if arguments.onboard:
+        question = onboard(forge, slug, push=not arguments.dry_run)
+        if question.done or question.left:
+            told(console, slug, question)
+            return
     found = visited(
         forge,
         slug,
         LocalAnalyser(choosing.flags(arguments), quiet=arguments.quiet),
         push=not arguments.dry_run,
         by_person=arguments.asked,
+        since=arguments.since,
         told=lambda text: console.progress(f"{slug}: {text}"),
     )
-    told(console, slug, found)
+    told(console, slug, found.published)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import functools
 from threading import Event
 from typing import TYPE_CHECKING
 
 from dnnfix.bot.apart import Flags, LocalAnalyser
 from dnnfix.cli.bot import app, choosing
 from dnnfix.cli.console import CLEAN, Console
+from dnnfix.forge.protocol import Forge
 
 if TYPE_CHECKING:
     from dnnfix.bot.visit import Analyser
@@ -49,11 +49,14 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         from prometheus_client import start_http_server
 
         from dnnfix.bot.app.worker import Worker
-        from dnnfix.bot.visit import visited
+        from dnnfix.bot.visit import Visited, visited
 
         flags = choosing.flags(arguments)
         analyse = _on_cluster(arguments.ray, flags, stopped) if arguments.ray else LocalAnalyser(flags, stopped)
-        visit = functools.partial(visited, analyse=analyse, push=not arguments.dry_run, by_person=arguments.asked)
+
+        def visit(forge: Forge, slug: str, since: str) -> Visited:
+            return visited(forge, slug, analyse, push=not arguments.dry_run, by_person=arguments.asked, since=since)
+
         worker = Worker(store, app.forges(arguments, console), visit, stopped)
         if arguments.metrics_port:
             start_http_server(arguments.metrics_port, "127.0.0.1")

@@ -13,6 +13,7 @@ from dnnfix.bot.app.broker import Broker, Courier
 from dnnfix.bot.app.store import Asked, Store
 from dnnfix.bot.app.worker import Worker
 from dnnfix.bot.publish import Published
+from dnnfix.bot.visit import Visited
 from dnnfix.errors import ForgeError, InputError
 from dnnfix.forge.protocol import Forge
 from tests.bot.app.conftest import Redis
@@ -33,7 +34,7 @@ class Visits:
         self.ended: list[str] = []
         self._seconds, self._running, self._lock = seconds, set[str](), Lock()
 
-    def __call__(self, forge: Forge, slug: str) -> Published:
+    def __call__(self, forge: Forge, slug: str, since: str) -> Visited:
         with self._lock:
             assert slug not in self._running
             self._running.add(slug)
@@ -41,7 +42,7 @@ class Visits:
         with self._lock:
             self._running.remove(slug)
             self.ended.append(slug)
-        return Published()
+        return Visited(Published())
 
 
 def no_forge(installation: int) -> Forge:
@@ -90,12 +91,12 @@ def test_nothing_is_lost_when_the_broker_is_killed_three_times(store: Store, bro
 
 
 def test_a_visit_that_fails_is_said_and_does_not_end_the_others(store: Store, broker_place: Redis) -> None:
-    def visit(forge: Forge, slug: str) -> Published:
+    def visit(forge: Forge, slug: str, since: str) -> Visited:
         if slug == "people/bad":
             raise ForgeError("people/bad: is not there")
         if slug == "people/worse":
             raise ZeroDivisionError("by us")
-        return Published(["opened 1: fix"])
+        return Visited(Published(["opened 1: fix"]), "c" * 40)
 
     broker = Broker(broker_place.address)
     threads = broker.workers(Worker(store, no_forge, visit, Event()).work, 1)
@@ -110,13 +111,27 @@ def test_a_visit_that_fails_is_said_and_does_not_end_the_others(store: Store, br
 def test_a_worker_that_is_asked_to_end_gives_its_job_back(store: Store) -> None:
     stopped = Event()
 
-    def visit(forge: Forge, slug: str) -> Published:
+    def visit(forge: Forge, slug: str, since: str) -> Visited:
         stopped.set()
         raise ForgeError("was stopped")
 
     store.accept("d-1", [Asked("people/digits")])
     Worker(store, no_forge, visit, stopped).work("people/digits")
     assert store.problems() == {} and store.take("people/digits", "another") is not None
+
+
+def test_a_visit_begins_where_the_last_one_settled_everything(store: Store) -> None:
+    begun = []
+
+    def visit(forge: Forge, slug: str, since: str) -> Visited:
+        begun.append(since)
+        return Visited(Published(), f"{len(begun)}" * 40)
+
+    worker = Worker(store, no_forge, visit, Event())
+    for number in range(3):
+        store.accept(f"d-{number}", [Asked("people/digits")])
+        worker.work("people/digits")
+    assert begun == ["", "1" * 40, "2" * 40]
 
 
 def test_an_address_that_is_none_is_said() -> None:

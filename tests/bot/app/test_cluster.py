@@ -29,12 +29,12 @@ def analyser() -> Iterator[RayAnalyser]:
 def test_a_checkout_is_analysed_on_the_cluster(analyser: RayAnalyser, repository: Repository, tmp_path: Path) -> None:
     checkout, report = tmp_path / "work" / "digits", tmp_path / "report.json"
     cloned(repository.forge.remote(SLUG), checkout, "main")
-    analyser(checkout, SLUG, report)
+    analyser(checkout, SLUG, report, "")
     analysis = read(report.read_bytes(), "report.json")
     assert analysis.slug == SLUG and analysis.commit == repository.bare.run("rev-parse", "main").strip()
     assert [patch.faults[0].code for patch in analysis.patches] == ["DNF502"]
     with pytest.raises(AnalysisFailed, match="could not be analysed"):
-        analyser(tmp_path / "work", SLUG, report)
+        analyser(tmp_path / "work", SLUG, report, "")
 
 
 def test_an_analysis_that_is_not_wanted_any_more_is_ended(
@@ -44,7 +44,7 @@ def test_an_analysis_that_is_not_wanted_any_more_is_ended(
     cloned(repository.forge.remote(SLUG), checkout, "main")
     analyser._stopped.set()
     with pytest.raises(AnalysisFailed, match="was stopped"):
-        analyser(checkout, SLUG, tmp_path / "report.json")
+        analyser(checkout, SLUG, tmp_path / "report.json", "")
 
 
 def test_links_that_leave_the_folder_are_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,6 +146,21 @@ def test_many_at_once_take_turns(address: str) -> None:
         store.close()
 
 
+def test_a_store_of_the_first_version_is_brought_to_this_one(address: str) -> None:
+    Store(address).close()
+    engine = sa.create_engine(address)
+    with engine.begin() as change:
+        change.execute(sa.text("ALTER TABLE jobs DROP COLUMN settled"))
+        change.execute(sa.text("UPDATE alembic_version SET version_num = '0001'"))
+        row = "'people/digits', 7, 1, 0, 1.0, 0.0, '', 0.0, 0, ''"
+        change.execute(sa.text(f"INSERT INTO jobs VALUES ({row})"))  # noqa: S608 - ours
+    engine.dispose()
+    store = Store(address)
+    job = store.take("people/digits", "one")
+    assert job is not None and job.installation == 7 and job.settled == "" and store.finish(job, "c" * 40)
+    store.close()
+
+
 @pytest.mark.parametrize("said", ["", "bot.sqlite", "mysql://localhost/bot", "nothing://x", "sqlite"])
 def test_an_address_that_makes_no_sense_is_said(said: str) -> None:
     with pytest.raises(InputError):

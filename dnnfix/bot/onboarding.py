@@ -1,0 +1,74 @@
+"""The pull request that asks whether the bot is wanted: it adds the table by which a repository asks for it."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from dnnfix.bot.branches import Branch, Branches
+from dnnfix.bot.plan import unwanted
+from dnnfix.bot.policy import forbids
+from dnnfix.bot.publish import Published
+from dnnfix.bot.settings import FILES, BotSettings, asked
+from dnnfix.forge.git import fetched
+from dnnfix.forge.protocol import BRANCHES, Forge, Pull, State
+
+BRANCH = f"{BRANCHES}configure"
+
+TITLE = "chore: configure dnnfix"
+
+TABLE = """[bot]
+# most-open = 2   # pull requests of the bot that are open at a time
+# an-hour = 1     # new ones in an hour
+# draft = true    # opened as drafts
+# unsafe = true   # also patches that change what is trained; each is proven by training
+"""
+
+BODY = """dnnfix looks for faults in programs that use PyTorch, Keras or TensorFlow, and proposes patches that it has proven by running a program
+briefly before and after, in a sandbox without network.
+
+Merging this asks for it: `{path}` gets a table `[bot]`. From then on, after a push to the default branch, it opens pull requests as drafts, at most two at a time
+and one in an hour, each about one fault, with the numbers of its proof. Nothing was run so far, and nothing is done until this is merged.
+
+To have nothing to do with it, close this: it will not come again.
+"""
+
+
+def onboard(forge: Forge, slug: str, *, push: bool = True) -> Published:
+    """Ask in the repository `slug`, once, whether the bot is wanted; where it is there already, or forbidden, nothing is asked.
+
+    Raises `ForgeError`, and `ConfigError` for settings that make no sense.
+    """
+    said, repository = Published(), forge.repository(slug)
+    with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
+        git = fetched(forge.remote(slug), Path(folder, "repository.git"), repository.default_branch)
+        head = git.run("rev-parse", f"refs/remotes/origin/{repository.default_branch}").strip()
+        if asked(git, head, slug).is_decided:
+            return said
+        if reason := unwanted(repository, BotSettings(enabled=True), forbids(git, head)) or _is_over(forge.pulls(slug)):
+            said.left.append(reason)
+            return said
+        listed = {path: git.run("ls-tree", "-z", head, "--", path) for path in FILES}
+        path = next((path for path in FILES if listed[path]), FILES[0])
+        branches = Branches(git, head, push)
+        before = git.run_bytes("cat-file", "blob", branches.file(path)[1]) if listed[path] else b""
+        became = branches.bring(BRANCH, {path: _with_table(before)}, f"{TITLE}\n")
+        if became is Branch.LEFT:
+            said.left.append(f"{BRANCH}: somebody pushed to it, so it is left alone")
+        elif not any(pull.branch == BRANCH and pull.state is State.OPEN for pull in forge.pulls(slug)):
+            number = forge.open_pull(slug, BRANCH, TITLE, BODY.format(path=path), draft=False)
+            said.done.append(f"opened {number}: {TITLE}")
+    return said
+
+
+def _is_over(pulls: tuple[Pull, ...]) -> str:
+    """Why it is not asked again; empty where it may be."""
+    was_refused = any(pull.branch == BRANCH and pull.state is State.CLOSED for pull in pulls)
+    return "it was asked whether it wants the bot, and closed that" if was_refused else ""
+
+
+def _with_table(before: bytes) -> bytes:
+    """A settings file with the table at its end."""
+    if not before.strip():
+        return TABLE.encode()
+    return before.rstrip() + b"\n\n" + TABLE.encode()
