@@ -38,6 +38,9 @@ PAUSES_AFTER_LIMIT = 60
 LONGEST_WAIT = 300.0
 """Seconds to wait for a limit to end; a longer wait is left for the next time."""
 
+ONCE: dict[str, Any] = {"read": 0, "other": 0, "status_forcelist": []}
+"""How to ask for what must not be done twice: an answer that got lost, or says that the server has trouble, is no reason to ask again."""
+
 ON_PAGE = 100
 
 MOST_SAID = 300
@@ -79,7 +82,7 @@ class GitHubForge:
         self._auth = auth
         self._owner = owner
         self._client = _client(auth, api, pause, longest_wait)
-        self._once = _client(auth, api, pause, longest_wait, read=0, other=0, status_forcelist=[])
+        self._once = _client(auth, api, pause, longest_wait, **ONCE).withLazy(True)
         self._known: dict[str, Known] = {}
 
     def repositories(self) -> tuple[str, ...]:
@@ -174,7 +177,7 @@ class GitHubForge:
     def review(self, slug: str, number: int, commit: str, body: str, remarks: Sequence[Remark]) -> None:
         """One request, which is made once: where its answer got lost, what is there has to be looked at before it is made again."""
         with _asking(f"{slug}: a review of pull request {number}"):
-            known = self._once.get_repo(slug, lazy=True)
+            known = self._once.get_repo(slug)
             comments = [_comment(one) for one in remarks]
             known.get_pull(number).create_review(known.get_commit(commit), body, "COMMENT", comments)
 

@@ -27,7 +27,20 @@ TOKEN = "ghs_of-the-tests"
 APP, INSTALLATION = 667, 7
 """The number of an App, and of its installation, for which the token above is given."""
 
+LOGIN = "dnnfix[bot]"
+"""The account that the token above is of."""
+
 Document = dict[str, Any]
+
+_ANSWER = {"description": "An answer", "content": {"application/json": {"schema": {"type": "object"}}}}
+_QUESTION = {"type": "object", "required": ["query", "variables"], "properties": {"query": {"type": "string"}}}
+GRAPHQL = {
+    "post": {
+        "requestBody": {"required": True, "content": {"application/json": {"schema": _QUESTION}}},
+        "responses": {"200": {**_ANSWER}},
+    }
+}
+"""What GitHub's description lacks: its other interface, under an address of this one."""
 
 
 class Description:
@@ -35,6 +48,11 @@ class Description:
 
     def __init__(self, path: Path) -> None:
         self._said: Document = json.loads(path.read_text(encoding="utf-8"))
+        self._said["paths"]["/graphql"] = GRAPHQL
+
+    def write(self, path: Path) -> None:
+        """Have it in a file, for others to read."""
+        path.write_text(json.dumps(self._said), encoding="utf-8")
 
     def filled(self, template: str, method: str, status: int, given: Any) -> Any:
         """An answer with whatever the description requires beside what is given."""
@@ -113,6 +131,7 @@ class GitHubFake:
         self.requests: list[tuple[str, str]] = []
         self.app_key = ""
         self.strangers: set[str] = set()
+        self.may_resolve = True
 
     def close(self) -> None:
         """Stop listening."""
@@ -240,10 +259,61 @@ class GitHubFake:
     def _reviewers(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
         pull = self.pulls[found["slug"]][int(found["number"]) - 1]
         if set(given.get("reviewers", ())) & self.strangers:
-            message = "Reviews may only be requested from collaborators. One or more of the users is not a collaborator."
+            message = (
+                "Reviews may only be requested from collaborators. One or more of the users is not a collaborator."
+            )
             return 422, {"message": message, "documentation_url": "https://example.org/"}
         pull["asked"] = [*given.get("reviewers", ()), *given.get("team_reviewers", ())]
         return 201, pull
+
+    def _review(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        pull = self.pulls[found["slug"]][int(found["number"]) - 1]
+        if any(one["line"] < one.get("start_line", 1) for one in given["comments"]):
+            return 422, {"message": "Unprocessable Entity", "errors": ["Line could not be resolved"]}
+        self.said(pull, LOGIN, **given)
+        return 200, {"body": given["body"], "commit_id": given["commit_id"], "state": "COMMENTED"}
+
+    def said(self, pull: Document, by: str, **given: Any) -> None:
+        """Somebody reviews a pull request."""
+        made = [{**one, "id": f"T{len(pull.get('reviews', []))}.{at}"} for at, one in enumerate(given["comments"])]
+        pull["reviews"] = [*pull.get("reviews", []), {**given, "by": by, "comments": made, "resolved": []}]
+
+    def _commit(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        return 200, {"sha": found["commit"]}
+
+    def _graphql(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        asked = given["variables"]
+        if "resolveReviewThread(" in given["query"]:
+            if not self.may_resolve:
+                message = "Resource not accessible by integration"
+                return 200, {"data": None, "errors": [{"type": "FORBIDDEN", "message": message}]}
+            thread = asked["input"]["threadId"]
+            for pull in (one for listed in self.pulls.values() for one in listed):
+                for review in pull.get("reviews", []):
+                    review["resolved"] += [one["id"] for one in review["comments"] if one["id"] == thread]
+            return 200, {"data": {"resolveReviewThread": {"thread": {"isResolved": True}}}}
+        pull = self.pulls[f"{asked['owner']}/{asked['name']}"][asked["number"] - 1]
+        kind, size = re.findall(r"(reviews|reviewThreads)\(first: (\d+)", given["query"])[0]
+        nodes = [one for review in pull.get("reviews", []) for one in _nodes(review, kind)]
+        begin, end = int(asked["after"] or 0), int(asked["after"] or 0) + int(size)
+        page = {"pageInfo": {"hasNextPage": end < len(nodes), "endCursor": str(end)}, "nodes": nodes[begin:end]}
+        return 200, {"data": {"repository": {"pullRequest": {kind: page}}}}
+
+
+def _nodes(review: Document, kind: str) -> list[Document]:
+    """What GraphQL tells of a review: itself, or its conversations."""
+    is_own = review["by"] == LOGIN
+    if kind == "reviews":
+        return [{"body": review["body"], "viewerDidAuthor": is_own}]
+    return [
+        {
+            "id": one["id"],
+            "path": one["path"],
+            "isResolved": one["id"] in review["resolved"],
+            "comments": {"nodes": [{"body": one["body"], "viewerDidAuthor": is_own}]},
+        }
+        for one in review["comments"]
+    ]
 
 
 PULLS = r"/repos/(?P<slug>[^/]+/[^/]+)/pulls"
@@ -276,6 +346,17 @@ ROUTES: tuple[tuple[str, str, dict[str, str]], ...] = (
         "/repos/{owner}/{repo}/pulls/{pull_number}/requested_reviewers",
         {"POST": "_reviewers"},
     ),
+    (
+        rf"{PULLS}/(?P<number>\d+)/reviews",
+        "/repos/{owner}/{repo}/pulls/{pull_number}/reviews",
+        {"POST": "_review"},
+    ),
+    (
+        r"/repos/(?P<slug>[^/]+/[^/]+)/commits/(?P<commit>[0-9a-f]+)",
+        "/repos/{owner}/{repo}/commits/{ref}",
+        {"GET": "_commit"},
+    ),
+    (r"/graphql", "/graphql", {"POST": "_graphql"}),
     (r"/users/(?P<owner>[^/]+)", "/users/{username}", {"GET": "_owner"}),
     (r"/users/(?P<owner>[^/]+)/repos", "/users/{username}/repos", {"GET": "_own"}),
     (r"/user/repos", "/user/repos", {"GET": "_own"}),
