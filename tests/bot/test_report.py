@@ -33,6 +33,13 @@ def test_a_report_is_read_as_it_was_meant() -> None:
     assert (found.slug, found.commit, found.programs) == ("people/digits", COMMIT, ("train.py",))
     assert patch.is_safe and patch.title == "Write reduction for size_average" and list(patch.changes) == ["train.py"]
     assert patch.proof == ("still runs",) and patch.faults[0].code == "DNF502"
+    assert found.findings == patch.faults and found.unchanged == frozenset()
+
+
+def test_reports_from_before_there_was_anything_unchanged_are_read() -> None:
+    said = document(COMMIT, ("train.py", TRAIN, REPAIRED))
+    del said["unchanged"]
+    assert read(json.dumps(said).encode(), "report.json").unchanged == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -54,6 +61,10 @@ def test_a_report_is_read_as_it_was_meant() -> None:
         (lambda d: d["titles"].update(p0="a\0b"), "title has to be"),
         (lambda d: d["blobs"].clear(), "the object of train.py has to be"),
         (lambda d: d["report"].update(patches=d["report"]["patches"] * 201), "proposes 201 patches"),
+        (lambda d: d.update(unchanged=None), "unchanged has to be a list"),
+        (lambda d: d.update(unchanged={"train.py": 1}), "unchanged has to be a list"),
+        (lambda d: d.update(unchanged=["train.py", 3]), "a file has to be a text"),
+        (lambda d: d.update(unchanged=["a\0b"]), "a file has to be a text"),
     ],
 )
 def test_what_does_not_hold_together_is_refused(change: Callable[[Document], object], said: str) -> None:
@@ -92,10 +103,10 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 )  # fmt: skip
 
 
-@given(st.sampled_from(["findings", "patches", "unchecked"]), VALUES)
+@given(st.sampled_from(["findings", "patches", "unchecked", "programs", "left_out", "unchanged", "titles"]), VALUES)
 def test_any_value_in_any_place_is_read_or_refused_in_words(name: str, value: Any) -> None:
     said = document(COMMIT, ("train.py", TRAIN, REPAIRED))
-    said["report"][name] = value
+    (said if name in said else said["report"])[name] = value
     try:
         read(json.dumps(said).encode(), "report.json")
     except BotReportError as error:

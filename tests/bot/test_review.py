@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +21,22 @@ from dnnfix.bot.reviewing import review_pull
 from dnnfix.cli.main import run
 from dnnfix.errors import BotReportError, ForgeError
 from dnnfix.forge.dry_run import DryRun
+from dnnfix.forge.git import cloned
 from dnnfix.source.diff import unified_diff
 from tests.bot.people import REPAIRED, SLUG, TRAIN, Repository, analysis, document, repository_in
 
 BEFORE = TRAIN.replace(b"size_average=True", b"")
 ASKED = b"[bot]\nreview = true\n"
 WORK = "work"
+
+NEW = b"""import torch
+
+scores, wanted = torch.randn(8, 3, requires_grad=True), torch.randint(3, (8,))
+loss = torch.nn.CrossEntropyLoss()(scores, wanted)
+loss.backward()
+print(loss.item())
+"""
+OLD = NEW.replace(b"loss.item()", b"loss.data[0]")
 
 
 @pytest.fixture
@@ -232,7 +245,7 @@ def test_a_repository_that_has_not_asked_for_reviews_gets_none(
 
 def test_a_policy_against_machines_holds_for_reviews(repository: Repository) -> None:
     repository.commit({"CONTRIBUTING.md": b"We do not accept pull requests by bots.\n"})
-    opened(repository, {"train.py": TRAIN})
+    opened(repository, {"train.py": TRAIN, "CONTRIBUTING.md": b"", "dnnfix.toml": ASKED + b"despite-policy = true\n"})
     assert "CONTRIBUTING.md forbids it" in reviewed(repository, FAULT).left[0]
 
 
@@ -310,6 +323,28 @@ def test_the_command_reviews(repository: Repository, tmp_path: Path, capsys: pyt
     assert capsys.readouterr().out == f"{SLUG}: commented on 1: train.py:4\n"
     assert run(words) == 0
     assert capsys.readouterr().out == f"{SLUG}: nothing to do\n"
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="the bot runs nothing without bubblewrap")
+def test_a_suggestion_of_a_real_report_repairs_the_program_when_it_is_taken(
+    repository: Repository, tmp_path: Path
+) -> None:
+    repository.commit({"train.py": NEW, "other.py": NEW})
+    parted = repository.bare.run("rev-parse", "main").strip()
+    opened(repository, {"train.py": OLD})
+    checkout, report = tmp_path / "checkout" / "digits", tmp_path / "report.json"
+    cloned(repository.forge.remote(SLUG), checkout, WORK, parted)
+    words = ["--repo", SLUG, "--since", parted, "--output-file", str(report), "--python", sys.executable, "--quiet"]
+    assert run(["bot", "analyse", str(checkout), *words]) == 0
+    found = read(report.read_bytes(), "report.json")
+    assert found.unchanged == {"other.py"}
+    assert review_pull(repository.forge, SLUG, 1, found).done
+    (comment,) = [one for one in reviews(repository)[0]["comments"] if "```suggestion" in one["body"]]
+    lines = OLD.decode().splitlines()
+    suggested = comment["body"].partition("```suggestion\n")[2].partition("\n```")[0]
+    lines[comment["first"] - 1 : comment["last"]] = suggested.splitlines()
+    (checkout / "train.py").write_text("\n".join(lines) + "\n")
+    subprocess.run([sys.executable, "train.py"], cwd=checkout, check=True)
 
 
 TEXTS = st.lists(st.sampled_from([b"a", b"b", b"", b"+x", b"-y", b"@@ -1 +1 @@", b"diff --git a/x b/x", b"++ b/z.py"]), max_size=8)  # fmt: skip
