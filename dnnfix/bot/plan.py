@@ -12,6 +12,7 @@ from dnnfix.forge.protocol import Pull, Repository, State
 
 HOUR = 3600.0
 NOT_ASKED = "it has not asked for the bot (a table [bot] in dnnfix.toml does)"
+IN_PART = "an open pull request is about more places, and not all of them were looked at"
 GONE = "The fault is not found any more in the newest commit, so this is not needed."
 GONE_MARK = "<!-- dnnfix: gone -->"
 """The last line of a pull request that the bot closes itself: that is no refusal."""
@@ -38,7 +39,8 @@ def plan(
     """What to do about a repository; `is_newest` says that the analysis is of its newest commit, `forbidden` what it says against bots.
 
     What was closed unmerged is never proposed again, alone or in a group. An open pull request about the same fault is written anew,
-    not opened a second time. One is closed where the newest commit was analysed as a whole and none of its faults is found in it.
+    not opened a second time; what would take places out of it, or belongs to it, waits until everything was looked at. One is closed
+    where the newest commit was analysed as a whole and none of its faults is found in it.
     """
     if said := unwanted(repository, settings, forbidden):
         return Plan(left=(said,))
@@ -52,13 +54,16 @@ def plan(
     branches = {pull.branch for pull in refusals}
     renewed: list[tuple[Pull, Proposal]] = []
     wanted: list[Proposal] = []
+    left: list[str] = []
     for proposal in proposals(analysis, refused, partial=settings.partial, unsafe=settings.unsafe):
         own = next((pull for pull in opened if _is_about(pull, proposal)), None)
-        if own is not None:
+        if analysis.unchanged and any(_has_more(pull, proposal) for pull in opened):
+            left.append(f"{proposal.rule}: {IN_PART}")
+        elif own is not None:
             renewed.append((own, proposal))
         elif proposal.branch not in branches:
             wanted.append(proposal)
-    return Plan(tuple(wanted), tuple(renewed), tuple(gone))
+    return Plan(tuple(wanted), tuple(renewed), tuple(gone), tuple(left))
 
 
 def unwanted(repository: Repository, settings: BotSettings, forbidden: str) -> str:
@@ -87,3 +92,9 @@ def was_gone(pull: Pull) -> bool:
 def _is_about(pull: Pull, proposal: Proposal) -> bool:
     """Whether an open pull request is the one for a proposal, also where a person wrote its text anew."""
     return pull.branch == proposal.branch or bool(members_of(pull.body) & proposal.members)
+
+
+def _has_more(pull: Pull, proposal: Proposal) -> bool:
+    """Whether a pull request of the same rule is about faults that a proposal is not about."""
+    is_same_rule = pull.branch.rpartition("-")[0] == proposal.branch.rpartition("-")[0]
+    return is_same_rule and not members_of(pull.body) <= proposal.members

@@ -86,6 +86,32 @@ def test_what_was_not_looked_at_is_not_gone(repository: Repository) -> None:
     assert [pull.state for pull in repository.forge.pulls(SLUG)] == [State.CLOSED]
 
 
+BOTH = (("train.py", TRAIN, REPAIRED), ("other.py", TRAIN, REPAIRED))
+
+
+def test_a_pull_request_of_several_places_keeps_those_that_were_not_looked_at(repository: Repository) -> None:
+    commit = repository.commit({"other.py": TRAIN})
+    publish(repository.forge, SLUG, analysis(commit, *BOTH), clock=lambda: repository.now)
+    (before,) = repository.forge.pulls(SLUG)
+    commit = repository.commit({"README.md": b"read me\n"})
+    found = publish(repository.forge, SLUG, analysis(commit, BOTH[1], unchanged=("train.py",)))
+    assert found.done == [] and "not all of them were looked at" in found.left[0]
+    assert repository.forge.pulls(SLUG) == (before,) and repository.text("train.py", before.branch) == REPAIRED
+    publish(repository.forge, SLUG, analysis(commit, *BOTH))
+    assert repository.bare.run("rev-parse", f"{before.branch}^").strip() == commit
+
+
+def test_a_new_place_waits_until_it_can_go_with_those_of_an_open_pull_request(repository: Repository) -> None:
+    head = repository.bare.run("rev-parse", "main").strip()
+    publish(repository.forge, SLUG, analysis(head, BOTH[0]), clock=lambda: repository.now)
+    commit = repository.commit({"other.py": TRAIN})
+    found = publish(repository.forge, SLUG, analysis(commit, BOTH[1], unchanged=("train.py",)))
+    assert found.done == [] and "not all of them were looked at" in found.left[0]
+    publish(repository.forge, SLUG, analysis(commit, *BOTH))
+    (pull,) = repository.forge.pulls(SLUG)
+    assert repository.text("train.py", pull.branch) == repository.text("other.py", pull.branch) == REPAIRED
+
+
 def test_a_commit_has_to_be_named_as_a_whole(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "dnnfix", "bot", "analyse", str(tmp_path), "--repo", SLUG, "--since", "main; x"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
