@@ -25,7 +25,6 @@ from dnnfix.errors import BotReportError, ForgeError, InputError
 from dnnfix.forge.git import fetched
 from dnnfix.forge.protocol import Dress, Forge
 
-
 BARE = "<!-- dnnfix: labels and reviewers to come -->"
 """The first line of the text of a pull request that does not have them yet."""
 

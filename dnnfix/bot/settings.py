@@ -120,7 +120,9 @@ def _checked(said: Mapping[str, Any], origin: str) -> list[tuple[str, Any]]:
         found.append((name, tuple(value) if isinstance(value, list) else value))
     for name, value in found:
         if name in ("assignees", "reviewers") and not all(NAME.fullmatch(one) for one in value):
-            raise ConfigError(f"{origin}: `{name}` of [bot] has to name people, or teams as owner/team. Received: {value!r}")
+            raise ConfigError(
+                f"{origin}: `{name}` of [bot] has to name people, or teams as owner/team. Received: {value!r}"
+            )
     return found
 
 

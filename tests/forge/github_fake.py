@@ -240,7 +240,9 @@ class GitHubFake:
     def _reviewers(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
         pull = self.pulls[found["slug"]][int(found["number"]) - 1]
         if set(given.get("reviewers", ())) & self.strangers:
-            message = "Reviews may only be requested from collaborators. One or more of the users is not a collaborator."
+            message = (
+                "Reviews may only be requested from collaborators. One or more of the users is not a collaborator."
+            )
             return 422, {"message": message, "documentation_url": "https://example.org/"}
         pull["asked"] = [*given.get("reviewers", ()), *given.get("team_reviewers", ())]
         return 201, pull

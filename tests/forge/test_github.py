@@ -183,10 +183,10 @@ def test_the_command_publishes_on_github(github: GitHubFake, people: Repository,
     assert done.returncode == 2 and "set DNNFIX_GITHUB_TOKEN or GITHUB_TOKEN" in done.stderr
 
 
-def test_labels_assignees_and_reviewers_are_put_on(
-    github: GitHubFake, forge: GitHubForge, people: Repository
-) -> None:
-    people.commit({"dnnfix.toml": b'[bot]\nlabels = ["bug"]\nassignees = ["ada"]\nreviewers = ["grace", "people/trainers"]\n'})
+def test_labels_assignees_and_reviewers_are_put_on(github: GitHubFake, forge: GitHubForge, people: Repository) -> None:
+    people.commit(
+        {"dnnfix.toml": b'[bot]\nlabels = ["bug"]\nassignees = ["ada"]\nreviewers = ["grace", "people/trainers"]\n'}
+    )
     published(forge, people)
     (pull,) = github.pulls[SLUG]
     assert pull["labels"] == [{"name": "bug"}] and pull["assignees"] == [{"login": "ada"}]
