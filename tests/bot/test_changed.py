@@ -56,7 +56,18 @@ def test_who_imports_a_module_that_is_gone_is_looked_at() -> None:
 
 def report(checkout: Path, tmp_path: Path, *words: str) -> dict[str, Any]:
     target = tmp_path / "report.json"
-    command = [sys.executable, "-m", "dnnfix", "bot", "analyse", str(checkout), "--repo", SLUG, "--output-file", str(target)]
+    command = [
+        sys.executable,
+        "-m",
+        "dnnfix",
+        "bot",
+        "analyse",
+        str(checkout),
+        "--repo",
+        SLUG,
+        "--output-file",
+        str(target),
+    ]
     subprocess.run([*command, "--quiet", "--budget", "40", *words], check=True)
     return dict(json.loads(target.read_bytes()))
 

@@ -25,9 +25,7 @@ lonely.py
 
 def published(repository: Repository) -> tuple[str, ...]:
     head = repository.bare.run("rev-parse", "main").strip()
-    found = publish(
-        repository.forge, SLUG, analysis(head, ("train.py", TRAIN, REPAIRED)), clock=lambda: repository.now
-    )
+    found = publish(repository.forge, SLUG, analysis(head, ("train.py", TRAIN, REPAIRED)), clock=lambda: repository.now)
     return (*found.done, *found.left)
 
 

@@ -36,7 +36,11 @@ def test_the_question_adds_the_table_that_asks_for_the_bot(silent: Repository) -
 
 
 def test_a_repository_without_settings_gets_a_file(silent: Repository) -> None:
-    silent.bare.run("update-ref", "refs/heads/main", silent.bare.run("commit-tree", "4b825dc642cb6eb9a060e54bf8d69288fbee4904", given=b"x").strip())
+    silent.bare.run(
+        "update-ref",
+        "refs/heads/main",
+        silent.bare.run("commit-tree", "4b825dc642cb6eb9a060e54bf8d69288fbee4904", given=b"x").strip(),
+    )
     question(silent)
     assert silent.bare.run("diff", "--name-status", "main", BRANCH).split() == ["A", "dnnfix.toml"]
 

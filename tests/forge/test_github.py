@@ -183,11 +183,12 @@ def test_the_command_publishes_on_github(github: GitHubFake, people: Repository,
     assert done.returncode == 2 and "set DNNFIX_GITHUB_TOKEN or GITHUB_TOKEN" in done.stderr
 
 
-def test_labels_assignees_and_reviewers_are_put_on(
-    github: GitHubFake, forge: GitHubForge, people: Repository
-) -> None:
-    people.commit({"dnnfix.toml": b'[bot]\nlabels = ["bug"]\nassignees = ["ada"]\nreviewers = ["grace", "people/trainers"]\n'})
-    published(forge, people)
+def test_labels_assignees_and_reviewers_are_put_on(github: GitHubFake, forge: GitHubForge, people: Repository) -> None:
+    people.commit(
+        {"dnnfix.toml": b'[bot]\nlabels = ["bug"]\nassignees = ["ada"]\nreviewers = ["grace", "people/trainers"]\n'}
+    )
+    said = published(forge, people)
+    assert len(said) == 1, said
     (pull,) = github.pulls[SLUG]
     assert pull["labels"] == [{"name": "bug"}] and pull["assignees"] == [{"login": "ada"}]
     assert pull["asked"] == ["grace", "trainers"]

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         raise InputError(f"{arguments.folder}: no such folder. Name the checkout of a git repository.")
     if target is not None and not target.parent.is_dir():
         raise InputError(f"{arguments.output_file}: there is no such folder to write it into. Make it first.")
-    flags = replace(choosing.flags(arguments), since=arguments.since or None)
+    flags = replace(choosing.flags(arguments), since=arguments.since)
     if apart.secrets():
         with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as place:
             made = Path(place, "report.json")
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
                 _handed_over(console, made.read_text(encoding="utf-8"), target)
             return code
     whole = flags.whole or analyse.BUDGET
-    text = analyse.analyse(folder, arguments.repo, flags.overrides(), whole, console.progress, arguments.since)
+    text = analyse.analyse(folder, arguments.repo, flags.overrides(), whole, console.progress, arguments.since or "")
     _handed_over(console, text, target)
     return CLEAN
 

@@ -73,7 +73,7 @@ def add_analysis(parser: argparse.ArgumentParser) -> None:
 def add_since(parser: argparse.ArgumentParser) -> None:
     """Where the analysis begins."""
     parser.add_argument(
-        "--since", metavar="COMMIT", type=_commit, default="",
+        "--since", metavar="COMMIT", type=_commit,
         help="leave out what no change since this commit can be felt in; what it has open is left as it is",
     )  # fmt: skip
 

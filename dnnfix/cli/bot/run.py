@@ -72,7 +72,7 @@ def _one(arguments: argparse.Namespace, console: Console, forge: Forge, slug: st
         LocalAnalyser(choosing.flags(arguments), quiet=arguments.quiet),
         push=not arguments.dry_run,
         by_person=arguments.asked,
-        since=arguments.since,
+        since=arguments.since or "",
         told=lambda text: console.progress(f"{slug}: {text}"),
     )
     told(console, slug, found.published)

@@ -153,7 +153,7 @@ def test_a_store_of_the_first_version_is_brought_to_this_one(address: str) -> No
         change.execute(sa.text("ALTER TABLE jobs DROP COLUMN settled"))
         change.execute(sa.text("UPDATE alembic_version SET version_num = '0001'"))
         row = "'people/digits', 7, 1, 0, 1.0, 0.0, '', 0.0, 0, ''"
-        change.execute(sa.text(f"INSERT INTO jobs VALUES ({row})"))  # noqa: S608 - ours
+        change.execute(sa.text(f"INSERT INTO jobs VALUES ({row})"))
     engine.dispose()
     store = Store(address)
     job = store.take("people/digits", "one")
