@@ -154,7 +154,7 @@ def _lines(content: bytes) -> tuple[bytes, ...]:
 
 
 def _can_be_shown(lines: Replacement) -> bool:
-    """Whether Markdown holds the lines as they are: short text with plain ends, and some of it is left, as no lines are written as one."""
+    """Whether Markdown holds the lines as they are: short text with plain ends. No lines would be shown as an empty one."""
     both = b"".join((*lines.old, *lines.new))
     try:
         both.decode()
@@ -163,4 +163,4 @@ def _can_be_shown(lines: Replacement) -> bool:
     is_plain = (
         b"\r" not in both and b"\0" not in both and all(line.endswith(b"\n") for line in (*lines.old, *lines.new))
     )
-    return is_plain and bool(lines.new) and len(both) <= MOST_SUGGESTED
+    return is_plain and bool(lines.old and lines.new) and len(both) <= MOST_SUGGESTED

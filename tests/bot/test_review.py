@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dnnfix.bot.proposal import mark, members_of
@@ -350,6 +350,7 @@ def test_a_suggestion_of_a_real_report_repairs_the_program_when_it_is_taken(
 TEXTS = st.lists(st.sampled_from([b"a", b"b", b"", b"+x", b"-y", b"@@ -1 +1 @@", b"diff --git a/x b/x", b"++ b/z.py"]), max_size=8)  # fmt: skip
 
 
+@settings(deadline=None)
 @given(TEXTS, TEXTS)
 def test_changed_lines_are_those_of_a_diff_whatever_stands_in_them(old: list[bytes], new: list[bytes]) -> None:
     before, after = (b"".join(line + b"\n" for line in lines) for lines in (old, new))
@@ -360,6 +361,7 @@ def test_changed_lines_are_those_of_a_diff_whatever_stands_in_them(old: list[byt
     assert all(line in rest for line in kept), "what is not changed was there before, in the same order"
 
 
+@settings(deadline=None)
 @given(TEXTS, TEXTS, st.frozensets(st.integers(1, 9)))
 def test_a_suggestion_put_in_place_of_its_lines_is_the_patch(
     old: list[bytes], new: list[bytes], lines: frozenset[int]
