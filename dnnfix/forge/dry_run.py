@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dnnfix.forge.protocol import Dress, Forge, Pull, Remote, Repository
+from dnnfix.forge.protocol import Dress, Forge, Issue, Pull, Remote, Repository
 
 
 class DryRun:
@@ -47,3 +47,16 @@ class DryRun:
     def close_pull(self, slug: str, number: int, comment: str) -> None:
         """Say that one would be closed."""
         self._say(f"{slug}: would close number {number}: {comment}")
+
+    def issues(self, slug: str) -> tuple[Issue, ...]:
+        """Those of the forge behind."""
+        return self._behind.issues(slug)
+
+    def open_issue(self, slug: str, title: str, body: str) -> int:
+        """Say that one would be opened."""
+        self._say(f"{slug}: would open an issue: {title}\n\n{body}")
+        return 0
+
+    def update_issue(self, slug: str, number: int, body: str) -> None:
+        """Say that one would be given another text."""
+        self._say(f"{slug}: would write issue {number} anew:\n\n{body}")

@@ -9,18 +9,19 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import github
 import requests
 
 from dnnfix.errors import ForgeError
-from dnnfix.forge.protocol import BRANCHES, Dress, Pull, Remote, Repository, State
+from dnnfix.forge.protocol import BRANCHES, Dress, Issue, Pull, Remote, Repository, State
 
 if TYPE_CHECKING:
     from github import GithubException
     from github.Auth import Auth
+    from github.Issue import Issue as KnownIssue
     from github.PullRequest import PullRequest
     from github.Repository import Repository as Known
 
@@ -45,7 +46,7 @@ MOST_SAID = 300
 
 SAID = {
     401: "the token is not accepted; it may have run out",
-    403: "the token may not do this; it needs contents and pull requests, to be read and written",
+    403: "the token may not do this; it needs contents and pull requests, and issues for a dashboard, to be read and written",
     404: "is not there, or the token cannot see it",
     410: "is not there any more, or switched off",
 }
@@ -53,6 +54,8 @@ SAID = {
 
 EXISTS = "a pull request already exists"
 """What GitHub says of a second one from the same branch."""
+
+ACCOUNT = "query { viewer { login } }"
 
 NO_DRAFTS = "draft pull requests are not supported"
 
@@ -66,24 +69,11 @@ class GitHubForge:
     def __init__(
         self, auth: Auth, owner: str = "", api: str = API, *, pause: float = PAUSE, longest_wait: float = LONGEST_WAIT
     ) -> None:
-        retry = github.GithubRetry(
-            total=TRIES,
-            backoff_factor=pause / 2,
-            secondary_rate_wait=PAUSES_AFTER_LIMIT * pause,
-            max_rate_limit_wait=longest_wait,
-        )
         self._auth = auth
         self._owner = owner
-        self._client = github.Github(
-            auth=auth,
-            base_url=api.rstrip("/"),
-            timeout=SECONDS,
-            retry=retry,
-            per_page=ON_PAGE,
-            user_agent="dnnfix",
-            seconds_between_requests=pause / 4,
-            seconds_between_writes=pause,
-        )
+        self._client = _client(auth, api, pause, longest_wait)
+        self._once = _client(auth, api, pause, longest_wait, read=0, other=0, status_forcelist=[])
+        self._account = ""
         self._known: dict[str, Known] = {}
 
     def repositories(self) -> tuple[str, ...]:
@@ -158,6 +148,30 @@ class GitHubForge:
             pull.create_issue_comment(comment)
             pull.edit(state="closed")
 
+    def issues(self, slug: str) -> tuple[Issue, ...]:
+        """Those of the account; to GitHub pull requests are issues as well, and are not among them."""
+        with _asking(f"{slug}: its issues"):
+            creator: Any = self._own_account()  # a name will do, whatever PyGithub's types say
+            listed = self._repository(slug).get_issues(creator=creator, state="all", sort="created", direction="asc")
+            return tuple(_issue(one) for one in listed if one.pull_request is None)
+
+    def open_issue(self, slug: str, title: str, body: str) -> int:
+        """One request, which is made once: where its answer got lost, what is there has to be looked at before it is made again."""
+        with _asking(f"{slug}: an issue"):
+            return self._once.withLazy(True).get_repo(slug).create_issue(title, body).number
+
+    def update_issue(self, slug: str, number: int, body: str) -> None:
+        """Write the text anew."""
+        with _asking(f"{slug}: issue {number}"):
+            self._repository(slug).get_issue(number).edit(body=body)
+
+    def _own_account(self) -> str:
+        """The name of the account that the token is of; GraphQL alone tells it for every kind of token."""
+        if not self._account:
+            _, answer = self._client.requester.graphql_query(ACCOUNT, {})
+            self._account = answer["data"]["viewer"]["login"]
+        return self._account
+
     def _repository(self, slug: str) -> Known:
         if slug not in self._known:
             self._known[slug] = self._client.get_repo(slug)
@@ -174,6 +188,31 @@ def _pull(known: PullRequest) -> Pull:
     state = State.OPEN if known.state == "open" else State.MERGED if known.merged_at else State.CLOSED
     opened = known.created_at.timestamp()
     return Pull(known.number, known.head.ref, known.title, known.body or "", state, opened)
+
+
+def _issue(known: KnownIssue) -> Issue:
+    state = State.OPEN if known.state == "open" else State.CLOSED
+    return Issue(known.number, known.title, known.body or "", state)
+
+
+def _client(auth: Auth, api: str, pause: float, longest_wait: float, **retry: Any) -> github.Github:
+    """A client; `retry` is what it does otherwise about answers that got lost."""
+    return github.Github(
+        auth=auth,
+        base_url=api.rstrip("/"),
+        timeout=SECONDS,
+        retry=github.GithubRetry(
+            total=TRIES,
+            backoff_factor=pause / 2,
+            secondary_rate_wait=PAUSES_AFTER_LIMIT * pause,
+            max_rate_limit_wait=longest_wait,
+            **retry,
+        ),
+        per_page=ON_PAGE,
+        user_agent="dnnfix",
+        seconds_between_requests=pause / 4,
+        seconds_between_writes=pause,
+    )
 
 
 @contextmanager

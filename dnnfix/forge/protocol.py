@@ -42,6 +42,16 @@ class Pull:
 
 
 @dataclass(frozen=True, slots=True)
+class Issue:
+    """An issue that the bot's own account opened; it is open or closed."""
+
+    number: int
+    title: str
+    body: str
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
 class Remote:
     """Where git fetches a repository from and pushes to; `environment` is what git needs to know for it, credentials included."""
 
@@ -95,4 +105,16 @@ class Forge(Protocol):
 
     def close_pull(self, slug: str, number: int, comment: str) -> None:
         """Close a pull request, with a sentence that says why."""
+        ...
+
+    def issues(self, slug: str) -> tuple[Issue, ...]:
+        """The issues that the bot's own account opened, of every state, oldest first."""
+        ...
+
+    def open_issue(self, slug: str, title: str, body: str) -> int:
+        """Open an issue, and give its number."""
+        ...
+
+    def update_issue(self, slug: str, number: int, body: str) -> None:
+        """Give an issue another text."""
         ...
