@@ -6,14 +6,12 @@ import tempfile
 from pathlib import Path
 
 from dnnfix.bot.branches import Branch, Branches
-from dnnfix.bot.plan import unwanted
+from dnnfix.bot.plan import CONFIGURE, unwanted
 from dnnfix.bot.policy import forbids
 from dnnfix.bot.publish import Published
 from dnnfix.bot.settings import FILES, BotSettings, asked
 from dnnfix.forge.git import fetched
-from dnnfix.forge.protocol import BRANCHES, Forge, Pull, State
-
-BRANCH = f"{BRANCHES}configure"
+from dnnfix.forge.protocol import Forge, Pull, State
 
 TITLE = "chore: configure dnnfix"
 
@@ -52,18 +50,18 @@ def onboard(forge: Forge, slug: str, *, push: bool = True) -> Published:
         path = next((path for path in FILES if listed[path]), FILES[0])
         branches = Branches(git, head, push)
         before = git.run_bytes("cat-file", "blob", branches.file(path)[1]) if listed[path] else b""
-        became = branches.bring(BRANCH, {path: _with_table(before)}, f"{TITLE}\n")
+        became = branches.bring(CONFIGURE, {path: _with_table(before)}, f"{TITLE}\n")
         if became is Branch.LEFT:
-            said.left.append(f"{BRANCH}: somebody pushed to it, so it is left alone")
-        elif not any(pull.branch == BRANCH and pull.state is State.OPEN for pull in forge.pulls(slug)):
-            number = forge.open_pull(slug, BRANCH, TITLE, BODY.format(path=path), draft=False)
+            said.left.append(f"{CONFIGURE}: somebody pushed to it, so it is left alone")
+        elif not any(pull.branch == CONFIGURE and pull.state is State.OPEN for pull in forge.pulls(slug)):
+            number = forge.open_pull(slug, CONFIGURE, TITLE, BODY.format(path=path), draft=False)
             said.done.append(f"opened {number}: {TITLE}")
     return said
 
 
 def _is_over(pulls: tuple[Pull, ...]) -> str:
     """Why it is not asked again; empty where it may be."""
-    was_refused = any(pull.branch == BRANCH and pull.state is State.CLOSED for pull in pulls)
+    was_refused = any(pull.branch == CONFIGURE and pull.state is State.CLOSED for pull in pulls)
     return "it was asked whether it wants the bot, and closed that" if was_refused else ""
 
 

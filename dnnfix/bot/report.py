@@ -87,6 +87,7 @@ class Analysis:
     """Programs of which nothing is known: there was no time for them, or they could not be read."""
     unchanged: frozenset[str] = frozenset()
     """Files that were not looked at, as nothing that they need has changed since an earlier analysis."""
+    findings: tuple[Fault, ...] = ()
 
 
 def written(slug: str, commit: str, report: Mapping[str, Any], beside: Mapping[str, Any]) -> str:
@@ -131,6 +132,7 @@ def read(text: bytes, origin: str) -> Analysis:
         tuple(told.text(one, "a program") for one in told.listed(document.get("programs"), "programs")),
         tuple(told.text(one, "a program") for one in told.listed(document.get("left_out"), "left_out")),
         frozenset(told.text(one, "a file") for one in told.listed(document.get("unchanged", []), "unchanged")),
+        tuple(faults.values()),
     )
 
 

@@ -59,6 +59,8 @@ class BotSettings:
     """People and teams that are asked to review them."""
     codeowners: bool = False
     """Whether those that CODEOWNERS names for the changed files are asked too, and not only when a draft is made ready."""
+    dashboard: bool = False
+    """Whether an issue is kept that says what was found, with boxes to tick."""
     despite_policy: bool = False
     """Whether the bot is wanted although a file for contributors forbids changes by machines."""
 
