@@ -33,18 +33,20 @@ def alone() -> Iterator[GitHubFake]:
 
 
 @pytest.fixture(scope="session")
-def described() -> Iterator[GitHubFake]:
+def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitHubFake]:
     """The fake behind Prism."""
     if not (shutil.which("node") and PRISM.exists() and DESCRIPTION.exists()):
         pytest.skip("needs Prism and GitHub's description: npm install --prefix tests/forge")
-    fake = GitHubFake(Description(DESCRIPTION))
+    description, file = Description(DESCRIPTION), tmp_path_factory.mktemp("github") / "description.json"
+    description.write(file)
+    fake = GitHubFake(description)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     place = ["-h", "127.0.0.1", "-p", str(port)]
     with tempfile.TemporaryFile() as log:
         prism = subprocess.Popen(
-            ["node", str(PRISM), "proxy", str(DESCRIPTION), fake.address, "--errors", *place], stdout=log, stderr=log
+            ["node", str(PRISM), "proxy", str(file), fake.address, "--errors", *place], stdout=log, stderr=log
         )
     try:
         wait_for(port)

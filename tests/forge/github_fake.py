@@ -27,7 +27,20 @@ TOKEN = "ghs_of-the-tests"
 APP, INSTALLATION = 667, 7
 """The number of an App, and of its installation, for which the token above is given."""
 
+LOGIN = "dnnfix[bot]"
+"""The account that the token above is of."""
+
 Document = dict[str, Any]
+
+_ANSWER = {"description": "An answer", "content": {"application/json": {"schema": {"type": "object"}}}}
+_QUESTION = {"type": "object", "required": ["query", "variables"], "properties": {"query": {"type": "string"}}}
+GRAPHQL = {
+    "post": {
+        "requestBody": {"required": True, "content": {"application/json": {"schema": _QUESTION}}},
+        "responses": {"200": {**_ANSWER}},
+    }
+}
+"""What GitHub's description lacks: its other interface, under an address of this one."""
 
 
 class Description:
@@ -35,6 +48,11 @@ class Description:
 
     def __init__(self, path: Path) -> None:
         self._said: Document = json.loads(path.read_text(encoding="utf-8"))
+        self._said["paths"]["/graphql"] = GRAPHQL
+
+    def write(self, path: Path) -> None:
+        """Have it in a file, for others to read."""
+        path.write_text(json.dumps(self._said), encoding="utf-8")
 
     def filled(self, template: str, method: str, status: int, given: Any) -> Any:
         """An answer with whatever the description requires beside what is given."""
@@ -113,6 +131,7 @@ class GitHubFake:
         self.requests: list[tuple[str, str]] = []
         self.app_key = ""
         self.strangers: set[str] = set()
+        self.issues: list[Document] = []
 
     def close(self) -> None:
         """Stop listening."""
@@ -247,6 +266,37 @@ class GitHubFake:
         pull["asked"] = [*given.get("reviewers", ()), *given.get("team_reviewers", ())]
         return 201, pull
 
+    def _issues(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        """The pull requests of the account are among them."""
+        parts = {name: "https://example.org/" for name in ("diff_url", "html_url", "patch_url", "url")}
+        pulls = [
+            {**self._issue(number=one["number"], title=one["title"], body=one["body"]), "pull_request": parts}
+            for one in self.pulls[found["slug"]]
+        ]
+        chosen = [one for one in [*pulls, *self.issues] if query.get("state", "open") in ("all", one["state"])]
+        return 200, [one for one in chosen if query.get("creator", LOGIN) == one["user"]["login"]]
+
+    def _new_issue(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        return 201, self.opened_issue(found["slug"], LOGIN, **given)
+
+    def _one_issue(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        (issue,) = (one for one in self.issues if one["number"] == int(found["number"]))
+        issue.update(given)
+        return 200, issue
+
+    def opened_issue(self, slug: str, by: str, **said: Any) -> Document:
+        """Somebody opens an issue; the numbers below 1001 are for pull requests."""
+        number = 1001 + len(self.issues)
+        place = f"{self.base}/repos/{slug}/issues/{number}"
+        self.issues.append({**self._issue(number=number, body="", url=place), "user": {"login": by}, **said})
+        return self.issues[-1]
+
+    def _issue(self, **said: Any) -> Document:
+        return {"state": "open", "user": {"login": LOGIN}, **said}
+
+    def _graphql(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        return 200, {"data": {"viewer": {"login": LOGIN}}}
+
 
 PULLS = r"/repos/(?P<slug>[^/]+/[^/]+)/pulls"
 ROUTES: tuple[tuple[str, str, dict[str, str]], ...] = (
@@ -278,6 +328,17 @@ ROUTES: tuple[tuple[str, str, dict[str, str]], ...] = (
         "/repos/{owner}/{repo}/pulls/{pull_number}/requested_reviewers",
         {"POST": "_reviewers"},
     ),
+    (
+        r"/repos/(?P<slug>[^/]+/[^/]+)/issues",
+        "/repos/{owner}/{repo}/issues",
+        {"GET": "_issues", "POST": "_new_issue"},
+    ),
+    (
+        r"/repos/(?P<slug>[^/]+/[^/]+)/issues/(?P<number>\d+)",
+        "/repos/{owner}/{repo}/issues/{issue_number}",
+        {"GET": "_one_issue", "PATCH": "_one_issue"},
+    ),
+    (r"/graphql", "/graphql", {"POST": "_graphql"}),
     (r"/users/(?P<owner>[^/]+)", "/users/{username}", {"GET": "_owner"}),
     (r"/users/(?P<owner>[^/]+)/repos", "/users/{username}/repos", {"GET": "_own"}),
     (r"/user/repos", "/user/repos", {"GET": "_own"}),
