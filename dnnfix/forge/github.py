@@ -130,7 +130,9 @@ class GitHubForge:
         with _asking(f"{slug}: pull request {number}"):
             pull = self._repository(slug).get_pull(number)
             if dress.labels:
-                pull.add_to_labels(*dress.labels)
+                # not `add_to_labels`, which sends a bare list: GitHub's description has an object
+                labels = {"labels": list(dress.labels)}
+                pull.requester.requestJsonAndCheck("POST", f"{pull.issue_url}/labels", input=labels)
             if dress.assignees:
                 pull.add_to_assignees(*dress.assignees)
             if people or teams:

@@ -187,7 +187,8 @@ def test_labels_assignees_and_reviewers_are_put_on(github: GitHubFake, forge: Gi
     people.commit(
         {"dnnfix.toml": b'[bot]\nlabels = ["bug"]\nassignees = ["ada"]\nreviewers = ["grace", "people/trainers"]\n'}
     )
-    published(forge, people)
+    said = published(forge, people)
+    assert len(said) == 1, said
     (pull,) = github.pulls[SLUG]
     assert pull["labels"] == [{"name": "bug"}] and pull["assignees"] == [{"login": "ada"}]
     assert pull["asked"] == ["grace", "trainers"]
