@@ -172,10 +172,13 @@ class _Work:
             return Dress(self.settings.labels, self.settings.assignees, self.settings.reviewers)
 
     def _put_on(self, number: int, dress: Dress) -> None:
-        try:
-            self.forge.dress_pull(self.slug, number, dress)
-        except ForgeError as error:
-            self.said.left.append(f"{number}: labels, assignees and reviewers as far as possible: {error}")
+        """Each kind by itself: one that the forge refuses costs no other."""
+        kinds = Dress(labels=dress.labels), Dress(assignees=dress.assignees), Dress(reviewers=dress.reviewers)
+        for kind in filter(None, kinds):
+            try:
+                self.forge.dress_pull(self.slug, number, kind)
+            except ForgeError as error:
+                self.said.left.append(f"{number}: labels, assignees and reviewers as far as possible: {error}")
 
     def _branch(self, branch: str, proposal: Proposal) -> Branch:
         """Bring the branch of a proposal to where it has to be; one whose files have changed meanwhile is left for the next analysis."""

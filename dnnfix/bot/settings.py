@@ -121,7 +121,9 @@ def _checked(said: Mapping[str, Any], origin: str) -> list[tuple[str, Any]]:
             raise ConfigError(f"{origin}: `{key}` of [bot] has another form. Received: {value!r}")
         found.append((name, tuple(value) if isinstance(value, list) else value))
     for name, value in found:
-        if name in ("assignees", "reviewers") and not all(NAME.fullmatch(one) for one in value):
+        if name == "assignees" and not all(NAME.fullmatch(one) and "/" not in one for one in value):
+            raise ConfigError(f"{origin}: `{name}` of [bot] has to name people. Received: {value!r}")
+        if name == "reviewers" and not all(NAME.fullmatch(one) for one in value):
             raise ConfigError(
                 f"{origin}: `{name}` of [bot] has to name people, or teams as owner/team. Received: {value!r}"
             )

@@ -11,6 +11,7 @@ from dnnfix.bot.dress import dress
 from dnnfix.bot.publish import BARE, publish
 from dnnfix.bot.settings import BotSettings, told
 from dnnfix.errors import ConfigError, ForgeError, InputError
+from dnnfix.forge.protocol import Dress
 from tests.bot.people import ASKED, REPAIRED, SLUG, TRAIN, Repository, analysis
 
 WORN = ASKED + b'labels = ["bug", "deep learning"]\nassignees = ["ada"]\nreviewers = ["grace", "people/trainers"]\n'
@@ -71,13 +72,18 @@ def test_what_was_ended_in_between_is_put_on_by_the_next_one(
 def test_what_the_forge_refuses_is_said_and_the_pull_request_stays(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(*given: object) -> None:
-        raise ForgeError("grace is no collaborator")
+    puts_on = repository.forge.dress_pull
+
+    def refused(slug: str, number: int, dress: Dress) -> None:
+        if dress.labels:
+            raise ForgeError("labels are not for you")
+        puts_on(slug, number, dress)
 
     repository.commit({"dnnfix.toml": WORN})
     monkeypatch.setattr(repository.forge, "dress_pull", refused)
     opened, left = published(repository)
-    assert opened.startswith("opened 1") and "grace is no collaborator" in left
+    assert opened.startswith("opened 1") and "labels are not for you" in left
+    assert worn(repository)["assignees"] == ["ada"] and worn(repository)["reviewers"] == ["grace", "people/trainers"]
     assert BARE not in worn(repository)["body"] and published(repository) == ()
 
 
@@ -115,6 +121,7 @@ def test_a_file_of_owners_that_makes_no_sense_is_said(repository: Repository) ->
         f"labels = {['x'] * 11}",
         f"labels = ['{'x' * 51}']",
         'assignees = ["@ada"]',
+        'assignees = ["people/trainers"]',
         'reviewers = ["a b"]',
         'reviewers = ["a/b/c"]',
         "reviewers = [1]",
