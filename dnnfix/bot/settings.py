@@ -57,8 +57,8 @@ class BotSettings:
     """People that they are assigned to."""
     reviewers: tuple[str, ...] = ()
     """People and teams that are asked to review them."""
-    codeowners: bool = False
-    """Whether those that CODEOWNERS names for the changed files are asked too, and not only when a draft is made ready."""
+    codeowners: bool = True
+    """Whether those that CODEOWNERS names for the changed files of a draft are asked too; of what is no draft GitHub asks them itself."""
     dashboard: bool = False
     """Whether an issue is kept that says what was found, with boxes to tick."""
     despite_policy: bool = False

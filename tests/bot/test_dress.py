@@ -99,14 +99,15 @@ def test_what_the_forge_refuses_is_said_and_the_pull_request_stays(
 )
 def test_owners_are_asked_where_that_is_wanted(repository: Repository, path: str, expected: tuple[str, ...]) -> None:
     commit = repository.commit({".github/CODEOWNERS": OWNERS, "CODEOWNERS": b"* @another\n"})
-    assert dress(BotSettings(codeowners=True), repository.bare, commit, [path]).reviewers == expected
-    assert dress(BotSettings(), repository.bare, commit, [path]).reviewers == ()
+    assert dress(BotSettings(), repository.bare, commit, [path]).reviewers == expected
+    assert dress(BotSettings(codeowners=False), repository.bare, commit, [path]).reviewers == ()
+    assert dress(BotSettings(draft=False), repository.bare, commit, [path]).reviewers == (), "GitHub asks them itself"
 
 
 def test_a_file_of_owners_that_makes_no_sense_is_said(repository: Repository) -> None:
     commit = repository.commit({"CODEOWNERS": b"[a @ada\n"})
     with pytest.raises(InputError, match="CODEOWNERS"):
-        dress(BotSettings(codeowners=True), repository.bare, commit, ["train.py"])
+        dress(BotSettings(), repository.bare, commit, ["train.py"])
     repository.commit({"dnnfix.toml": ASKED + b"codeowners = true\n"})
     opened, left = published(repository)
     assert opened.startswith("opened 1") and "CODEOWNERS" in left
