@@ -20,6 +20,7 @@ and one is new in an hour, unless the repository asks for more; what was closed 
 
 EXAMPLES = """  dnnfix bot publish report.json --repo owner/name --forge local:/srv/forge
   dnnfix bot publish report.json --repo owner/name --forge local:/srv/forge --dry-run
+  dnnfix bot publish report.json --repo owner/name --forge github --onboard    ask first, with what was found
 """
 
 EXIT_CODES = "0 published, or nothing to do; 2 error"
@@ -35,11 +36,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the repository to publish in, which the report has to be of",
     )
     choosing.add_forge(parser)
+    choosing.add_onboard(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read the report, and publish it."""
-    from dnnfix.bot.publish import publish
+    from dnnfix.bot.onboarding import onboard
+    from dnnfix.bot.publish import Published, publish
     from dnnfix.bot.report import MOST_BYTES, read
     from dnnfix.errors import InputError
 
@@ -49,8 +52,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     except OSError as error:
         raise InputError(f"{arguments.report}: cannot be read ({error.strerror}). Check the path.") from None
     analysis = read(text, arguments.report)
-    forge = choosing.forge(arguments, console)
-    found = publish(forge, arguments.repo, analysis, push=not arguments.dry_run, by_person=arguments.asked)
+    forge, push = choosing.forge(arguments, console), not arguments.dry_run
+    question = onboard(forge, arguments.repo, analysis, push=push) if arguments.onboard else Published()
+    is_asked = bool(question.done or question.left)
+    found = question if is_asked else publish(forge, arguments.repo, analysis, push=push, by_person=arguments.asked)
     told(console, arguments.repo, found)
     return CLEAN
 
