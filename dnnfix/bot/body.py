@@ -124,6 +124,14 @@ def _fenced(texts: list[str] | tuple[str, ...], kind: str = "text") -> str:
     return f"{fence}{kind}\n{inner}\n{fence}"
 
 
+def code(text: str) -> str:
+    """One line of Markdown that shows a text as code, with a fence that nothing in it can end."""
+    said, fence = " ".join(text.split()) or " ", "`"
+    while fence in said:
+        fence += "`"
+    return f"{fence} {said} {fence}" if said.strip("`") != said else f"{fence}{said}{fence}"
+
+
 def _plain(text: str) -> str:
     """One line of Markdown in which nothing is a mention, a reference, markup or HTML."""
     return "".join("\\" + char if char in "\\<>[]`*_|" else char for char in _one_line(text))

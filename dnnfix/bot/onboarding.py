@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import tempfile
+from itertools import islice
 from pathlib import Path
 
+from dnnfix.bot.body import SHOWN, code, title
 from dnnfix.bot.branches import Branch, Branches
-from dnnfix.bot.plan import unwanted
+from dnnfix.bot.plan import CONFIGURE, unwanted
 from dnnfix.bot.policy import forbids
+from dnnfix.bot.proposal import proposals
 from dnnfix.bot.publish import Published
+from dnnfix.bot.report import Analysis
 from dnnfix.bot.settings import FILES, BotSettings, asked
+from dnnfix.errors import BotReportError
 from dnnfix.forge.git import fetched
-from dnnfix.forge.protocol import BRANCHES, Forge, Pull, State
-
-BRANCH = f"{BRANCHES}configure"
+from dnnfix.forge.protocol import Forge, Pull, State
 
 TITLE = "chore: configure dnnfix"
+
+MOST_LISTED = 10
+"""Proposals that the question names."""
 
 TABLE = """[bot]
 # most-open = 2   # pull requests of the bot that are open at a time
@@ -28,17 +34,22 @@ BODY = """dnnfix looks for faults in programs that use PyTorch, Keras or TensorF
 briefly before and after, in a sandbox without network.
 
 Merging this asks for it: `{path}` gets a table `[bot]`. From then on, after a push to the default branch, it opens pull requests as drafts, at most two at a time
-and one in an hour, each about one fault, with the numbers of its proof. Nothing was run so far, and nothing is done until this is merged.
+and one in an hour, each about one fault, with the numbers of its proof. Nothing is opened until this is merged.
+
+{found}
 
 To have nothing to do with it, close this: it will not come again.
 """
 
 
-def onboard(forge: Forge, slug: str, *, push: bool = True) -> Published:
+def onboard(forge: Forge, slug: str, analysis: Analysis | None = None, *, push: bool = True) -> Published:
     """Ask in the repository `slug`, once, whether the bot is wanted; where it is there already, or forbidden, nothing is asked.
 
-    Raises `ForgeError`, and `ConfigError` for settings that make no sense.
+    Where there is an analysis the question says what was found. Raises `BotReportError` for that of another repository, `ForgeError`,
+    and `ConfigError` for settings that make no sense.
     """
+    if analysis is not None and analysis.slug != slug:
+        raise BotReportError(f"the report is of {analysis.slug}, and is to be published in {slug}.")
     said, repository = Published(), forge.repository(slug)
     with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
         git = fetched(forge.remote(slug), Path(folder, "repository.git"), repository.default_branch)
@@ -52,18 +63,34 @@ def onboard(forge: Forge, slug: str, *, push: bool = True) -> Published:
         path = next((path for path in FILES if listed[path]), FILES[0])
         branches = Branches(git, head, push)
         before = git.run_bytes("cat-file", "blob", branches.file(path)[1]) if listed[path] else b""
-        became = branches.bring(BRANCH, {path: _with_table(before)}, f"{TITLE}\n")
+        became = branches.bring(CONFIGURE, {path: _with_table(before)}, f"{TITLE}\n")
         if became is Branch.LEFT:
-            said.left.append(f"{BRANCH}: somebody pushed to it, so it is left alone")
-        elif not any(pull.branch == BRANCH and pull.state is State.OPEN for pull in forge.pulls(slug)):
-            number = forge.open_pull(slug, BRANCH, TITLE, BODY.format(path=path), draft=False)
+            said.left.append(f"{CONFIGURE}: somebody pushed to it, so it is left alone")
+        elif any(pull.branch == CONFIGURE and pull.state is State.OPEN for pull in forge.pulls(slug)):
+            said.left.append(f"it is asked whether it wants the bot, and nothing is opened until {CONFIGURE} is merged")
+        else:
+            number = forge.open_pull(
+                slug, CONFIGURE, TITLE, BODY.format(path=path, found=_found(analysis)), draft=False
+            )
             said.done.append(f"opened {number}: {TITLE}")
     return said
 
 
+def _found(analysis: Analysis | None) -> str:
+    """What would be proposed of what an analysis found."""
+    if analysis is None:
+        return "Nothing was run so far."
+    default = BotSettings()
+    wanted = islice(proposals(analysis, partial=default.partial, unsafe=default.unsafe), MOST_LISTED)
+    told = [f"- {code(title(proposal))}" for proposal in wanted]
+    if not told:
+        return f"At commit {analysis.commit[:SHOWN]} there is nothing that it would propose."
+    return "\n".join([f"At commit {analysis.commit[:SHOWN]} it would propose:", "", *told])
+
+
 def _is_over(pulls: tuple[Pull, ...]) -> str:
     """Why it is not asked again; empty where it may be."""
-    was_refused = any(pull.branch == BRANCH and pull.state is State.CLOSED for pull in pulls)
+    was_refused = any(pull.branch == CONFIGURE and pull.state is State.CLOSED for pull in pulls)
     return "it was asked whether it wants the bot, and closed that" if was_refused else ""
 
 

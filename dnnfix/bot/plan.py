@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dnnfix.bot.proposal import Proposal, members_of, proposals
 from dnnfix.bot.report import Analysis
 from dnnfix.bot.settings import BotSettings
-from dnnfix.forge.protocol import Pull, Repository, State
+from dnnfix.forge.protocol import BRANCHES, Pull, Repository, State
 
 HOUR = 3600.0
 NOT_ASKED = "it has not asked for the bot (a table [bot] in dnnfix.toml does)"
@@ -16,6 +16,13 @@ IN_PART = "an open pull request is about more places, and not all of them were l
 GONE = "The fault is not found any more in the newest commit, so this is not needed."
 GONE_MARK = "<!-- dnnfix: gone -->"
 """The last line of a pull request that the bot closes itself: that is no refusal."""
+
+AGAIN = "A person said in the dashboard that this may come again."
+AGAIN_MARK = "<!-- dnnfix: again -->"
+"""The last line of a pull request whose refusal was taken back."""
+
+CONFIGURE = f"{BRANCHES}configure"
+"""The branch of the pull request that asks whether the bot is wanted; no fault is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +56,9 @@ def plan(
     gone = [
         pull for pull in opened if is_whole and members_of(pull.body) and not members_of(pull.body) & analysis.faults
     ]
-    refusals = [pull for pull in pulls if pull.state is State.CLOSED and not was_gone(pull)]
-    refused = {member for pull in refusals for member in members_of(pull.body)}
-    branches = {pull.branch for pull in refusals}
+    no = refusals(pulls)
+    refused = {member for pull in no for member in members_of(pull.body)}
+    branches = {pull.branch for pull in no}
     renewed: list[tuple[Pull, Proposal]] = []
     wanted: list[Proposal] = []
     left: list[str] = []
@@ -84,9 +91,19 @@ def room(pulls: Sequence[Pull], settings: BotSettings, now: float) -> str:
     return f"{new} in the last hour, and no more are wanted" if new >= settings.an_hour else ""
 
 
-def was_gone(pull: Pull) -> bool:
-    """Whether the bot closed it, as its fault was gone."""
-    return pull.body.rstrip().endswith(GONE_MARK)
+def refusals(pulls: Sequence[Pull]) -> list[Pull]:
+    """Those that people closed unmerged, and that may not come again; where the bot closed one itself, as its fault was gone, it may."""
+    marks = (GONE_MARK, AGAIN_MARK)
+    return [
+        pull
+        for pull in pulls
+        if pull.state is State.CLOSED and pull.branch != CONFIGURE and not pull.body.rstrip().endswith(marks)
+    ]
+
+
+def taken_back(pull: Pull) -> Pull:
+    """A refused pull request once it may come again."""
+    return replace(pull, body=f"{pull.body.rstrip()}\n\n{AGAIN}\n\n{AGAIN_MARK}\n")
 
 
 def _is_about(pull: Pull, proposal: Proposal) -> bool:

@@ -30,10 +30,15 @@ class Proposal:
         return self.patches[0].faults[0].rule
 
     @property
+    def key(self) -> str:
+        """What tells it from other proposals."""
+        said = "\0".join(sorted(self.members))
+        return hashlib.sha256(said.encode()).hexdigest()[:12]
+
+    @property
     def branch(self) -> str:
         """The name of its branch."""
-        said = "\0".join(sorted(self.members))
-        return f"dnnfix/{self.rule}-{hashlib.sha256(said.encode()).hexdigest()[:12]}"
+        return f"dnnfix/{self.rule}-{self.key}"
 
     @property
     def mark(self) -> str:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from dnnfix.bot.body import SHOWN, body, commit_message, title
 from dnnfix.bot.branches import Branch, Branches
+from dnnfix.bot.dashboard import Page, Ticked, Waiting, found, ticked, unproven
+from dnnfix.bot.dashboard_issue import keep
 from dnnfix.bot.dress import dress
-from dnnfix.bot.plan import GONE, GONE_MARK, Plan, plan, room
+from dnnfix.bot.plan import GONE, GONE_MARK, Plan, plan, refusals, room, taken_back, unwanted
 from dnnfix.bot.policy import forbids
 from dnnfix.bot.proposal import Proposal, members_of
 from dnnfix.bot.report import Analysis
@@ -23,10 +25,13 @@ from dnnfix.bot.settings import BotSettings, heeded
 from dnnfix.emit import hunks
 from dnnfix.errors import BotReportError, ForgeError, InputError
 from dnnfix.forge.git import fetched
-from dnnfix.forge.protocol import Dress, Forge
+from dnnfix.forge.protocol import Dress, Forge, Issue, Pull, State
 
 BARE = "<!-- dnnfix: labels and reviewers to come -->"
 """The first line of the text of a pull request that does not have them yet."""
+
+STOPPED = "the dashboard stops it"
+"""Why nothing is opened; also where it cannot be read, as it may say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +63,15 @@ def publish(
         git = fetched(forge.remote(slug), Path(folder, "repository.git"), repository.default_branch)
         head = git.run("rev-parse", f"refs/remotes/origin/{repository.default_branch}").strip()
         settings = heeded(git, head, slug, by_person=by_person)
-        todo = plan(repository, analysis, forge.pulls(slug), settings, head == analysis.commit, forbids(git, head))
+        forbidden, is_newest = forbids(git, head), head == analysis.commit
         work = _Work(forge, slug, Branches(git, head, push), analysis, settings, clock)
-        work.carry_out(todo)
+        is_shown = settings.dashboard and not unwanted(repository, settings, forbidden)
+        dashboard = work.dashboard() if is_shown else None
+        issue, boxes = dashboard or (None, Ticked(stop=is_shown))
+        pulls = work.taken_back(forge.pulls(slug), boxes)
+        waiting = work.carry_out(plan(repository, analysis, pulls, settings, is_newest, forbidden), boxes)
+        if dashboard is not None:
+            work.show(issue, waiting, boxes, is_whole=is_newest and not analysis.left_out and not analysis.unchanged)
         return work.said
 
 
@@ -76,7 +87,27 @@ class _Work:
     clock: Callable[[], float]
     said: Published = field(default_factory=Published)
 
-    def carry_out(self, todo: Plan) -> None:
+    def dashboard(self) -> tuple[Issue | None, Ticked] | None:
+        """The dashboard if it is there, and what is ticked in it; `None` where it cannot be read."""
+        try:
+            issue = found(self.forge.issues(self.slug))
+        except ForgeError as error:
+            self.said.left.append(f"the dashboard cannot be read, so nothing is opened: {error}")
+            return None
+        return issue, ticked(issue)
+
+    def taken_back(self, pulls: Sequence[Pull], boxes: Ticked) -> list[Pull]:
+        """The pull requests, of which those that may come again say so from now on."""
+        chosen = {pull.number: taken_back(pull) for pull in refusals(pulls) if pull.number in boxes.retry}
+        for number, pull in chosen.items():
+            self.forge.update_pull(self.slug, number, pull.title, pull.body)
+            self.said.done.append(f"allowed {number} to come again: {pull.title}")
+            if self.analysis.unchanged:
+                self.said.left.append(f"{number}: comes again once all programs are looked at")
+        return [chosen.get(pull.number, pull) for pull in pulls]
+
+    def carry_out(self, todo: Plan, boxes: Ticked) -> list[Waiting]:
+        """Do what the plan and the boxes say, and tell what waits."""
         self.said.left.extend(todo.left)
         for pull in todo.closed:
             if self.analysis.unchanged and self.branches.changed_in(pull.branch) & self.analysis.unchanged:
@@ -95,12 +126,32 @@ class _Work:
             if known and (became is Branch.MADE or (became is Branch.THERE and not is_told)):
                 self.forge.update_pull(self.slug, pull.number, title(proposal), body(proposal, self.analysis.commit))
                 self.said.done.append(f"wrote {pull.number} anew: {pull.title}")
-        for proposal in todo.wanted:
-            full = room(self.forge.pulls(self.slug), self.settings, self.clock())
-            if full:
+        waiting = []
+        for proposal in sorted(todo.wanted, key=lambda one: one.key not in boxes.open):
+            if full := self._is_full(proposal, boxes):
                 self.said.left.append(f"{proposal.rule}: {full}")
+                waiting.append(Waiting(proposal.key, title(proposal), full))
             elif self._branch(proposal.branch, proposal) is not Branch.LEFT:
                 self._open(proposal)
+        return waiting
+
+    def show(self, before: Issue | None, waiting: Sequence[Waiting], boxes: Ticked, *, is_whole: bool) -> None:
+        """Have the dashboard say how things stand."""
+        pulls = self.forge.pulls(self.slug)
+        opened = [pull for pull in pulls if pull.state is State.OPEN]
+        page = Page(opened, waiting, refusals(pulls), unproven(self.analysis), boxes.stop, is_whole)
+        try:
+            done = keep(self.forge, self.slug, before, page)
+        except ForgeError as error:
+            self.said.left.append(f"the dashboard: {error}")
+            return
+        self.said.done.extend([done] if done else [])
+
+    def _is_full(self, proposal: Proposal, boxes: Ticked) -> str:
+        """Why a pull request is not opened now; empty where it may be."""
+        if boxes.stop:
+            return STOPPED
+        return "" if proposal.key in boxes.open else room(self.forge.pulls(self.slug), self.settings, self.clock())
 
     def _open(self, proposal: Proposal) -> None:
         """Open the pull request of a branch; until it has its labels and reviewers its text says so, for the next one to go on."""
@@ -121,10 +172,13 @@ class _Work:
             return Dress(self.settings.labels, self.settings.assignees, self.settings.reviewers)
 
     def _put_on(self, number: int, dress: Dress) -> None:
-        try:
-            self.forge.dress_pull(self.slug, number, dress)
-        except ForgeError as error:
-            self.said.left.append(f"{number}: labels, assignees and reviewers as far as possible: {error}")
+        """Each kind by itself: one that the forge refuses costs no other."""
+        kinds = Dress(labels=dress.labels), Dress(assignees=dress.assignees), Dress(reviewers=dress.reviewers)
+        for kind in filter(None, kinds):
+            try:
+                self.forge.dress_pull(self.slug, number, kind)
+            except ForgeError as error:
+                self.said.left.append(f"{number}: labels, assignees and reviewers as far as possible: {error}")
 
     def _branch(self, branch: str, proposal: Proposal) -> Branch:
         """Bring the branch of a proposal to where it has to be; one whose files have changed meanwhile is left for the next analysis."""

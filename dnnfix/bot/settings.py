@@ -57,8 +57,10 @@ class BotSettings:
     """People that they are assigned to."""
     reviewers: tuple[str, ...] = ()
     """People and teams that are asked to review them."""
-    codeowners: bool = False
-    """Whether those that CODEOWNERS names for the changed files are asked too, and not only when a draft is made ready."""
+    codeowners: bool = True
+    """Whether those that CODEOWNERS names for the changed files of a draft are asked too; of what is no draft GitHub asks them itself."""
+    dashboard: bool = False
+    """Whether an issue is kept that says what was found, with boxes to tick."""
     despite_policy: bool = False
     """Whether the bot is wanted although a file for contributors forbids changes by machines."""
     review: bool = False
@@ -121,7 +123,9 @@ def _checked(said: Mapping[str, Any], origin: str) -> list[tuple[str, Any]]:
             raise ConfigError(f"{origin}: `{key}` of [bot] has another form. Received: {value!r}")
         found.append((name, tuple(value) if isinstance(value, list) else value))
     for name, value in found:
-        if name in ("assignees", "reviewers") and not all(NAME.fullmatch(one) for one in value):
+        if name == "assignees" and not all(NAME.fullmatch(one) and "/" not in one for one in value):
+            raise ConfigError(f"{origin}: `{name}` of [bot] has to name people. Received: {value!r}")
+        if name == "reviewers" and not all(NAME.fullmatch(one) for one in value):
             raise ConfigError(
                 f"{origin}: `{name}` of [bot] has to name people, or teams as owner/team. Received: {value!r}"
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dnnfix.forge.protocol import Dress, Forge, Pull, Remark, Remote, Repository, Reviewed
+from dnnfix.forge.protocol import Dress, Forge, Issue, Pull, Remark, Remote, Repository, Reviewed
 
 
 class DryRun:
@@ -60,3 +60,16 @@ class DryRun:
     def resolve(self, slug: str, number: int, thread: str) -> None:
         """Say that a conversation would be marked as settled."""
         self._say(f"{slug}: would resolve a comment of number {number} ({thread})")
+
+    def issues(self, slug: str) -> tuple[Issue, ...]:
+        """Those of the forge behind."""
+        return self._behind.issues(slug)
+
+    def open_issue(self, slug: str, title: str, body: str) -> int:
+        """Say that one would be opened."""
+        self._say(f"{slug}: would open an issue: {title}\n\n{body}")
+        return 0
+
+    def update_issue(self, slug: str, number: int, body: str) -> None:
+        """Say that one would be given another text."""
+        self._say(f"{slug}: would write issue {number} anew:\n\n{body}")

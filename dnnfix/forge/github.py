@@ -16,11 +16,12 @@ import github
 import requests
 
 from dnnfix.errors import ForgeError
-from dnnfix.forge.protocol import BRANCHES, Dress, Pull, Remark, Remote, Repository, Reviewed, State, Thread
+from dnnfix.forge.protocol import BRANCHES, Dress, Issue, Pull, Remark, Remote, Repository, Reviewed, State, Thread
 
 if TYPE_CHECKING:
     from github import GithubException
     from github.Auth import Auth
+    from github.Issue import Issue as KnownIssue
     from github.PullRequest import PullRequest, ReviewComment
     from github.Repository import Repository as Known
 
@@ -48,7 +49,7 @@ MOST_SAID = 300
 
 SAID = {
     401: "the token is not accepted; it may have run out",
-    403: "the token may not do this; it needs contents and pull requests, to be read and written",
+    403: "the token may not do this; it needs contents and pull requests, and issues for a dashboard, to be read and written",
     404: "is not there, or the token cannot see it",
     410: "is not there any more, or switched off",
 }
@@ -67,6 +68,8 @@ SAID_THERE = """query($owner: String!, $name: String!, $number: Int!, $after: St
 OWN = "body viewerDidAuthor"
 """The text of something said, and whether this account has said it: for an App no other way tells."""
 
+ACCOUNT = "query { viewer { login } }"
+
 NO_DRAFTS = "draft pull requests are not supported"
 
 
@@ -83,6 +86,7 @@ class GitHubForge:
         self._owner = owner
         self._client = _client(auth, api, pause, longest_wait)
         self._once = _client(auth, api, pause, longest_wait, **ONCE).withLazy(True)
+        self._account = ""
         self._known: dict[str, Known] = {}
 
     def repositories(self) -> tuple[str, ...]:
@@ -202,6 +206,30 @@ class GitHubForge:
                 return
             after = page["pageInfo"]["endCursor"]
 
+    def issues(self, slug: str) -> tuple[Issue, ...]:
+        """Those of the account; to GitHub pull requests are issues as well, and are not among them."""
+        with _asking(f"{slug}: its issues"):
+            creator: Any = self._own_account()  # a name will do, whatever PyGithub's types say
+            listed = self._repository(slug).get_issues(creator=creator, state="all", sort="created", direction="asc")
+            return tuple(_issue(one) for one in listed if one.pull_request is None)
+
+    def open_issue(self, slug: str, title: str, body: str) -> int:
+        """One request, which is made once: where its answer got lost, what is there has to be looked at before it is made again."""
+        with _asking(f"{slug}: an issue"):
+            return self._once.get_repo(slug).create_issue(title, body).number
+
+    def update_issue(self, slug: str, number: int, body: str) -> None:
+        """Write the text anew."""
+        with _asking(f"{slug}: issue {number}"):
+            self._repository(slug).get_issue(number).edit(body=body)
+
+    def _own_account(self) -> str:
+        """The name of the account that the token is of; GraphQL alone tells it for every kind of token."""
+        if not self._account:
+            _, answer = self._client.requester.graphql_query(ACCOUNT, {})
+            self._account = answer["data"]["viewer"]["login"]
+        return self._account
+
     def _repository(self, slug: str) -> Known:
         if slug not in self._known:
             self._known[slug] = self._client.get_repo(slug)
@@ -247,6 +275,11 @@ def _client(auth: Auth, api: str, pause: float, longest_wait: float, **retry: An
         seconds_between_requests=pause / 4,
         seconds_between_writes=pause,
     )
+
+
+def _issue(known: KnownIssue) -> Issue:
+    state = State.OPEN if known.state == "open" else State.CLOSED
+    return Issue(known.number, known.title, known.body or "", state)
 
 
 @contextmanager

@@ -3,9 +3,11 @@
     OWNER/NAME.git              the repository
     OWNER/NAME.pulls/7.json     a pull request: branch, title, text, state, when it was opened, comments, reviews
     OWNER/NAME.pulls/7.md       its text, to be read
+    OWNER/NAME.issues/1.json    an issue of the bot: title, text, state
+    OWNER/NAME.issues/1.md      its text, to be read
 
 To close one, write `closed` or `merged` for its state. Those of people are files as well; `base` is the branch that they are for, if
-it is not the default branch.
+it is not the default branch. A box of an issue is ticked in its JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +23,10 @@ from typing import Any
 
 from dnnfix.errors import ForgeError
 from dnnfix.forge.git import NAME, Git
-from dnnfix.forge.protocol import BRANCHES, Dress, Pull, Remark, Remote, Repository, Reviewed, State, Thread
+from dnnfix.forge.protocol import BRANCHES, Dress, Issue, Pull, Remark, Remote, Repository, Reviewed, State, Thread
+
+PULLS, ISSUES = ".pulls", ".issues"
+"""What the names of the folders end with."""
 
 
 class LocalForge:
@@ -58,22 +63,9 @@ class LocalForge:
         return tuple(sorted((one for one in found if one.branch.startswith(BRANCHES)), key=lambda one: one.number))
 
     def open_pull(self, slug: str, branch: str, title: str, body: str, *, draft: bool) -> int:
-        """Write the file of a new pull request under the next number; of two that take one number, one takes another."""
-        folder = self._folder(slug)
-        folder.mkdir(exist_ok=True)
+        """Write the file of a new pull request."""
         said = {"branch": branch, "title": title, "state": State.OPEN.value, "draft": draft, "opened": self._clock()}
-        number = 1 + max((int(path.stem) for path in self._numbered(slug)), default=0)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".new-") as place:
-            whole = Path(place, "pull")
-            whole.write_text(_text({**said, "comments": [], "body": body}), encoding="utf-8")
-            while True:
-                try:
-                    os.link(whole, folder / f"{number}.json")
-                    break
-                except FileExistsError:
-                    number += 1
-        self._show(slug, number, body)
-        return number
+        return self._add(slug, {**said, "comments": [], "body": body})
 
     def dress_pull(self, slug: str, number: int, dress: Dress) -> None:
         """Write them into its file."""
@@ -137,14 +129,48 @@ class LocalForge:
     def _numbers(self, slug: str) -> str:
         return ", ".join(str(number) for number in sorted(int(path.stem) for path in self._numbered(slug))) or "none"
 
-    def _show(self, slug: str, number: int, body: str) -> None:
+    def issues(self, slug: str) -> tuple[Issue, ...]:
+        """What the files of issues say; what a writer that was killed did not show of them is shown now."""
+        found = [self._read_issue(path) for path in self._numbered(slug, ISSUES)]
+        for one in found:
+            self._show(slug, one.number, one.body, ISSUES)
+        return tuple(sorted(found, key=lambda one: one.number))
+
+    def open_issue(self, slug: str, title: str, body: str) -> int:
+        """Write the file of a new issue."""
+        return self._add(slug, {"title": title, "state": State.OPEN.value, "body": body}, ISSUES)
+
+    def update_issue(self, slug: str, number: int, body: str) -> None:
+        """Write the text anew."""
+        path = self._folder(slug, ISSUES) / f"{number}.json"
+        _replace(path, {**_loaded(path), "body": body})
+        self._show(slug, number, body, ISSUES)
+
+    def _add(self, slug: str, said: Mapping[str, Any], kind: str = PULLS) -> int:
+        """Write a file under the next number; of two that take one number, one takes another."""
+        folder = self._folder(slug, kind)
+        folder.mkdir(exist_ok=True)
+        number = 1 + max((int(path.stem) for path in self._numbered(slug, kind)), default=0)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".new-") as place:
+            whole = Path(place, "whole")
+            whole.write_text(_text(said), encoding="utf-8")
+            while True:
+                try:
+                    os.link(whole, folder / f"{number}.json")
+                    break
+                except FileExistsError:
+                    number += 1
+        self._show(slug, number, said["body"], kind)
+        return number
+
+    def _show(self, slug: str, number: int, body: str, kind: str = PULLS) -> None:
         """The text for a person to read; what counts is in the other file."""
-        path = self._folder(slug) / f"{number}.md"
+        path = self._folder(slug, kind) / f"{number}.md"
         if not path.exists() or path.read_text(encoding="utf-8") != body:
             path.write_text(body, encoding="utf-8")
 
-    def _numbered(self, slug: str) -> list[Path]:
-        return [path for path in self._folder(slug).glob("*.json") if path.stem.isdigit()]
+    def _numbered(self, slug: str, kind: str = PULLS) -> list[Path]:
+        return [path for path in self._folder(slug, kind).glob("*.json") if path.stem.isdigit()]
 
     def _bare(self, slug: str) -> Path:
         owner, _, name = slug.partition("/")
@@ -155,8 +181,8 @@ class LocalForge:
             )
         return path
 
-    def _folder(self, slug: str) -> Path:
-        return self._bare(slug).with_suffix(".pulls")
+    def _folder(self, slug: str, kind: str = PULLS) -> Path:
+        return self._bare(slug).with_suffix(kind)
 
     @staticmethod
     def _read(path: Path) -> Pull:
@@ -167,6 +193,14 @@ class LocalForge:
         except (KeyError, TypeError, ValueError) as error:
             raise ForgeError(f"{path}: is no pull request ({error}). Mend it, or take it away.") from None
 
+    @staticmethod
+    def _read_issue(path: Path) -> Issue:
+        said = _loaded(path)
+        try:
+            return Issue(int(path.stem), str(said["title"]), str(said["body"]), State(said["state"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ForgeError(f"{path}: is no issue ({error}). Mend it, or take it away.") from None
+
 
 def _loaded(path: Path) -> dict[str, Any]:
     try:
@@ -174,7 +208,7 @@ def _loaded(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ForgeError(f"{path}: cannot be read as JSON ({error}). Mend it, or take it away.") from None
     if not isinstance(said, dict):
-        raise ForgeError(f"{path}: is no pull request. Mend it, or take it away.")
+        raise ForgeError(f"{path}: is no object of JSON. Mend it, or take it away.")
     return said
 
 

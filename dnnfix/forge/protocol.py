@@ -78,6 +78,16 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
+class Issue:
+    """An issue that the bot's own account opened; it is open or closed."""
+
+    number: int
+    title: str
+    body: str
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
 class Remote:
     """Where git fetches a repository from and pushes to; `environment` is what git needs to know for it, credentials included."""
 
@@ -143,4 +153,15 @@ class Forge(Protocol):
 
     def resolve(self, slug: str, number: int, thread: str) -> None:
         """Mark a conversation as settled, by its id."""
+
+    def issues(self, slug: str) -> tuple[Issue, ...]:
+        """The issues that the bot's own account opened, of every state, oldest first."""
+        ...
+
+    def open_issue(self, slug: str, title: str, body: str) -> int:
+        """Open an issue, and give its number."""
+        ...
+
+    def update_issue(self, slug: str, number: int, body: str) -> None:
+        """Give an issue another text."""
         ...

@@ -109,4 +109,9 @@ def document(
 
 def analysis(commit: str, *changes: tuple[str, bytes, bytes], **changed: Any) -> Analysis:
     """The same, read."""
-    return read(json.dumps(document(commit, *changes, **changed)).encode(), "report.json")
+    return read_document(document(commit, *changes, **changed))
+
+
+def read_document(said: Document) -> Analysis:
+    """What is read of a report."""
+    return read(json.dumps(said).encode(), "report.json")

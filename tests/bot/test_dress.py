@@ -11,6 +11,7 @@ from dnnfix.bot.dress import dress
 from dnnfix.bot.publish import BARE, publish
 from dnnfix.bot.settings import BotSettings, told
 from dnnfix.errors import ConfigError, ForgeError, InputError
+from dnnfix.forge.protocol import Dress
 from tests.bot.people import ASKED, REPAIRED, SLUG, TRAIN, Repository, analysis
 
 WORN = ASKED + b'labels = ["bug", "deep learning"]\nassignees = ["ada"]\nreviewers = ["grace", "people/trainers"]\n'
@@ -71,13 +72,18 @@ def test_what_was_ended_in_between_is_put_on_by_the_next_one(
 def test_what_the_forge_refuses_is_said_and_the_pull_request_stays(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(*given: object) -> None:
-        raise ForgeError("grace is no collaborator")
+    puts_on = repository.forge.dress_pull
+
+    def refused(slug: str, number: int, dress: Dress) -> None:
+        if dress.labels:
+            raise ForgeError("labels are not for you")
+        puts_on(slug, number, dress)
 
     repository.commit({"dnnfix.toml": WORN})
     monkeypatch.setattr(repository.forge, "dress_pull", refused)
     opened, left = published(repository)
-    assert opened.startswith("opened 1") and "grace is no collaborator" in left
+    assert opened.startswith("opened 1") and "labels are not for you" in left
+    assert worn(repository)["assignees"] == ["ada"] and worn(repository)["reviewers"] == ["grace", "people/trainers"]
     assert BARE not in worn(repository)["body"] and published(repository) == ()
 
 
@@ -93,14 +99,15 @@ def test_what_the_forge_refuses_is_said_and_the_pull_request_stays(
 )
 def test_owners_are_asked_where_that_is_wanted(repository: Repository, path: str, expected: tuple[str, ...]) -> None:
     commit = repository.commit({".github/CODEOWNERS": OWNERS, "CODEOWNERS": b"* @another\n"})
-    assert dress(BotSettings(codeowners=True), repository.bare, commit, [path]).reviewers == expected
-    assert dress(BotSettings(), repository.bare, commit, [path]).reviewers == ()
+    assert dress(BotSettings(), repository.bare, commit, [path]).reviewers == expected
+    assert dress(BotSettings(codeowners=False), repository.bare, commit, [path]).reviewers == ()
+    assert dress(BotSettings(draft=False), repository.bare, commit, [path]).reviewers == (), "GitHub asks them itself"
 
 
 def test_a_file_of_owners_that_makes_no_sense_is_said(repository: Repository) -> None:
     commit = repository.commit({"CODEOWNERS": b"[a @ada\n"})
     with pytest.raises(InputError, match="CODEOWNERS"):
-        dress(BotSettings(codeowners=True), repository.bare, commit, ["train.py"])
+        dress(BotSettings(), repository.bare, commit, ["train.py"])
     repository.commit({"dnnfix.toml": ASKED + b"codeowners = true\n"})
     opened, left = published(repository)
     assert opened.startswith("opened 1") and "CODEOWNERS" in left
@@ -115,6 +122,7 @@ def test_a_file_of_owners_that_makes_no_sense_is_said(repository: Repository) ->
         f"labels = {['x'] * 11}",
         f"labels = ['{'x' * 51}']",
         'assignees = ["@ada"]',
+        'assignees = ["people/trainers"]',
         'reviewers = ["a b"]',
         'reviewers = ["a/b/c"]',
         "reviewers = [1]",

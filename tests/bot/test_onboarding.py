@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
+from pathlib import Path
 
 import pytest
 
-from dnnfix.bot.onboarding import BRANCH, onboard
+from dnnfix.bot.onboarding import onboard
+from dnnfix.bot.plan import CONFIGURE
 from dnnfix.bot.publish import publish
 from dnnfix.bot.settings import asked
 from dnnfix.cli.main import run
+from dnnfix.errors import BotReportError
 from dnnfix.forge.dry_run import DryRun
-from tests.bot.people import ASKED, REPAIRED, SLUG, TRAIN, Repository, analysis
+from tests.bot.people import ASKED, REPAIRED, SLUG, TRAIN, Repository, analysis, document
 
 
 @pytest.fixture
@@ -29,10 +33,10 @@ def question(repository: Repository) -> tuple[str, ...]:
 def test_the_question_adds_the_table_that_asks_for_the_bot(silent: Repository) -> None:
     (said,) = question(silent)
     (pull,) = silent.forge.pulls(SLUG)
-    assert said.startswith("opened 1") and pull.branch == BRANCH
-    text = silent.text("dnnfix.toml", BRANCH)
+    assert said.startswith("opened 1") and pull.branch == CONFIGURE
+    text = silent.text("dnnfix.toml", CONFIGURE)
     assert text.startswith(b'select = ["DNF5"]\n') and tomllib.loads(text.decode())["bot"] == {}
-    assert asked(silent.bare, BRANCH, SLUG).bot.enabled and not asked(silent.bare, "main", SLUG).bot.enabled
+    assert asked(silent.bare, CONFIGURE, SLUG).bot.enabled and not asked(silent.bare, "main", SLUG).bot.enabled
 
 
 def test_a_repository_without_settings_gets_a_file(silent: Repository) -> None:
@@ -42,14 +46,17 @@ def test_a_repository_without_settings_gets_a_file(silent: Repository) -> None:
         silent.bare.run("commit-tree", "4b825dc642cb6eb9a060e54bf8d69288fbee4904", given=b"x").strip(),
     )
     question(silent)
-    assert silent.bare.run("diff", "--name-status", "main", BRANCH).split() == ["A", "dnnfix.toml"]
+    assert silent.bare.run("diff", "--name-status", "main", CONFIGURE).split() == ["A", "dnnfix.toml"]
 
 
 def test_it_is_asked_once_and_made_anew_when_the_base_moves(silent: Repository) -> None:
     question(silent)
-    assert question(silent) == () and len(silent.forge.pulls(SLUG)) == 1
+    assert "nothing is opened until" in question(silent)[0] and len(silent.forge.pulls(SLUG)) == 1
     commit = silent.commit({"other.py": b"x = 1\n"})
-    assert question(silent) == () and silent.bare.run("rev-parse", f"{BRANCH}^").strip() == commit
+    assert (
+        "nothing is opened until" in question(silent)[0]
+        and silent.bare.run("rev-parse", f"{CONFIGURE}^").strip() == commit
+    )
 
 
 def test_nothing_is_proposed_until_it_is_merged(silent: Repository) -> None:
@@ -57,7 +64,7 @@ def test_nothing_is_proposed_until_it_is_merged(silent: Repository) -> None:
     head = silent.bare.run("rev-parse", "main").strip()
     found = publish(silent.forge, SLUG, analysis(head, ("train.py", TRAIN, REPAIRED)))
     assert found.done == [] and len(silent.forge.pulls(SLUG)) == 1
-    silent.bare.run("update-ref", "refs/heads/main", BRANCH)
+    silent.bare.run("update-ref", "refs/heads/main", CONFIGURE)
     silent.set_state(1, "merged")
     assert question(silent) == ()
     head = silent.bare.run("rev-parse", "main").strip()
@@ -87,7 +94,7 @@ def test_who_has_answered_already_is_not_asked(silent: Repository, files: dict[s
 
 
 def test_a_branch_of_a_person_is_left_alone(silent: Repository) -> None:
-    silent.commit({"dnnfix.toml": b"[bot]\nmost-open = 9\n"}, BRANCH)
+    silent.commit({"dnnfix.toml": b"[bot]\nmost-open = 9\n"}, CONFIGURE)
     (said,) = question(silent)
     assert "somebody pushed" in said and silent.forge.pulls(SLUG) == ()
 
@@ -95,10 +102,40 @@ def test_a_branch_of_a_person_is_left_alone(silent: Repository) -> None:
 def test_a_dry_run_only_says_it(silent: Repository) -> None:
     said: list[str] = []
     onboard(DryRun(silent.forge, said.append), SLUG, push=False)
-    assert len(said) == 1 and BRANCH in said[0] and silent.forge.pulls(SLUG) == ()
-    assert not silent.bare.succeeds("rev-parse", "--verify", "--quiet", f"refs/heads/{BRANCH}")
+    assert len(said) == 1 and CONFIGURE in said[0] and silent.forge.pulls(SLUG) == ()
+    assert not silent.bare.succeeds("rev-parse", "--verify", "--quiet", f"refs/heads/{CONFIGURE}")
 
 
 def test_the_command_asks_and_runs_nothing(silent: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["bot", "run", "--forge", f"local:{silent.root}", "--onboard", "--quiet"]) == 0
     assert "opened 1: chore: configure dnnfix" in capsys.readouterr().out
+
+
+def test_a_question_with_an_analysis_says_what_would_be_proposed(silent: Repository) -> None:
+    head = silent.bare.run("rev-parse", "main").strip()
+    onboard(silent.forge, SLUG, analysis(head, ("train.py", TRAIN, REPAIRED)))
+    (pull,) = silent.forge.pulls(SLUG)
+    assert f"At commit {head[:12]} it would propose:\n\n- `fix: write reduction for size_average`" in pull.body
+    assert "Nothing was run" not in pull.body
+
+
+def test_an_analysis_of_another_repository_is_refused(silent: Repository) -> None:
+    with pytest.raises(BotReportError, match="the report is of people/digits, and is to be published in people/other"):
+        onboard(silent.forge, "people/other", analysis("0" * 40))
+
+
+def test_the_command_that_publishes_asks_first(
+    silent: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "report.json"
+    command = ["bot", "publish", str(report), "--repo", SLUG, "--forge", f"local:{silent.root}", "--onboard", "--asked"]
+    for expected in ("opened 1: chore: configure dnnfix", "nothing is opened until"):
+        report.write_text(
+            json.dumps(document(silent.bare.run("rev-parse", "main").strip(), ("train.py", TRAIN, REPAIRED)))
+        )
+        assert run(command) == 0 and expected in capsys.readouterr().out
+        assert len(silent.forge.pulls(SLUG)) == 1
+    silent.bare.run("update-ref", "refs/heads/main", CONFIGURE)
+    silent.set_state(1, "merged")
+    report.write_text(json.dumps(document(silent.bare.run("rev-parse", "main").strip(), ("train.py", TRAIN, REPAIRED))))
+    assert run(command) == 0 and "deprecated-api: 1 in the last hour" in capsys.readouterr().out

@@ -132,6 +132,7 @@ class GitHubFake:
         self.app_key = ""
         self.strangers: set[str] = set()
         self.may_resolve = True
+        self.issues: list[Document] = []
 
     def close(self) -> None:
         """Stop listening."""
@@ -283,6 +284,8 @@ class GitHubFake:
 
     def _graphql(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
         asked = given["variables"]
+        if "viewer {" in given["query"]:
+            return 200, {"data": {"viewer": {"login": LOGIN}}}
         if "resolveReviewThread(" in given["query"]:
             if not self.may_resolve:
                 message = "Resource not accessible by integration"
@@ -298,6 +301,34 @@ class GitHubFake:
         begin, end = int(asked["after"] or 0), int(asked["after"] or 0) + int(size)
         page = {"pageInfo": {"hasNextPage": end < len(nodes), "endCursor": str(end)}, "nodes": nodes[begin:end]}
         return 200, {"data": {"repository": {"pullRequest": {kind: page}}}}
+
+    def _issues(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        """The pull requests of the account are among them."""
+        parts = {name: "https://example.org/" for name in ("diff_url", "html_url", "patch_url", "url")}
+        pulls = [
+            {**self._issue(number=one["number"], title=one["title"], body=one["body"]), "pull_request": parts}
+            for one in self.pulls[found["slug"]]
+        ]
+        chosen = [one for one in [*pulls, *self.issues] if query.get("state", "open") in ("all", one["state"])]
+        return 200, [one for one in chosen if query.get("creator", LOGIN) == one["user"]["login"]]
+
+    def _new_issue(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        return 201, self.opened_issue(found["slug"], LOGIN, **given)
+
+    def _one_issue(self, found: re.Match[str], query: Mapping[str, str], given: Document) -> tuple[int, Any]:
+        (issue,) = (one for one in self.issues if one["number"] == int(found["number"]))
+        issue.update(given)
+        return 200, issue
+
+    def opened_issue(self, slug: str, by: str, **said: Any) -> Document:
+        """Somebody opens an issue; the numbers below 1001 are for pull requests."""
+        number = 1001 + len(self.issues)
+        place = f"{self.base}/repos/{slug}/issues/{number}"
+        self.issues.append({**self._issue(number=number, body="", url=place), "user": {"login": by}, **said})
+        return self.issues[-1]
+
+    def _issue(self, **said: Any) -> Document:
+        return {"state": "open", "user": {"login": LOGIN}, **said}
 
 
 def _nodes(review: Document, kind: str) -> list[Document]:
@@ -355,6 +386,16 @@ ROUTES: tuple[tuple[str, str, dict[str, str]], ...] = (
         r"/repos/(?P<slug>[^/]+/[^/]+)/commits/(?P<commit>[0-9a-f]+)",
         "/repos/{owner}/{repo}/commits/{ref}",
         {"GET": "_commit"},
+    ),
+    (
+        r"/repos/(?P<slug>[^/]+/[^/]+)/issues",
+        "/repos/{owner}/{repo}/issues",
+        {"GET": "_issues", "POST": "_new_issue"},
+    ),
+    (
+        r"/repos/(?P<slug>[^/]+/[^/]+)/issues/(?P<number>\d+)",
+        "/repos/{owner}/{repo}/issues/{issue_number}",
+        {"GET": "_one_issue", "PATCH": "_one_issue"},
     ),
     (r"/graphql", "/graphql", {"POST": "_graphql"}),
     (r"/users/(?P<owner>[^/]+)", "/users/{username}", {"GET": "_owner"}),

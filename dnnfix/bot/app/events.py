@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dnnfix.bot.app.store import Asked
+from dnnfix.bot.dashboard import MARK
 from dnnfix.bot.report import is_slug
 from dnnfix.forge.protocol import BRANCHES
 
@@ -15,7 +16,7 @@ MOST_AT_ONCE = 10_000
 
 def asked(event: str, payload: Any) -> tuple[Asked, ...]:
     """What a webhook of the kind `event` asks for: repositories whose default branch moved, that were given to the App, or in which a
-    pull request of the bot was closed, so that there may be room for another one."""
+    pull request of the bot was closed, so that there may be room for another one, or a person ticked something in the dashboard."""
     if not isinstance(payload, dict):
         return ()
     said = _part(payload, "installation").get("id")
@@ -33,6 +34,11 @@ def _slugs(event: str, payload: Mapping[str, Any]) -> Iterator[Any]:
                 yield slug
         case "pull_request" if action == "closed":
             if str(_part(_part(payload, "pull_request"), "head").get("ref", "")).startswith(BRANCHES):
+                yield slug
+        case "issues" if action == "edited":
+            issue = _part(payload, "issue")
+            is_bots = _part(issue, "user").get("type") == "Bot" and MARK in str(issue.get("body"))
+            if is_bots and _part(payload, "sender").get("type") != "Bot":
                 yield slug
         case "installation" if action in ("created", "unsuspend"):
             yield from _names(payload.get("repositories"))

@@ -62,6 +62,14 @@ def add_forge(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_onboard(parser: argparse.ArgumentParser) -> None:
+    """Whether repositories are asked."""
+    parser.add_argument(
+        "--onboard", action="store_true",
+        help="where there is no table [bot], ask for it by a pull request, once, and do nothing else",
+    )  # fmt: skip
+
+
 def add_analysis(parser: argparse.ArgumentParser) -> None:
     """How repositories are analysed."""
     parser.add_argument("--budget", type=float, default=60.0, metavar="SECONDS", help="for each program (60)")

@@ -19,6 +19,7 @@ and one is new in an hour, unless the repository asks for more; what was closed 
 
 EXAMPLES = """  dnnfix bot publish report.json --repo owner/name --forge local:/srv/forge
   dnnfix bot publish report.json --repo owner/name --forge local:/srv/forge --dry-run
+  dnnfix bot publish report.json --repo owner/name --forge github --onboard    ask first, with what was found
 """
 
 EXIT_CODES = "0 published, or nothing to do; 2 error"
@@ -28,15 +29,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The flags of `bot publish`."""
     choosing.add_report(parser)
     choosing.add_forge(parser)
+    choosing.add_onboard(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read the report, and publish it."""
-    from dnnfix.bot.publish import publish
+    from dnnfix.bot.onboarding import onboard
+    from dnnfix.bot.publish import Published, publish
 
     analysis = choosing.analysis(arguments.report)
-    forge = choosing.forge(arguments, console)
-    found = publish(forge, arguments.repo, analysis, push=not arguments.dry_run, by_person=arguments.asked)
+    forge, push = choosing.forge(arguments, console), not arguments.dry_run
+    question = onboard(forge, arguments.repo, analysis, push=push) if arguments.onboard else Published()
+    is_asked = bool(question.done or question.left)
+    found = question if is_asked else publish(forge, arguments.repo, analysis, push=push, by_person=arguments.asked)
     told(console, arguments.repo, found)
     return CLEAN
 

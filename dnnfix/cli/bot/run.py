@@ -29,10 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repo", metavar="OWNER/NAME", action="append", help="this repository alone; more than once for several"
     )
-    parser.add_argument(
-        "--onboard", action="store_true",
-        help="where there is no table [bot], ask for it by a pull request, once, and run nothing",
-    )  # fmt: skip
+    choosing.add_onboard(parser)
     parser.add_argument("--quiet", action="store_true", help="no progress")
     choosing.add_forge(parser)
     choosing.add_analysis(parser)

@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 
 from dnnfix.bot.app.events import asked
 from dnnfix.bot.app.store import Asked
+from dnnfix.bot.dashboard import MARK
 from dnnfix.bot.report import is_slug
 
 REPOSITORY = {"full_name": "people/digits", "default_branch": "main"}
 BOTS = {"head": {"ref": "dnnfix/deprecated-api-123456789abc"}}
+PERSON, BOT = {"type": "User"}, {"type": "Bot"}
+DASHBOARD = {"user": BOT, "body": f"- [x] it\n\n{MARK}\n"}
 
 
 @pytest.mark.parametrize(
@@ -21,6 +24,7 @@ BOTS = {"head": {"ref": "dnnfix/deprecated-api-123456789abc"}}
     [
         ("push", {"ref": "refs/heads/main", "deleted": False, "repository": REPOSITORY}),
         ("pull_request", {"action": "closed", "pull_request": BOTS, "repository": REPOSITORY}),
+        ("issues", {"action": "edited", "issue": DASHBOARD, "sender": PERSON, "repository": REPOSITORY}),
         ("installation", {"action": "created", "repositories": [{"full_name": "people/digits"}]}),
         ("installation_repositories", {"action": "added", "repositories_added": [{"full_name": "people/digits"}]}),
     ],
@@ -34,6 +38,16 @@ def test_what_asks_for_a_visit(event: str, payload: dict[str, Any]) -> None:
     ("event", "payload"),
     [
         ("push", {"ref": "refs/heads/other", "repository": REPOSITORY}),
+        ("issues", {"action": "edited", "issue": DASHBOARD, "sender": BOT, "repository": REPOSITORY}),
+        ("issues", {"action": "opened", "issue": DASHBOARD, "sender": PERSON, "repository": REPOSITORY}),
+        (
+            "issues",
+            {"action": "edited", "issue": {**DASHBOARD, "user": PERSON}, "sender": PERSON, "repository": REPOSITORY},
+        ),
+        (
+            "issues",
+            {"action": "edited", "issue": {"user": BOT, "body": None}, "sender": PERSON, "repository": REPOSITORY},
+        ),
         ("push", {"ref": "refs/tags/main", "repository": REPOSITORY}),
         ("push", {"ref": "refs/heads/main", "deleted": True, "repository": REPOSITORY}),
         ("push", {"ref": "refs/heads/main", "repository": {**REPOSITORY, "full_name": "../../etc"}}),
