@@ -68,7 +68,7 @@ def report(checkout: Path, tmp_path: Path, *words: str) -> dict[str, Any]:
         "--output-file",
         str(target),
     ]
-    subprocess.run([*command, "--quiet", "--budget", "40", *words], check=True)
+    subprocess.run([*command, "--quiet", "--budget", "200", *words], check=True)
     return dict(json.loads(target.read_bytes()))
 
 

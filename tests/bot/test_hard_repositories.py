@@ -22,7 +22,7 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64
 
 
 def run(repository: Repository) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dnnfix", "bot", "run", "--forge", f"local:{repository.root}", "--budget", "40"]
+    command = [sys.executable, "-m", "dnnfix", "bot", "run", "--forge", f"local:{repository.root}", "--budget", "200"]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=repository.root)
 
 

@@ -49,7 +49,7 @@ class App:
         return made
 
     def work(self) -> subprocess.Popen[bytes]:
-        return self.start("work", "--forge", f"local:{self.root}", "--budget", "30")
+        return self.start("work", "--forge", f"local:{self.root}", "--budget", "200")
 
     def asked(self, method: str, path: str, raw: bytes = b"", **changed: str) -> tuple[int, float]:
         """The status of an answer, and the seconds until it was there."""
