@@ -10,13 +10,20 @@ from dnnfix.bot.policy import forbids
 from dnnfix.bot.publish import Published
 from dnnfix.bot.report import Analysis
 from dnnfix.bot.review import Changed, Review, changed_lines, not_reviewed, review
-from dnnfix.bot.settings import heeded
+from dnnfix.bot.settings import BotSettings, heeded
 from dnnfix.errors import BotReportError, ForgeError
 from dnnfix.forge.git import Git, changes, fetched, with_history
-from dnnfix.forge.protocol import Forge
+from dnnfix.forge.protocol import Forge, Remote, Repository, Reviewed
 
 PROGRAMS = "*.py"
 """What is reviewed: in a notebook's file no person reads lines."""
+
+
+def wants_review(forge: Forge, slug: str, number: int, *, by_person: bool = False) -> str:
+    """Why a pull request is not reviewed, before anything of it is analysed; empty where it is."""
+    repository, reviewed, remote = forge.repository(slug), forge.reviewed(slug, number), forge.remote(slug)
+    with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
+        return _unwanted(repository, reviewed, remote, Path(folder), by_person=by_person)[0]
 
 
 def review_pull(forge: Forge, slug: str, number: int, analysis: Analysis, *, by_person: bool = False) -> Published:
@@ -29,16 +36,24 @@ def review_pull(forge: Forge, slug: str, number: int, analysis: Analysis, *, by_
         raise BotReportError(f"the report is of {analysis.slug}, and is to be published in {slug}.")
     repository, reviewed, remote = forge.repository(slug), forge.reviewed(slug, number), forge.remote(slug)
     with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
-        git = fetched(remote, Path(folder, "newest.git"), repository.default_branch)
-        newest = git.run("rev-parse", f"refs/remotes/origin/{repository.default_branch}").strip()
-        settings = heeded(git, newest, slug, by_person=by_person)
-        if said := not_reviewed(repository, reviewed, settings, forbids(git, newest)):
+        said, settings = _unwanted(repository, reviewed, remote, Path(folder), by_person=by_person)
+        if said:
             return Published(left=[said])
         git, (base, head) = with_history(remote, Path(folder, "whole.git"), reviewed.base, reviewed.head)
         if head != analysis.commit:
             return Published(left=[f"its newest commit is {head}, and {analysis.commit} was analysed"])
         todo = review(reviewed, analysis, _changed(git, base, head, analysis), settings)
     return _carried_out(forge, slug, number, analysis.commit, todo)
+
+
+def _unwanted(
+    repository: Repository, reviewed: Reviewed, remote: Remote, folder: Path, *, by_person: bool
+) -> tuple[str, BotSettings]:
+    """Why a pull request is not reviewed, and what the default branch of the repository says of reviews."""
+    git = fetched(remote, folder / "newest.git", repository.default_branch)
+    newest = git.run("rev-parse", f"refs/remotes/origin/{repository.default_branch}").strip()
+    settings = heeded(git, newest, repository.slug, by_person=by_person)
+    return not_reviewed(repository, reviewed, settings, forbids(git, newest)), settings
 
 
 def _changed(git: Git, base: str, head: str, analysis: Analysis) -> dict[str, Changed]:

@@ -1,4 +1,4 @@
-"""Both phases for one repository: its newest commit is analysed without tokens, and what was found is published."""
+"""Both phases at once, for a repository or for a pull request of a person: analysed without tokens, then published."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from dnnfix.bot.plan import unwanted
 from dnnfix.bot.policy import forbids
 from dnnfix.bot.publish import Published, publish
 from dnnfix.bot.report import read
+from dnnfix.bot.reviewing import review_pull, wants_review
 from dnnfix.bot.settings import heeded
-from dnnfix.forge.git import cloned
+from dnnfix.forge.git import checked_out, cloned
 from dnnfix.forge.protocol import Forge
 
 Analyser = Callable[[Path, str, Path, str], None]
@@ -56,3 +57,30 @@ def visited(
     told("publishing")
     done = publish(forge, slug, analysis, push=push, by_person=by_person)
     return Visited(done, "" if done.left or analysis.left_out else analysis.commit)
+
+
+def visited_pull(
+    forge: Forge,
+    slug: str,
+    number: int,
+    analyse: Analyser,
+    *,
+    by_person: bool = False,
+    told: Callable[[str], None] = lambda text: None,
+) -> Published:
+    """What was said of a pull request of the repository `slug`: of its head what came after its base is analysed, where reviews are wanted.
+
+    Raises what `analyse` and `review_pull` raise.
+    """
+    if said := wants_review(forge, slug, number, by_person=by_person):
+        return Published(left=[said])
+    reviewed = forge.reviewed(slug, number)
+    with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
+        checkout, report = Path(folder, slug.rpartition("/")[2]), Path(folder, "report.json")
+        told("fetching")
+        _, base = checked_out(forge.remote(slug), checkout, reviewed.head, reviewed.base)
+        told("analysing")
+        analyse(checkout, slug, report, base)
+        analysis = read(report.read_bytes(), slug)
+    told("reviewing")
+    return review_pull(forge, slug, number, analysis, by_person=by_person)

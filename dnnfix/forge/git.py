@@ -95,6 +95,18 @@ def cloned(remote: Remote, into: Path, branch: str, beside: str = "") -> Git:
     return Git(into)
 
 
+def checked_out(remote: Remote, into: Path, reference: str, beside: str) -> tuple[Git, str]:
+    """A checkout of the newest commit of any reference, without history, and the newest commit of the reference `beside`, which is there too."""
+    into.mkdir(parents=True)
+    git = Git(into, remote.environment)
+    git.run("init", "--quiet")
+    git.run("remote", "add", "origin", remote.url)
+    wanted = [f"+{reference}:refs/wanted/head", f"+{beside}:refs/wanted/beside"]
+    git.run("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "origin", *wanted)
+    git.run("checkout", "--quiet", "--detach", "refs/wanted/head")
+    return Git(into), git.run("rev-parse", "refs/wanted/beside^{commit}").strip()
+
+
 def fetched(remote: Remote, into: Path, *references: str) -> Git:
     """A bare repository with the newest commits of some branches, as `refs/remotes/origin/...`."""
     git = _bare(remote, into)

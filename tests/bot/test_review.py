@@ -402,3 +402,26 @@ def test_lines_that_markdown_does_not_keep_are_not_suggested(before: bytes, afte
     (patch,) = analysis("0" * 40, ("x.py", before, after)).patches
     every = frozenset(range(1, before.count(b"\n") + 2))
     assert suggestion(patch, {"x.py": Changed(every, patch.blobs["x.py"], before)}) is None
+
+
+def test_one_command_analyses_and_reviews_a_pull_request(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["bot", "run", "--forge", f"local:{repository.root}", "--repo", SLUG, "--pull", "1", "--quiet"]
+    assert run([*command, "--budget", "200"]) == 0
+    assert "commented on 1: train.py:4" in capsys.readouterr().out
+    assert "```suggestion" in reviews(repository)[0]["comments"][0]["body"]
+
+
+def test_nothing_is_analysed_where_no_review_is_wanted(
+    repository: Repository, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.commit({"dnnfix.toml": b"[bot]\n"})
+    monkeypatch.setattr("dnnfix.bot.apart.analysed", lambda *given: pytest.fail("was analysed"))
+    assert run(["bot", "run", "--forge", f"local:{repository.root}", "--repo", SLUG, "--pull", "1", "--quiet"]) == 0
+    assert NOT_ASKED in capsys.readouterr().out and reviews(repository) == []
+
+
+def test_a_pull_request_is_in_one_repository(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bot", "run", "--forge", f"local:{repository.root}", "--pull", "1"]) == 2
+    assert "--repo" in capsys.readouterr().err

@@ -60,12 +60,12 @@ class Broker:
         """Jobs that wait there or are being done."""
         return int(self._redis.do_qsize(QUEUE))
 
-    def send(self, slug: str) -> None:
-        """Ask for a visit to a repository."""
-        self._redis.enqueue(dramatiq.Message(queue_name=QUEUE, actor_name=QUEUE, args=(slug,), kwargs={}, options={}))
+    def send(self, name: str) -> None:
+        """Ask for a job to be done."""
+        self._redis.enqueue(dramatiq.Message(queue_name=QUEUE, actor_name=QUEUE, args=(name,), kwargs={}, options={}))
 
     def workers(self, work: Callable[[str], None], number: int) -> dramatiq.Worker:
-        """So many threads that do `work` for every repository that is asked for; started."""
+        """So many threads that do `work` for every job, by its name; started."""
         dramatiq.actor(actor_name=QUEUE, queue_name=QUEUE, broker=self._redis)(work)
         made = dramatiq.Worker(self._redis, worker_threads=number, worker_timeout=200)
         made.start()
@@ -114,5 +114,5 @@ class Courier(Thread):
     def carry(self) -> None:
         """One round: as much as the broker may have."""
         room = AHEAD - self._broker.size()
-        for slug in self._store.waiting(room, RESEND) if room > 0 else ():
-            self._broker.send(slug)
+        for name in self._store.waiting(room, RESEND) if room > 0 else ():
+            self._broker.send(name)

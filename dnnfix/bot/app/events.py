@@ -1,4 +1,4 @@
-"""Which repositories a webhook of GitHub asks to be visited. What is not understood asks for nothing."""
+"""Which repositories and pull requests a webhook of GitHub asks to be visited. What is not understood asks for nothing."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ MOST_AT_ONCE = 10_000
 
 def asked(event: str, payload: Any) -> tuple[Asked, ...]:
     """What a webhook of the kind `event` asks for: repositories whose default branch moved, that were given to the App, or in which a
-    pull request of the bot was closed, so that there may be room for another one, or a person ticked something in the dashboard."""
+    pull request of the bot was closed, so that there may be room for another one, or a person ticked something in the dashboard; and pull requests of people that are new or have other commits."""
     if not isinstance(payload, dict):
         return ()
     said = _part(payload, "installation").get("id")
     installation = said if isinstance(said, int) and 0 <= said < 2**63 else 0
     found = dict.fromkeys(slug for slug in _slugs(event, payload) if isinstance(slug, str) and is_slug(slug))
-    return tuple(Asked(slug, installation) for slug in list(found)[:MOST_AT_ONCE])
+    pull = _pull(payload) if event == "pull_request" else 0
+    return tuple(Asked(slug, installation, pull) for slug in list(found)[:MOST_AT_ONCE])
 
 
 def _slugs(event: str, payload: Mapping[str, Any]) -> Iterator[Any]:
@@ -32,9 +33,10 @@ def _slugs(event: str, payload: Mapping[str, Any]) -> Iterator[Any]:
         case "push" if payload.get("ref") == f"refs/heads/{repository.get('default_branch')}":
             if payload.get("deleted") is not True:
                 yield slug
-        case "pull_request" if action == "closed":
-            if str(_part(_part(payload, "pull_request"), "head").get("ref", "")).startswith(BRANCHES):
-                yield slug
+        case "pull_request" if action == "closed" and _is_bots(payload):
+            yield slug
+        case "pull_request" if action in ("opened", "reopened", "synchronize") and _pull(payload):
+            yield slug
         case "issues" if action == "edited":
             issue = _part(payload, "issue")
             is_bots = _part(issue, "user").get("type") == "Bot" and MARK in str(issue.get("body"))
@@ -44,6 +46,17 @@ def _slugs(event: str, payload: Mapping[str, Any]) -> Iterator[Any]:
             yield from _names(payload.get("repositories"))
         case "installation_repositories" if action == "added":
             yield from _names(payload.get("repositories_added"))
+
+
+def _is_bots(payload: Mapping[str, Any]) -> bool:
+    """Whether a pull request is from a branch that is called as the bot's are."""
+    return str(_part(_part(payload, "pull_request"), "head").get("ref", "")).startswith(BRANCHES)
+
+
+def _pull(payload: Mapping[str, Any]) -> int:
+    """The number of a pull request that is to be reviewed; 0 for one of the bot, and for none."""
+    number = payload.get("number")
+    return 0 if _is_bots(payload) or type(number) is not int or not 0 < number < 2**31 else number
 
 
 def _names(listed: Any) -> Iterator[Any]:

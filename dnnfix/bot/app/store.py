@@ -36,6 +36,9 @@ MOST_PROBLEM = 500
 BUSY = 30.0
 """Seconds to wait for another writer of an SQLite file."""
 
+OF_PULL = "#"
+"""What stands between a repository and the number of a pull request in the name of a job."""
+
 metadata = sa.MetaData()
 
 deliveries = sa.Table(
@@ -60,27 +63,46 @@ jobs = sa.Table(
     sa.Column("problem", sa.Text, nullable=False),
     sa.Column("settled", sa.String(64), nullable=False),
 )
-"""One row for each repository. `wanted` counts how often it was asked for, `done` which of these askings is answered; `due` says from when
+"""One row for each repository, and for each pull request that is reviewed. `wanted` counts how often it was asked for, `done` which of these askings is answered; `due` says from when
 on, `sent` when it was last given to the broker, `holder` and `until` which worker has it and how long, `settled` the newest commit of which nothing is left to do. Times are in seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A repository that is to be visited, with the installation of the App that lets us in (0 where there is none)."""
+    """A repository that is to be visited, with the installation of the App that lets us in (0 where there is none).
+
+    `pull` is the number of a pull request that is to be reviewed, 0 for the repository itself.
+    """
 
     slug: str
     installation: int = 0
+    pull: int = 0
+
+    @property
+    def name(self) -> str:
+        """What the job is called."""
+        return f"{self.slug}{OF_PULL}{self.pull}" if self.pull else self.slug
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """What a worker has taken: `wanted` is the asking that it answers, `holder` says whose it is, `settled` is the commit that was last."""
 
-    slug: str
+    name: str
     installation: int
     wanted: int
     holder: str
     settled: str = ""
+
+    @property
+    def slug(self) -> str:
+        """The repository."""
+        return self.name.partition(OF_PULL)[0]
+
+    @property
+    def pull(self) -> int:
+        """The pull request that is to be reviewed, 0 for the repository itself."""
+        return int(self.name.partition(OF_PULL)[2] or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +157,12 @@ class Store:
             for one in asked:
                 self._want(change, one, now)
             change.execute(sa.delete(deliveries).where(deliveries.c.received < now - REMEMBERED))
+            is_old = sa.and_(jobs.c.wanted == jobs.c.done, jobs.c.due < now - REMEMBERED)
+            change.execute(sa.delete(jobs).where(is_old, jobs.c.slug.contains(OF_PULL)))
         return True
 
     def waiting(self, most: int, resend: float) -> tuple[str, ...]:
-        """The repositories to be carried to the workers, the longest waiting first, at most `most`; they count as sent from now on.
+        """The names of the jobs to be carried to the workers, the longest waiting first, at most `most`; they count as sent from now on.
 
         Such that were sent less than `resend` seconds ago, or that a worker has, are not among them.
         """
@@ -146,19 +170,19 @@ class Store:
         free = [jobs.c.wanted > jobs.c.done, jobs.c.due <= now, jobs.c.until < now, jobs.c.sent <= now - resend]
         with self._transaction() as change:
             found = change.execute(sa.select(jobs.c.slug).where(*free).order_by(jobs.c.sent, jobs.c.due).limit(most))
-            slugs = tuple(row.slug for row in found)
-            change.execute(sa.update(jobs).where(jobs.c.slug.in_(slugs)).values(sent=now))
-        return slugs
+            names = tuple(row.slug for row in found)
+            change.execute(sa.update(jobs).where(jobs.c.slug.in_(names)).values(sent=now))
+        return names
 
-    def take(self, slug: str, holder: str) -> Job | None:
-        """Have a job for `lease` seconds; `None` where nothing is to be done for the repository, or another worker has it."""
+    def take(self, name: str, holder: str) -> Job | None:
+        """Have a job for `lease` seconds; `None` where there is nothing to do, or another worker has it."""
         now = self._clock()
-        free = [jobs.c.slug == slug, jobs.c.wanted > jobs.c.done, jobs.c.due <= now, jobs.c.until < now]
+        free = [jobs.c.slug == name, jobs.c.wanted > jobs.c.done, jobs.c.due <= now, jobs.c.until < now]
         with self._transaction() as change:
             taken = change.execute(sa.update(jobs).where(*free).values(holder=holder, until=now + self.lease)).rowcount
             if not taken:
                 return None
-            row = change.execute(sa.select(jobs).where(jobs.c.slug == slug)).one()
+            row = change.execute(sa.select(jobs).where(jobs.c.slug == name)).one()
         return Job(row.slug, row.installation, row.wanted, holder, row.settled)
 
     def keep(self, job: Job) -> bool:
@@ -208,7 +232,7 @@ class Store:
         return Counts(int(row.waiting), int(row.running), int(row.failed))
 
     def problems(self) -> dict[str, str]:
-        """The repositories whose last visit failed, with what went wrong."""
+        """The names of the jobs that failed last, with what went wrong."""
         with self._transaction() as asked:
             found = asked.execute(
                 sa.select(jobs.c.slug, jobs.c.problem).where(jobs.c.problem != "").order_by(jobs.c.slug)
@@ -217,12 +241,12 @@ class Store:
 
     def _want(self, change: sa.Connection, one: Asked, now: float) -> None:
         first = {"done": 0, "sent": 0.0, "holder": "", "until": 0.0, "failures": 0, "problem": "", "settled": ""}
-        made = self._insert(jobs).values(slug=one.slug, installation=one.installation, wanted=1, due=now, **first)
+        made = self._insert(jobs).values(slug=one.name, installation=one.installation, wanted=1, due=now, **first)
         again = {"wanted": jobs.c.wanted + 1, "due": now, "installation": one.installation, "failures": 0}
         change.execute(made.on_conflict_do_update(index_elements=[jobs.c.slug], set_=again))
 
     def _set(self, job: Job, **values: Any) -> bool:
-        own = [jobs.c.slug == job.slug, jobs.c.holder == job.holder]
+        own = [jobs.c.slug == job.name, jobs.c.holder == job.holder]
         with self._transaction() as change:
             return bool(change.execute(sa.update(jobs).where(*own).values(**values)).rowcount)
 

@@ -121,7 +121,7 @@ async def _taken(request: Request, store: Store, secret: bytes) -> tuple[str, li
     if not wanted:
         return "ignored", []
     is_new = await run_in_threadpool(store.accept, delivery, wanted)
-    return ("kept" if is_new else "known"), [one.slug for one in wanted]
+    return ("kept" if is_new else "known"), [one.name for one in wanted]
 
 
 async def _body(request: Request) -> bytes:

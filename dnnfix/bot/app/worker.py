@@ -1,4 +1,4 @@
-"""What a worker does with a job: visit the repository, and say to the store how it went."""
+"""What a worker does with a job: visit the repository or the pull request, and say to the store how it went."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ class Worker:
     """
 
     def __init__(
-        self, store: Store, forge: Callable[[int], Forge], visit: Callable[[Forge, str, str], Visited], stopped: Event
+        self, store: Store, forge: Callable[[int], Forge], visit: Callable[[Forge, Job], Visited], stopped: Event
     ) -> None:
         self._store, self._forge, self._visit, self._stopped = store, forge, visit, stopped
         self._name = f"{socket.gethostname()[:40]}-{os.getpid()}"
 
-    def work(self, slug: str) -> None:
-        """Visit a repository if there is something to do and no other worker is at it. Raises nothing."""
+    def work(self, name: str) -> None:
+        """Do a job if there is something to do and no other worker is at it. Raises nothing."""
         if self._stopped.is_set():
             return
         try:
-            job = self._store.take(slug, f"{self._name}-{uuid.uuid4().hex[:8]}")
+            job = self._store.take(name, f"{self._name}-{uuid.uuid4().hex[:8]}")
             if job is not None:
                 self._done(job)
         except EnvironmentProblem as error:
-            log.error("the store failed", repository=slug, why=str(error))
+            log.error("the store failed", job=name, why=str(error))
 
     def _done(self, job: Job) -> None:
         began = time.monotonic()
-        told = log.bind(repository=job.slug, holder=job.holder)
+        told = log.bind(job=job.name, holder=job.holder)
         told.info("visit begins")
         try:
             with self._kept(job):
-                found = self._visit(self._forge(job.installation), job.slug, job.settled)
+                found = self._visit(self._forge(job.installation), job)
         except Exception as error:  # noqa: BLE001 - one repository must not end the work on the others
             if self._stopped.is_set():
                 self._store.give_back(job)
@@ -86,7 +86,7 @@ class Worker:
                 try:
                     self._store.keep(job)
                 except EnvironmentProblem as error:
-                    log.error("the store failed", repository=job.slug, why=str(error))
+                    log.error("the store failed", job=job.name, why=str(error))
 
         keeper = Thread(target=keep, name="keeper", daemon=True)
         keeper.start()

@@ -18,6 +18,7 @@ runs in a folder and a process of its own, in the sandbox and without tokens; se
 EXAMPLES = """  dnnfix bot run --forge local:/srv/forge --repo owner/name
   dnnfix bot run --forge local:/srv/forge                      all that are there
   dnnfix bot run --forge github --repo owner/name --dry-run   what would be opened there
+  dnnfix bot run --forge github --repo owner/name --pull 7     review a pull request of a person
   dnnfix bot run --forge github:owner --onboard                ask all of an owner's, work where it is wanted
 """
 
@@ -29,6 +30,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repo", metavar="OWNER/NAME", action="append", help="this repository alone; more than once for several"
     )
+    parser.add_argument(
+        "--pull", type=int, metavar="NUMBER", help="review this pull request of a person instead; needs one --repo"
+    )
     choosing.add_onboard(parser)
     parser.add_argument("--quiet", action="store_true", help="no progress")
     choosing.add_forge(parser)
@@ -39,8 +43,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Work on every repository; what goes wrong with one is said, and the others go on."""
     from dnnfix.cli.main import internal
-    from dnnfix.errors import DnnfixError
+    from dnnfix.errors import DnnfixError, InputError
 
+    if arguments.pull is not None and len(arguments.repo or ()) != 1:
+        raise InputError("--pull: name the one repository that it is in with --repo.")
     forge, code = choosing.forge(arguments, console), CLEAN
     for slug in arguments.repo or forge.repositories():
         try:
@@ -56,8 +62,17 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 def _one(arguments: argparse.Namespace, console: Console, forge: Forge, slug: str) -> None:
     from dnnfix.bot.onboarding import onboard
-    from dnnfix.bot.visit import visited
+    from dnnfix.bot.visit import visited, visited_pull
 
+    analyse = LocalAnalyser(choosing.flags(arguments), quiet=arguments.quiet)
+
+    def progress(text: str) -> None:
+        console.progress(f"{slug}: {text}")
+
+    if arguments.pull is not None:
+        said = visited_pull(forge, slug, arguments.pull, analyse, by_person=arguments.asked, told=progress)
+        told(console, slug, said)
+        return
     if arguments.onboard:
         question = onboard(forge, slug, push=not arguments.dry_run)
         if question.done or question.left:
@@ -66,10 +81,10 @@ def _one(arguments: argparse.Namespace, console: Console, forge: Forge, slug: st
     found = visited(
         forge,
         slug,
-        LocalAnalyser(choosing.flags(arguments), quiet=arguments.quiet),
+        analyse,
         push=not arguments.dry_run,
         by_person=arguments.asked,
         since=arguments.since or "",
-        told=lambda text: console.progress(f"{slug}: {text}"),
+        told=progress,
     )
     told(console, slug, found.published)

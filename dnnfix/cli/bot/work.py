@@ -12,6 +12,7 @@ from dnnfix.cli.console import CLEAN, Console
 from dnnfix.forge.protocol import Forge
 
 if TYPE_CHECKING:
+    from dnnfix.bot.app.store import Job
     from dnnfix.bot.visit import Analyser
 
 OPERANDS = ""
@@ -49,13 +50,16 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         from prometheus_client import start_http_server
 
         from dnnfix.bot.app.worker import Worker
-        from dnnfix.bot.visit import Visited, visited
+        from dnnfix.bot.visit import Visited, visited, visited_pull
 
         flags = choosing.flags(arguments)
         analyse = _on_cluster(arguments.ray, flags, stopped) if arguments.ray else LocalAnalyser(flags, stopped)
 
-        def visit(forge: Forge, slug: str, since: str) -> Visited:
-            return visited(forge, slug, analyse, push=not arguments.dry_run, by_person=arguments.asked, since=since)
+        def visit(forge: Forge, job: Job) -> Visited:
+            if job.pull:
+                return Visited(visited_pull(forge, job.slug, job.pull, analyse, by_person=arguments.asked))
+            push, by_person = not arguments.dry_run, arguments.asked
+            return visited(forge, job.slug, analyse, push=push, by_person=by_person, since=job.settled)
 
         worker = Worker(store, app.forges(arguments, console), visit, stopped)
         if arguments.metrics_port:

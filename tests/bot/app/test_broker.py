@@ -10,7 +10,7 @@ import pytest
 
 from dnnfix.bot.app import broker as brokers
 from dnnfix.bot.app.broker import Broker, Courier
-from dnnfix.bot.app.store import Asked, Store
+from dnnfix.bot.app.store import Asked, Job, Store
 from dnnfix.bot.app.worker import Worker
 from dnnfix.bot.publish import Published
 from dnnfix.bot.visit import Visited
@@ -34,7 +34,8 @@ class Visits:
         self.ended: list[str] = []
         self._seconds, self._running, self._lock = seconds, set[str](), Lock()
 
-    def __call__(self, forge: Forge, slug: str, since: str) -> Visited:
+    def __call__(self, forge: Forge, job: Job) -> Visited:
+        slug = job.name
         with self._lock:
             assert slug not in self._running
             self._running.add(slug)
@@ -91,10 +92,10 @@ def test_nothing_is_lost_when_the_broker_is_killed_three_times(store: Store, bro
 
 
 def test_a_visit_that_fails_is_said_and_does_not_end_the_others(store: Store, broker_place: Redis) -> None:
-    def visit(forge: Forge, slug: str, since: str) -> Visited:
-        if slug == "people/bad":
+    def visit(forge: Forge, job: Job) -> Visited:
+        if job.slug == "people/bad":
             raise ForgeError("people/bad: is not there")
-        if slug == "people/worse":
+        if job.slug == "people/worse":
             raise ZeroDivisionError("by us")
         return Visited(Published(["opened 1: fix"]), "c" * 40)
 
@@ -111,7 +112,7 @@ def test_a_visit_that_fails_is_said_and_does_not_end_the_others(store: Store, br
 def test_a_worker_that_is_asked_to_end_gives_its_job_back(store: Store) -> None:
     stopped = Event()
 
-    def visit(forge: Forge, slug: str, since: str) -> Visited:
+    def visit(forge: Forge, job: Job) -> Visited:
         stopped.set()
         raise ForgeError("was stopped")
 
@@ -123,8 +124,8 @@ def test_a_worker_that_is_asked_to_end_gives_its_job_back(store: Store) -> None:
 def test_a_visit_begins_where_the_last_one_settled_everything(store: Store) -> None:
     begun = []
 
-    def visit(forge: Forge, slug: str, since: str) -> Visited:
-        begun.append(since)
+    def visit(forge: Forge, job: Job) -> Visited:
+        begun.append(job.settled)
         return Visited(Published(), f"{len(begun)}" * 40)
 
     worker = Worker(store, no_forge, visit, Event())

@@ -53,6 +53,9 @@ def test_what_asks_for_a_visit(event: str, payload: dict[str, Any]) -> None:
         ("push", {"ref": "refs/heads/main", "repository": {**REPOSITORY, "full_name": "../../etc"}}),
         ("push", {"ref": "refs/heads/main", "repository": {**REPOSITORY, "full_name": ["people/digits"]}}),
         ("pull_request", {"action": "closed", "pull_request": {"head": {"ref": "mine"}}, "repository": REPOSITORY}),
+        ("pull_request", {"action": "opened", "number": 9, "pull_request": BOTS, "repository": REPOSITORY}),
+        ("pull_request", {"action": "opened", "number": "9", "pull_request": {}, "repository": REPOSITORY}),
+        ("pull_request", {"action": "opened", "number": -9, "pull_request": {}, "repository": REPOSITORY}),
         ("pull_request", {"action": "labeled", "pull_request": BOTS, "repository": REPOSITORY}),
         ("installation", {"action": "deleted", "repositories": [{"full_name": "people/digits"}]}),
         ("installation", {"action": "created", "repositories": {"full_name": "people/digits"}}),
@@ -62,6 +65,13 @@ def test_what_asks_for_a_visit(event: str, payload: dict[str, Any]) -> None:
 )
 def test_what_asks_for_nothing(event: str, payload: Any) -> None:
     assert asked(event, payload) == ()
+
+
+@pytest.mark.parametrize("action", ["opened", "reopened", "synchronize"])
+def test_a_pull_request_of_a_person_asks_for_a_review(action: str) -> None:
+    said = {"action": action, "number": 9, "pull_request": {"head": {"ref": "mine"}}, "repository": REPOSITORY}
+    (one,) = asked("pull_request", said)
+    assert one == Asked("people/digits", 0, 9) and one.name == "people/digits#9"
 
 
 JSON = st.recursive(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from dnnfix.bot.app.store import FIRST_PAUSE, LEASE, MOST_FAILURES, Asked, Counts, Store
+from dnnfix.bot.app.store import FIRST_PAUSE, LEASE, MOST_FAILURES, REMEMBERED, Asked, Counts, Store
 from dnnfix.errors import EnvironmentProblem, InputError
 from tests.bot.app.postgres import cluster, initdb
 
@@ -173,3 +173,22 @@ def test_a_store_that_is_not_there_is_said_without_its_password(tmp_path: Path) 
     with pytest.raises((EnvironmentProblem, InputError)) as caught:
         Store("postgresql+psycopg://dnnfix:hunter2@127.0.0.1:1/bot")
     assert "hunter2" not in str(caught.value)
+
+
+def test_a_review_is_a_job_of_its_own_that_is_forgotten_after_a_while(timed: Store, clock: Clock) -> None:
+    timed.accept("d-1", [Asked(ONE.slug, 7, 9), ONE])
+    job, whole = timed.take("people/digits#9", "one"), timed.take(ONE.slug, "two")
+    assert job is not None and (job.slug, job.pull) == (ONE.slug, 9)
+    assert whole is not None and (whole.slug, whole.pull) == (ONE.slug, 0)
+    assert timed.finish(job) and timed.finish(whole, "c" * 40)
+    clock.now += REMEMBERED + 1
+    timed.accept("d-2", [ONE, Asked(ONE.slug, 7, 9)])
+    again, review = timed.take(ONE.slug, "two"), timed.take("people/digits#9", "one")
+    assert again is not None and again.wanted == 2 and again.settled == "c" * 40
+    assert review is not None and review.wanted == 2, "what is asked for in that moment is kept"
+    assert timed.finish(review)
+    clock.now += REMEMBERED + 1
+    timed.accept("d-3", [ONE])
+    timed.accept("d-4", [Asked(ONE.slug, 7, 9)])
+    review = timed.take("people/digits#9", "one")
+    assert review is not None and review.wanted == 1
