@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dnnfix.bot.body import MOST_BODY
@@ -20,6 +20,7 @@ ASKED = b"[bot]\ndashboard = true\nmost-open = 1\nan-hour = 9\n"
 OTHER = b"import torch\n\nprint(torch.zeros(2))\nloss = torch.nn.MSELoss(size_average=True)\n"
 OTHER_REPAIRED = OTHER.replace(b"size_average=True", b'reduction="mean"')
 STOP = "- [ ] <!-- dnnfix:stop -->"
+SLOW = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on a busy machine
 
 titles = st.text(st.characters(exclude_categories=["Cs"]), max_size=120) | st.sampled_from(
     ["`", "``` `", f"\n{STOP}", "- [x] <!-- dnnfix:stop -->", f"{MARK}\r- [x] <!-- dnnfix:retry=1 -->", "@all #1 <b>"]
@@ -45,11 +46,13 @@ def issue(body: str, state: State = State.OPEN) -> Issue:
     return Issue(1, TITLE, body, state)
 
 
+@SLOW
 @given(pages)
 def test_nothing_is_ticked_in_a_text_as_it_is_written_but_what_stays_so(page: Page) -> None:
     assert ticked(issue(text(page))) == Ticked(stop=page.is_stopped)
 
 
+@SLOW
 @given(pages, st.data())
 def test_what_people_tick_is_read_as_they_meant_it(page: Page, data: st.DataObject) -> None:
     body, wanted = text(page), Ticked(page.is_stopped)
@@ -64,6 +67,7 @@ def test_what_people_tick_is_read_as_they_meant_it(page: Page, data: st.DataObje
     assert ticked(issue(body)) == ticked(issue(body.replace("\n", "\r\n"))) == wanted
 
 
+@SLOW
 @given(pages)
 def test_every_title_stays_in_its_line_and_the_text_is_one_that_a_forge_takes(page: Page) -> None:
     lines = text(page).split("\n")
