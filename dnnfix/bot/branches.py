@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from dnnfix.errors import InputError
-from dnnfix.forge.git import EMAIL, Git
-
-REGULAR = ("100644", "100755")
-"""Modes of files that may be changed: no links, no submodules."""
+from dnnfix.forge.git import EMAIL, REGULAR, Git
 
 
 class Branch(Enum):
@@ -31,10 +28,10 @@ class Branches:
 
     def file(self, path: str) -> tuple[str, str]:
         """Mode and object of a file in the newest commit. Raises `InputError` where there is no regular file."""
-        mode, _, rest = self.git.run("ls-tree", "-z", self.head, "--", path).split("\0")[0].partition(" ")
-        if mode not in REGULAR:
+        found = self.git.regular_file(self.head, path)
+        if found is None:
             raise InputError(f"{path}: is no regular file in the newest commit")
-        return mode, rest.split()[1]
+        return found
 
     def bring(self, name: str, contents: Mapping[str, bytes], message: str) -> Branch:
         """Bring a branch to where it has to be: the newest commit, with other contents of some files, new ones among them.

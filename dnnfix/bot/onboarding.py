@@ -52,8 +52,7 @@ def onboard(forge: Forge, slug: str, analysis: Analysis | None = None, *, push: 
         raise BotReportError(f"the report is of {analysis.slug}, and is to be published in {slug}.")
     said, repository = Published(), forge.repository(slug)
     with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
-        git = fetched(forge.remote(slug), Path(folder, "repository.git"), repository.default_branch)
-        head = git.run("rev-parse", f"refs/remotes/origin/{repository.default_branch}").strip()
+        git, head = fetched(forge.remote(slug), Path(folder, "repository.git"), repository.default_branch)
         if asked(git, head, slug).is_decided:
             return said
         if reason := unwanted(repository, BotSettings(enabled=True), forbids(git, head)) or _is_over(forge.pulls(slug)):

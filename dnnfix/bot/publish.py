@@ -60,8 +60,7 @@ def publish(
         raise BotReportError(f"the report is of {analysis.slug}, and is to be published in {slug}.")
     repository = forge.repository(slug)
     with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
-        git = fetched(forge.remote(slug), Path(folder, "repository.git"), repository.default_branch)
-        head = git.run("rev-parse", f"refs/remotes/origin/{repository.default_branch}").strip()
+        git, head = fetched(forge.remote(slug), Path(folder, "repository.git"), repository.default_branch)
         settings = heeded(git, head, slug, by_person=by_person)
         forbidden, is_newest = forbids(git, head), head == analysis.commit
         work = _Work(forge, slug, Branches(git, head, push), analysis, settings, clock)

@@ -103,6 +103,11 @@ def is_slug(text: str) -> bool:
     return _SLUG.fullmatch(text) is not None
 
 
+def is_commit(text: str) -> bool:
+    """Whether a text is the whole name of a commit."""
+    return _COMMIT.fullmatch(text) is not None
+
+
 def read(text: bytes, origin: str) -> Analysis:
     """The analysis that a document tells. Raises `BotReportError` for one that does not hold together."""
     if len(text) > MOST_BYTES:

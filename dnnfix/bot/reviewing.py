@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from dnnfix.bot.branches import REGULAR
 from dnnfix.bot.policy import forbids
 from dnnfix.bot.publish import Published
 from dnnfix.bot.report import Analysis
@@ -19,11 +18,11 @@ PROGRAMS = "*.py"
 """What is reviewed: in a notebook's file no person reads lines."""
 
 
-def wants_review(forge: Forge, slug: str, number: int, *, by_person: bool = False) -> str:
-    """Why a pull request is not reviewed, before anything of it is analysed; empty where it is."""
+def wants_review(forge: Forge, slug: str, number: int, *, by_person: bool = False) -> tuple[str, Reviewed]:
+    """Why a pull request is not reviewed, before anything of it is analysed, empty where it is; and the pull request."""
     repository, reviewed, remote = forge.repository(slug), forge.reviewed(slug, number), forge.remote(slug)
     with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
-        return _unwanted(repository, reviewed, remote, Path(folder), by_person=by_person)[0]
+        return _unwanted(repository, reviewed, remote, Path(folder), by_person=by_person)[0], reviewed
 
 
 def review_pull(forge: Forge, slug: str, number: int, analysis: Analysis, *, by_person: bool = False) -> Published:
@@ -50,8 +49,7 @@ def _unwanted(
     repository: Repository, reviewed: Reviewed, remote: Remote, folder: Path, *, by_person: bool
 ) -> tuple[str, BotSettings]:
     """Why a pull request is not reviewed, and what the default branch of the repository says of reviews."""
-    git = fetched(remote, folder / "newest.git", repository.default_branch)
-    newest = git.run("rev-parse", f"refs/remotes/origin/{repository.default_branch}").strip()
+    git, newest = fetched(remote, folder / "newest.git", repository.default_branch)
     settings = heeded(git, newest, repository.slug, by_person=by_person)
     return not_reviewed(repository, reviewed, settings, forbids(git, newest)), settings
 
@@ -61,10 +59,9 @@ def _changed(git: Git, base: str, head: str, analysis: Analysis) -> dict[str, Ch
     found = {}
     lines = changed_lines(changes(git, base, head, PROGRAMS))
     for path in lines.keys() & {fault.path for fault in analysis.findings}:
-        mode, _, rest = git.run("ls-tree", "-z", head, "--", path).split("\0")[0].partition(" ")
-        if mode in REGULAR:
-            blob = rest.split()[1]
-            found[path] = Changed(lines[path], blob, git.run_bytes("cat-file", "blob", blob))
+        file = git.regular_file(head, path)
+        if file is not None:
+            found[path] = Changed(lines[path], file[1], git.run_bytes("cat-file", "blob", file[1]))
     return found
 
 

@@ -72,9 +72,9 @@ def visited_pull(
 
     Raises what `analyse` and `review_pull` raise.
     """
-    if said := wants_review(forge, slug, number, by_person=by_person):
+    said, reviewed = wants_review(forge, slug, number, by_person=by_person)
+    if said:
         return Published(left=[said])
-    reviewed = forge.reviewed(slug, number)
     with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
         checkout, report = Path(folder, slug.rpartition("/")[2]), Path(folder, "report.json")
         told("fetching")

@@ -24,6 +24,9 @@ GUARDED = (
 )  # fmt: skip
 """Settings under which nothing that a repository brings along is run, and names are told as they are."""
 
+REGULAR = ("100644", "100755")
+"""Modes of files that are neither links nor submodules."""
+
 NAME, EMAIL = "dnnfix", "dnnfix@users.noreply.github.com"
 
 
@@ -49,6 +52,11 @@ class Git:
     def succeeds(self, *words: str) -> bool:
         """Whether the command ends well."""
         return not self._done(words, b"", {}).returncode
+
+    def regular_file(self, commit: str, path: str) -> tuple[str, str] | None:
+        """Mode and object of a file at a commit; `None` where there is none, a link, a submodule or a folder."""
+        mode, _, rest = self.run("ls-tree", "-z", commit, "--", path).split("\0")[0].partition(" ")
+        return (mode, rest.split()[1]) if mode in REGULAR else None
 
     def _done(
         self, words: tuple[str, ...], given: bytes, beside: Mapping[str, str]
@@ -97,22 +105,18 @@ def cloned(remote: Remote, into: Path, branch: str, beside: str = "") -> Git:
 
 def checked_out(remote: Remote, into: Path, reference: str, beside: str) -> tuple[Git, str]:
     """A checkout of the newest commit of any reference, without history, and the newest commit of the reference `beside`, which is there too."""
-    into.mkdir(parents=True)
-    git = Git(into, remote.environment)
-    git.run("init", "--quiet")
-    git.run("remote", "add", "origin", remote.url)
+    git = _empty(remote, into)
     wanted = [f"+{reference}:refs/wanted/head", f"+{beside}:refs/wanted/beside"]
     git.run("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "origin", *wanted)
     git.run("checkout", "--quiet", "--detach", "refs/wanted/head")
     return Git(into), git.run("rev-parse", "refs/wanted/beside^{commit}").strip()
 
 
-def fetched(remote: Remote, into: Path, *references: str) -> Git:
-    """A bare repository with the newest commits of some branches, as `refs/remotes/origin/...`."""
-    git = _bare(remote, into)
-    wanted = [f"+refs/heads/{name}:refs/remotes/origin/{name}" for name in references]
-    git.run("fetch", "--quiet", "--depth=2", "--no-tags", "origin", *wanted)
-    return git
+def fetched(remote: Remote, into: Path, branch: str) -> tuple[Git, str]:
+    """A bare repository with the newest commit of a branch, and that commit."""
+    git, there = _empty(remote, into, "--bare"), f"refs/remotes/origin/{branch}"
+    git.run("fetch", "--quiet", "--depth=2", "--no-tags", "origin", f"+refs/heads/{branch}:{there}")
+    return git, git.run("rev-parse", there).strip()
 
 
 def with_history(remote: Remote, into: Path, *references: str) -> tuple[Git, tuple[str, ...]]:
@@ -120,7 +124,7 @@ def with_history(remote: Remote, into: Path, *references: str) -> tuple[Git, tup
 
     What files hold comes when it is asked for, where the other side can do that: histories are long, and few files of them are read.
     """
-    git = _bare(remote, into)
+    git = _empty(remote, into, "--bare")
     wanted = [f"+{name}:refs/wanted/{number}" for number, name in enumerate(references)]
     git.run("fetch", "--quiet", "--no-tags", "--filter=blob:none", "origin", *wanted)
     newest = [git.run("rev-parse", f"refs/wanted/{number}^{{commit}}") for number in range(len(references))]
@@ -142,9 +146,10 @@ def changes(git: Git, base: str, head: str, *patterns: str) -> str:
     )  # fmt: skip
 
 
-def _bare(remote: Remote, into: Path) -> Git:
+def _empty(remote: Remote, into: Path, *kind: str) -> Git:
+    """A new repository that knows where the other one is."""
     into.mkdir(parents=True)
     git = Git(into, remote.environment)
-    git.run("init", "--quiet", "--bare")
+    git.run("init", "--quiet", *kind)
     git.run("remote", "add", "origin", remote.url)
     return git

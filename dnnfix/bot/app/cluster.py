@@ -59,9 +59,8 @@ def analysed_there(archive: bytes, name: str, slug: str, flags: Flags) -> bytes 
     """The task: an archive of a checkout in, its report out; `None` where there is none."""
     with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
         with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
-            packed.extractall(
-                folder, filter="tar"
-            )  # links of the checkout stay what they are: it is confined when it is run
+            # links of the checkout stay what they are: it is confined when it is run
+            packed.extractall(folder, filter="tar")
         report = Path(folder, "report.json")
         if analysed(flags.command(Path(folder, name), slug, report)):
             return None

@@ -63,8 +63,9 @@ jobs = sa.Table(
     sa.Column("problem", sa.Text, nullable=False),
     sa.Column("settled", sa.String(64), nullable=False),
 )
-"""One row for each repository, and for each pull request that is reviewed. `wanted` counts how often it was asked for, `done` which of these askings is answered; `due` says from when
-on, `sent` when it was last given to the broker, `holder` and `until` which worker has it and how long, `settled` the newest commit of which nothing is left to do. Times are in seconds since 1970."""
+"""One row for each repository, and for each pull request that is reviewed. `wanted` counts how often it was asked for, `done` which of these
+askings is answered; `due` says from when on, `sent` when it was last given to the broker, `holder` and `until` which worker has it and how
+long, `settled` the newest commit of which nothing is left to do. Times are in seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)

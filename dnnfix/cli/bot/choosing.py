@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from dnnfix.bot.report import Analysis
 
 LOCAL, GITHUB = "local:", "github"
-
-COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 TOKENS = ("DNNFIX_GITHUB_TOKEN", "GITHUB_TOKEN")
 """Variables that the token for GitHub is taken from, the first that is set."""
@@ -87,7 +84,9 @@ def add_since(parser: argparse.ArgumentParser) -> None:
 
 
 def _commit(text: str) -> str:
-    if not COMMIT.fullmatch(text):
+    from dnnfix.bot.report import is_commit
+
+    if not is_commit(text):
         raise argparse.ArgumentTypeError(f"has to be the whole name of a commit. Received: {text}")
     return text
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Event, Lock
 
 import pytest
@@ -50,6 +51,22 @@ def no_forge(installation: int) -> Forge:
     return None  # type: ignore[return-value]
 
 
+@contextmanager
+def at_work(
+    store: Store, place: Redis, visits: Visits, number: int, seconds: float = 30.0
+) -> Iterator[tuple[Broker, Courier]]:
+    """A broker and a courier, and so many workers, until nothing is left to do."""
+    broker = Broker(place.address)
+    courier = Courier(store, broker)
+    threads = broker.workers(Worker(store, no_forge, visits, Event()).work, number)
+    courier.start()
+    yield broker, courier
+    until(lambda: store.counts().waiting + store.counts().running == 0, seconds)
+    courier.stop()
+    threads.stop()
+    broker.close()
+
+
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A courier that looks often."""
@@ -58,37 +75,25 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_everything_is_visited_once_by_several_workers(store: Store, broker_place: Redis) -> None:
-    visits, broker = Visits(0.01), Broker(broker_place.address)
-    courier = Courier(store, broker)
-    threads = broker.workers(Worker(store, no_forge, visits, Event()).work, 4)
-    courier.start()
-    for number in range(200):
-        store.accept(f"d-{number}", [Asked(f"people/r{number % 100}")])
-        courier.ring()
-    until(lambda: store.counts().waiting + store.counts().running == 0)
-    courier.stop()
-    threads.stop()
+    visits = Visits(0.01)
+    with at_work(store, broker_place, visits, 4) as (_, courier):
+        for number in range(200):
+            store.accept(f"d-{number}", [Asked(f"people/r{number % 100}")])
+            courier.ring()
     assert set(visits.ended) == {f"people/r{number}" for number in range(100)} and len(visits.ended) <= 200
-    broker.close()
 
 
 def test_nothing_is_lost_when_the_broker_is_killed_three_times(store: Store, broker_place: Redis) -> None:
-    visits, broker = Visits(0.05), Broker(broker_place.address)
-    courier = Courier(store, broker)
-    threads = broker.workers(Worker(store, no_forge, visits, Event()).work, 2)
-    courier.start()
-    for number in range(60):
-        store.accept(f"d-{number}", [Asked(f"people/r{number}")])
-    for kill in range(1, 4):
-        until(lambda kill=kill: len(visits.ended) >= 10 * kill)  # type: ignore[misc]
-        broker_place.kill()
-        assert not broker.answers()
-        broker_place.start()
-    until(lambda: store.counts().waiting + store.counts().running == 0, 60.0)
-    courier.stop()
-    threads.stop()
+    visits = Visits(0.05)
+    with at_work(store, broker_place, visits, 2, 60.0) as (broker, _):
+        for number in range(60):
+            store.accept(f"d-{number}", [Asked(f"people/r{number}")])
+        for kill in range(1, 4):
+            until(lambda kill=kill: len(visits.ended) >= 10 * kill)  # type: ignore[misc]
+            broker_place.kill()
+            assert not broker.answers()
+            broker_place.start()
     assert sorted(visits.ended) == sorted(f"people/r{number}" for number in range(60))
-    broker.close()
 
 
 def test_a_visit_that_fails_is_said_and_does_not_end_the_others(store: Store, broker_place: Redis) -> None:
