@@ -5,6 +5,7 @@ SQLAlchemy's Core rather than statements of our own for each database, with its 
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -291,7 +292,15 @@ def _shown(address: object) -> str:
 def _prepared(connection: Any, record: object) -> None:
     """SQLite: readers and a writer at once; what is committed outlives the process, as the log is written before."""
     connection.isolation_level = None  # transactions are begun by `_begun`
-    connection.execute("PRAGMA journal_mode=WAL")
+    last = time.monotonic() + BUSY
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            break
+        except sqlite3.OperationalError as error:  # SQLite does not wait by itself where another is changing the mode
+            if "locked" not in str(error) or time.monotonic() > last:
+                raise
+            time.sleep(BUSY / 1000)
     connection.execute("PRAGMA synchronous=NORMAL")
 
 

@@ -146,6 +146,13 @@ def test_many_at_once_take_turns(address: str) -> None:
         store.close()
 
 
+def test_a_new_file_that_many_open_at_once_is_made_by_one_of_them(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        for number in range(20):
+            for store in threads.map(Store, [f"sqlite:///{tmp_path}/{number}.sqlite"] * 8):
+                store.close()
+
+
 def test_a_store_of_the_first_version_is_brought_to_this_one(address: str) -> None:
     Store(address).close()
     engine = sa.create_engine(address)
