@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Timer
 
 import pytest
 import sqlalchemy as sa
@@ -146,11 +148,16 @@ def test_many_at_once_take_turns(address: str) -> None:
         store.close()
 
 
-def test_a_new_file_that_many_open_at_once_is_made_by_one_of_them(tmp_path: Path) -> None:
-    with ThreadPoolExecutor(8) as threads:
-        for number in range(20):
-            for store in threads.map(Store, [f"sqlite:///{tmp_path}/{number}.sqlite"] * 8):
-                store.close()
+def test_a_new_file_that_another_is_just_writing_is_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "bot.sqlite"
+    other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    timer = Timer(0.3, other.close)
+    timer.start()
+    store = Store(f"sqlite:///{file}")
+    timer.join()
+    assert store.answers()
+    store.close()
 
 
 def test_a_store_of_the_first_version_is_brought_to_this_one(address: str) -> None:
