@@ -46,6 +46,8 @@ class Experiment(StrEnum):
     """What the units of each layer give, and the gradients of its weights, in steps 4, 8, 16 and so on: `steps`; `layers` with
     `name`, `site`, `shares` (of outputs that are zero, or at an end of their range), `spreads` (over the rows, beside their size);
     `weights` with `name` and `gradients` (root mean square)."""
+    ANSWERS = "answers"
+    """The first rows of training with the targets they are given: `rows`, `targets`, `width` (`answers.py`)."""
     ROWS_APART = "rows-apart"
     """After the last step, how far the rows of a batch change with the rows beside them: `axis` (of the batch), `rows`,
     `change` (0.0 when they do not); null where the axis of the batch is not known for certain."""

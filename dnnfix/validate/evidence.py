@@ -35,6 +35,7 @@ class Evidence:
 
     `before` and `after` are the traces of the first run (same seed and budget). `pairs` are the paired trials of the
     learn rung, `shuffled` the trials of the patched program with permuted targets; both are empty below their rungs.
+    `examples` are short runs of the program before and after that tell the first examples, where a gain is claimed.
     `cut_short` says that the time of the file was over before the paired trials had settled anything.
     `remaining` are the findings of the patched program, `original` those of the unpatched one. `tests` is the user's
     test command before and after, as (exit status, tail of the output).
@@ -50,6 +51,7 @@ class Evidence:
     pairs: tuple[Pair, ...] = ()
     cut_short: bool = False
     shuffled: tuple[Trace, ...] = ()
+    examples: tuple[Trace, Trace] | None = None
     tests: tuple[tuple[int, str], tuple[int, str]] | None = None
     verdicts: tuple[Verdict, ...] = ()
 

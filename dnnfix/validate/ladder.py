@@ -195,7 +195,16 @@ def _shuffle(evidence: Evidence, laboratory: Laboratory) -> Evidence:
         return evidence
     seeds = [pair.after.seed for pair in evidence.pairs][:2] or [evidence.before.seed]
     trials = [laboratory.train(evidence.source_after, seed, Experiment.SHUFFLE_TARGETS) for seed in seeds]
-    return replace(evidence, shuffled=tuple(trials))
+    return replace(evidence, shuffled=tuple(trials), examples=_examples(evidence, laboratory))
+
+
+def _examples(evidence: Evidence, laboratory: Laboratory) -> tuple[Trace, Trace] | None:
+    """The first examples before and after, where better training is claimed."""
+    if not evidence.wants_improvement:
+        return None
+    sources = evidence.source_before, evidence.source_after
+    before, after = (laboratory.observe(source, evidence.before.seed, Experiment.ANSWERS) for source in sources)
+    return before, after
 
 
 def _tests(evidence: Evidence, laboratory: Laboratory) -> Evidence:

@@ -12,6 +12,7 @@ import sys
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from . import rows, wire
+from .answers import Answers
 from .examples import Examples
 from .guard import guarded
 from .held_back import HeldBack, Parts
@@ -29,7 +30,7 @@ _BATCH_SIZES = (1, 3, 5)
 _STEP_SHARE = 0.01
 _TINY = 1e-12
 _SEED = 20_240_229
-_OF_TRAINING = frozenset({"shuffle-targets", "reference", "units"})
+_OF_TRAINING = frozenset({"shuffle-targets", "reference", "units", "answers"})
 """Experiments on the steps of training themselves, not on the model once it is trained."""
 
 
@@ -58,6 +59,7 @@ class Experiments:
         self._wanted = set(job.get("experiments", ()))
         self._measuring = bool(self._wanted - _OF_TRAINING)
         self._examples = Examples() if "reference" in self._wanted else None
+        self._answers = Answers() if "answers" in self._wanted else None
         self._held_back, self._parts = HeldBack(), Parts()
         self._batches = 0
         self.listener = Listener(components, recorder) if "units" in self._wanted else None
@@ -103,6 +105,9 @@ class Experiments:
     @guarded
     def saw_batch(self, inputs: Any, target: Any, prediction: Any, model: int = 0) -> None:
         """Put the rows of a step aside, with the targets that their predictions are compared with."""
+        first = as_array(next(tensors_in(target), None)) if self._answers is not None else None
+        if self._answers is not None and first is not None and first.dtype.kind in "biuf":
+            self._answers.add(_numbers(inputs), first)
         compared = self._compared(target, prediction)
         if self._examples is None or compared is None:
             return
@@ -172,6 +177,8 @@ class Experiments:
         """Make the measurements and write them."""
         if "shuffle-targets" in self._wanted:
             wire.emit("probe", name="shuffle-targets", value=self._shuffled)
+        if self._answers is not None:
+            wire.emit("probe", name="answers", value=self._answers.found())
         if self._examples is not None:
             wire.emit("probe", name="reference", value=guarded(self._examples.reference)())
             wire.emit("probe", name="held-back", value=guarded(self._held_back.found)(self._examples))

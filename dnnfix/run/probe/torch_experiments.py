@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 import torch as _torch
 
 from . import rows, wire
+from .answers import Answers
 from .examples import Examples
 from .held_back import HeldBack, Parts
 from .torch_calls import Recorder
@@ -41,7 +42,7 @@ _ROUNDING = 1e-6
 _SEED = 20_240_229
 _PRODUCTS = frozenset({"matmul", "mm", "bmm", "baddbmm", "einsum", "scaled_dot_product_attention"})
 """Last names of functions by which rows may meet."""
-_OF_TRAINING = frozenset({"shuffle-targets", "reference", "units"})
+_OF_TRAINING = frozenset({"shuffle-targets", "reference", "units", "answers"})
 """Experiments on the steps of training themselves, not on the model once it is trained."""
 
 Result = Any
@@ -84,6 +85,7 @@ class Experiments:
         self._earlier: List[Any] = []
         self._generator = torch.Generator().manual_seed(int(job.get("seed", 0)) + _SEED) if self._wanted else None
         self._examples = Examples() if "reference" in self._wanted else None
+        self._answers = Answers() if "answers" in self._wanted else None
         self._held_back, self._parts = HeldBack(), Parts()
         self._trains: Any = None
         """A reference to the model that the last step was taken of."""
@@ -106,8 +108,9 @@ class Experiments:
 
     def install(self, patches: Patches) -> None:
         """Watch what goes into models in every step, where the rows of training are asked for."""
-        if self._examples is not None:
+        if self._examples is not None or self._answers is not None:
             patches.put(torch.nn.Module, "__call__", self._wrap_call)
+        if self._examples is not None:
             patches.put(torch.utils.data.DataLoader, "__iter__", self._wrap_iter)
 
     def _wrap_iter(self, original: Any) -> Any:
@@ -152,6 +155,9 @@ class Experiments:
         if self._evaluated is not None:
             self._evaluated_now()
         entered, self._entered = self._entered, None
+        if self._answers is not None and pair is not None:
+            inputs = [as_numpy(item) for item in tensors_in(entered[1:])] if entered is not None else []
+            self._answers.add(inputs, as_numpy(pair[1]))
         if self._examples is None or pair is None or entered is None:
             return
         model, args, kwargs = entered
@@ -239,6 +245,8 @@ class Experiments:
         """Make the measurements and write them."""
         if "shuffle-targets" in self._wanted:
             wire.emit("probe", name="shuffle-targets", value=self._shuffled)
+        if self._answers is not None:
+            wire.emit("probe", name="answers", value=self._answers.found())
         if self._examples is not None:
             wire.emit("probe", name="reference", value=guarded(self._examples.reference)())
             self._evaluated_now()
