@@ -239,7 +239,9 @@ class TrialLaboratory:
             most = dict(LOOKS)[steps]
             seconds = max(seconds, min(most / FOR_TRAINING, SHARE * left))
             budget = replace(budget, seconds=seconds, training=min(most, FOR_TRAINING * seconds))
-        recorded = 2 if observed or Experiment.REFERENCE in experiments else 0
+        recorded = (
+            2 if observed or Experiment.REFERENCE in experiments else 1
+        )  # it shows what a loss compares that is written out
         scaffold = self.reproduction.scaffold
         arguments = self.arguments or scaffold.arguments
         within = scaffold if scaffold != NOTHING else None

@@ -110,8 +110,6 @@ class Steps:
             self._targets.find(loss, self._recorder)
             if self._without_optimizer():
                 self.parameters.add_leaves(loss)
-        elif self._targets.last is None:
-            self._targets.look_up()
         self._loss = loss.detach() if loss.numel() == 1 else None
 
     @guarded

@@ -2,7 +2,7 @@
 
 Loss functions of torch are wrapped for good (loss layers call them too). For a loss that the program writes out, such
 as the mean of a squared difference, the first steps' recorded calls tell which tensors are compared and in which
-variables they are; later steps read those variables.
+expression; later steps listen to that expression.
 """
 
 from __future__ import annotations
@@ -25,10 +25,17 @@ _SUBTRACTIONS = frozenset(
     {"torch.Tensor.sub", "torch.sub", "torch.Tensor.rsub", "torch.subtract", "torch.Tensor.subtract"}
 )
 _PRODUCTS = frozenset({"torch.Tensor.mul", "torch.mul"})
+_WRITTEN: Dict[str, List[Tuple[Any, str]]] = {
+    "sub": [(torch.Tensor, name) for name in ("__sub__", "__rsub__", "sub", "subtract")]
+    + [(torch, "sub"), (torch, "subtract")],
+    "mul": [(torch.Tensor, name) for name in ("__mul__", "__rmul__", "mul", "multiply")]
+    + [(torch, "mul"), (torch, "multiply")],
+}
+"""By what a difference and a product can be written."""
 _LOGARITHMS = frozenset({"torch.log", "torch.Tensor.log"})
 
 Pair = Tuple[Any, Any, str]
-Place = Tuple[CodeType, str]
+Site = Any
 
 
 class Targets:
@@ -42,11 +49,17 @@ class Targets:
         """Told of every call of a loss function: name, function, prediction, target, other arguments."""
         self.evaluated: Callable[[Pair], None] = lambda pair: None
         """Told of what a loss compares that is not trained on."""
-        self._places: Optional[Tuple[Place, Place]] = None
+        self._written: Optional[Tuple[Site, bool, bool]] = None
+        """Where a loss is written out: its site, whether the prediction is the second of its two sides, whether it is a product."""
+        self._is_there: Dict[Tuple[CodeType, int], bool] = {}
+        """Whether an instruction is the one at that site."""
+        self._watched: Set[str] = set()
+        self._patches: Optional[Patches] = None
         self._depth = 0
 
     def install(self, patches: Patches) -> None:
         """Watch the loss functions."""
+        self._patches = patches
         for name in loss_functions():
             patches.put(torch.nn.functional, name, functools.partial(self._wrap, name))
 
@@ -106,26 +119,65 @@ class Targets:
         """In a recorded step: trace the loss back to what it compares, where no loss function of torch was called."""
         if self.last is not None:
             return
-        found = _compared_in_graph(loss, recorder)
-        if found is None:
+        call = _compared_in_graph(loss, recorder)
+        if call is None:
             return
-        prediction, target, name = found
-        self.last = (prediction, target, name)
-        first, second = _place_of(prediction), _place_of(target)
-        if first is not None and second is not None:
-            self._places = (first, second)
+        is_second, is_product = bool(call["inputs"][1]["requires_grad"]), call["name"] in _PRODUCTS
+        prediction, target = (recorder.ledger.object_of(value["id"]) for value in _sides(call, recorder, is_second))
+        if isinstance(prediction, torch.Tensor) and isinstance(target, torch.Tensor):  # which may be gone by now
+            self.last = (prediction, target, "")
+        if call["site"] is not None:
+            self._watch(call["site"], is_second, is_product)
+
+    def _watch(self, site: Site, is_second: bool, is_product: bool) -> None:
+        """From now on a loss that the program writes out is heard of as it compares, whether or not a variable holds what it compares."""
+        self._written = (site, is_second, is_product)
+        self._is_there.clear()
+        kind = "mul" if is_product else "sub"
+        if kind not in self._watched and self._patches is not None:
+            self._watched.add(kind)
+            for owner, name in _WRITTEN[kind]:
+                self._patches.put(owner, name, functools.partial(self._wrap_operation, is_product))
+
+    def _wrap_operation(self, is_product: bool, original: Any) -> Any:
+        targets = self
+
+        def operation(*args: Any, **kwargs: Any) -> Any:
+            if Quiet.depth or len(args) != 2 or not targets._is_written_at(is_product, sys._getframe(1)):
+                return original(*args, **kwargs)
+            return original(*(targets._written_out(args) or args), **kwargs)
+
+        return functools.update_wrapper(operation, original)
+
+    def _is_written_at(self, is_product: bool, frame: Any) -> bool:
+        key = frame.f_code, frame.f_lasti
+        if key not in self._is_there:
+            self._is_there[key] = (
+                self._written is not None and sites.is_user_frame(frame) and sites.site_of(frame) == self._written[0]
+            )
+        return self._is_there[key] and self._written is not None and self._written[2] is is_product
 
     @guarded
-    def look_up(self) -> None:
-        """In a later step: read the variables that held prediction and target."""
-        if self.last is not None or self._places is None:
-            return
-        prediction, target = (_read(place) for place in self._places)
-        if isinstance(prediction, torch.Tensor) and isinstance(target, torch.Tensor):
-            self.last = (prediction, target, "")
+    def _written_out(self, sides: Tuple[Any, ...]) -> Optional[Tuple[Any, ...]]:
+        """What is compared at the place of the loss; other sides where an experiment wants another target."""
+        assert self._written is not None
+        _, is_second, is_product = self._written
+        prediction, target = reversed(sides) if is_second else sides
+        if not isinstance(prediction, torch.Tensor) or not isinstance(target, torch.Tensor):
+            return None
+        gradients = torch.is_grad_enabled()
+        with Quiet():
+            changed = self.replace(target) if self.replace is not None and gradients else target
+            pair = (prediction.exp() if is_product else prediction, changed, "")
+        if gradients:
+            self.last = pair
+        else:
+            self.evaluated(pair)
+        return (changed, prediction) if is_second else (prediction, changed)
 
 
-def _compared_in_graph(loss: Any, recorder: Any) -> Optional[Tuple[Any, Any, str]]:
+def _compared_in_graph(loss: Any, recorder: Any) -> Optional[Dict[str, Any]]:
+    """The nearest call behind a loss that compares what trains with what does not."""
     waiting: List[Any] = [recorder.producer_of(loss)]
     seen: Set[int] = set()
     while waiting and len(seen) < _FARTHEST:
@@ -135,48 +187,24 @@ def _compared_in_graph(loss: Any, recorder: Any) -> Optional[Tuple[Any, Any, str
         seen.add(call["id"])
         if call["component"] is not None:
             continue
-        pair = _sides(call, recorder)
-        if pair is not None:
-            return pair
+        if _compares(call, recorder):
+            return dict(call)
         waiting.extend(recorder.call_of(value.get("producer")) for value in call["inputs"])
     return None
 
 
-def _sides(call: Dict[str, Any], recorder: Any) -> Optional[Tuple[Any, Any, str]]:
-    """(prediction, target, "") where a call compares what trains with what does not."""
+def _compares(call: Dict[str, Any], recorder: Any) -> bool:
     if len(call["inputs"]) != 2 or call["name"] not in _SUBTRACTIONS | _PRODUCTS:
-        return None
+        return False
     trained = [value for value in call["inputs"] if value["requires_grad"]]
-    fixed = [value for value in call["inputs"] if not value["requires_grad"]]
-    if len(trained) != 1 or len(fixed) != 1:
-        return None
-    if call["name"] in _PRODUCTS:
-        before = recorder.call_of(trained[0]["producer"])
-        if before is None or before["name"] not in _LOGARITHMS:
-            return None
-        trained = before["inputs"][:1]
-    prediction, target = (recorder.ledger.object_of(value["id"]) for value in (trained[0], fixed[0]))
-    if not isinstance(prediction, torch.Tensor) or not isinstance(target, torch.Tensor):
-        return None
-    return prediction, target, ""
+    if len(trained) != 1:
+        return False
+    before = recorder.call_of(trained[0]["producer"]) if call["name"] in _PRODUCTS else None
+    return call["name"] in _SUBTRACTIONS or (before is not None and before["name"] in _LOGARITHMS)
 
 
-def _place_of(tensor: Any) -> Optional[Place]:
-    """The variable, in a user's function that is running, that holds the tensor."""
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        if sites.is_user_frame(frame):
-            for name, value in list(frame.f_locals.items()):
-                if value is tensor:
-                    return frame.f_code, str(name)
-        frame = frame.f_back
-    return None
-
-
-def _read(place: Place) -> Any:
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code is place[0]:
-            return frame.f_locals.get(place[1])
-        frame = frame.f_back
-    return None
+def _sides(call: Dict[str, Any], recorder: Any, is_second: bool) -> List[Dict[str, Any]]:
+    """The values of the prediction and of the target of a call that compares them."""
+    first, second = call["inputs"]
+    trained, fixed = (second, first) if is_second else (first, second)
+    return [recorder.call_of(trained["producer"])["inputs"][0] if call["name"] in _PRODUCTS else trained, fixed]
