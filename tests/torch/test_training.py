@@ -92,6 +92,74 @@ def test_the_skill_of_a_loss_that_the_program_writes_out(observe: Observe) -> No
         assert told(seen) == pytest.approx(told(known), abs=1e-3)
 
 
+WRITTEN_OUT = """
+import torch
+torch.manual_seed(0)
+net = torch.nn.Linear(3, {outputs})
+x = torch.randn(200, 3)
+y = {target}
+optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+
+def penalty(weight):
+    return ((weight - torch.zeros(3)) ** 2).sum()
+
+def error(rows):
+    return {loss}
+
+for i in range(100):
+    loss = error(slice(i % 4 * 50, i % 4 * 50 + 50)) + 1e-4 * penalty(net.weight)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+AMOUNTS = ("x @ torch.tensor([[1.0], [2.0], [-1.0]])", 1)
+ANSWERS = ("torch.eye(3)[x.argmax(1)]", 3)
+
+
+@pytest.mark.parametrize(
+    ("data", "loss"),
+    [
+        (AMOUNTS, "((net(x[rows]) - y[rows]) ** 2).mean()"),
+        (AMOUNTS, "(y[rows] - net(x[rows])).abs().mean()"),
+        (AMOUNTS, "torch.sub(net(x[rows]), y[rows]).square().mean()"),
+        (AMOUNTS, "(y[rows].sub(net(x[rows])) ** 2).mean()"),
+        (ANSWERS, "-(y[rows] * torch.log(net(x[rows]).softmax(1))).mean()"),
+        (ANSWERS, "-(net(x[rows]).softmax(1).log() * y[rows]).mean()"),
+    ],
+)
+def test_what_a_loss_compares_needs_no_names(observe: Observe, data: tuple[str, int], loss: str) -> None:
+    source = WRITTEN_OUT.format(target=data[0], outputs=data[1], loss=loss)
+    honest = [step["skill"] for step in observe(source, steps=100).steps]
+    assert None not in honest[1:32] and honest[96] > 0.8
+    shuffled = observe(source, steps=100, experiments=["shuffle-targets"])
+    assert shuffled.probe("shuffle-targets") is True
+    assert max(step["skill"] for step in shuffled.steps[20:] if step["skill"] is not None) < 0.4
+
+
+def test_listening_where_a_loss_is_written_out_leaves_the_program_as_it_is(observe: Observe) -> None:
+    kept = """
+{program}
+a = torch.arange(3.0)
+print(a - 1, 1 - a, a.sub(2, alpha=3), torch.sub(a, a), (a - a[:, None]).shape, [2.0] * 3)
+try:
+    a - "text"
+except TypeError as error:
+    print(error)
+"""
+    written = kept.format(
+        program=WRITTEN_OUT.format(target=AMOUNTS[0], outputs=1, loss="((net(x[rows]) - y[rows]) ** 2).mean()")
+    )
+    named = kept.format(
+        program=WRITTEN_OUT.format(
+            target=AMOUNTS[0], outputs=1, loss="torch.nn.functional.mse_loss(net(x[rows]), y[rows])"
+        )
+    )
+    heard, known = observe(written, steps=100), observe(named, steps=100)
+    assert heard.printed == known.printed and "unsupported operand" in heard.printed and heard.of("note") == []
+    assert heard.steps[-1]["loss"] == pytest.approx(known.steps[-1]["loss"], rel=1e-4)
+
+
 def test_a_broadcast_does_not_hide_in_the_skill(observe: Observe) -> None:
     source = REGRESSION.format(loss="torch.nn.functional.mse_loss(prediction, y.squeeze(1))")
     seen = observe(source, steps=60)
