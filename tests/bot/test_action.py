@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -44,6 +45,61 @@ def test_the_job_that_can_write_checks_nothing_out_and_is_not_for_pull_requests(
     assert yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["permissions"] == {}
 
 
+def test_the_job_that_reviews_may_comment_and_is_for_pull_requests_of_the_repository_itself() -> None:
+    review = jobs()["review"]
+    assert review["permissions"] == {"contents": "read", "pull-requests": "write"}
+    assert not any("checkout" in step.get("uses", "") for step in review["steps"])
+    assert "github.event_name == 'pull_request'" in review["if"] and "pull_request_target" not in review["if"]
+    assert "github.event.pull_request.head.repo.full_name == github.repository" in review["if"]
+
+
+@pytest.mark.parametrize("base", ["", "main"])
+def test_a_pull_request_is_analysed_from_where_it_parted(tmp_path: Path, base: str) -> None:
+    def git(*words: str) -> str:
+        done = subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    git("init", "-q", "-b", "main")
+    git("commit", "-q", "--allow-empty", "-m", "first")
+    git("checkout", "-q", "-b", "work")
+    git("commit", "-q", "--allow-empty", "-m", "second")
+    git("checkout", "-q", "main")
+    git("commit", "-q", "--allow-empty", "-m", "third")
+    git("checkout", "-q", "work")
+    (step,) = [step for step in jobs()["analyse"]["steps"] if step.get("name") == "Analyse"]
+    program = tmp_path / "dnnfix" / "bin" / "dnnfix"
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    program.chmod(0o755)
+    given = {
+        "PATH": os.environ["PATH"],
+        "RUNNER_TEMP": str(tmp_path),
+        "GITHUB_REPOSITORY": "a/b",
+        "BUDGET": "60",
+        "WHOLE": "600",
+    }
+    done = subprocess.run(
+        ["bash", "-e", "-c", step["run"]],
+        cwd=tmp_path,
+        env={**given, "BASE": base},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    words = done.stdout.split()
+    assert "" not in words and words[:3] == ["bot", "analyse", "."]
+    if base:
+        assert git("log", "-1", "--format=%s", words[words.index("--since") + 1]) == "first"
+    else:
+        assert "--since" not in words
+
+
 def test_actions_are_pinned_by_hash() -> None:
     used = [step["uses"] for job in jobs().values() for step in job["steps"] if "uses" in step]
     assert used and all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", name) for name in used)
@@ -59,7 +115,7 @@ def test_the_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
         for script in scripts()
         for found in re.finditer(r"dnnfix\"? (bot .*?)$", script.replace("\\\n", " "), re.MULTILINE)
     ]
-    assert {call[1] for call in calls} == {"analyse", "publish"}
+    assert {call[1] for call in calls} == {"analyse", "publish", "review"}
     for call in calls:
         with pytest.raises(SystemExit, match="0"):
             run([*call[:2], "--help"])
