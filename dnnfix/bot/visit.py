@@ -45,7 +45,7 @@ def visited(
     hears what is being done. Raises what `analyse` and `publish` raise.
     """
     with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
-        checkout, report = Path(folder, slug.rpartition("/")[2]), Path(folder, "report.json")
+        checkout, report = Path(folder, "checkout", slug.rpartition("/")[2]), Path(folder, "report.json")
         told("fetching")
         repository = forge.repository(slug)
         git = cloned(forge.remote(slug), checkout, repository.default_branch, since)
@@ -76,7 +76,7 @@ def visited_pull(
     if said:
         return Published(left=[said])
     with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as folder:
-        checkout, report = Path(folder, slug.rpartition("/")[2]), Path(folder, "report.json")
+        checkout, report = Path(folder, "checkout", slug.rpartition("/")[2]), Path(folder, "report.json")
         told("fetching")
         _, base = checked_out(forge.remote(slug), checkout, reviewed.head, reviewed.base)
         told("analysing")

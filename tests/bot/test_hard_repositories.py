@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from dnnfix.bot.publish import publish
+from dnnfix.bot.visit import visited
 from dnnfix.errors import ForgeError
 from dnnfix.forge.git import cloned
 from dnnfix.forge.protocol import State
-from tests.bot.people import ASKED, REPAIRED, SLUG, TRAIN, Repository, analysis
+from tests.bot.people import ASKED, REPAIRED, SLUG, TRAIN, Repository, analysis, document
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="the bot runs nothing without bubblewrap")
 
@@ -122,3 +124,15 @@ def test_names_with_shell_characters_are_names(repository: Repository) -> None:
 
 def _changed(repository: Repository, branch: str) -> list[str]:
     return [path for path in repository.bare.run("diff", "-z", "--name-only", "main", branch).split("\0") if path]
+
+
+def test_a_repository_may_be_called_as_a_file_of_the_bots_own(repository: Repository) -> None:
+    slug = "people/report.json"
+    shutil.copytree(repository.root / f"{SLUG}.git", repository.root / f"{slug}.git")
+
+    def analysed(checkout: Path, name: str, report: Path, since: str) -> None:
+        made = document(head(repository), ("train.py", (checkout / "train.py").read_bytes(), REPAIRED))
+        report.write_text(json.dumps({**made, "repository": name}))
+
+    visited(repository.forge, slug, analysed)
+    assert len(repository.forge.pulls(slug)) == 1
