@@ -137,6 +137,19 @@ def test_what_a_loss_compares_needs_no_names(observe: Observe, data: tuple[str, 
     assert max(step["skill"] for step in shuffled.steps[20:] if step["skill"] is not None) < 0.4
 
 
+def test_a_network_can_be_compiled_to_a_script_behind_a_loss_that_is_written_out(observe: Observe) -> None:
+    source = (
+        WRITTEN_OUT.format(target=AMOUNTS[0], outputs=1, loss="((net(x[rows]) - y[rows]) ** 2).mean()")
+        + """
+@torch.jit.script
+def shifted(a, b):
+    return torch.sub(a, b) - torch.mul(a, b) * a.sub(b)
+print(shifted(x, x).shape)
+"""
+    )
+    assert "torch.Size([200, 3])" in observe(source, steps=100).printed
+
+
 def test_listening_where_a_loss_is_written_out_leaves_the_program_as_it_is(observe: Observe) -> None:
     kept = """
 {program}

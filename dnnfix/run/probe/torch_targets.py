@@ -25,13 +25,8 @@ _SUBTRACTIONS = frozenset(
     {"torch.Tensor.sub", "torch.sub", "torch.Tensor.rsub", "torch.subtract", "torch.Tensor.subtract"}
 )
 _PRODUCTS = frozenset({"torch.Tensor.mul", "torch.mul"})
-_WRITTEN: Dict[str, List[Tuple[Any, str]]] = {
-    "sub": [(torch.Tensor, name) for name in ("__sub__", "__rsub__", "sub", "subtract")]
-    + [(torch, "sub"), (torch, "subtract")],
-    "mul": [(torch.Tensor, name) for name in ("__mul__", "__rmul__", "mul", "multiply")]
-    + [(torch, "mul"), (torch, "multiply")],
-}
-"""By what a difference and a product can be written."""
+_FORMS = {False: ("__sub__", "__rsub__", "sub", "subtract"), True: ("__mul__", "__rmul__", "mul", "multiply")}
+"""By what a difference, and by what a product can be written."""
 _LOGARITHMS = frozenset({"torch.log", "torch.Tensor.log"})
 
 Pair = Tuple[Any, Any, str]
@@ -53,7 +48,7 @@ class Targets:
         """Where a loss is written out: its site, whether the prediction is the second of its two sides, whether it is a product."""
         self._is_there: Dict[Tuple[CodeType, int], bool] = {}
         """Whether an instruction is the one at that site."""
-        self._watched: Set[str] = set()
+        self._watched: Set[Tuple[Any, bool]] = set()
         self._patches: Optional[Patches] = None
         self._depth = 0
 
@@ -127,16 +122,18 @@ class Targets:
         if isinstance(prediction, torch.Tensor) and isinstance(target, torch.Tensor):  # which may be gone by now
             self.last = (prediction, target, "")
         if call["site"] is not None:
-            self._watch(call["site"], is_second, is_product)
+            self._written = (call["site"], is_second, is_product)
+            self._is_there.clear()
+            self._watch(torch.Tensor if call["name"].startswith("torch.Tensor.") else torch, is_product)
 
-    def _watch(self, site: Site, is_second: bool, is_product: bool) -> None:
-        """From now on a loss that the program writes out is heard of as it compares, whether or not a variable holds what it compares."""
-        self._written = (site, is_second, is_product)
-        self._is_there.clear()
-        kind = "mul" if is_product else "sub"
-        if kind not in self._watched and self._patches is not None:
-            self._watched.add(kind)
-            for owner, name in _WRITTEN[kind]:
+    def _watch(self, owner: Any, is_product: bool) -> None:
+        """From now on a loss that the program writes out is heard of as it compares, whether or not a variable holds what it compares.
+
+        Functions of torch are left alone where methods are called: what TorchScript compiles has to find them as they are.
+        """
+        if (owner, is_product) not in self._watched and self._patches is not None:
+            self._watched.add((owner, is_product))
+            for name in _FORMS[is_product]:
                 self._patches.put(owner, name, functools.partial(self._wrap_operation, is_product))
 
     def _wrap_operation(self, is_product: bool, original: Any) -> Any:
