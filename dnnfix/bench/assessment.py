@@ -49,7 +49,8 @@ MASKED = "behaviour, but for what differs by itself"
 """How a patch equals a repair that does not do the same twice under one seed, such as one that prints a clock."""
 
 FURTHER_TURNS = (2, 3, 4)
-"""Runs of a repair beside its first one that show what it does otherwise: a clock of hundredths may stand alike in two."""
+"""Runs of a repair beside its first one that show what it does otherwise, each with clocks that run so many times as fast: one of hundredths
+may stand alike in all of them."""
 
 
 class Arm(StrEnum):
@@ -362,8 +363,8 @@ class _Oracle:
     _known: dict[tuple[bytes, int, int], Trace] = field(default_factory=dict)
 
     def traces(self, program: bytes, seeds: Sequence[int], turn: int = 1) -> list[Trace]:
-        """Whole runs of a program, by seed: those of the first turn, or of another one."""
-        missing = [whole_run(program, seed) for seed in seeds if (program, seed, turn) not in self._known]
+        """Whole runs of a program, by seed: those of the first turn, or of another one, whose clocks run `turn` times as fast."""
+        missing = [whole_run(program, seed, turn) for seed in seeds if (program, seed, turn) not in self._known]
         done: dict[Job, Trace] = dict(self.runner.run_many(missing, parallel=1))
         self._known.update({(program, job.seed, turn): trace for job, trace in done.items()})
         return [self._known[program, seed, turn] for seed in seeds]

@@ -34,10 +34,10 @@ def trials(case: Case, program: bytes, seeds: Iterable[int], runner: Runner, par
     return tuple(Trial(job.seed, case.symptom.shown(traces[job]), traces[job]) for job in jobs)
 
 
-def whole_run(program: bytes, seed: int) -> Job:
-    """The run of a program to its end, with nothing beside it to read."""
+def whole_run(program: bytes, seed: int, pace: float = 1.0) -> Job:
+    """The run of a program to its end, with nothing beside it to read; its clocks run `pace` times as fast as they should."""
     budget = Budget(steps=WHOLE, evaluation_batches=WHOLE, seconds=SECONDS)
-    return Job("-", program, seed, budget, record_steps=2)
+    return Job("-", program, seed, budget, record_steps=2, pace=pace)
 
 
 def passes(shown: Iterable[Shown]) -> bool:

@@ -277,6 +277,7 @@ def _payload(order: Order, zygote: Zygote) -> bytes:
             "program": job.program.decode("latin-1"),
             "beside": [[path, text.decode("latin-1")] for path, text in job.beside],
             "seed": job.seed,
+            "pace": job.pace,
             "gpu": order.kind.gpu,
             "budget": dataclasses.asdict(job.budget),
             "record_steps": job.record_steps,

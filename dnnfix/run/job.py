@@ -160,3 +160,5 @@ class Job:
     beside: tuple[tuple[str, bytes], ...] = ()
     speculation: Speculation | None = None
     """What to do where the program crashes."""
+    pace: float = 1.0
+    """How fast the program's clocks run: what it prints of them is another number where they run faster."""

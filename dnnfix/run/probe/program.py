@@ -17,6 +17,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from . import (
     budget,
     card,
+    clocks,
     companions,
     frameworks,
     handlers,
@@ -63,6 +64,8 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
     atexit._clear()
     hooks = frameworks.observe(primary, job)
     seeds.plant(int(job["seed"]), named)
+    if float(job.get("pace", 1.0)) != 1.0:
+        clocks.run_fast(float(job["pace"]))
     if job.get("gpu"):
         card.bound(int(job["budget"]["memory"]))
     if announce is not None:
