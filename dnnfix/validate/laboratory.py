@@ -239,9 +239,8 @@ class TrialLaboratory:
             most = dict(LOOKS)[steps]
             seconds = max(seconds, min(most / FOR_TRAINING, SHARE * left))
             budget = replace(budget, seconds=seconds, training=min(most, FOR_TRAINING * seconds))
-        recorded = (
-            2 if observed or Experiment.REFERENCE in experiments else 1
-        )  # it shows what a loss compares that is written out
+        # One recorded step is enough to tell what a loss compares that the program writes out.
+        recorded = 2 if observed or Experiment.REFERENCE in experiments else 1
         scaffold = self.reproduction.scaffold
         arguments = self.arguments or scaffold.arguments
         within = scaffold if scaffold != NOTHING else None
