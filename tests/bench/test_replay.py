@@ -9,7 +9,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -272,16 +271,14 @@ def test_search_arms_are_compared_where_both_replays_have_one() -> None:
 
 
 class Played:
-    """Stands for the runner: what a program prints in its n-th run is what is said of it here."""
+    """Stands for the runner: what a program prints when its clocks run at a pace is what is said of it here."""
 
-    def __init__(self, printed: Callable[[bytes, int], str]) -> None:
+    def __init__(self, printed: Callable[[bytes, float], str]) -> None:
         self._printed = printed
-        self._runs: Counter[Job] = Counter()
 
     def run_many(self, jobs: Iterable[Job], parallel: int) -> Iterator[tuple[Job, Trace]]:
         for job in jobs:
-            self._runs[job] += 1
-            yield job, Trace(RunOutcome.FINISHED, printed=self._printed(job.program, self._runs[job]))
+            yield job, Trace(RunOutcome.FINISHED, printed=self._printed(job.program, job.pace))
 
 
 def assessed(benchmark: Path, arm: Arm, runner: Played, monkeypatch: pytest.MonkeyPatch) -> tuple[Assessed, Settings]:
@@ -326,8 +323,8 @@ def test_the_search_arm_runs_with_every_rule_off_and_on_crashes_alone(
 def test_a_patch_equals_a_repair_but_for_what_that_does_otherwise_each_time(
     benchmark: Path, monkeypatch: pytest.MonkeyPatch, ours: str, first: str, second: str, equals: str
 ) -> None:
-    def printed(program: bytes, turn: int) -> str:
-        return ours if program.endswith(b"print()\n") else {1: first}.get(turn, second)
+    def printed(program: bytes, pace: float) -> str:
+        return ours if program.endswith(b"print()\n") else first if pace == 1 else second
 
     found, _ = assessed(benchmark, Arm.REPAIR, Played(printed), monkeypatch)
     assert (found.equals, found.correct, found.failed) == (equals, bool(equals), "")
