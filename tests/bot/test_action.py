@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from dnnfix.cli.main import run
+from dnnfix.forge.git import Git
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = ROOT / ".github" / "workflows" / "bot.yml"
@@ -55,16 +56,7 @@ def test_the_job_that_reviews_may_comment_and_is_for_pull_requests_of_the_reposi
 
 @pytest.mark.parametrize("base", ["", "main"])
 def test_a_pull_request_is_analysed_from_where_it_parted(tmp_path: Path, base: str) -> None:
-    def git(*words: str) -> str:
-        done = subprocess.run(
-            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return done.stdout.strip()
-
+    git = Git(tmp_path).run
     git("init", "-q", "-b", "main")
     git("commit", "-q", "--allow-empty", "-m", "first")
     git("checkout", "-q", "-b", "work")
@@ -95,9 +87,16 @@ def test_a_pull_request_is_analysed_from_where_it_parted(tmp_path: Path, base: s
     words = done.stdout.split()
     assert "" not in words and words[:3] == ["bot", "analyse", "."]
     if base:
-        assert git("log", "-1", "--format=%s", words[words.index("--since") + 1]) == "first"
+        assert git("log", "-1", "--format=%s", words[words.index("--since") + 1]).strip() == "first"
     else:
         assert "--since" not in words
+
+
+def test_code_of_a_pull_request_is_checked_out_for_its_own_event_alone() -> None:
+    checkout, *_ = jobs()["analyse"]["steps"]
+    (analyse,) = [step for step in jobs()["analyse"]["steps"] if step.get("name") == "Analyse"]
+    for value in (checkout["with"]["ref"], checkout["with"]["fetch-depth"], analyse["env"]["BASE"]):
+        assert value.startswith("${{ github.event_name == 'pull_request' && ")
 
 
 def test_actions_are_pinned_by_hash() -> None:
