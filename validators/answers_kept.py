@@ -76,7 +76,7 @@ def _examples(trace: Trace) -> _Examples | None:
     inputs, answers, width = found["rows"], found["targets"], found["width"]
     assert isinstance(inputs, list) and isinstance(answers, list) and isinstance(width, int)
     rows = tuple(tuple(float(number) for number in row) for row in answers)  # type: ignore[union-attr, arg-type]
-    return _Examples(tuple(inputs), rows, width) if all(map(math.isfinite, sum(rows, ()))) else None  # type: ignore[arg-type]
+    return _Examples(tuple(inputs), rows, width) if all(math.isfinite(one) for row in rows for one in row) else None  # type: ignore[arg-type]
 
 
 def _share_of_equal(one: Sequence[int], other: Sequence[int]) -> float:
@@ -90,13 +90,13 @@ def _are_classes(rows: Sequence[Row]) -> bool:
 
 def _other_classes(one: Sequence[Row], other: Sequence[Row], is_same: bool) -> str | None:
     """How the answers differ, empty where only their names do; `None` where it cannot be told."""
-    pairs = set(zip(one, other, strict=True))
-    if len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs}):
+    pairs, before, after = (len(set(answers)) for answers in (zip(one, other, strict=True), one, other))
+    if pairs == before == after:
         return ""
     if not is_same:
         return None
-    if len(pairs) == len({a for a, _ in pairs}):
-        return f"{len(pairs)} different answers become {len({b for _, b in pairs})}"
+    if pairs == before:
+        return f"{before} different answers become {after}"
     first, second = _commonest(one), _commonest(other)
     mean = (first + second) / 2
     if abs(first - second) > SIGMAS * math.sqrt(2 * mean * (1 - mean) / len(one)):

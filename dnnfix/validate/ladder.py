@@ -189,8 +189,8 @@ def _pairs(evidence: Evidence, laboratory: Laboratory) -> Evidence:
     return replace(evidence, pairs=tuple(pairs), cut_short=cut_short)
 
 
-def _shuffle(evidence: Evidence, laboratory: Laboratory) -> Evidence:
-    """Trials on permuted targets, for the seeds of the paired trials (or two of their own after a crash)."""
+def _doubts(evidence: Evidence, laboratory: Laboratory) -> Evidence:
+    """Trials on permuted targets, for the seeds of the paired trials (or two of their own after a crash), and the first examples."""
     if laboratory.out_of_time() or (not evidence.pairs and score(evidence.after) is None):
         return evidence
     seeds = [pair.after.seed for pair in evidence.pairs][:2] or [evidence.before.seed]
@@ -219,7 +219,7 @@ GATHER: dict[str, Callable[[Evidence, Laboratory], Evidence]] = {
     "shapes": _nothing,
     "property": _look_again,
     "learn": _pairs,
-    "honest": _shuffle,
+    "honest": _doubts,
     "harmless": _tests,
 }
 """What each rung has to gather before it is judged."""

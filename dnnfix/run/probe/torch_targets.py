@@ -134,25 +134,25 @@ class Targets:
         if (owner, is_product) not in self._watched and self._patches is not None:
             self._watched.add((owner, is_product))
             for name in _FORMS[is_product]:
-                self._patches.put(owner, name, functools.partial(self._wrap_operation, is_product))
+                self._patches.put(owner, name, self._wrap_operation)
 
-    def _wrap_operation(self, is_product: bool, original: Any) -> Any:
+    def _wrap_operation(self, original: Any) -> Any:
         targets = self
 
         def operation(*args: Any, **kwargs: Any) -> Any:
-            if Quiet.depth or len(args) != 2 or not targets._is_written_at(is_product, sys._getframe(1)):
+            if Quiet.depth or len(args) != 2 or not targets._is_written_at(sys._getframe(1)):
                 return original(*args, **kwargs)
             return original(*(targets._written_out(args) or args), **kwargs)
 
         return functools.update_wrapper(operation, original)
 
-    def _is_written_at(self, is_product: bool, frame: Any) -> bool:
+    def _is_written_at(self, frame: Any) -> bool:
         key = frame.f_code, frame.f_lasti
         if key not in self._is_there:
             self._is_there[key] = (
                 self._written is not None and sites.is_user_frame(frame) and sites.site_of(frame) == self._written[0]
             )
-        return self._is_there[key] and self._written is not None and self._written[2] is is_product
+        return self._is_there[key]
 
     @guarded
     def _written_out(self, sides: Tuple[Any, ...]) -> Optional[Tuple[Any, ...]]:
