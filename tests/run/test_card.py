@@ -125,3 +125,16 @@ def test_what_torch_leaves_to_chance_is_bound() -> None:
         other = runner.run(Job("program.py", BOUND.replace('"cuda"[:0], ', "").split("print(os")[0].encode()))
     assert trace.printed.split() == ["True", "True", "0", ":4096:8"], trace.detail
     assert other.printed.split() == ["False", "False"]
+
+
+THREADS = """
+import os, threading
+print("cuda"[:0], os.path.exists("/proc/self/task/%d/comm" % threading.get_native_id()))
+"""
+
+
+@pytest.mark.usefixtures("present")
+def test_the_driver_finds_its_threads_where_it_looks_for_them() -> None:
+    with Runner(Path(sys.executable)) as runner:
+        trace = runner.run(Job("program.py", THREADS.encode(), budget=Budget(seconds=10.0)))
+    assert trace.printed.split() == ["True"], trace.detail
