@@ -101,12 +101,12 @@ def carried(program: bytes, device: str) -> bytes:
 
 
 def gets_as_far(program: bytes, moved: bytes, device: str, python: str) -> bool:
-    """Whether a run ends alike on both: in the same way, and with the same exception where it crashes."""
+    """Whether a run ends alike on both: in the same way, and with the same exception and words where it crashes."""
     ends = []
     for text, which in ((program, Device.CPU), (moved, Device(device))):
         with Runner(Path(python), device=which) as runner:
             trace = runner.run(Job("program.py", text, budget=Budget(seconds=60.0)))
-            ends.append((trace.outcome, trace.crash.kind if trace.crash is not None else ""))
+            ends.append((trace.outcome, (trace.crash.kind, trace.crash.message) if trace.crash is not None else None))
     return ends[0] == ends[1]
 
 

@@ -42,7 +42,7 @@ def runs_on_it(program: bytes, device: Device) -> bool:
     """Whether a program is run on the card.
 
     By itself only one that cannot run elsewhere, as it names a GPU and does not look whether there is one: on the CPU trials
-    are forked from a warm process, which a program on a GPU has to do without.
+    run side by side, and none has to start a card first.
     """
     if device is Device.CPU or not present():
         return False

@@ -171,7 +171,7 @@ class Runner:
         settings = settings_before_import(job.program)
         # Which of the two is imported first is the program's choice: they do not share a process as they come.
         both = wants_tensorflow and bool(imported & {"torch", "torchvision"})
-        alone = self._fresh or gpu or both or settings is None or bool(_SPAWNS.search(job.program))
+        alone = self._fresh or both or settings is None or bool(_SPAWNS.search(job.program))
         alone = alone or job.recorder is not None
         self._count += 1
         return Kind(

@@ -117,8 +117,8 @@ class Zygote:
 
     @property
     def forkable(self) -> bool:
-        """Whether further trials may be forked from it: it has one thread, and each trial namespaces of its own."""
-        if self.ready is None or self.ready.get("threads") != 1:
+        """Whether further trials may be forked from it: it has one thread and no card, and each trial namespaces of its own."""
+        if self.ready is None or self.ready.get("threads") != 1 or self.ready.get("card"):
             return False
         return self.confinement.tier is not Tier.BUBBLEWRAP or self.ready.get("nested") is None
 
@@ -177,6 +177,7 @@ class Zygote:
         known["CUDA_VISIBLE_DEVICES"] = card.number() if self.kind.gpu else ""
         if self.kind.gpu:
             known |= {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
+            known["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # else to ask whether there is a card starts its driver
         if self.interpreter.user_base is not None:
             known["PYTHONUSERBASE"] = self.interpreter.user_base
         return known

@@ -6,7 +6,7 @@ import math
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -118,13 +118,8 @@ class TrialLaboratory:
         return trace
 
     def observe_all(self, sources: Sequence[Source], seed: int) -> None:
-        """Observe every program side by side, so that `observe` has the traces at hand."""
-        jobs = {self._job(source, seed, self.observed_steps, ()): source.contents for source in sources}
-        wanted = {job: (contents, seed, self.observed_steps, ()) for job, contents in jobs.items()}
-        missing = [job for job, key in wanted.items() if key not in self._cache]
-        done = dict(self.runner.run_many(missing, parallel=self.workers))
-        for job in missing:
-            self._keep(wanted[job], done[job])
+        """Observe every program side by side, so that `observe` has the traces at hand; none is begun once the time is up."""
+        self._run_all(((source, seed) for source in sources), self.observed_steps)
 
     def time_left(self) -> float:
         """Seconds of the file's time that are left."""
@@ -140,20 +135,21 @@ class TrialLaboratory:
             paced = any(trace.step_seconds for trace in self._cache.values())
             quick = _rounded(self._affordable(trials, STEADY_STEPS, QUICK_SECONDS), STEADY_STEPS) if paced else 0
             self.trained_steps = quick if quick > TRAINED_STEPS else self._affordable(trials, TRAINED_STEPS)
-        keys: dict[Job, Key] = {}
+        self._run_all(((source, seed) for seed in seeds for source in sources), self._steps_of_trial())
+
+    def _run_all(self, wanted: Iterable[tuple[Source, int]], steps: int) -> None:
+        """Run each program with its seed side by side, and keep the traces; none is begun once the time is up."""
+        begun: dict[Key, Job] = {}
 
         def jobs() -> Iterator[Job]:
-            for seed in seeds:
-                for source in sources:
-                    key = (source.contents, seed, self._steps_of_trial(), ())
-                    if key in self._cache or self.out_of_time():
-                        continue
-                    job = self._job(source, *key[1:])
-                    keys[job] = key
-                    yield job
+            for source, seed in wanted:
+                key = (source.contents, seed, steps, ())
+                if key not in self._cache and key not in begun and not self.out_of_time():
+                    begun[key] = self._job(source, *key[1:])
+                    yield begun[key]
 
         done = dict(self.runner.run_many(jobs(), parallel=self.workers))
-        for job, key in keys.items():  # in the order of the request, so that equal runs give equal reports
+        for key, job in begun.items():  # in the order of the request, so that equal runs give equal reports
             if job in done:
                 self._keep(key, done[job])
 

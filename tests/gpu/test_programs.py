@@ -52,6 +52,14 @@ def test_a_program_trains_on_the_card_the_same_way_twice() -> None:
     assert any((value.device or "").startswith("cuda") for call in network.calls for value in call.inputs)
 
 
+def test_trials_on_the_card_are_forks_of_one_process_that_has_not_started_it() -> None:
+    with Runner(Path(sys.executable)) as runner:
+        traces = [runner.run(Job("program.py", TRAINS.encode(), seed, Budget(seconds=60.0))) for seed in range(3)]
+        (used,) = runner._engine._zygotes.values()
+        assert used.forkable and used.requests == 3, used.ready
+    assert [trace.outcome for trace in traces] == [RunOutcome.FINISHED] * 3, traces[0].detail
+
+
 def test_more_memory_of_the_card_than_is_allowed_is_out_of_memory() -> None:
     with Runner(Path(sys.executable)) as runner:
         fits, not_so = (

@@ -12,6 +12,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,26 @@ import pytest
 from dnnfix.errors import SandboxError
 from dnnfix.records import RunOutcome, Trace
 from dnnfix.run.job import Budget, Job, Tier
+from dnnfix.run.project import Project
 from dnnfix.run.runner import Runner
+from dnnfix.run.zygote import Kind
 
 Run = Callable[..., Trace]
 PYTHON = Path(sys.executable)
+
+
+class ShownCards(Runner):
+    """Runs every program as one on a GPU; there need be none."""
+
+    def _kind(self, job: Job, project: Project) -> Kind:
+        return replace(super()._kind(job, project), gpu=True)
+
+
+@pytest.fixture(scope="session", params=[Runner, ShownCards], ids=["cpu", "gpu"])
+def runner(request: pytest.FixtureRequest, tier: Tier) -> Iterator[Runner]:
+    """One runner per tier, for programs on a GPU and for others."""
+    with request.param(PYTHON, tier=tier) as one:
+        yield one
 
 
 def processes(mark: str) -> list[int]:

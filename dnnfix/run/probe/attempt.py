@@ -23,7 +23,7 @@ def report(tier: str) -> None:
             held["network"] = _network()
             held["files"] = held["files"] or _files()
     else:
-        held["namespaces"] = isolate.works()
+        held["namespaces"] = isolate.works({})
         held["network"] = _network()
     sys.stdout.write(json.dumps(held) + "\n")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import warnings
 from typing import Any
@@ -24,3 +25,15 @@ def bound(memory: int) -> None:
         torch.cuda.set_per_process_memory_fraction(min(1.0, memory / total), 0)
 
     torch.cuda._lazy_call(share)
+
+
+def started() -> bool:
+    """Whether the driver of a card runs in this process; then it is of no use to forks of it."""
+    try:
+        with open("/proc/self/maps") as stream:
+            if "libcuda.so" not in stream.read():
+                return False
+        answer: int = ctypes.CDLL("libcuda.so.1").cuDeviceGetCount(ctypes.byref(ctypes.c_int()))
+        return answer == 0
+    except OSError:
+        return False

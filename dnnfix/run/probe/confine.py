@@ -8,7 +8,7 @@ import resource
 import sys
 from typing import Any, Dict, List
 
-from . import landlock, linux, seccomp
+from . import isolate, landlock, linux, seccomp
 
 FILES = 1024
 """Open files that a trial may have."""
@@ -63,7 +63,7 @@ def lock(settings: Dict[str, Any], writable: List[str], readable: List[str]) -> 
         seccomp.restrict(network=True, signals=not signals)
     elif seccomp.supported() is None:
         # Without processes of its own the trial has its supervisor in reach.
-        seccomp.restrict(network=False, signals=not settings.get("nested"))
+        seccomp.restrict(network=False, signals=not isolate.own_processes(settings))
 
 
 def _lower(which: int, value: int) -> None:

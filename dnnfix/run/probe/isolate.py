@@ -16,10 +16,11 @@ INSIDE = 1000
 """User and group number that a trial sees as its own."""
 
 
-def enter() -> None:
+def enter(settings: Dict[str, Any]) -> None:
     """Called in the supervisor: the next process that it forks is the first one of the new namespaces."""
     user, group = os.geteuid(), os.getegid()
-    linux.unshare(linux.NEW_USER | linux.NEW_PID | linux.NEW_IPC | linux.NEW_NET)
+    processes = linux.NEW_PID if own_processes(settings) else 0
+    linux.unshare(linux.NEW_USER | processes | linux.NEW_IPC | linux.NEW_NET)
     _write("/proc/self/setgroups", "deny")
     _write("/proc/self/uid_map", "%d %d 1" % (INSIDE, user))
     _write("/proc/self/gid_map", "%d %d 1" % (INSIDE, group))
@@ -27,6 +28,11 @@ def enter() -> None:
         linux.raise_loopback()
     except OSError:
         return
+
+
+def own_processes(settings: Dict[str, Any]) -> bool:
+    """Whether a trial is the first process of a namespace of its own, with which all that it starts ends."""
+    return bool(settings.get("nested")) and bool(settings.get("processes", True))
 
 
 def hide(settings: Dict[str, Any], disk: int) -> None:
@@ -44,25 +50,43 @@ def hide(settings: Dict[str, Any], disk: int) -> None:
             # The interpreter lies below /tmp and must stay in sight; then /tmp is no place that trials may share.
             held = linux.MOUNT_NO_SUID | linux.MOUNT_NO_DEVICES
             linux.mount(None, target, None, linux.MOUNT_REMOUNT | linux.MOUNT_BIND | linux.MOUNT_READ_ONLY | held)
+    if not own_processes(settings):
+        return
     try:
         linux.mount("proc", "/proc", "proc", linux.MOUNT_NO_SUID | linux.MOUNT_NO_DEVICES | linux.MOUNT_NO_EXEC)
     except OSError:
         # Where parts of /proc are covered the kernel refuses a fresh one. The old one shows the numbers of other
         # processes, but the kernel lets nobody of another user namespace look into them.
-        return
+        if settings.get("gpu"):  # its driver looks there for its own threads, by the numbers that it knows of them
+            raise
 
 
-def works() -> Optional[str]:
+def choose(settings: Dict[str, Any]) -> Optional[str]:
+    """Settle how far trials of this sandbox are kept apart; `None`, or why they can have no namespaces of their own.
+
+    One on a GPU shares the numbers of processes with the sandbox where it would not find its own in /proc else.
+    """
+    settings["processes"] = True
+    reason = works(settings)
+    if reason is not None and settings.get("gpu"):
+        settings["processes"] = False
+        reason = works(settings)
+    settings["nested"] = reason is None
+    return reason
+
+
+def works(settings: Dict[str, Any]) -> Optional[str]:
     """`None` where a process of this sandbox can have namespaces of its own, else why not."""
+    tried = dict(settings, nested=True, scratch=tempfile.gettempdir())
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         message = ""
         try:
-            enter()
+            enter(tried)
             if os.fork() == 0:
                 try:
-                    hide({"scratch": tempfile.gettempdir()}, 1 << 20)
+                    hide(tried, 1 << 20)
                 except OSError as error:
                     os.write(writer, str(error).encode())
                 os._exit(0)

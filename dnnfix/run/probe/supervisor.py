@@ -40,7 +40,7 @@ def supervise(channel: socket.socket, descriptors: List[int], settings: Dict[str
         os.mkdir(settings["scratch"], 0o700)
     if settings.get("nested"):
         linux.prctl(linux.DUMPABLE, 1)
-        isolate.enter()
+        isolate.enter(settings)
     if sys.platform.startswith("linux"):
         linux.prctl(linux.PARENT_DEATH_SIGNAL, signal.SIGTERM)
         linux.prctl(linux.CHILD_SUBREAPER, 1)
@@ -58,7 +58,7 @@ def supervise(channel: socket.socket, descriptors: List[int], settings: Dict[str
         linux.prctl(linux.DUMPABLE, 0)
     report = _stand_over(process, channel, ready, job["budget"], settings)
     report["seconds"] = time.monotonic() - begun
-    if settings["tier"] != "bubblewrap":
+    if not isolate.own_processes(settings):
         watch.kill_below(os.getpid())
     with contextlib.suppress(OSError):
         channel.sendall(json.dumps(report).encode())
@@ -115,7 +115,7 @@ def _ask_where(process: int) -> None:
 
 
 def _end(process: int, settings: Dict[str, Any]) -> None:
-    if settings["tier"] != "bubblewrap":
+    if not isolate.own_processes(settings):
         try:
             os.killpg(process, signal.SIGKILL)
         except OSError:

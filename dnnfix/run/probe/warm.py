@@ -16,13 +16,16 @@ from typing import Any, Dict, Iterable, Optional
 from . import frameworks
 
 
-def up(framework: Optional[str], modules: Iterable[str]) -> Dict[str, Any]:
-    """Import and warm `framework` and import the other `modules`; what is not installed is left out and named."""
+def up(framework: Optional[str], modules: Iterable[str], trains: bool = True) -> Dict[str, Any]:
+    """Import and warm `framework` and import the other `modules`; what is not installed is left out and named.
+
+    Where it may not train, as torch would start threads for each card that it sees, what an optimizer imports is there all the same.
+    """
     missing = []
     for name in [framework] if framework else []:
         try:
             importlib.import_module(name)
-            _WARMED.get(name, _nothing)()
+            _WARMED.get(name, _nothing)(trains)
             frameworks.probe_of(name)
             frameworks.versions([name])
         except ImportError as error:
@@ -37,11 +40,11 @@ def up(framework: Optional[str], modules: Iterable[str]) -> Dict[str, Any]:
     return {"missing": missing, "pid": os.getpid(), "python": "%d.%d.%d" % sys.version_info[:3]}
 
 
-def _nothing() -> None:
+def _nothing(trains: bool) -> None:
     """What else there is, is imported."""
 
 
-def _tensorflow() -> None:
+def _tensorflow(trains: bool) -> None:
     """Have TensorFlow load what it loads by need, without an operation."""
     import tensorflow
 
@@ -49,7 +52,7 @@ def _tensorflow() -> None:
         dir(part)
 
 
-def _torch() -> None:
+def _torch(trains: bool) -> None:
     import torch
 
     torch.set_num_threads(1)
@@ -59,7 +62,7 @@ def _torch() -> None:
     )  # fmt: skip
     data = torch.utils.data.TensorDataset(torch.randn(4, 1, 4, 4), torch.tensor([0, 1, 2, 0]))
     for optimizer in (torch.optim.Adam(model.parameters()), torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)):
-        for inputs, labels in torch.utils.data.DataLoader(data, batch_size=2, shuffle=True):
+        for inputs, labels in torch.utils.data.DataLoader(data, batch_size=2, shuffle=True) if trains else ():
             optimizer.zero_grad()
             torch.nn.functional.cross_entropy(model(inputs), labels).backward()
             optimizer.step()
@@ -68,17 +71,19 @@ def _torch() -> None:
         model(torch.randn(1, 1, 4, 4)).argmax(1).numpy()
 
 
-def _keras() -> None:
+def _keras(trains: bool) -> None:
     import keras
     import numpy
 
     if keras.backend.backend() == "tensorflow":
-        _tensorflow()
+        _tensorflow(trains)
         return
     if keras.backend.backend() == "torch":
         import torch
 
         torch.set_num_threads(1)
+    if not trains:
+        return
     inputs: Any = numpy.zeros((4, 4, 4, 1), "float32")
     labels = numpy.array([0, 1, 2, 0])
     layers = keras.layers

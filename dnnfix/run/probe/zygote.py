@@ -13,7 +13,7 @@ import socket
 import sys
 from typing import Any, Dict, List, Set, Tuple
 
-from . import isolate, linux, supervisor, warm
+from . import card, isolate, linux, supervisor, warm
 
 DESCRIPTORS = 5
 """Descriptors that come with every request: report channel, trace, output, job, bundle."""
@@ -39,17 +39,15 @@ def serve(control: socket.socket) -> None:
 def _answer(control: socket.socket, settings: Dict[str, Any], children: Set[int]) -> None:
     _become(settings)
     os.environ.update(settings.get("environment", {}))
-    ready = warm.up(settings.get("framework"), settings.get("modules", ()))
+    ready = warm.up(settings.get("framework"), settings.get("modules", ()), trains=not settings["gpu"])
     if settings["tier"] == "bubblewrap":
-        # A card's driver looks for its own threads in /proc, which may show numbers of the outer namespace in an inner one.
-        reason = "a program on a GPU has the namespaces of its sandbox" if settings["gpu"] else isolate.works()
-        settings["nested"] = reason is None
-        ready["nested"] = reason
+        ready["nested"] = isolate.choose(settings)
         # The zygote shows nothing of itself in /proc, not even which descriptors it has.
         linux.prctl(linux.DUMPABLE, 0)
     else:
         settings["nested"] = False
     ready["threads"] = _threads()
+    ready["card"] = card.started()
     gc.collect()
     gc.freeze()
     control.sendall(json.dumps(ready).encode())
