@@ -59,17 +59,19 @@ def imported_names(raw: bytes) -> Iterator[str]:
 def programs(files: Mapping[str, bytes]) -> Programs:
     """The programs among the files of a repository, by path.
 
-    Run are notebooks, scripts with a main part, and modules that nobody imports and that do something when they are run. First come
-    those that a README, a Makefile or a workflow calls.
+    Run are notebooks, scripts with a main part, and modules that nobody imports and that do something when they are run, if they or
+    what they import of the repository name a framework. First come those that a README, a Makefile or a workflow calls.
     """
     named = {path: raw for path, raw in files.items() if is_program(path) and _is_own(path)}
     framed = {path for path, raw in named.items() if any(word in raw for word in FRAMEWORKS)}
     trees = {path: _parsed(raw) for path, raw in named.items() if path.endswith(".py")}
-    imported = {name for tree in trees.values() for name in _imports(tree)}
-    called = _called(files, framed)
+    imports = {path: set(_imports(tree)) for path, tree in trees.items()}
+    imported = set().union(*imports.values())
+    used = _with_users(framed, imports)
+    called = _called(files, used)
     entries = [
         Entry(path, called.get(path, ()))
-        for path in sorted(framed, key=lambda path: (path not in called, path.count("/"), path))
+        for path in sorted(used, key=lambda path: (path not in called, path.count("/"), path))
         if path in called or _is_entry(path, trees.get(path), imported)
     ]
     run = {entry.path for entry in entries}
@@ -79,6 +81,20 @@ def programs(files: Mapping[str, bytes]) -> Programs:
 def _is_own(path: str) -> bool:
     parts = PurePosixPath(path).parts
     return not any(part in OF_OTHERS or part.startswith(".") for part in parts)
+
+
+def _with_users(framed: AbstractSet[str], imports: Mapping[str, AbstractSet[str]]) -> set[str]:
+    """The files that name a framework, and those that import one of them, through others too."""
+    found, new = set(framed), set(framed)
+    while new:
+        modules = {_module(PurePosixPath(path)) for path in new}
+        new = {path for path, names in imports.items() if path not in found and names & modules}
+        found |= new
+    return found
+
+
+def _module(path: PurePosixPath) -> str:
+    return path.parent.name if path.stem == "__init__" else path.stem
 
 
 def _is_entry(path: str, tree: ast.Module | None, imported: set[str]) -> bool:

@@ -29,6 +29,18 @@ def test_a_module_that_is_imported_is_no_program_though_it_does_something() -> N
     assert paths({"train.py": b"import setup_model, torch\ntorch.zeros(1)\n", "setup_model.py": SCRIPT}) == ["train.py"]
 
 
+def test_a_main_part_that_has_its_framework_from_a_module_of_the_repository_is_run() -> None:
+    files = {
+        "nets/__init__.py": b"from .deep import Net\n",
+        "nets/deep.py": LIBRARY,
+        "steps.py": b"import nets\ndef fit(): ...\n",
+        "main.py": MAIN.replace(b"torch", b"steps"),
+        "other.py": MAIN.replace(b"torch", b"json"),
+    }
+    found = programs(files)
+    assert [entry.path for entry in found.entries] == ["main.py"] and found.others == ("nets/deep.py",)
+
+
 def test_tests_vendored_and_hidden_files_are_no_programs() -> None:
     assert paths({"test_net.py": SCRIPT, "third_party/x.py": SCRIPT, ".hidden/x.py": SCRIPT, "setup.py": SCRIPT}) == []
 
