@@ -21,7 +21,7 @@ from dnnfix.emit.hunks import sections
 from dnnfix.emit.view import View, member_id, view
 from dnnfix.errors import EnvironmentProblem, InputError
 from dnnfix.forge.git import Git
-from dnnfix.records import FileReport, Report
+from dnnfix.records import Applicability, FileReport, Patch, Report, Status, Symptom
 from dnnfix.suppress import path_matches
 
 BUDGET = 1800.0
@@ -71,7 +71,7 @@ def analyse(
         looked = _looked_at(entries, others, settings, budget, progress)
     not_read = [f"{said.origin}: the bot does not read `{key}` of a repository" for key in said.not_read]
     document = contract.document(Report(tuple(looked.files), (), (*note, *not_read, *looked.unchecked)), looked.views)
-    proposed = [(file, patch) for file in looked.files for patch in chosen(file, unsafe=True)]
+    proposed = [(file, patch) for file in looked.files for patch in chosen(file, unsafe=True) if _was_seen(patch)]
     beside = {
         "programs": [entry.path for entry in found.entries],
         "left_out": looked.left_out,
@@ -85,6 +85,13 @@ def analyse(
         "blobs": {path: blobs[path] for _, patch in proposed for path in sections(patch.diff) if path in blobs},
     }
     return reports.written(slug, commit, document, beside)
+
+
+def _was_seen(patch: Patch) -> bool:
+    """Whether a run showed the fault, or the gain: where it came to neither, what does not keep the meaning is not for a stranger's eyes."""
+    observed = any(finding.symptom is not Symptom.NONE_OBSERVED for finding in patch.candidate.findings)
+    gains = any(verdict.rung == "learn" and verdict.status is Status.PASS for verdict in patch.verdicts)
+    return patch.candidate.applicability is Applicability.SAFE or observed or gains
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,29 @@ def test_programs_are_run_without_tokens_and_the_settings_of_a_repository_name_n
     assert not (checkout / "ran").exists() and found["report"]["tool"]["sandbox"] == "bubblewrap"
 
 
+NEVER_REACHED = b"""import torch
+
+
+def solved(a, b):
+    return torch.gesv(b, a)[0]
+
+
+if __name__ == "__main__":
+    print(torch.zeros(1))
+"""
+
+
+def test_what_no_run_came_to_is_proposed_only_where_it_keeps_the_meaning(
+    repository: Repository, tmp_path: Path
+) -> None:
+    reached = NEVER_REACHED.replace(b"print(torch.zeros(1))", b"print(solved(torch.eye(2), torch.ones(2, 1)))")
+    repository.commit({"dnnfix.toml": b"[bot]\n", "never.py": NEVER_REACHED, "reached.py": reached})
+    found = said(checked_out(repository, tmp_path / "checkout"), tmp_path)
+    accepted = {patch["id"] for patch in found["report"]["patches"] if patch["verdict"] == "accepted"}
+    assert {name.partition("::")[0] for name in accepted} >= {"never.py", "reached.py"}
+    assert {name.partition("::")[0] for name in found["titles"]} & {"never.py", "reached.py"} == {"reached.py"}
+
+
 def test_an_interpreter_of_the_repository_is_refused_and_excluded_files_are_not_looked_at(
     repository: Repository, tmp_path: Path
 ) -> None:

@@ -91,7 +91,8 @@ def test_a_rate_that_is_far_too_small_is_found_and_raised_where_it_stands(
     accepted = next(patch for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED)
     assert "rate" in accepted.diff and "1e-09" in accepted.diff
     (learned,) = [verdict for verdict in accepted.verdicts if verdict.validator == "learns"]
-    assert learned.measured["before"] < 0.1 and learned.measured["after"] > 0.5, learned
+    before, after = (float(str(learned.measured[side])) for side in ("before", "after"))
+    assert before < 0.1 and 0.5 < after, learned
 
 
 @pytest.mark.parametrize(("text", "libraries"), TRAINERS)
