@@ -118,6 +118,16 @@ def test_modules_beside_the_program_are_left_alone(tmp_path: Path) -> None:
     assert steps_of("import utils\nfrom models.net import Net\n", tmp_path) == []
 
 
+NO_TQDM = """
+    import sys
+    from importlib.machinery import PathFinder
+
+    found = PathFinder.find_spec
+    PathFinder.find_spec = lambda name, *where: None if name.partition(".")[0] == "tqdm" else found(name, *where)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "tqdm"]:
+        del sys.modules[name]
+"""
+"""The package is not there for what follows, though it may be installed."""
 SILENT = """
     import matplotlib.pyplot as plt
     from tqdm import tqdm, trange
@@ -149,7 +159,7 @@ SILENT = """
 
 
 def test_packages_that_only_show_do_nothing_and_values_pass(run_in: Run) -> None:
-    trace = ran(run_in, SILENT)
+    trace = ran(run_in, NO_TQDM + SILENT)
     assert trace.outcome is RunOutcome.FINISHED, trace.detail
     assert trace.printed == "9 text plain 0.5 3 True\n"
 
