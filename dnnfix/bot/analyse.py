@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,9 @@ CONFINED = {"sandbox": "bubblewrap"}
 
 MOST_FILE = 4 * 2**20
 """Bytes of a file beyond which it is data."""
+
+_FILE_NAME = re.compile(r"""["'](?:[^"'\s]*/)?([\w.-]+\.\w+)["'\\]""")
+"""The name of a file in quotes, without its folder."""
 
 
 def analyse(
@@ -71,7 +75,12 @@ def analyse(
         looked = _looked_at(entries, others, settings, budget, progress)
     not_read = [f"{said.origin}: the bot does not read `{key}` of a repository" for key in said.not_read]
     document = contract.document(Report(tuple(looked.files), (), (*note, *not_read, *looked.unchecked)), looked.views)
-    proposed = [(file, patch) for file in looked.files for patch in chosen(file, unsafe=True) if _was_seen(patch)]
+    proposed = [
+        (file, patch)
+        for file in looked.files
+        for patch in chosen(file, unsafe=True)
+        if _was_seen(patch) and not _renames_what_others_name(patch, kept)
+    ]
     beside = {
         "programs": [entry.path for entry in found.entries],
         "left_out": looked.left_out,
@@ -92,6 +101,16 @@ def _was_seen(patch: Patch) -> bool:
     observed = any(finding.symptom is not Symptom.NONE_OBSERVED for finding in patch.candidate.findings)
     gains = any(verdict.rung == "learn" and verdict.status is Status.PASS for verdict in patch.verdicts)
     return patch.candidate.applicability is Applicability.SAFE or observed or gains
+
+
+def _renames_what_others_name(patch: Patch, files: Mapping[str, bytes]) -> bool:
+    """Whether it calls a file otherwise that another program of the repository calls as before: that one would not find it."""
+    changed = sections(patch.diff)
+    lines = [line for section in changed.values() for line in section.splitlines()]
+    before, after = ({name for line in lines if line[:1] == sign for name in _FILE_NAME.findall(line)} for sign in "-+")
+    others = [raw for path, raw in files.items() if path not in changed and is_program(path)]
+    named = {name.encode() for raw in others for name in _FILE_NAME.findall(raw.decode("utf-8", "replace"))}
+    return any(name.encode() in named for name in before - after)
 
 
 @dataclass(frozen=True, slots=True)
