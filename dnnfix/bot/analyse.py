@@ -34,8 +34,8 @@ CONFINED = {"sandbox": "bubblewrap"}
 MOST_FILE = 4 * 2**20
 """Bytes of a file beyond which it is data."""
 
-_FILE_NAME = re.compile(r"""["'](?:[^"'\s]*/)?([\w.-]+\.\w+)["'\\]""")
-"""The name of a file in quotes, without its folder."""
+_FILE_NAME = re.compile(r"""["'](?:[^"'\n]*[/\s{}%])?([^"'\n/\s{}%]*\.\w+)["'\\]""")
+"""The name of a file in quotes, without its folder; of one that is put together its ending, `.h5`, or what stands before it as well."""
 
 
 def analyse(
@@ -109,8 +109,13 @@ def _renames_what_others_name(patch: Patch, files: Mapping[str, bytes]) -> bool:
     lines = [line for section in changed.values() for line in section.splitlines()]
     before, after = ({name for line in lines if line[:1] == sign for name in _FILE_NAME.findall(line)} for sign in "-+")
     others = [raw for path, raw in files.items() if path not in changed and is_program(path)]
-    named = {name.encode() for raw in others for name in _FILE_NAME.findall(raw.decode("utf-8", "replace"))}
-    return any(name.encode() in named for name in before - after)
+    named = {name for raw in others for name in _FILE_NAME.findall(raw.decode("utf-8", "replace"))}
+    return any(_may_be_one(gone, name) for gone in before - after for name in named)
+
+
+def _may_be_one(name: str, other: str) -> bool:
+    """Whether two names may be of one file: the same, or one of them an ending that the other has."""
+    return name == other or (name[0] == "." and other.endswith(name)) or (other[0] == "." and name.endswith(other))
 
 
 @dataclass(frozen=True, slots=True)

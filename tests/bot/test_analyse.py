@@ -93,19 +93,21 @@ SAVES = b"""import keras
 model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
 model.save_weights("model.h5")
 """
-LOADS = SAVES.replace(b"save_weights", b"load_weights").replace(b"model.h5", b"out/model.h5")
 
 
-@pytest.mark.parametrize("reads", [False, True])
+@pytest.mark.parametrize(
+    "read_as", [b"", b'"out/model.h5"', b'"out/" + sys.argv[0] + ".h5"', b'f"{sys.path}/{sys.argv}.h5"']
+)
 def test_a_file_is_called_otherwise_only_where_no_other_program_looks_for_it(
-    repository: Repository, tmp_path: Path, reads: bool
+    repository: Repository, tmp_path: Path, read_as: bytes
 ) -> None:
-    beside = {"load.py": LOADS} if reads else {}
+    loads = b"import sys\n" + SAVES.replace(b"save_weights", b"load_weights").replace(b'"model.h5"', read_as)
+    beside = {"load.py": loads} if read_as else {}
     repository.commit({"dnnfix.toml": b"[bot]\n", "save.py": SAVES, **beside})
     found = said(checked_out(repository, tmp_path / "checkout"), tmp_path)
     accepted = {patch["id"] for patch in found["report"]["patches"] if patch["verdict"] == "accepted"}
     assert any(name.startswith("save.py") for name in accepted)
-    assert any(name.startswith("save.py") for name in found["titles"]) is not reads
+    assert any(name.startswith("save.py") for name in found["titles"]) is not bool(read_as)
 
 
 def test_an_interpreter_of_the_repository_is_refused_and_excluded_files_are_not_looked_at(
