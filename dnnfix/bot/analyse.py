@@ -108,9 +108,10 @@ def _renames_what_others_name(patch: Patch, files: Mapping[str, bytes]) -> bool:
     changed = sections(patch.diff)
     lines = [line for section in changed.values() for line in section.splitlines()]
     before, after = ({name for line in lines if line[:1] == sign for name in _FILE_NAME.findall(line)} for sign in "-+")
-    others = [raw for path, raw in files.items() if path not in changed and is_program(path)]
-    named = {name for raw in others for name in _FILE_NAME.findall(raw.decode("utf-8", "replace"))}
-    return any(_may_be_one(gone, name) for gone in before - after for name in named)
+    gone = before - after
+    others = (raw for path, raw in files.items() if gone and path not in changed and is_program(path))
+    named = (name for raw in others for name in _FILE_NAME.findall(raw.decode("utf-8", "replace")))
+    return any(_may_be_one(one, name) for name in named for one in gone)
 
 
 def _may_be_one(name: str, other: str) -> bool:
