@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import PurePosixPath
 
-from dnnfix.bot.entries import imported_names, is_program
+from dnnfix.bot.entries import imported_names, is_program, module_of, with_importers
 
 EVERYTHING = re.compile(
     r"requirements.*\.(txt|in)|constraints.*\.txt|pyproject\.toml|setup\.(py|cfg)|environment.*\.ya?ml|Pipfile(\.lock)?|(poetry|uv)\.lock"
@@ -26,21 +26,10 @@ def touched(files: Mapping[str, bytes], changed: AbstractSet[str]) -> frozenset[
         return frozenset(named)
     beside = [path for path in changed if not is_program(path)]
     found = {path for path, raw in named.items() if path in changed or _names(path, raw, beside, files)}
-    gone = {_module(path) for path in changed if path.endswith(".py")}
+    gone = {module_of(path) for path in changed if path.endswith(".py")}
     names = {path: frozenset(imported_names(raw)) for path, raw in named.items() if path.endswith(".py")}
     names |= {path: frozenset(_words(raw)) for path, raw in named.items() if path not in names}
-    while True:
-        modules = gone | {_module(path) for path in found}
-        more = {path for path, own in names.items() if path not in found and own & modules}
-        if not more:
-            return frozenset(found)
-        found |= more
-
-
-def _module(path: str) -> str:
-    """The last part of the name that a file is imported by; that of its folder for a package."""
-    place = PurePosixPath(path)
-    return place.parent.name if place.name == "__init__.py" else place.stem
+    return with_importers(found, names, gone)
 
 
 def _names(path: str, raw: bytes, beside: list[str], files: Mapping[str, bytes]) -> bool:

@@ -56,6 +56,25 @@ def imported_names(raw: bytes) -> Iterator[str]:
     return _imports(_parsed(raw))
 
 
+def module_of(path: str) -> str:
+    """The last part of the name that a file is imported by; that of its folder for a package."""
+    place = PurePosixPath(path)
+    return place.parent.name if place.name == "__init__.py" else place.stem
+
+
+def with_importers(
+    files: AbstractSet[str], names: Mapping[str, AbstractSet[str]], modules: AbstractSet[str] = frozenset()
+) -> frozenset[str]:
+    """The files, and those that import one of them or of the `modules`, however far; `names` are those that each file imports."""
+    found = frozenset(files)
+    while True:
+        known = modules | {module_of(path) for path in found}
+        more = {path for path, own in names.items() if path not in found and own & known}
+        if not more:
+            return found
+        found |= more
+
+
 def programs(files: Mapping[str, bytes]) -> Programs:
     """The programs among the files of a repository, by path.
 
@@ -67,7 +86,7 @@ def programs(files: Mapping[str, bytes]) -> Programs:
     trees = {path: _parsed(raw) for path, raw in named.items() if path.endswith(".py")}
     imports = {path: set(_imports(tree)) for path, tree in trees.items()}
     imported = set().union(*imports.values())
-    used = _with_users(framed, imports)
+    used = with_importers(framed, imports)
     called = _called(files, used)
     entries = [
         Entry(path, called.get(path, ()))
@@ -81,20 +100,6 @@ def programs(files: Mapping[str, bytes]) -> Programs:
 def _is_own(path: str) -> bool:
     parts = PurePosixPath(path).parts
     return not any(part in OF_OTHERS or part.startswith(".") for part in parts)
-
-
-def _with_users(framed: AbstractSet[str], imports: Mapping[str, AbstractSet[str]]) -> set[str]:
-    """The files that name a framework, and those that import one of them, through others too."""
-    found, new = set(framed), set(framed)
-    while new:
-        modules = {_module(PurePosixPath(path)) for path in new}
-        new = {path for path, names in imports.items() if path not in found and names & modules}
-        found |= new
-    return found
-
-
-def _module(path: PurePosixPath) -> str:
-    return path.parent.name if path.stem == "__init__" else path.stem
 
 
 def _is_entry(path: str, tree: ast.Module | None, imported: set[str]) -> bool:
