@@ -24,6 +24,8 @@ START_SECONDS = 90.0
 """How long a trial may take to import its frameworks before its own time begins to count."""
 LOOK_EVERY = 0.05
 """Seconds between two looks at what the trial uses."""
+ANSWER_SECONDS = 1.0
+"""How long a trial on a busy machine may take to come to the signal that asks it where it is."""
 WHERE = signal.SIGUSR2
 """The signal on which a trial prints where it is."""
 
@@ -109,9 +111,12 @@ def _stand_over(
 
 
 def _ask_where(process: int) -> None:
-    """Have the trial print the line that it is at; a program that refuses to is not waited for."""
+    """Have the trial print the line that it is at; a program that refuses to is waited for a moment only."""
     os.kill(process, WHERE)
+    until = time.monotonic() + ANSWER_SECONDS
     time.sleep(LOOK_EVERY)
+    while watch.pending(process, WHERE) and time.monotonic() < until:
+        time.sleep(LOOK_EVERY)
 
 
 def _end(process: int, settings: Dict[str, Any]) -> None:

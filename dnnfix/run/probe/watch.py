@@ -65,6 +65,16 @@ def resident(process: int) -> int:
         return 0
 
 
+def pending(process: int, number: int) -> bool:
+    """Whether a signal was sent to the process and has not reached it; `False` where that cannot be seen."""
+    try:
+        with open("/proc/%d/status" % process) as stream:
+            waiting = [line.split()[1] for line in stream if line.startswith(("SigPnd:", "ShdPnd:"))]
+    except OSError:
+        return False
+    return any(int(mask, 16) >> (number - 1) & 1 for mask in waiting)
+
+
 def kill_below(process: int) -> None:
     """Kill all descendants of this process that it has not waited for, also those that left its session.
 
