@@ -246,6 +246,8 @@ def _read(subject: Subject, call: Call, facts: LossFacts) -> LossUse:
     if maker is None and network.known_from == "trace" and prediction.origin is None:
         maker = _maker_in_source(subject, call)
     target = call.inputs[1] if len(call.inputs) > 1 else None
+    if target is not None and target.integral is False and subject.trace is not None and subject.trace.on_invented_data:
+        target = replace(target, low=None, high=None, integral=None, distinct=None)  # the amounts are ours
     return LossUse(call, facts, prediction, target, maker, activation_of(maker) if maker is not None else None)
 
 

@@ -142,6 +142,8 @@ def unchecked(source: Source, trace: Trace, outcome: Repair, failures: list[str]
         )
     if trace.outcome.says_something and not trace.steps:
         said.append("training: no optimizer step was taken")
+    if trace.on_invented_data and trace.network is not None and trace.network.calls:
+        said.append("whether loss and output fit the amounts in the data, which were made up")
     said.extend(outcome.unchecked)
     said.extend(dict.fromkeys(failures))
     said.append("code that this run did not reach, except by reading it")

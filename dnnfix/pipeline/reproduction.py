@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dnnfix.config import Settings
 from dnnfix.pipeline.runs import Progress, case_of, laboratory_for, with_modules, within
-from dnnfix.records import EditAction, Reproduction, Symptom, Trace
+from dnnfix.records import Reproduction, Symptom, Trace
 from dnnfix.source.program import Source
 
 if TYPE_CHECKING:
@@ -63,6 +63,5 @@ def _reproduce(source: Source, settings: Settings, progress: Progress, said: str
             traces += (laboratory.train(program, settings.seed),)
     shows, saw = shown(reported, traces[-1]) if reported is not None else (None, "")
     typed = type_of(said, traces[-1])
-    invented = any(step.invented and step.action is EditAction.INPUT_DATA for step in reproduction.steps)
-    asked = tuple(missing_information(typed.kind, said, logs, source, invented)) if said else ()
+    asked = tuple(missing_information(typed.kind, said, logs, source, reproduction.invents_data)) if said else ()
     return Reproduced(source, program, typed, traces, reproduction, asked, reported, shows, saw)

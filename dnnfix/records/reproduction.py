@@ -84,6 +84,11 @@ class Reproduction:
         return any(step.invented for step in self.steps)
 
     @property
+    def invents_data(self) -> bool:
+        """Whether data were made up of which no documentation tells what they hold, so that their amounts say nothing."""
+        return any(step.invented and step.action is EditAction.INPUT_DATA for step in self.steps)
+
+    @property
     def invents_form(self) -> bool:
         """Whether shapes, kinds or names of anything were made up, so that a crash may come of that."""
         return any(step.invented and not step.form_known for step in self.steps)

@@ -154,6 +154,8 @@ class Trace:
     printed: str = ""
     notes: tuple[str, ...] = ()
     probes: Mapping[str, Json] = field(default_factory=dict)
+    on_invented_data: bool = False
+    """Whether the data that the program reads were made up, with nothing to tell their amounts."""
 
     @property
     def crashed_after_cut(self) -> bool:

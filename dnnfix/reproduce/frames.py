@@ -234,9 +234,12 @@ def _beside(datum: Datum, ends: clues.Ends) -> tuple[int, str] | None:
         if taken is not None and (others := _others(taken)) and all(isinstance(s, int) and s > 0 for s in sizes):
             return math.prod(sizes) + others, f"line {use.line}: rows are reshaped to {tuple(sizes)}"
     wanted = ends.inputs[0] if ends.inputs and len(ends.inputs) == 1 else None
+    taken = {use.detail for use in datum.of("column") if not use.part}
     for use in datum.of("column"):
         if wanted and not use.part and (others := _others(use.detail)):
-            return wanted + others, f"line {use.line}: the others: " + clues.FROM_NETWORK.format(what="input")
+            before_it = others == wanted and {("range", None, wanted), ("range", 0, wanted)} & taken
+            others, what = (ends.outputs or 1, "output") if before_it else (others, "input")
+            return wanted + others, f"line {use.line}: the others: " + clues.FROM_NETWORK.format(what=what)
     return None
 
 
@@ -361,14 +364,27 @@ def _set_kinds(table: Table, datum: Datum, order: list[str], ends: clues.Ends, o
             table.kinds[place] = "value" if form in ("values", None) else "label"
         elif plain and name.lower() in _LABELS:
             table.kinds[place] = "label" if form != "values" else "value"
+    if form not in ("values", None) and not _TOLD & set(table.kinds):
+        apart = {place for use in datum.of("column") if len(found := _places_taken(use, order)) == 1 for place in found}
+        if len(apart) == 1 and len(order) > 1:  # the loss wants labels
+            table.kinds[apart.pop()] = "label"
     for place in _from_one(datum, order):
         if table.kinds[place] == "label":
             table.kinds[place] = "label from 1"
-    if not {"value", "label", "label from 1", "word"} & set(table.kinds):
+    if not _TOLD & set(table.kinds):
         made = "series" if form in ("values", None) and "file" not in table.kinds else "number"
         table.kinds = [made if kind == "number" else kind for kind in table.kinds]
         if made == "series":
             table.rows = 2 * ROWS + 200
+
+
+_TOLD = {"value", "label", "label from 1", "word"}
+"""Kinds of columns that are to be learned."""
+
+
+def _places_taken(use: Use, order: list[str]) -> list[int]:
+    """The columns that a use takes of the table."""
+    return _chosen(list(range(len(order))), use.detail, order) if not use.part else []
 
 
 def _from_one(datum: Datum, order: list[str]) -> set[int]:

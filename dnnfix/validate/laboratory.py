@@ -251,7 +251,7 @@ class TrialLaboratory:
         return replace(job, program=script(source, self.reproduction).encode("utf-8"), scaffold=None)
 
     def _keep(self, key: Key, trace: Trace) -> Trace:
-        self._cache[key] = trace
+        trace = self._cache[key] = replace(trace, on_invented_data=self.reproduction.invents_data)
         self._record(trace, trace.detail)
         return trace
 

@@ -92,6 +92,38 @@ print(x.shape, y.shape)
     assert finished(run(runner, code)) == "(400, 8) (400,)\n"
 
 
+@pytest.mark.parametrize(
+    ("loss", "inputs", "target", "expected"),
+    [
+        ("nn.BCELoss()", ":, :-1", ":, [-1]", "(400, 8) [0.0, 1.0]"),
+        ("nn.BCELoss()", ":, :8", ":, 8:", "(400, 8) [0.0, 1.0]"),
+        ("nn.MSELoss()", ":, :-1", ":, -1:", "(1000, 8) many"),
+        ("nn.MSELoss()", ":, :8", ":, 8:", "(1000, 8) many"),
+    ],
+)
+def test_the_column_that_is_apart_is_what_the_loss_wants(
+    runner: Runner, loss: str, inputs: str, target: str, expected: str
+) -> None:
+    code = f"""
+import numpy as np
+from torch import nn
+
+
+class Rows:
+    def __init__(self, path):
+        table = np.loadtxt(path, delimiter=",")
+        self.kept, self.wanted = table[{inputs}], table[{target}]
+
+
+rows = Rows("pima.csv")
+net = nn.Sequential(nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 1), nn.Sigmoid())
+criterion = {loss}
+seen = sorted(set(rows.wanted.ravel().tolist()))
+print(rows.kept.shape, seen if len(seen) < 9 else "many")
+"""
+    assert finished(run(runner, code)) == expected + "\n"
+
+
 def test_labels_in_words_are_those_that_the_program_maps(runner: Runner) -> None:
     code = """
 import pandas as pd

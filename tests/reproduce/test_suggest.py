@@ -72,6 +72,20 @@ def later():
 torch.optim.SGD([], lr=0.1)
 """
 
+AMOUNTS = """\
+import numpy as np
+import torch
+
+{data}
+net = torch.nn.Sequential(torch.nn.Linear(3, 6), torch.nn.Tanh(), torch.nn.Linear(6, 1), torch.nn.Sigmoid())
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(20):
+    loss = torch.nn.functional.mse_loss(net(table[:, :3]), table[:, 3:])
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
 
 def suggested(program: str, folder: Path) -> FileReport:
     path = folder / "program.py"
@@ -129,3 +143,17 @@ def test_a_crash_that_the_program_as_it_stands_has_too_is_no_doing_of_what_was_m
     report = suggested(STOOD, tmp_path)
     assert report.reproduction.invents_form and not report.unrun
     assert [result.finding.code for result in report.findings] == ["DNF901"]
+
+
+@pytest.mark.parametrize(
+    ("data", "codes"),
+    [
+        ("table = torch.from_numpy(np.loadtxt('prices.csv', delimiter=',', dtype=np.float32))", []),
+        ("table = torch.randn(80, 4)", ["DNF312"]),
+    ],
+    ids=["made up", "the program's own"],
+)
+def test_amounts_that_were_made_up_are_no_evidence(data: str, codes: list[str], tmp_path: Path) -> None:
+    report = suggested(AMOUNTS.format(data=data), tmp_path)
+    assert [result.finding.code for result in report.findings] == codes
+    assert any("amounts in the data, which were made up" in said for said in report.unchecked) == (not codes)
