@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,15 +13,16 @@ from dnnfix import config
 from dnnfix.bot import report as reports
 from dnnfix.bot.changed import touched
 from dnnfix.bot.entries import Entry, is_program, programs, tells_of_programs
+from dnnfix.bot.pins import REQUIREMENTS
+from dnnfix.bot.proposable import proposable
 from dnnfix.bot.settings import asked
 from dnnfix.config import Settings
 from dnnfix.emit import contract
-from dnnfix.emit.choice import chosen
 from dnnfix.emit.hunks import sections
 from dnnfix.emit.view import View, member_id, view
 from dnnfix.errors import EnvironmentProblem, InputError
 from dnnfix.forge.git import Git
-from dnnfix.records import Applicability, FileReport, Patch, Report, Status, Symptom
+from dnnfix.records import FileReport, Report
 from dnnfix.suppress import path_matches
 
 BUDGET = 1800.0
@@ -33,9 +33,6 @@ CONFINED = {"sandbox": "bubblewrap"}
 
 MOST_FILE = 4 * 2**20
 """Bytes of a file beyond which it is data."""
-
-_FILE_NAME = re.compile(r"""["'](?:[^"'\n]*[/\s{}%])?([^"'\n/\s{}%]*\.\w+)["'\\]""")
-"""The name of a file in quotes, without its folder; of one that is put together its ending, `.h5`, or what stands before it as well."""
 
 
 def analyse(
@@ -75,12 +72,7 @@ def analyse(
         looked = _looked_at(entries, others, settings, budget, progress)
     not_read = [f"{said.origin}: the bot does not read `{key}` of a repository" for key in said.not_read]
     document = contract.document(Report(tuple(looked.files), (), (*note, *not_read, *looked.unchecked)), looked.views)
-    proposed = [
-        (file, patch)
-        for file in looked.files
-        for patch in chosen(file, unsafe=True)
-        if _was_seen(patch) and not _renames_what_others_name(patch, kept)
-    ]
+    proposed = [(file, patch) for file in looked.files for patch in proposable(file, kept)]
     beside = {
         "programs": [entry.path for entry in found.entries],
         "left_out": looked.left_out,
@@ -94,29 +86,6 @@ def analyse(
         "blobs": {path: blobs[path] for _, patch in proposed for path in sections(patch.diff) if path in blobs},
     }
     return reports.written(slug, commit, document, beside)
-
-
-def _was_seen(patch: Patch) -> bool:
-    """Whether a run showed the fault, or the gain: where it came to neither, what does not keep the meaning is not for a stranger's eyes."""
-    observed = any(finding.symptom is not Symptom.NONE_OBSERVED for finding in patch.candidate.findings)
-    gains = any(verdict.rung == "learn" and verdict.status is Status.PASS for verdict in patch.verdicts)
-    return patch.candidate.applicability is Applicability.SAFE or observed or gains
-
-
-def _renames_what_others_name(patch: Patch, files: Mapping[str, bytes]) -> bool:
-    """Whether it calls a file otherwise that another program of the repository calls as before: that one would not find it."""
-    changed = sections(patch.diff)
-    lines = [line for section in changed.values() for line in section.splitlines()]
-    before, after = ({name for line in lines if line[:1] == sign for name in _FILE_NAME.findall(line)} for sign in "-+")
-    gone = before - after
-    others = (raw for path, raw in files.items() if gone and path not in changed and is_program(path))
-    named = (name for raw in others for name in _FILE_NAME.findall(raw.decode("utf-8", "replace")))
-    return any(_may_be_one(one, name) for name in named for one in gone)
-
-
-def _may_be_one(name: str, other: str) -> bool:
-    """Whether two names may be of one file: the same, or one of them an ending that the other has."""
-    return name == other or (name[0] == "." and other.endswith(name)) or (other[0] == "." and name.endswith(other))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,13 +172,14 @@ def _is_excluded(path: str, settings: Settings) -> bool:
 
 
 def _files(git: Git, checkout: Path) -> tuple[dict[str, str], dict[str, bytes]]:
-    """The objects and the bytes of the regular files of the checkout that may be programs or tell of them; others in it do not count."""
+    """The objects and the bytes of the regular files of the checkout that may be programs, tell of them or of versions; others in it do not count."""
     blobs, files = {}, {}
     for line in filter(None, git.run("ls-files", "-s", "-z").split("\0")):
         about, _, path = line.partition("\t")
         mode, blob, _ = about.split()
         place = checkout / path
-        if not mode.startswith("100") or not tells_of_programs(path) or place.is_symlink() or not place.is_file():
+        counts = tells_of_programs(path) or REQUIREMENTS.fullmatch(place.name)
+        if not mode.startswith("100") or not counts or place.is_symlink() or not place.is_file():
             continue
         if place.stat().st_size <= MOST_FILE:
             blobs[path], files[path] = blob, place.read_bytes()

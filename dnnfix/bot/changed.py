@@ -8,11 +8,9 @@ from collections.abc import Set as AbstractSet
 from pathlib import PurePosixPath
 
 from dnnfix.bot.entries import imported_names, is_program, module_of, with_importers
+from dnnfix.bot.pins import REQUIREMENTS
 
-EVERYTHING = re.compile(
-    r"requirements.*\.(txt|in)|constraints.*\.txt|pyproject\.toml|setup\.(py|cfg)|environment.*\.ya?ml|Pipfile(\.lock)?|(poetry|uv)\.lock"
-    r"|dnnfix\.toml|\.gitmodules"
-)
+EVERYTHING = re.compile(REQUIREMENTS.pattern + r"|Pipfile\.lock|(poetry|uv)\.lock|dnnfix\.toml|\.gitmodules")
 """Names of files that decide what every program runs with, or what the bot looks at."""
 
 

@@ -58,17 +58,17 @@ _KERAS_2 = words(
 )
 """Keywords that came with Keras 2."""
 
-_ALIASES = {
+ALIASES = {
     "pytorch": "torch", "scikit-learn": "sklearn", "scikit_learn": "sklearn", "tensorflow-gpu": "tensorflow",
     "tensorflow_gpu": "tensorflow", "tensorflow-cpu": "tensorflow", "tf": "tensorflow",
 }  # fmt: skip
-_PACKAGE = (
+PACKAGE = (
     r"(?P<package>keras|numpy|pandas|pytorch|scikit[-_]learn|sklearn|tensorflow(?:[-_][cg]pu)?|tf|torch|torchvision)"
 )
 _NUMBER = r"v?(?P<version>\d+\.(?:\d+|[xX*])(?:\.\d+)?)"
-_PINNED = re.compile(rf"(?<![\w.-]){_PACKAGE}\s*(?:==|~=|<=)\s*{_NUMBER}", re.IGNORECASE)
+_PINNED = re.compile(rf"(?<![\w.-]){PACKAGE}\s*(?:==|~=|<=)\s*{_NUMBER}", re.IGNORECASE)
 _TOLD = re.compile(
-    rf"\b(?:tested|written|developed|trained|run|runs|works)\b[^.\n]{{0,30}}?(?<![\w.-]){_PACKAGE}"
+    rf"\b(?:tested|written|developed|trained|run|runs|works)\b[^.\n]{{0,30}}?(?<![\w.-]){PACKAGE}"
     rf"(?:\s+version)?\s*:?\s*{_NUMBER}(?!\s*(?:\+|or|and)\b)(?!\+)",
     re.IGNORECASE,
 )
@@ -146,9 +146,7 @@ def _stated(subject: Subject) -> Iterator[Proof]:
             if match is None:
                 continue
             package = match["package"].lower()
-            yield Proof(
-                _ALIASES.get(package, package), _next(match["version"]), f"it says {match[0].strip()!r}", number
-            )
+            yield Proof(ALIASES.get(package, package), _next(match["version"]), f"it says {match[0].strip()!r}", number)
 
 
 def _next(version: str) -> str:

@@ -42,6 +42,8 @@ from dnnfix.subject import Subject
 from dnnfix.template import FixTemplate
 
 CAUSE = "versions"
+REMOVED = "removed"
+"""Under which name the evidence of a finding says since which versions something is gone."""
 """The cause that all repairable hits of a program share: one patch settles them."""
 
 _GUARDS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", "Exception", "BaseException"})
@@ -98,7 +100,7 @@ class ApiChange(FixTemplate):
                     seen_from(hit.site, {"": path}),
                     symptom=_symptom(hit, file),
                     confidence=hit.confidence,
-                    evidence=dict(hit.evidence),
+                    evidence={**hit.evidence, **_gone(hit)},
                     cause=CAUSE if hit.edits else "",
                     what=hit.what,
                 )
@@ -295,6 +297,13 @@ def migration(subject: Subject) -> tuple[Hit, ...]:
         if template.default and not template.speaks_of_deprecated:
             found.extend(_kept(subject, template))
     return tuple(sorted(dict.fromkeys(found), key=_place))
+
+
+def _gone(hit: Hit) -> dict[str, Json]:
+    """For the report: in which versions it is gone, `torch 0.4`."""
+    return (
+        {REMOVED: ", ".join(f"{package} {version}" for package, version in hit.removed.items())} if hit.removed else {}
+    )
 
 
 @cache

@@ -88,13 +88,14 @@ class RemovedLinearAlgebra(ApiChange):
         new = {"torch.symeig": "torch.linalg.eigh", "torch.eig": "torch.linalg.eig"}.get(
             name, SOLVERS.get(name, ("",))[0]
         )
+        gone = "1.2" if name in ("torch.gesv", "torch.gels") else "1.13"
         return Hit(
             subject.source.site(call.func),
-            f"{name} is gone since torch 1.13; {new} takes its place",
+            f"{name} is gone since torch {gone}; {new} takes its place",
             title=f"call {new}",
             edits=edits,
             decline=decline,
-            removed={"torch": "1.13"} if name not in ("torch.gesv", "torch.gels") else {"torch": "1.2"},
+            removed={"torch": gone},
         )
 
     examples = (

@@ -43,6 +43,12 @@ def said(checkout: Path, tmp_path: Path) -> dict[str, Any]:
     return dict(json.loads(analyse(checkout, SLUG, given, 300.0, lambda text: None)))
 
 
+def proven(found: dict[str, Any], path: str) -> bool:
+    """Whether a patch of a program is accepted, proposed or not."""
+    accepted = [patch["id"] for patch in found["report"]["patches"] if patch["verdict"] == "accepted"]
+    return any(name.startswith(path) for name in accepted)
+
+
 def checked_out(repository: Repository, folder: Path) -> Path:
     cloned(repository.forge.remote(SLUG), folder, "main")
     return folder
@@ -83,9 +89,44 @@ def test_what_no_run_came_to_is_proposed_only_where_it_keeps_the_meaning(
     reached = NEVER_REACHED.replace(b"print(torch.zeros(1))", b"print(solved(torch.eye(2), torch.ones(2, 1)))")
     repository.commit({"dnnfix.toml": b"[bot]\n", "never.py": NEVER_REACHED, "reached.py": reached})
     found = said(checked_out(repository, tmp_path / "checkout"), tmp_path)
-    accepted = {patch["id"] for patch in found["report"]["patches"] if patch["verdict"] == "accepted"}
-    assert {name.partition("::")[0] for name in accepted} >= {"never.py", "reached.py"}
+    assert proven(found, "never.py") and proven(found, "reached.py")
     assert {name.partition("::")[0] for name in found["titles"]} & {"never.py", "reached.py"} == {"reached.py"}
+
+
+@pytest.mark.parametrize(("wanted", "proposed"), [(b"torch==1.1", False), (b"torch==1.9", True), (b"torch>=1.1", True)])
+def test_what_works_in_the_versions_that_the_repository_asks_for_is_left_alone(
+    repository: Repository, tmp_path: Path, wanted: bytes, proposed: bool
+) -> None:
+    reached = NEVER_REACHED.replace(b"print(torch.zeros(1))", b"print(solved(torch.eye(2), torch.ones(2, 1)))")
+    repository.commit({"dnnfix.toml": b"[bot]\n", "reached.py": reached, "requirements.txt": wanted})
+    found = said(checked_out(repository, tmp_path / "checkout"), tmp_path)
+    assert proven(found, "reached.py")
+    assert any(name.startswith("reached.py") for name in found["titles"]) is proposed
+
+
+ROWS = b"""import torch
+
+table = {table}
+net = torch.nn.Linear(3, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(30):
+    loss = torch.nn.CrossEntropyLoss()(torch.softmax(net(table[:, :3]), dim=1), table[:, 3].long())
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+READ = b'torch.from_numpy(np.loadtxt("rows.csv", delimiter=",", dtype=np.float32))'
+
+
+@pytest.mark.parametrize("made_up", [False, True])
+def test_what_shows_on_data_that_were_made_up_is_proposed_only_where_it_keeps_the_meaning(
+    repository: Repository, tmp_path: Path, made_up: bool
+) -> None:
+    program = b"import numpy as np\n" + ROWS.replace(b"{table}", READ if made_up else b"torch.rand(80, 4).round()")
+    repository.commit({"dnnfix.toml": b"[bot]\n", "rows.py": program})
+    found = said(checked_out(repository, tmp_path / "checkout"), tmp_path)
+    assert proven(found, "rows.py")
+    assert any(name.startswith("rows.py") for name in found["titles"]) is not made_up
 
 
 SAVES = b"""import keras
@@ -105,8 +146,7 @@ def test_a_file_is_called_otherwise_only_where_no_other_program_looks_for_it(
     beside = {"load.py": loads} if read_as else {}
     repository.commit({"dnnfix.toml": b"[bot]\n", "save.py": SAVES, **beside})
     found = said(checked_out(repository, tmp_path / "checkout"), tmp_path)
-    accepted = {patch["id"] for patch in found["report"]["patches"] if patch["verdict"] == "accepted"}
-    assert any(name.startswith("save.py") for name in accepted)
+    assert proven(found, "save.py")
     assert any(name.startswith("save.py") for name in found["titles"]) is not bool(read_as)
 
 

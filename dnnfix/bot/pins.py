@@ -1,0 +1,66 @@
+"""Which versions a repository says that it runs with: what is gone in later ones is no fault of its programs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from dnnfix.detect.api_era import ALIASES, PACKAGE
+from dnnfix.detect.versions import version_number
+
+REQUIREMENTS = re.compile(
+    r"requirements.*\.(txt|in)|constraints.*\.txt|pyproject\.toml|setup\.(py|cfg)|environment.*\.ya?ml|Pipfile"
+)
+"""Names of files in which people write which versions they want."""
+
+_WANTED = re.compile(
+    rf"(?<![\w.-]){PACKAGE}(?![\w.-])[\"']?(?:\[[^]]*\])?(?P<versions>(?:\s*=\s*[\"'])?[^\n;#\"']*)", re.IGNORECASE
+)
+_BOUND = re.compile(r"(?P<operator>>=|!=|===?|~=|<=?|\^|~|=|>)\s*[\"']?v?(?P<version>\d+(?:\.\d+)*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A requirement that keeps a package below `before` for the programs in `folder` and below; `told` is how it is written."""
+
+    folder: PurePosixPath
+    package: str
+    before: tuple[int, ...]
+    told: str
+
+
+def pins(files: Mapping[str, bytes]) -> Iterator[Pin]:
+    """The upper bounds in the requirement files among the files of a repository (content by path)."""
+    for path, raw in files.items():
+        if not REQUIREMENTS.fullmatch(PurePosixPath(path).name):
+            continue
+        for wanted in _WANTED.finditer(raw.decode("utf-8", "replace")):
+            package = wanted["package"].lower()
+            bounds = [_first_beyond(b["operator"], b["version"]) for b in _BOUND.finditer(wanted["versions"])]
+            if known := [bound for bound in bounds if bound]:
+                told = f"{path}: {wanted[0].strip().rstrip(',')}"
+                yield Pin(PurePosixPath(path).parent, ALIASES.get(package, package), min(known), told)
+
+
+def _first_beyond(operator: str, version: str) -> tuple[int, ...]:
+    """The first version that a requirement leaves out; empty where it sets no bound."""
+    number = version_number(version)
+    if operator in ("<", ">", ">=", "!="):
+        return number if operator == "<" else ()
+    if operator == "^":  # the first part that is not zero stays
+        kept = next((place for place, part in enumerate(number) if part), len(number) - 1)
+        number = number[: kept + 1]
+    elif operator == "~=":
+        number = number[: max(1, len(number) - 1)]
+    elif operator == "~":
+        number = number[:2]
+    return (*number[:-1], number[-1] + 1)
+
+
+def keeping_below(found: Iterable[Pin], path: str, package: str, version: str) -> Pin | None:
+    """The requirement by which the program at `path` runs with a package from before a version; `None` where none says so."""
+    above = PurePosixPath(path).parents
+    bound = version_number(version)
+    return next((pin for pin in found if pin.package == package and pin.folder in above and pin.before <= bound), None)
