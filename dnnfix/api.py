@@ -261,7 +261,7 @@ from dnnfix.synthesize.size_template import SizeTemplate
 from dnnfix.synthesize.sizes import SizeChange, made_as, named_sizes, size_changes, spelled
 from dnnfix.synthesize.spelling import Spelling, imports, sibling, spell
 from dnnfix.synthesize.uncut import flags_on_losses, taken_out
-from dnnfix.template import Example, FixTemplate, Reject
+from dnnfix.template import Example, FixTemplate, Reject, added
 from dnnfix.validate.changes import changed_lines, following, is_loss_call, leading_to, ran_at
 from dnnfix.validate.evidence import Evidence, Pair, own_fault
 from dnnfix.validate.learning import Decision, decide, difference, score, threshold

@@ -27,16 +27,41 @@ from dnnfix.subject import Subject
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A program that a template repairs, and what it looks like afterwards.
+    """A program that a template repairs, with the lines that change marked as in a diff: `- ` before those that go, `+ ` before those that come.
 
-    Where a template proposes several candidates, `after` is one of them. `runs` says that the fault shows only when
-    the program runs: such an example is executed by the harness, on the framework it imports.
+    Where a template proposes several candidates, the program afterwards is one of them. `runs` says that the fault shows only
+    when the program runs: such an example is executed by the harness, on the framework it imports.
     """
 
     name: str
-    before: str
-    after: str
+    marked: str
     runs: bool = False
+
+    @property
+    def before(self) -> str:
+        """The program with its fault."""
+        return _without_marks(self.marked, "-")
+
+    @property
+    def after(self) -> str:
+        """The program as the template writes it."""
+        return _without_marks(self.marked, "+")
+
+
+def added(code: str) -> str:
+    """Code as `Example` marks the lines that come."""
+    return "\n".join(f"+ {line}" for line in code.split("\n"))
+
+
+def _without_marks(marked: str, mark: str) -> str:
+    """The lines that have this mark or none; a mark stands alone before an empty line."""
+    kept = []
+    for line in marked.splitlines(keepends=True):
+        if line[:1] not in ("-", "+") or line[1:2] not in (" ", "\n"):
+            kept.append(line)
+        elif line[0] == mark:
+            kept.append(line[1:].removeprefix(" "))
+    return "".join(kept)
 
 
 @dataclass(frozen=True, slots=True)

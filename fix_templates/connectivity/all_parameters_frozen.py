@@ -66,76 +66,48 @@ class AllParametersFrozen(FixTemplate):
     examples = (
         Example(
             "a loop over all parameters",
+            """\
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+- for p in net.parameters():
+-     p.requires_grad = False
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(2):
+    loss = nn.functional.mse_loss(net(torch.randn(8, 4)), torch.randn(8, 1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-
-net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
-for p in net.parameters():
-    p.requires_grad = False
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for _ in range(2):
-    loss = nn.functional.mse_loss(net(torch.randn(8, 4)), torch.randn(8, 1))
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-from torch import nn
-
-net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for _ in range(2):
-    loss = nn.functional.mse_loss(net(torch.randn(8, 4)), torch.randn(8, 1))
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
         ),
         Example(
             "the method of the module",
+            """\
+import torch
+
+net = torch.nn.Linear(4, 2)
+- net.requires_grad_(False)  # for now
+loss = torch.nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,)))
+loss.backward()
+""",
             runs=True,
-            before="""\
-import torch
-
-net = torch.nn.Linear(4, 2)
-net.requires_grad_(False)  # for now
-loss = torch.nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,)))
-loss.backward()
-""",
-            after="""\
-import torch
-
-net = torch.nn.Linear(4, 2)
-loss = torch.nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,)))
-loss.backward()
-""",
         ),
         Example(
             "all layers of a Keras model",
+            """\
+import keras
+import numpy as np
+from keras.layers import Dense
+
+model = keras.Sequential([keras.Input((4,)), Dense(8, activation="relu"), Dense(1)])
+- for layer in model.layers:
+-     layer.trainable = False
+model.compile(loss="mse", optimizer="sgd")
+model.fit(np.random.rand(8, 4), np.random.rand(8), epochs=1, verbose=0)
+""",
             runs=True,
-            before="""\
-import keras
-import numpy as np
-from keras.layers import Dense
-
-model = keras.Sequential([keras.Input((4,)), Dense(8, activation="relu"), Dense(1)])
-for layer in model.layers:
-    layer.trainable = False
-model.compile(loss="mse", optimizer="sgd")
-model.fit(np.random.rand(8, 4), np.random.rand(8), epochs=1, verbose=0)
-""",
-            after="""\
-import keras
-import numpy as np
-from keras.layers import Dense
-
-model = keras.Sequential([keras.Input((4,)), Dense(8, activation="relu"), Dense(1)])
-model.compile(loss="mse", optimizer="sgd")
-model.fit(np.random.rand(8, 4), np.random.rand(8), epochs=1, verbose=0)
-""",
         ),
     )
     rejects = (

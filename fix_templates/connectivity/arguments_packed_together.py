@@ -82,24 +82,8 @@ class Masked(nn.Module):
 
 
 net = Masked()
-out = net((torch.randn(4, 3), torch.ones(4, 1)))
-""",
-            """\
-import torch
-from torch import nn
-
-
-class Masked(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(3, 2)
-
-    def forward(self, x, mask):
-        return self.fc(x) * mask
-
-
-net = Masked()
-out = net(torch.randn(4, 3), torch.ones(4, 1))
+- out = net((torch.randn(4, 3), torch.ones(4, 1)))
++ out = net(torch.randn(4, 3), torch.ones(4, 1))
 """,
             runs=True,
         ),
@@ -120,24 +104,8 @@ class Pair(torch.nn.Module):
 
 model = Pair()
 inputs = (torch.randn(4, 3), torch.randn(4, 5))
-print(model(inputs).shape)
-""",
-            """\
-import torch
-
-
-class Pair(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.left, self.right = torch.nn.Linear(3, 2), torch.nn.Linear(5, 2)
-
-    def forward(self, a, b):
-        return self.left(a) + self.right(b)
-
-
-model = Pair()
-inputs = (torch.randn(4, 3), torch.randn(4, 5))
-print(model(*inputs).shape)
+- print(model(inputs).shape)
++ print(model(*inputs).shape)
 """,
             runs=True,
         ),
@@ -158,27 +126,8 @@ class Tagger(nn.Module):
 
 
 def run(model, tokens, lengths):
-    return model(tokens)
-
-
-run(Tagger(), torch.ones(2, 5, dtype=torch.long), torch.tensor([[5.0], [3.0]]))
-""",
-            """\
-import torch
-from torch import nn
-
-
-class Tagger(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.emb, self.out = nn.Embedding(10, 4), nn.Linear(4, 2)
-
-    def forward(self, tokens, lengths):
-        return self.out(self.emb(tokens).sum(1) / lengths)
-
-
-def run(model, tokens, lengths):
-    return model(tokens, lengths)
+-     return model(tokens)
++     return model(tokens, lengths)
 
 
 run(Tagger(), torch.ones(2, 5, dtype=torch.long), torch.tensor([[5.0], [3.0]]))
@@ -204,26 +153,8 @@ class Siamese(nn.Module):
 
 net = Siamese()
 x, y = torch.randn(4, 3), torch.randn(4, 3)
-d = net(x, y)
-""",
-            """\
-import torch
-from torch import nn
-
-
-class Siamese(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(3, 2)
-
-    def forward(self, pair):
-        one, two = pair
-        return (self.fc(one) - self.fc(two)).abs()
-
-
-net = Siamese()
-x, y = torch.randn(4, 3), torch.randn(4, 3)
-d = net((x, y))
+- d = net(x, y)
++ d = net((x, y))
 """,
             runs=True,
         ),
@@ -244,25 +175,8 @@ class Net(nn.Module):
 
 
 features, hidden = 3, 8
-net = Net(features)
-net(torch.randn(2, features))
-""",
-            """\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self, features, hidden):
-        super().__init__()
-        self.fc = nn.Linear(features, hidden)
-
-    def forward(self, x):
-        return self.fc(x)
-
-
-features, hidden = 3, 8
-net = Net(features, hidden)
+- net = Net(features)
++ net = Net(features, hidden)
 net(torch.randn(2, features))
 """,
             runs=True,

@@ -101,29 +101,14 @@ class ArrayOfNumpyInGraph(FaultTemplate[_Filled]):
     examples = (
         Example(
             "two halves put together",
-            before="""\
+            """\
 import numpy as np
 import torch
 from torch import nn
 
 def join(a, b):
-    whole = np.zeros((len(a), 4))
-    whole[:, 0::2] = a
-    whole[:, 1::2] = b
-    return whole
-
-net = nn.Linear(2, 2)
-x = torch.randn(3, 2)
-loss = (join(net(x), x) ** 2).sum()
-loss.backward()
-""",
-            after="""\
-import numpy as np
-import torch
-from torch import nn
-
-def join(a, b):
-    whole = torch.zeros((len(a), 4))
+-     whole = np.zeros((len(a), 4))
++     whole = torch.zeros((len(a), 4))
     whole[:, 0::2] = a
     whole[:, 1::2] = b
     return whole
@@ -137,7 +122,7 @@ loss.backward()
         ),
         Example(
             "the steps of a sequence, in a method",
-            before="""\
+            """\
 import numpy
 import torch
 
@@ -148,27 +133,8 @@ class Steps(torch.nn.Module):
 
     def forward(self, x):
         h = torch.zeros(x.size(0), 3)
-        out = numpy.empty([x.size(1), x.size(0), 3], dtype=numpy.float32)
-        for t in range(x.size(1)):
-            h = self.cell(x[:, t], h)
-            out[t] = h
-        return out
-
-steps = Steps()
-steps(torch.randn(2, 4, 2)).sum().backward()
-""",
-            after="""\
-import numpy
-import torch
-
-class Steps(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.cell = torch.nn.GRUCell(2, 3)
-
-    def forward(self, x):
-        h = torch.zeros(x.size(0), 3)
-        out = torch.empty([x.size(1), x.size(0), 3])
+-         out = numpy.empty([x.size(1), x.size(0), 3], dtype=numpy.float32)
++         out = torch.empty([x.size(1), x.size(0), 3])
         for t in range(x.size(1)):
             h = self.cell(x[:, t], h)
             out[t] = h
@@ -181,25 +147,14 @@ steps(torch.randn(2, 4, 2)).sum().backward()
         ),
         Example(
             "the terms of a loss",
-            before="""\
+            """\
 import numpy as np
 import torch
 
 net = torch.nn.Linear(3, 2)
 x, y = torch.randn(5, 3), torch.randn(5, 2)
-terms = np.zeros((2, 5))
-for column in range(2):
-    terms[column] = (net(x) - y)[:, column] ** 2
-loss = terms.mean()
-loss.backward()
-""",
-            after="""\
-import numpy as np
-import torch
-
-net = torch.nn.Linear(3, 2)
-x, y = torch.randn(5, 3), torch.randn(5, 2)
-terms = torch.zeros((2, 5))
+- terms = np.zeros((2, 5))
++ terms = torch.zeros((2, 5))
 for column in range(2):
     terms[column] = (net(x) - y)[:, column] ** 2
 loss = terms.mean()

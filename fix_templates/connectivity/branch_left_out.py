@@ -81,7 +81,7 @@ class BranchLeftOut(FaultTemplate[_Branch]):
     examples = (
         Example(
             "two encoders made by one function",
-            before="""\
+            """\
 from keras import Model, layers
 
 def encoder(name):
@@ -90,25 +90,14 @@ def encoder(name):
 
 first_in, first = encoder("first")
 second_in, second = encoder("second")
-x = layers.Dense(8)(first)
-model = Model([first_in, second_in], layers.Dense(1)(x))
-""",
-            after="""\
-from keras import Model, layers
-
-def encoder(name):
-    inputs = layers.Input((8,), name=name)
-    return inputs, layers.Dense(4, activation="relu")(inputs)
-
-first_in, first = encoder("first")
-second_in, second = encoder("second")
-x = layers.Dense(8)(layers.concatenate([first, second]))
+- x = layers.Dense(8)(first)
++ x = layers.Dense(8)(layers.concatenate([first, second]))
 model = Model([first_in, second_in], layers.Dense(1)(x))
 """,
         ),
         Example(
             "two branches written out",
-            before="""\
+            """\
 from keras.layers import Dense, Dropout, Input, concatenate
 from keras.models import Model
 
@@ -117,27 +106,15 @@ def build():
     words = Input(shape=(6,))
     a = Dense(8, activation="relu")(numbers)
     b = Dense(8, activation="relu")(words)
-    x = Dropout(0.2)(a)
-    out = Dense(1)(x)
-    return Model(inputs=[numbers, words], outputs=out)
-""",
-            after="""\
-from keras.layers import Dense, Dropout, Input, concatenate
-from keras.models import Model
-
-def build():
-    numbers = Input(shape=(4,))
-    words = Input(shape=(6,))
-    a = Dense(8, activation="relu")(numbers)
-    b = Dense(8, activation="relu")(words)
-    x = Dropout(0.2)(concatenate([a, b]))
+-     x = Dropout(0.2)(a)
++     x = Dropout(0.2)(concatenate([a, b]))
     out = Dense(1)(x)
     return Model(inputs=[numbers, words], outputs=out)
 """,
         ),
         Example(
             "a shared encoder whose answers are to be multiplied",
-            before="""\
+            """\
 import tensorflow as tf
 from tensorflow.keras.layers import Dense, Input, multiply
 
@@ -146,19 +123,8 @@ query = Input((5,))
 page = Input((5,))
 query_code = encoder(query)
 page_code = encoder(page)
-score = Dense(1, activation="sigmoid")(query_code)
-model = tf.keras.Model([query, page], score)
-""",
-            after="""\
-import tensorflow as tf
-from tensorflow.keras.layers import Dense, Input, multiply
-
-encoder = tf.keras.Sequential([Dense(16, activation="tanh")])
-query = Input((5,))
-page = Input((5,))
-query_code = encoder(query)
-page_code = encoder(page)
-score = Dense(1, activation="sigmoid")(multiply([query_code, page_code]))
+- score = Dense(1, activation="sigmoid")(query_code)
++ score = Dense(1, activation="sigmoid")(multiply([query_code, page_code]))
 model = tf.keras.Model([query, page], score)
 """,
         ),

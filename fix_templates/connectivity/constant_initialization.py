@@ -111,111 +111,66 @@ class ConstantInitialization(FixTemplate):
     examples = (
         Example(
             "zeros in a Keras layer",
+            """\
+import keras
+import numpy as np
+from keras.layers import Dense
+
+model = keras.Sequential([
+    keras.Input((4,)),
+-     Dense(8, activation="relu", kernel_initializer="zeros"),
++     Dense(8, activation="relu"),
+    Dense(1),
+])
+model.compile(loss="mse", optimizer="sgd")
+model.fit(np.random.rand(8, 4), np.random.rand(8), epochs=1, verbose=0)
+""",
             runs=True,
-            before="""\
-import keras
-import numpy as np
-from keras.layers import Dense
-
-model = keras.Sequential([
-    keras.Input((4,)),
-    Dense(8, activation="relu", kernel_initializer="zeros"),
-    Dense(1),
-])
-model.compile(loss="mse", optimizer="sgd")
-model.fit(np.random.rand(8, 4), np.random.rand(8), epochs=1, verbose=0)
-""",
-            after="""\
-import keras
-import numpy as np
-from keras.layers import Dense
-
-model = keras.Sequential([
-    keras.Input((4,)),
-    Dense(8, activation="relu"),
-    Dense(1),
-])
-model.compile(loss="mse", optimizer="sgd")
-model.fit(np.random.rand(8, 4), np.random.rand(8), epochs=1, verbose=0)
-""",
         ),
         Example(
             "a function that sets the weights of every layer",
+            """\
+import torch
+from torch import nn
+
+def init_weights(m):
+    if isinstance(m, nn.Linear):
+-         nn.init.constant_(m.weight, 0.1)
++         nn.init.xavier_uniform_(m.weight)
+        nn.init.zeros_(m.bias)
+
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+net.apply(init_weights)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
+optimizer.step()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-
-def init_weights(m):
-    if isinstance(m, nn.Linear):
-        nn.init.constant_(m.weight, 0.1)
-        nn.init.zeros_(m.bias)
-
-net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
-net.apply(init_weights)
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
-optimizer.step()
-""",
-            after="""\
-import torch
-from torch import nn
-
-def init_weights(m):
-    if isinstance(m, nn.Linear):
-        nn.init.xavier_uniform_(m.weight)
-        nn.init.zeros_(m.bias)
-
-net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
-net.apply(init_weights)
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
-optimizer.step()
-""",
         ),
         Example(
             "the data of one weight filled",
+            """\
+import torch
+import torch.nn as nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 8)
+        self.fc2 = nn.Linear(8, 1)
+-         self.fc1.weight.data.fill_(0.5)
++         nn.init.xavier_uniform_(self.fc1.weight)
+        self.fc2.weight.data.zero_()  # the output begins at zero
+
+    def forward(self, x):
+        return self.fc2(torch.relu(self.fc1(x)))
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+net(torch.randn(8, 4)).pow(2).mean().backward()
+optimizer.step()
+""",
             runs=True,
-            before="""\
-import torch
-import torch.nn as nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1 = nn.Linear(4, 8)
-        self.fc2 = nn.Linear(8, 1)
-        self.fc1.weight.data.fill_(0.5)
-        self.fc2.weight.data.zero_()  # the output begins at zero
-
-    def forward(self, x):
-        return self.fc2(torch.relu(self.fc1(x)))
-
-net = Net()
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-net(torch.randn(8, 4)).pow(2).mean().backward()
-optimizer.step()
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1 = nn.Linear(4, 8)
-        self.fc2 = nn.Linear(8, 1)
-        nn.init.xavier_uniform_(self.fc1.weight)
-        self.fc2.weight.data.zero_()  # the output begins at zero
-
-    def forward(self, x):
-        return self.fc2(torch.relu(self.fc1(x)))
-
-net = Net()
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-net(torch.randn(8, 4)).pow(2).mean().backward()
-optimizer.step()
-""",
         ),
     )
     rejects = (

@@ -101,53 +101,35 @@ class CopiedLineNotChanged(FaultTemplate[_Left]):
     examples = (
         Example(
             "the optimizer of another network",
-            before="""\
+            """\
 import torch
 
 actor = torch.nn.Linear(4, 2)
 critic = torch.nn.Linear(4, 1)
 print(sum(weight.numel() for weight in critic.parameters()))
 actor_optimizer = torch.optim.Adam(actor.parameters(), lr=1e-3)
-critic_optimizer = torch.optim.Adam(actor.parameters(), lr=1e-3)
-print(critic(torch.randn(1, 4)))
-""",
-            after="""\
-import torch
-
-actor = torch.nn.Linear(4, 2)
-critic = torch.nn.Linear(4, 1)
-print(sum(weight.numel() for weight in critic.parameters()))
-actor_optimizer = torch.optim.Adam(actor.parameters(), lr=1e-3)
-critic_optimizer = torch.optim.Adam(critic.parameters(), lr=1e-3)
+- critic_optimizer = torch.optim.Adam(actor.parameters(), lr=1e-3)
++ critic_optimizer = torch.optim.Adam(critic.parameters(), lr=1e-3)
 print(critic(torch.randn(1, 4)))
 """,
         ),
         Example(
             "names of one letter beside whole words",
-            before="""\
+            """\
 from torch import nn, optim
 
 def train(noise, real, config):
     generator = nn.Linear(2, 4)
     discriminator = nn.Linear(4, 1)
     optimizer_g = optim.Adam(generator.parameters(), lr=config["generator_lr"])
-    optimizer_d = optim.Adam(generator.parameters(), lr=config["discriminator_lr"])
-    return discriminator(generator(noise)), discriminator(real), optimizer_g, optimizer_d
-""",
-            after="""\
-from torch import nn, optim
-
-def train(noise, real, config):
-    generator = nn.Linear(2, 4)
-    discriminator = nn.Linear(4, 1)
-    optimizer_g = optim.Adam(generator.parameters(), lr=config["generator_lr"])
-    optimizer_d = optim.Adam(discriminator.parameters(), lr=config["discriminator_lr"])
+-     optimizer_d = optim.Adam(generator.parameters(), lr=config["discriminator_lr"])
++     optimizer_d = optim.Adam(discriminator.parameters(), lr=config["discriminator_lr"])
     return discriminator(generator(noise)), discriminator(real), optimizer_g, optimizer_d
 """,
         ),
         Example(
             "one layer for two branches",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -160,29 +142,14 @@ class Net(nn.Module):
 
     def forward(self, x1, x2):
         h1 = torch.relu(self.fc1(x1))
-        h2 = torch.relu(self.fc1(x2))
-        return self.out(torch.cat([h1, h2], dim=1))
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1 = nn.Linear(3, 8)
-        self.fc2 = nn.Linear(3, 8)
-        self.out = nn.Linear(16, 1)
-
-    def forward(self, x1, x2):
-        h1 = torch.relu(self.fc1(x1))
-        h2 = torch.relu(self.fc2(x2))
+-         h2 = torch.relu(self.fc1(x2))
++         h2 = torch.relu(self.fc2(x2))
         return self.out(torch.cat([h1, h2], dim=1))
 """,
         ),
         Example(
             "a branch of a functional model",
-            before="""\
+            """\
 from keras import layers
 
 def build():
@@ -191,42 +158,22 @@ def build():
     left = layers.Dense(8)(left_in)
     right = layers.Dense(8)(right_in)
     left_code = layers.Dense(4, activation="relu")(left)
-    right_code = layers.Dense(4, activation="relu")(left)
-    return left_in, right_in, layers.concatenate([left_code, right_code])
-""",
-            after="""\
-from keras import layers
-
-def build():
-    left_in = layers.Input((4,))
-    right_in = layers.Input((4,))
-    left = layers.Dense(8)(left_in)
-    right = layers.Dense(8)(right_in)
-    left_code = layers.Dense(4, activation="relu")(left)
-    right_code = layers.Dense(4, activation="relu")(right)
+-     right_code = layers.Dense(4, activation="relu")(left)
++     right_code = layers.Dense(4, activation="relu")(right)
     return left_in, right_in, layers.concatenate([left_code, right_code])
 """,
         ),
         Example(
             "the variables of another part, in a graph",
-            before="""\
+            """\
 import tensorflow.compat.v1 as tf
 
 def trainers(loss_d, loss_g):
     vars_d = tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, scope="d")
     vars_g = tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, scope="g")
     train_d = tf.train.AdamOptimizer().minimize(loss_d, var_list=vars_d)
-    train_g = tf.train.AdamOptimizer().minimize(loss_g, var_list=vars_d)
-    return train_d, train_g
-""",
-            after="""\
-import tensorflow.compat.v1 as tf
-
-def trainers(loss_d, loss_g):
-    vars_d = tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, scope="d")
-    vars_g = tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, scope="g")
-    train_d = tf.train.AdamOptimizer().minimize(loss_d, var_list=vars_d)
-    train_g = tf.train.AdamOptimizer().minimize(loss_g, var_list=vars_g)
+-     train_g = tf.train.AdamOptimizer().minimize(loss_g, var_list=vars_d)
++     train_g = tf.train.AdamOptimizer().minimize(loss_g, var_list=vars_g)
     return train_d, train_g
 """,
         ),

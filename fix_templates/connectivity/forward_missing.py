@@ -69,7 +69,7 @@ class ForwardMissing(CrashTemplate):
     examples = (
         Example(
             "a letter is missing",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -78,21 +78,8 @@ class Net(nn.Module):
         super().__init__()
         self.fc = nn.Linear(4, 2)
 
-    def foward(self, x):  # scores
-        return self.fc(x)
-
-print(Net()(torch.randn(3, 4)).shape)
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(4, 2)
-
-    def forward(self, x):  # scores
+-     def foward(self, x):  # scores
++     def forward(self, x):  # scores
         return self.fc(x)
 
 print(Net()(torch.randn(3, 4)).shape)
@@ -101,7 +88,7 @@ print(Net()(torch.randn(3, 4)).shape)
         ),
         Example(
             "methods within __init__",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -111,32 +98,17 @@ class Classifier(nn.Module):
         self.body = nn.Linear(4, 8)
         self.head = nn.Linear(8, classes)
 
-        def features(self, x):
-            return torch.relu(self.body(x))
+-         def features(self, x):
+-             return torch.relu(self.body(x))
++     def features(self, x):
++         return torch.relu(self.body(x))
 
-        # scores of the classes
-        def forward(self, x):
-            return self.head(self.features(x))
-
-model = Classifier(3)
-print(model(torch.randn(3, 4)).shape)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-class Classifier(nn.Module):
-    def __init__(self, classes):
-        super(Classifier, self).__init__()
-        self.body = nn.Linear(4, 8)
-        self.head = nn.Linear(8, classes)
-
-    def features(self, x):
-        return torch.relu(self.body(x))
-
-    # scores of the classes
-    def forward(self, x):
-        return self.head(self.features(x))
+-         # scores of the classes
+-         def forward(self, x):
+-             return self.head(self.features(x))
++     # scores of the classes
++     def forward(self, x):
++         return self.head(self.features(x))
 
 model = Classifier(3)
 print(model(torch.randn(3, 4)).shape)
@@ -145,7 +117,7 @@ print(model(torch.randn(3, 4)).shape)
         ),
         Example(
             "behind the class",
-            before="""\
+            """\
 import torch
 from torch.nn import Linear, Module
 
@@ -154,26 +126,13 @@ class Regression(Module):
         super().__init__()
         self.linear = Linear(3, 1)
 
-def forward(self, x):
-    out = self.linear(x)
+- def forward(self, x):
+-     out = self.linear(x)
++     def forward(self, x):
++         out = self.linear(x)
 
-    return out
-
-print(Regression()(torch.ones(2, 3)).shape)
-""",
-            after="""\
-import torch
-from torch.nn import Linear, Module
-
-class Regression(Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = Linear(3, 1)
-
-    def forward(self, x):
-        out = self.linear(x)
-
-        return out
+-     return out
++         return out
 
 print(Regression()(torch.ones(2, 3)).shape)
 """,
@@ -181,7 +140,7 @@ print(Regression()(torch.ones(2, 3)).shape)
         ),
         Example(
             "the name from Keras",
-            before="""\
+            """\
 import torch
 
 class Scale(torch.nn.Module):
@@ -189,20 +148,8 @@ class Scale(torch.nn.Module):
         super().__init__()
         self.by = torch.nn.Parameter(torch.ones(1))
 
-    def call(self, inputs):
-        return inputs * self.by
-
-print(Scale()(torch.randn(3)).shape)
-""",
-            after="""\
-import torch
-
-class Scale(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.by = torch.nn.Parameter(torch.ones(1))
-
-    def forward(self, inputs):
+-     def call(self, inputs):
++     def forward(self, inputs):
         return inputs * self.by
 
 print(Scale()(torch.randn(3)).shape)

@@ -69,7 +69,7 @@ class ForwardReturnsNothing(FixTemplate):
     examples = (
         Example(
             "the last tensor is named and not returned",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -82,24 +82,7 @@ class Net(nn.Module):
     def forward(self, x):
         x = torch.relu(self.fc1(x))
         x = self.fc2(x)
-
-    def width(self):
-        return 8
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1 = nn.Linear(4, 8)
-        self.fc2 = nn.Linear(8, 2)
-
-    def forward(self, x):
-        x = torch.relu(self.fc1(x))
-        x = self.fc2(x)
-        return x
++         return x
 
     def width(self):
         return 8
@@ -107,7 +90,7 @@ class Net(nn.Module):
         ),
         Example(
             "a loop over layers, in a training program",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -120,25 +103,7 @@ class Deep(nn.Module):
         hidden = batch.float()
         for layer in self.layers:
             hidden = torch.tanh(layer(hidden))
-
-model = Deep(2)
-loss = nn.functional.mse_loss(model(torch.ones(5, 3)), torch.zeros(5, 3))
-loss.backward()
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Deep(nn.Module):
-    def __init__(self, depth):
-        super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(depth))
-
-    def forward(self, batch):
-        hidden = batch.float()
-        for layer in self.layers:
-            hidden = torch.tanh(layer(hidden))
-        return hidden
++         return hidden
 
 model = Deep(2)
 loss = nn.functional.mse_loss(model(torch.ones(5, 3)), torch.zeros(5, 3))
@@ -148,7 +113,7 @@ loss.backward()
         ),
         Example(
             "a Keras model whose last call has no name",
-            before="""\
+            """\
 import keras
 
 class Classifier(keras.Model):
@@ -159,20 +124,8 @@ class Classifier(keras.Model):
 
     def call(self, inputs, training=False):
         h = self.hidden(inputs)
-        self.head(h)
-""",
-            after="""\
-import keras
-
-class Classifier(keras.Model):
-    def __init__(self):
-        super().__init__()
-        self.hidden = keras.layers.Dense(16, activation="relu")
-        self.head = keras.layers.Dense(3)
-
-    def call(self, inputs, training=False):
-        h = self.hidden(inputs)
-        return self.head(h)
+-         self.head(h)
++         return self.head(h)
 """,
         ),
     )

@@ -100,7 +100,7 @@ class ForwardWithoutGradient(FaultTemplate[_Off]):
     examples = (
         Example(
             "the forward pass of a training step",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -108,27 +108,11 @@ net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
 opt = torch.optim.SGD(net.parameters(), lr=0.1)
 
 def step(x, y):
-    with torch.no_grad():
-        # the prediction
-        out = net(x)
-    loss = nn.functional.mse_loss(out, y)
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-
-for _ in range(2):
-    step(torch.randn(8, 4), torch.randn(8, 1))
-""",
-            after="""\
-import torch
-from torch import nn
-
-net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
-opt = torch.optim.SGD(net.parameters(), lr=0.1)
-
-def step(x, y):
-    # the prediction
-    out = net(x)
+-     with torch.no_grad():
+-         # the prediction
+-         out = net(x)
++     # the prediction
++     out = net(x)
     loss = nn.functional.mse_loss(out, y)
     opt.zero_grad()
     loss.backward()
@@ -141,7 +125,7 @@ for _ in range(2):
         ),
         Example(
             "a teacher that stays without gradients",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -150,22 +134,8 @@ optimizer = torch.optim.Adam(student.parameters())
 for x in torch.randn(2, 5, 3):
     with torch.no_grad():
         wanted = teacher(x)
-        given = student(x)
-    loss = nn.functional.mse_loss(given, wanted)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-teacher, student = nn.Linear(3, 2), nn.Linear(3, 2)
-optimizer = torch.optim.Adam(student.parameters())
-for x in torch.randn(2, 5, 3):
-    with torch.no_grad():
-        wanted = teacher(x)
-    given = student(x)
+-         given = student(x)
++     given = student(x)
     loss = nn.functional.mse_loss(given, wanted)
     optimizer.zero_grad()
     loss.backward()
@@ -175,7 +145,7 @@ for x in torch.randn(2, 5, 3):
         ),
         Example(
             "a decorated forward",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -184,27 +154,7 @@ class Net(nn.Module):
         super().__init__()
         self.lin = nn.Linear(3, 2)
 
-    @torch.no_grad()
-    def forward(self, x):
-        return self.lin(x)
-
-net = Net()
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for x in torch.randn(2, 5, 3):
-    loss = nn.functional.cross_entropy(net(x), torch.zeros(5, dtype=torch.long))
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.lin = nn.Linear(3, 2)
-
+-     @torch.no_grad()
     def forward(self, x):
         return self.lin(x)
 
@@ -220,24 +170,14 @@ for x in torch.randn(2, 5, 3):
         ),
         Example(
             "in one line",
-            before="""\
+            """\
 import torch
 
 net = torch.nn.Linear(2, 1)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 for x in torch.randn(2, 5, 2):
-    with torch.inference_mode(): out = net(x)
-    optimizer.zero_grad()
-    out.pow(2).mean().backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-
-net = torch.nn.Linear(2, 1)
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for x in torch.randn(2, 5, 2):
-    out = net(x)
+-     with torch.inference_mode(): out = net(x)
++     out = net(x)
     optimizer.zero_grad()
     out.pow(2).mean().backward()
     optimizer.step()

@@ -104,199 +104,119 @@ class GraphCut(FixTemplate):
     examples = (
         Example(
             "the output detached, the loss wrapped",
+            """\
+import torch
+from torch import nn
+from torch.autograd import Variable
+
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+x, y = torch.randn(16, 4), torch.randn(16, 1)
+for _ in range(3):
+-     out = net(x).detach()
++     out = net(x)
+    loss = nn.functional.mse_loss(out, y)
+-     loss = Variable(loss, requires_grad=True)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-from torch.autograd import Variable
-
-net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-x, y = torch.randn(16, 4), torch.randn(16, 1)
-for _ in range(3):
-    out = net(x).detach()
-    loss = nn.functional.mse_loss(out, y)
-    loss = Variable(loss, requires_grad=True)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-from torch import nn
-from torch.autograd import Variable
-
-net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-x, y = torch.randn(16, 4), torch.randn(16, 1)
-for _ in range(3):
-    out = net(x)
-    loss = nn.functional.mse_loss(out, y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
         ),
         Example(
             "through an array and back",
+            """\
+import torch
+import torch.nn as nn
+
+net = nn.Linear(4, 1)
+optimizer = torch.optim.Adam(net.parameters())
+criterion = nn.MSELoss()
+x, y = torch.randn(16, 4), torch.randn(16, 1)
+- output = torch.tensor(net(x).data.numpy())  # as an array
++ output = net(x)  # as an array
+loss = criterion(output, y)
+loss.backward()
+optimizer.step()
+""",
             runs=True,
-            before="""\
-import torch
-import torch.nn as nn
-
-net = nn.Linear(4, 1)
-optimizer = torch.optim.Adam(net.parameters())
-criterion = nn.MSELoss()
-x, y = torch.randn(16, 4), torch.randn(16, 1)
-output = torch.tensor(net(x).data.numpy())  # as an array
-loss = criterion(output, y)
-loss.backward()
-optimizer.step()
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-net = nn.Linear(4, 1)
-optimizer = torch.optim.Adam(net.parameters())
-criterion = nn.MSELoss()
-x, y = torch.randn(16, 4), torch.randn(16, 1)
-output = net(x)  # as an array
-loss = criterion(output, y)
-loss.backward()
-optimizer.step()
-""",
         ),
         Example(
             "an encoder behind .data, and a flag set on the loss",
+            """\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Linear(4, 8)
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x):
+-         code = torch.relu(self.encoder(x)).data
+-         return self.head(code).detach()
++         code = torch.relu(self.encoder(x))
++         return self.head(code)
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(2):
+    loss = nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 3, (8,)))
+-     loss.requires_grad = True
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.encoder = nn.Linear(4, 8)
-        self.head = nn.Linear(8, 3)
-
-    def forward(self, x):
-        code = torch.relu(self.encoder(x)).data
-        return self.head(code).detach()
-
-net = Net()
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for _ in range(2):
-    loss = nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 3, (8,)))
-    loss.requires_grad = True
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.encoder = nn.Linear(4, 8)
-        self.head = nn.Linear(8, 3)
-
-    def forward(self, x):
-        code = torch.relu(self.encoder(x))
-        return self.head(code)
-
-net = Net()
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for _ in range(2):
-    loss = nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 3, (8,)))
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
         ),
         Example(
             "a copy of the code, and losses joined by their numbers",
+            """\
+import torch
+from torch import nn
+
+class Pair(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 8)
+        self.heads = nn.ModuleList([nn.Linear(8, 1), nn.Linear(8, 1)])
+
+    def forward(self, x):
+-         code = torch.tensor(torch.relu(self.body(x)))
++         code = torch.relu(self.body(x))
+        return [head(code) for head in self.heads]
+
+model = Pair()
+optimizer = torch.optim.Adam(model.parameters())
+x, y = torch.randn(16, 4), torch.randn(2, 16, 1)
+for _ in range(3):
+    losses = [nn.functional.mse_loss(out, goal) for out, goal in zip(model(x), y)]
+-     loss = torch.tensor(losses, requires_grad=True).sum()
++     loss = torch.stack(losses).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-
-class Pair(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.body = nn.Linear(4, 8)
-        self.heads = nn.ModuleList([nn.Linear(8, 1), nn.Linear(8, 1)])
-
-    def forward(self, x):
-        code = torch.tensor(torch.relu(self.body(x)))
-        return [head(code) for head in self.heads]
-
-model = Pair()
-optimizer = torch.optim.Adam(model.parameters())
-x, y = torch.randn(16, 4), torch.randn(2, 16, 1)
-for _ in range(3):
-    losses = [nn.functional.mse_loss(out, goal) for out, goal in zip(model(x), y)]
-    loss = torch.tensor(losses, requires_grad=True).sum()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Pair(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.body = nn.Linear(4, 8)
-        self.heads = nn.ModuleList([nn.Linear(8, 1), nn.Linear(8, 1)])
-
-    def forward(self, x):
-        code = torch.relu(self.body(x))
-        return [head(code) for head in self.heads]
-
-model = Pair()
-optimizer = torch.optim.Adam(model.parameters())
-x, y = torch.randn(16, 4), torch.randn(2, 16, 1)
-for _ in range(3):
-    losses = [nn.functional.mse_loss(out, goal) for out, goal in zip(model(x), y)]
-    loss = torch.stack(losses).sum()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
         ),
         Example(
             "a number that has no backward",
+            """\
+import torch
+from torch import nn
+
+net = nn.Linear(4, 2)
+criterion = nn.CrossEntropyLoss()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(2):
+    optimizer.zero_grad()
+-     loss = criterion(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).item()
++     loss = criterion(net(torch.randn(8, 4)), torch.randint(0, 2, (8,)))
+    loss.backward()
+    optimizer.step()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-
-net = nn.Linear(4, 2)
-criterion = nn.CrossEntropyLoss()
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for _ in range(2):
-    optimizer.zero_grad()
-    loss = criterion(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).item()
-    loss.backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-from torch import nn
-
-net = nn.Linear(4, 2)
-criterion = nn.CrossEntropyLoss()
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for _ in range(2):
-    optimizer.zero_grad()
-    loss = criterion(net(torch.randn(8, 4)), torch.randint(0, 2, (8,)))
-    loss.backward()
-    optimizer.step()
-""",
         ),
     )
     rejects = (

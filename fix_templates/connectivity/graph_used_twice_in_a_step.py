@@ -101,7 +101,7 @@ class GraphUsedTwiceInAStep(FaultTemplate[_Passes]):
     examples = (
         Example(
             "three losses of one prediction",
-            before="""\
+            """\
 import torch
 
 net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
@@ -112,30 +112,17 @@ for x in torch.randn(2, 6, 3):
     mean = out.mean().abs()
     spread = out.std()
     opt.zero_grad()
-    size.backward()
-    mean.backward()
-    spread.backward()
-    opt.step()
-""",
-            after="""\
-import torch
-
-net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
-opt = torch.optim.SGD(net.parameters(), lr=0.1)
-for x in torch.randn(2, 6, 3):
-    out = net(x)
-    size = out.pow(2).mean()
-    mean = out.mean().abs()
-    spread = out.std()
-    opt.zero_grad()
-    (size + mean + spread).backward()
+-     size.backward()
+-     mean.backward()
+-     spread.backward()
++     (size + mean + spread).backward()
     opt.step()
 """,
             runs=True,
         ),
         Example(
             "two heads on one body",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -146,29 +133,16 @@ for x in torch.randn(2, 6, 3):
     first = left(shared).pow(2).mean()
     second = (right(shared) - 1).abs().mean()
     opt.zero_grad()
-    first.backward()
-    second.backward()
-    opt.step()
-""",
-            after="""\
-import torch
-from torch import nn
-
-body, left, right = nn.Linear(3, 4), nn.Linear(4, 1), nn.Linear(4, 1)
-opt = torch.optim.Adam([*body.parameters(), *left.parameters(), *right.parameters()])
-for x in torch.randn(2, 6, 3):
-    shared = torch.sigmoid(body(x))
-    first = left(shared).pow(2).mean()
-    second = (right(shared) - 1).abs().mean()
-    opt.zero_grad()
-    (first + second).backward()
+-     first.backward()
+-     second.backward()
++     (first + second).backward()
     opt.step()
 """,
             runs=True,
         ),
         Example(
             "a list of losses",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -179,22 +153,9 @@ for x in torch.randn(2, 6, 3):
     shared = body(x)
     losses = [head(shared).pow(2).mean() for head in heads]
     opt.zero_grad()
-    for loss in losses:
-        loss.backward()
-    opt.step()
-""",
-            after="""\
-import torch
-from torch import nn
-
-body = nn.Sequential(nn.Linear(3, 4), nn.Tanh())
-heads = nn.ModuleList([nn.Linear(4, 1) for _ in range(3)])
-opt = torch.optim.Adam([*body.parameters(), *heads.parameters()])
-for x in torch.randn(2, 6, 3):
-    shared = body(x)
-    losses = [head(shared).pow(2).mean() for head in heads]
-    opt.zero_grad()
-    sum(losses).backward()
+-     for loss in losses:
+-         loss.backward()
++     sum(losses).backward()
     opt.step()
 """,
             runs=True,

@@ -85,34 +85,25 @@ class InputWithoutEmbedding(FaultTemplate[_Bare]):
         text = f"{source.segment(source.site(found.embedding))}({found.given.id})"
         yield f"Embed the input as the other one: {text}", (Replace(source.site(found.given), text),), 0.85
 
-    examples = tuple(
+    examples = (
         Example(
-            title,
-            runs=True,
-            before=text.replace("{given}", name),
-            after=text.replace("{given}", f"{embedding}({name})"),
-        )
-        for title, name, embedding, text in (
-            (
-                "a decoder",
-                "answers",
-                "Embedding(20, 6)",
-                """\
+            "a decoder",
+            """\
 from keras.layers import LSTM, Dense, Embedding, Input
 from keras.models import Model
 
 questions = Input((5,))
 _, h, c = LSTM(8, return_state=True)(Embedding(20, 6)(questions))
 answers = Input((7,))
-x = LSTM(8, return_sequences=True)({given}, initial_state=[h, c])
+- x = LSTM(8, return_sequences=True)(answers, initial_state=[h, c])
++ x = LSTM(8, return_sequences=True)(Embedding(20, 6)(answers), initial_state=[h, c])
 model = Model([questions, answers], Dense(20, activation="softmax")(x))
 """,
-            ),
-            (
-                "two texts, in a function",
-                "body",
-                "layers.Embedding(words, 4, mask_zero=True)",
-                """\
+            runs=True,
+        ),
+        Example(
+            "two texts, in a function",
+            """\
 import keras
 from keras import layers
 
@@ -121,27 +112,28 @@ def build(words):
     body = keras.Input(shape=(9,), dtype="int32")
     a = layers.Embedding(words, 4, mask_zero=True)(title)
     a = layers.GRU(4)(a)
-    b = layers.GRU(4)({given})
+-     b = layers.GRU(4)(body)
++     b = layers.GRU(4)(layers.Embedding(words, 4, mask_zero=True)(body))
     return keras.Model([title, body], layers.Dense(1)(layers.concatenate([a, b])))
 
 build(30)
 """,
-            ),
-            (
-                "a convolution",
-                "tags",
-                "Embedding(50, 8)",
-                """\
+            runs=True,
+        ),
+        Example(
+            "a convolution",
+            """\
 from keras import Model
 from keras.layers import Conv1D, Dense, Embedding, GlobalMaxPooling1D, Input, concatenate
 
 words, tags = Input((10,)), Input((10,))
 w = GlobalMaxPooling1D()(Conv1D(4, 3)(Embedding(50, 8)(words)))
-t = GlobalMaxPooling1D()(Conv1D(4, 3)({given}))
+- t = GlobalMaxPooling1D()(Conv1D(4, 3)(tags))
++ t = GlobalMaxPooling1D()(Conv1D(4, 3)(Embedding(50, 8)(tags)))
 model = Model([words, tags], Dense(2)(concatenate([w, t])))
 """,
-            ),
-        )
+            runs=True,
+        ),
     )
     rejects = (
         Reject(

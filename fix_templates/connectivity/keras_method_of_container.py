@@ -73,26 +73,20 @@ class KerasMethodOfContainer(FixTemplate):
     examples = (
         Example(
             "a model built as in Keras",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 model = nn.Sequential()
-model.add(nn.Linear(4, 8))
-model.add(nn.ReLU())
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Sequential()
-model.append(nn.Linear(4, 8))
-model.append(nn.ReLU())
+- model.add(nn.Linear(4, 8))
+- model.add(nn.ReLU())
++ model.append(nn.Linear(4, 8))
++ model.append(nn.ReLU())
 """,
         ),
         Example(
             "layers under names, in a module that is run",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -101,23 +95,8 @@ class Block(nn.Module):
         super().__init__()
         self.shortcut = nn.Sequential()
         if width > 3:
-            self.shortcut.add('conv', nn.Conv2d(3, width, 1))
-
-    def forward(self, x):
-        return self.shortcut(x)
-
-Block(5)(torch.zeros(1, 3, 4, 4))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-class Block(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.shortcut = nn.Sequential()
-        if width > 3:
-            self.shortcut.add_module('conv', nn.Conv2d(3, width, 1))
+-             self.shortcut.add('conv', nn.Conv2d(3, width, 1))
++             self.shortcut.add_module('conv', nn.Conv2d(3, width, 1))
 
     def forward(self, x):
         return self.shortcut(x)
@@ -128,22 +107,14 @@ Block(5)(torch.zeros(1, 3, 4, 4))
         ),
         Example(
             "a list of layers",
-            before="""\
+            """\
 from torch import nn
 
 def tower(depth):
     layers = nn.ModuleList()
     for _ in range(depth):
-        layers.add(nn.Linear(2, 2))
-    return layers
-""",
-            after="""\
-from torch import nn
-
-def tower(depth):
-    layers = nn.ModuleList()
-    for _ in range(depth):
-        layers.append(nn.Linear(2, 2))
+-         layers.add(nn.Linear(2, 2))
++         layers.append(nn.Linear(2, 2))
     return layers
 """,
         ),

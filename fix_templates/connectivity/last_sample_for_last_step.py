@@ -80,7 +80,7 @@ class LastSampleForLastStep(FaultTemplate[_Taken]):
     examples = (
         Example(
             "a classifier",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -92,49 +92,27 @@ class Net(nn.Module):
 
     def forward(self, x):
         out, _ = self.lstm(x)
-        return self.fc(out[-1])
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.lstm = nn.LSTM(3, 8, batch_first=True)
-        self.fc = nn.Linear(8, 2)
-
-    def forward(self, x):
-        out, _ = self.lstm(x)
-        return self.fc(out[:, -1])
+-         return self.fc(out[-1])
++         return self.fc(out[:, -1])
 """,
         ),
         Example(
             "all axes written",
-            before="""\
+            """\
 import torch
 
 gru = torch.nn.GRU(input_size=2, hidden_size=4, num_layers=2, batch_first=True)
 
 def encode(batch):
     states, (last) = gru(batch)
-    code = states[-1, :, :]
-    return torch.tanh(code)
-""",
-            after="""\
-import torch
-
-gru = torch.nn.GRU(input_size=2, hidden_size=4, num_layers=2, batch_first=True)
-
-def encode(batch):
-    states, (last) = gru(batch)
-    code = states[:, -1]
+-     code = states[-1, :, :]
++     code = states[:, -1]
     return torch.tanh(code)
 """,
         ),
         Example(
             "the first of the pair",
-            before="""\
+            """\
 import torch.nn as nn
 
 class Reader(nn.Module):
@@ -145,20 +123,8 @@ class Reader(nn.Module):
 
     def forward(self, steps, hidden=None):
         seq = self.rnn(steps, hidden)[0]
-        return self.head(seq[-1])
-""",
-            after="""\
-import torch.nn as nn
-
-class Reader(nn.Module):
-    def __init__(self, size):
-        super(Reader, self).__init__()
-        self.rnn = nn.RNN(size, size, nonlinearity="relu", batch_first=True)
-        self.head = nn.Linear(size, 1)
-
-    def forward(self, steps, hidden=None):
-        seq = self.rnn(steps, hidden)[0]
-        return self.head(seq[:, -1])
+-         return self.head(seq[-1])
++         return self.head(seq[:, -1])
 """,
         ),
     )

@@ -80,7 +80,7 @@ class LayerMadeInForward(FixTemplate):
     examples = (
         Example(
             "layers made where they are called",
-            before="""\
+            """\
 import torch.nn as nn
 
 class Block(nn.Module):
@@ -88,29 +88,17 @@ class Block(nn.Module):
         super().__init__()
         self.width = width
         self.conv = nn.Conv1d(width, width, 1)
++         self.layer_norm = nn.LayerNorm(self.width)
 
     def forward(self, x):
         y = self.conv(x.transpose(1, 2)).transpose(1, 2)
-        return nn.LayerNorm(self.width)(x + y)
-""",
-            after="""\
-import torch.nn as nn
-
-class Block(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.width = width
-        self.conv = nn.Conv1d(width, width, 1)
-        self.layer_norm = nn.LayerNorm(self.width)
-
-    def forward(self, x):
-        y = self.conv(x.transpose(1, 2)).transpose(1, 2)
-        return self.layer_norm(x + y)
+-         return nn.LayerNorm(self.width)(x + y)
++         return self.layer_norm(x + y)
 """,
         ),
         Example(
             "one convolution for each size",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -121,59 +109,31 @@ class TextCNN(nn.Module):
         super(TextCNN, self).__init__()
         self.embedding = nn.Embedding(50, 16)
         self.out = nn.Linear(24, 2)
++         self.conv2ds = nn.ModuleList([nn.Conv2d(1, 8, (size, 16)) for size in SIZES])
 
     def forward(self, words):
         x = self.embedding(words).unsqueeze(1)
         pooled = []
-        for size in SIZES:
-            conv = nn.Conv2d(1, 8, (size, 16))(x)
-            pooled.append(conv.relu().amax(dim=(2, 3)))
-        return self.out(torch.cat(pooled, dim=1))
-""",
-            after="""\
-import torch
-from torch import nn
-
-SIZES = [2, 3, 4]
-
-class TextCNN(nn.Module):
-    def __init__(self):
-        super(TextCNN, self).__init__()
-        self.embedding = nn.Embedding(50, 16)
-        self.out = nn.Linear(24, 2)
-        self.conv2ds = nn.ModuleList([nn.Conv2d(1, 8, (size, 16)) for size in SIZES])
-
-    def forward(self, words):
-        x = self.embedding(words).unsqueeze(1)
-        pooled = []
-        for i, size in enumerate(SIZES):
-            conv = self.conv2ds[i](x)
+-         for size in SIZES:
+-             conv = nn.Conv2d(1, 8, (size, 16))(x)
++         for i, size in enumerate(SIZES):
++             conv = self.conv2ds[i](x)
             pooled.append(conv.relu().amax(dim=(2, 3)))
         return self.out(torch.cat(pooled, dim=1))
 """,
         ),
         Example(
             "a class without a constructor of its own, a local variable and a helper method",
-            before="""\
+            """\
 import torch
 
 class Net(torch.nn.Module):
++     def __init__(self):
++         super().__init__()
++         self.fc = torch.nn.Linear(8, 3)
     def head(self, h):
-        fc = torch.nn.Linear(8, 3)
-        return fc(h)
-
-    def forward(self, x):
-        return self.head(x.flatten(1))
-""",
-            after="""\
-import torch
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = torch.nn.Linear(8, 3)
-    def head(self, h):
-        fc = self.fc
+-         fc = torch.nn.Linear(8, 3)
++         fc = self.fc
         return fc(h)
 
     def forward(self, x):
@@ -182,7 +142,7 @@ class Net(torch.nn.Module):
         ),
         Example(
             "a layer made in the call of a Keras layer",
-            before="""\
+            """\
 import keras
 from keras import layers
 
@@ -191,24 +151,11 @@ class Gate(layers.Layer):
         super().__init__(**kwargs)
         self.units = units
         self.scale = layers.Dense(units)
++         self.dense = layers.Dense(self.units, activation="sigmoid")
 
     def call(self, inputs):
-        gate = layers.Dense(self.units, activation="sigmoid")(inputs)
-        return gate * self.scale(inputs)
-""",
-            after="""\
-import keras
-from keras import layers
-
-class Gate(layers.Layer):
-    def __init__(self, units, **kwargs):
-        super().__init__(**kwargs)
-        self.units = units
-        self.scale = layers.Dense(units)
-        self.dense = layers.Dense(self.units, activation="sigmoid")
-
-    def call(self, inputs):
-        gate = self.dense(inputs)
+-         gate = layers.Dense(self.units, activation="sigmoid")(inputs)
++         gate = self.dense(inputs)
         return gate * self.scale(inputs)
 """,
         ),

@@ -87,13 +87,10 @@ class LayerNeverCalled(FixTemplate):
             finding, f"Call the layer: {text}", InsertAfter(subject.source.site(statement), text), prior=0.8
         )
 
-    examples = tuple(
-        Example(title, runs=True, before=text.replace("{hole}", ""), after=text.replace("{hole}", line))
-        for title, line, text in (
-            (
-                "a linear layer",
-                "        x = torch.relu(self.fc2(x))\n",
-                """\
+    examples = (
+        Example(
+            "a linear layer",
+            """\
 import torch
 from torch import nn
 
@@ -106,18 +103,19 @@ class Net(nn.Module):
 
     def forward(self, x):
         x = torch.relu(self.fc1(x))
-{hole}        return self.fc3(x)
++         x = torch.relu(self.fc2(x))
+        return self.fc3(x)
 
 net = Net()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 net(torch.randn(8, 4)).pow(2).mean().backward()
 optimizer.step()
 """,
-            ),
-            (
-                "a convolution",
-                "        h = F.elu(self.conv2(h))\n",
-                """\
+            runs=True,
+        ),
+        Example(
+            "a convolution",
+            """\
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -131,7 +129,8 @@ class Net(nn.Module):
 
     def forward(self, x):
         h = F.elu(self.conv1(x))  # first
-{hole}        h = self.conv3(h)
++         h = F.elu(self.conv2(h))
+        h = self.conv3(h)
         return h.mean(dim=(2, 3))
 
 net = Net()
@@ -142,11 +141,11 @@ for _ in range(2):
     loss.backward()
     optimizer.step()
 """,
-            ),
-            (
-                "without an activation",
-                "        z = self.middle(z)\n",
-                """\
+            runs=True,
+        ),
+        Example(
+            "without an activation",
+            """\
 import torch
 
 class Coder(torch.nn.Module):
@@ -158,7 +157,8 @@ class Coder(torch.nn.Module):
 
     def forward(self, x):
         z = self.inward(x)
-{hole}        return self.outward(torch.tanh(z))
++         z = self.middle(z)
+        return self.outward(torch.tanh(z))
 
 coder = Coder()
 optimizer = torch.optim.SGD(coder.parameters(), lr=0.1)
@@ -166,8 +166,8 @@ x = torch.randn(8, 6)
 torch.nn.functional.mse_loss(coder(x), x).backward()
 optimizer.step()
 """,
-            ),
-        )
+            runs=True,
+        ),
     )
     rejects = (
         Reject(

@@ -90,76 +90,49 @@ class LayerNotCalled(FixTemplate):
     examples = (
         Example(
             "a layer between two others",
-            before="""\
+            """\
 from keras.layers import Dense, Dropout, Input
 from keras.models import Model
 
 inputs = Input(shape=(4,))
 x = Dense(8)(inputs)
-dropped = Dropout(0.5)
-y = Dense(2)(dropped)
-model = Model(inputs, y)
-""",
-            after="""\
-from keras.layers import Dense, Dropout, Input
-from keras.models import Model
-
-inputs = Input(shape=(4,))
-x = Dense(8)(inputs)
-dropped = Dropout(0.5)(x)
+- dropped = Dropout(0.5)
++ dropped = Dropout(0.5)(x)
 y = Dense(2)(dropped)
 model = Model(inputs, y)
 """,
         ),
         Example(
             "the output of a model, and a tensor given to the constructor",
-            before="""\
+            """\
 import tensorflow as tf
 from tensorflow.keras.layers import Dense, Flatten
 
 def build():
     inp = tf.keras.Input((4, 4))
-    h = Flatten(inp)
-    out = Dense(3, activation="softmax")(h)
-    return tf.keras.Model(inputs=inp, outputs=out)
-""",
-            after="""\
-import tensorflow as tf
-from tensorflow.keras.layers import Dense, Flatten
-
-def build():
-    inp = tf.keras.Input((4, 4))
-    h = Flatten()(inp)
+-     h = Flatten(inp)
++     h = Flatten()(inp)
     out = Dense(3, activation="softmax")(h)
     return tf.keras.Model(inputs=inp, outputs=out)
 """,
         ),
         Example(
             "tensors that are to be joined",
-            before="""\
+            """\
 from keras.layers import Concatenate, Dense, Input
 from keras.models import Model
 
 one, other = Input((4,)), Input((6,))
 left = Dense(8)(one)
 right = Dense(8)(other)
-joined = Concatenate([left, right], axis=1)
-model = Model([one, other], Dense(1)(joined))
-""",
-            after="""\
-from keras.layers import Concatenate, Dense, Input
-from keras.models import Model
-
-one, other = Input((4,)), Input((6,))
-left = Dense(8)(one)
-right = Dense(8)(other)
-joined = Concatenate(axis=1)([left, right])
+- joined = Concatenate([left, right], axis=1)
++ joined = Concatenate(axis=1)([left, right])
 model = Model([one, other], Dense(1)(joined))
 """,
         ),
         Example(
             "an activation of torch",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -170,21 +143,8 @@ class Net(nn.Module):
         self.fc2 = nn.Linear(8, 2)
 
     def forward(self, x):
-        x = nn.ReLU(self.fc1(x))
-        return self.fc2(x)
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1 = nn.Linear(4, 8)
-        self.fc2 = nn.Linear(8, 2)
-
-    def forward(self, x):
-        x = nn.ReLU()(self.fc1(x))
+-         x = nn.ReLU(self.fc1(x))
++         x = nn.ReLU()(self.fc1(x))
         return self.fc2(x)
 """,
         ),

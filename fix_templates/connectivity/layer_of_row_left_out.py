@@ -91,7 +91,7 @@ class LayerOfRowLeftOut(FaultTemplate[_Passed]):
     examples = (
         Example(
             "the second layer twice",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -106,31 +106,14 @@ class Net(nn.Module):
     def forward(self, x):
         x = torch.relu(self.fc1(x))
         x = torch.relu(self.fc2(x))
-        x = torch.relu(self.fc2(x))
-        return self.out(x)
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1 = nn.Linear(4, 8)
-        self.fc2 = nn.Linear(8, 8)
-        self.fc3 = nn.Linear(8, 8)
-        self.out = nn.Linear(8, 2)
-
-    def forward(self, x):
-        x = torch.relu(self.fc1(x))
-        x = torch.relu(self.fc2(x))
-        x = torch.relu(self.fc3(x))
+-         x = torch.relu(self.fc2(x))
++         x = torch.relu(self.fc3(x))
         return self.out(x)
 """,
         ),
         Example(
             "a normalization that was forgotten",
-            before="""\
+            """\
 import torch.nn as nn
 import torch.nn.functional as F
 
@@ -144,30 +127,14 @@ class Block(nn.Module):
 
     def forward(self, x):
         out = F.relu(self.bn1(self.conv1(x)))
-        out = self.conv2(out)
-        return F.relu(out + x)
-""",
-            after="""\
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Block(nn.Module):
-    def __init__(self, width):
-        super(Block, self).__init__()
-        self.conv1 = nn.Conv2d(width, width, 3, padding=1)
-        self.bn1 = nn.BatchNorm2d(width)
-        self.conv2 = nn.Conv2d(width, width, 3, padding=1)
-        self.bn2 = nn.BatchNorm2d(width)
-
-    def forward(self, x):
-        out = F.relu(self.bn1(self.conv1(x)))
-        out = self.bn2(self.conv2(out))
+-         out = self.conv2(out)
++         out = self.bn2(self.conv2(out))
         return F.relu(out + x)
 """,
         ),
         Example(
             "a Keras model with statements for each layer",
-            before="""\
+            """\
 import keras
 from keras import layers
 
@@ -183,26 +150,8 @@ class Classifier(keras.Model):
     def call(self, inputs):
         x = self.dense_1(inputs)
         x = self.drop_1(x)
-        x = self.dense_2(x)
-        return self.last(x)
-""",
-            after="""\
-import keras
-from keras import layers
-
-class Classifier(keras.Model):
-    def __init__(self):
-        super().__init__()
-        self.dense_1 = layers.Dense(16, activation="relu")
-        self.drop_1 = layers.Dropout(0.3)
-        self.dense_2 = layers.Dense(16, activation="relu")
-        self.drop_2 = layers.Dropout(0.3)
-        self.last = layers.Dense(3)
-
-    def call(self, inputs):
-        x = self.dense_1(inputs)
-        x = self.drop_1(x)
-        x = self.drop_2(self.dense_2(x))
+-         x = self.dense_2(x)
++         x = self.drop_2(self.dense_2(x))
         return self.last(x)
 """,
         ),

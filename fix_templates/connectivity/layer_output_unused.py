@@ -82,7 +82,7 @@ class LayerOutputUnused(FixTemplate):
     examples = (
         Example(
             "the last layer is passed over",
-            before="""\
+            """\
 from keras.layers import Dense, Input
 from keras.models import Model
 
@@ -90,49 +90,29 @@ inputs = Input(shape=(8,))
 h1 = Dense(16, activation="relu")(inputs)
 h2 = Dense(16, activation="relu")(h1)
 h3 = Dense(8, activation="relu")(h2)
-outputs = Dense(1)(h2)  # one value
-model = Model(inputs, outputs)
-""",
-            after="""\
-from keras.layers import Dense, Input
-from keras.models import Model
-
-inputs = Input(shape=(8,))
-h1 = Dense(16, activation="relu")(inputs)
-h2 = Dense(16, activation="relu")(h1)
-h3 = Dense(8, activation="relu")(h2)
-outputs = Dense(1)(h3)  # one value
+- outputs = Dense(1)(h2)  # one value
++ outputs = Dense(1)(h3)  # one value
 model = Model(inputs, outputs)
 """,
         ),
         Example(
             "a layer takes the input again",
-            before="""\
+            """\
 import tensorflow as tf
 
 def build(shape):
     inputs = tf.keras.Input(shape)
     x = tf.keras.layers.Conv2D(8, 3)(inputs)
     x = tf.keras.layers.ReLU()(x)
-    x = tf.keras.layers.Conv2D(16, 3)(inputs)
-    x = tf.keras.layers.Flatten()(x)
-    return tf.keras.Model(inputs, tf.keras.layers.Dense(10)(x))
-""",
-            after="""\
-import tensorflow as tf
-
-def build(shape):
-    inputs = tf.keras.Input(shape)
-    x = tf.keras.layers.Conv2D(8, 3)(inputs)
-    x = tf.keras.layers.ReLU()(x)
-    x = tf.keras.layers.Conv2D(16, 3)(x)
+-     x = tf.keras.layers.Conv2D(16, 3)(inputs)
++     x = tf.keras.layers.Conv2D(16, 3)(x)
     x = tf.keras.layers.Flatten()(x)
     return tf.keras.Model(inputs, tf.keras.layers.Dense(10)(x))
 """,
         ),
         Example(
             "forward goes on from before the layer",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -146,28 +126,13 @@ class Net(nn.Module):
     def forward(self, x):
         a = torch.relu(self.fc1(x))
         b = self.fc2(a)
-        return self.out(a)
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1 = nn.Linear(4, 16)
-        self.fc2 = nn.Linear(16, 16)
-        self.out = nn.Linear(16, 3)
-
-    def forward(self, x):
-        a = torch.relu(self.fc1(x))
-        b = self.fc2(a)
-        return self.out(b)
+-         return self.out(a)
++         return self.out(b)
 """,
         ),
         Example(
             "the model ends before its last layer",
-            before="""\
+            """\
 from keras.applications import VGG16
 from keras.layers import Dense, GlobalAveragePooling2D
 from keras.models import Model
@@ -176,18 +141,8 @@ base = VGG16(weights=None, include_top=False)
 x = GlobalAveragePooling2D()(base.output)
 x = Dense(64, activation="relu")(x)
 predictions = Dense(5, activation="softmax")(x)
-model = Model(inputs=base.input, outputs=x)
-""",
-            after="""\
-from keras.applications import VGG16
-from keras.layers import Dense, GlobalAveragePooling2D
-from keras.models import Model
-
-base = VGG16(weights=None, include_top=False)
-x = GlobalAveragePooling2D()(base.output)
-x = Dense(64, activation="relu")(x)
-predictions = Dense(5, activation="softmax")(x)
-model = Model(inputs=base.input, outputs=predictions)
+- model = Model(inputs=base.input, outputs=x)
++ model = Model(inputs=base.input, outputs=predictions)
 """,
         ),
     )

@@ -61,21 +61,13 @@ class LayersGivenOneByOne(CrashTemplate):
     examples = (
         Example(
             "three layers",
-            before="""\
+            """\
 import keras
 import numpy as np
 from keras import layers
 
-model = keras.Sequential(layers.Dense(4, activation="relu"), layers.Dense(2), layers.Dense(1))
-model.compile("sgd", "mse")
-model.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
-""",
-            after="""\
-import keras
-import numpy as np
-from keras import layers
-
-model = keras.Sequential([layers.Dense(4, activation="relu"), layers.Dense(2), layers.Dense(1)])
+- model = keras.Sequential(layers.Dense(4, activation="relu"), layers.Dense(2), layers.Dense(1))
++ model = keras.Sequential([layers.Dense(4, activation="relu"), layers.Dense(2), layers.Dense(1)])
 model.compile("sgd", "mse")
 model.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
 """,
@@ -83,7 +75,7 @@ model.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
         ),
         Example(
             "an input and a layer by names",
-            before="""\
+            """\
 import numpy as np
 from keras import Input
 from keras.layers import Dense
@@ -92,23 +84,8 @@ from keras.models import Sequential
 
 def small(width):
     head = Dense(1)
-    return Sequential(Input((width,)), head)
-
-
-net = small(3)
-net.compile(optimizer="sgd", loss="mse")
-net.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras import Input
-from keras.layers import Dense
-from keras.models import Sequential
-
-
-def small(width):
-    head = Dense(1)
-    return Sequential([Input((width,)), head])
+-     return Sequential(Input((width,)), head)
++     return Sequential([Input((width,)), head])
 
 
 net = small(3)
@@ -119,19 +96,12 @@ net.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
         ),
         Example(
             "one layer",
-            before="""\
+            """\
 import keras
 import numpy as np
 
-line = keras.Sequential(keras.layers.Dense(1), name="line")
-line.compile("sgd", "mse")
-line.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
-""",
-            after="""\
-import keras
-import numpy as np
-
-line = keras.Sequential([keras.layers.Dense(1)], name="line")
+- line = keras.Sequential(keras.layers.Dense(1), name="line")
++ line = keras.Sequential([keras.layers.Dense(1)], name="line")
 line.compile("sgd", "mse")
 line.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
 """,

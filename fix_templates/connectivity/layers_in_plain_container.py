@@ -81,27 +81,14 @@ class LayersInPlainContainer(FixTemplate):
     examples = (
         Example(
             "a list of convolutions",
-            before="""\
+            """\
 import torch.nn as nn
 
 class Stack(nn.Module):
     def __init__(self, depth):
         super().__init__()
-        self.convs = [nn.Conv2d(8, 8, 3, padding=1) for _ in range(depth)]
-        self.head = nn.Linear(8, 2)
-
-    def forward(self, x):
-        for conv in self.convs:
-            x = conv(x).relu()
-        return self.head(x.mean(dim=(2, 3)))
-""",
-            after="""\
-import torch.nn as nn
-
-class Stack(nn.Module):
-    def __init__(self, depth):
-        super().__init__()
-        self.convs = nn.ModuleList([nn.Conv2d(8, 8, 3, padding=1) for _ in range(depth)])
+-         self.convs = [nn.Conv2d(8, 8, 3, padding=1) for _ in range(depth)]
++         self.convs = nn.ModuleList([nn.Conv2d(8, 8, 3, padding=1) for _ in range(depth)])
         self.head = nn.Linear(8, 2)
 
     def forward(self, x):
@@ -112,28 +99,14 @@ class Stack(nn.Module):
         ),
         Example(
             "an empty list that is filled",
-            before="""\
+            """\
 import torch
 
 class Mlp(torch.nn.Module):
     def __init__(self, sizes):
         super(Mlp, self).__init__()
-        self.layers = []  # filled below
-        for i in range(len(sizes) - 1):
-            self.layers.append(torch.nn.Linear(sizes[i], sizes[i + 1]))
-
-    def forward(self, x):
-        for layer in self.layers:
-            x = torch.tanh(layer(x))
-        return x
-""",
-            after="""\
-import torch
-
-class Mlp(torch.nn.Module):
-    def __init__(self, sizes):
-        super(Mlp, self).__init__()
-        self.layers = torch.nn.ModuleList([])  # filled below
+-         self.layers = []  # filled below
++         self.layers = torch.nn.ModuleList([])  # filled below
         for i in range(len(sizes) - 1):
             self.layers.append(torch.nn.Linear(sizes[i], sizes[i + 1]))
 
@@ -145,8 +118,9 @@ class Mlp(torch.nn.Module):
         ),
         Example(
             "a dict of heads, some of them classes of the program",
-            before="""\
+            """\
 from torch.nn import Linear, Module
++ import torch.nn as nn
 
 class Head(Module):
     def __init__(self, n):
@@ -159,27 +133,8 @@ class Head(Module):
 class Model(Module):
     def __init__(self):
         super().__init__()
-        self.heads = {"kind": Head(3), "age": Linear(16, 1)}
-
-    def forward(self, x, task):
-        return self.heads[task](x)
-""",
-            after="""\
-from torch.nn import Linear, Module
-import torch.nn as nn
-
-class Head(Module):
-    def __init__(self, n):
-        super().__init__()
-        self.out = Linear(16, n)
-
-    def forward(self, x):
-        return self.out(x)
-
-class Model(Module):
-    def __init__(self):
-        super().__init__()
-        self.heads = nn.ModuleDict({"kind": Head(3), "age": Linear(16, 1)})
+-         self.heads = {"kind": Head(3), "age": Linear(16, 1)}
++         self.heads = nn.ModuleDict({"kind": Head(3), "age": Linear(16, 1)})
 
     def forward(self, x, task):
         return self.heads[task](x)

@@ -79,7 +79,7 @@ class ListAsFeedKey(FaultTemplate[_Entry]):
     examples = (
         Example(
             "one placeholder for every step",
-            before="""\
+            """\
 import tensorflow.compat.v1 as tf
 
 tf.disable_v2_behavior()
@@ -87,22 +87,13 @@ steps = [tf.placeholder(tf.float32, [None, 3]) for _ in range(4)]
 label = tf.placeholder(tf.int32, [None])
 
 def feed(readings, labels):
-    return {steps: readings, label: labels}
-""",
-            after="""\
-import tensorflow.compat.v1 as tf
-
-tf.disable_v2_behavior()
-steps = [tf.placeholder(tf.float32, [None, 3]) for _ in range(4)]
-label = tf.placeholder(tf.int32, [None])
-
-def feed(readings, labels):
-    return {**dict(zip(steps, readings)), label: labels}
+-     return {steps: readings, label: labels}
++     return {**dict(zip(steps, readings)), label: labels}
 """,
         ),
         Example(
             "a list that is filled in a loop",
-            before="""\
+            """\
 import tensorflow as tf
 
 xs = []
@@ -111,23 +102,13 @@ for i in range(3):
 total = tf.add_n(xs)
 
 def run(sess, values):
-    return sess.run(total, feed_dict={xs: values})
-""",
-            after="""\
-import tensorflow as tf
-
-xs = []
-for i in range(3):
-    xs.append(tf.placeholder(tf.float32, [None, 2]))
-total = tf.add_n(xs)
-
-def run(sess, values):
-    return sess.run(total, feed_dict={**dict(zip(xs, values))})
+-     return sess.run(total, feed_dict={xs: values})
++     return sess.run(total, feed_dict={**dict(zip(xs, values))})
 """,
         ),
         Example(
             "attributes of a model",
-            before="""\
+            """\
 import tensorflow.compat.v1 as tf
 
 class Model:
@@ -136,18 +117,8 @@ class Model:
         self.rate = tf.placeholder(tf.float32)
 
     def step(self, sess, batch, op):
-        return sess.run(op, {self.inputs: batch, self.rate: 0.1})
-""",
-            after="""\
-import tensorflow.compat.v1 as tf
-
-class Model:
-    def __init__(self, buckets):
-        self.inputs = [tf.placeholder(tf.int32, [None], name="in%d" % i) for i in range(buckets)]
-        self.rate = tf.placeholder(tf.float32)
-
-    def step(self, sess, batch, op):
-        return sess.run(op, {**dict(zip(self.inputs, batch)), self.rate: 0.1})
+-         return sess.run(op, {self.inputs: batch, self.rate: 0.1})
++         return sess.run(op, {**dict(zip(self.inputs, batch)), self.rate: 0.1})
 """,
         ),
     )

@@ -95,7 +95,7 @@ class LossNotReduced(FaultTemplate[_Loss]):
     examples = (
         Example(
             "a loss without reduction",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -104,20 +104,8 @@ criterion = nn.MSELoss(reduction="none")
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 for _ in range(2):
     optimizer.zero_grad()
-    loss = criterion(net(torch.randn(8, 3)), torch.randn(8, 2))
-    loss.backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-from torch import nn
-
-net = nn.Linear(3, 2)
-criterion = nn.MSELoss(reduction="none")
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for _ in range(2):
-    optimizer.zero_grad()
-    loss = criterion(net(torch.randn(8, 3)), torch.randn(8, 2)).mean()
+-     loss = criterion(net(torch.randn(8, 3)), torch.randn(8, 2))
++     loss = criterion(net(torch.randn(8, 3)), torch.randn(8, 2)).mean()
     loss.backward()
     optimizer.step()
 """,
@@ -125,24 +113,14 @@ for _ in range(2):
         ),
         Example(
             "a difference that is squared",
-            before="""\
+            """\
 import torch
 
 net = torch.nn.Linear(3, 1)
 opt = torch.optim.Adam(net.parameters())
 for x in torch.randn(2, 5, 3):
-    error = (net(x) - x.sum(1, keepdim=True)) ** 2  # squared
-    opt.zero_grad()
-    error.backward()
-    opt.step()
-""",
-            after="""\
-import torch
-
-net = torch.nn.Linear(3, 1)
-opt = torch.optim.Adam(net.parameters())
-for x in torch.randn(2, 5, 3):
-    error = ((net(x) - x.sum(1, keepdim=True)) ** 2).mean()  # squared
+-     error = (net(x) - x.sum(1, keepdim=True)) ** 2  # squared
++     error = ((net(x) - x.sum(1, keepdim=True)) ** 2).mean()  # squared
     opt.zero_grad()
     error.backward()
     opt.step()
@@ -151,7 +129,7 @@ for x in torch.randn(2, 5, 3):
         ),
         Example(
             "weighted samples, and their losses kept",
-            before="""\
+            """\
 import torch
 import torch.nn.functional as F
 
@@ -162,22 +140,8 @@ for x in torch.randn(2, 6, 3):
     losses = F.cross_entropy(net(x), torch.randint(0, 2, (6,)), reduction="none")
     losses = losses * torch.rand(6)
     opt.zero_grad()
-    losses.backward()
-    opt.step()
-    seen.append(losses.detach().max())
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-
-net = torch.nn.Linear(3, 2)
-opt = torch.optim.SGD(net.parameters(), lr=0.1)
-seen = []
-for x in torch.randn(2, 6, 3):
-    losses = F.cross_entropy(net(x), torch.randint(0, 2, (6,)), reduction="none")
-    losses = losses * torch.rand(6)
-    opt.zero_grad()
-    losses.mean().backward()
+-     losses.backward()
++     losses.mean().backward()
     opt.step()
     seen.append(losses.detach().max())
 """,
@@ -185,7 +149,7 @@ for x in torch.randn(2, 6, 3):
         ),
         Example(
             "a function of the program",
-            before="""\
+            """\
 import torch
 
 def distance(pred, target):
@@ -195,20 +159,8 @@ net = torch.nn.Linear(3, 1)
 opt = torch.optim.SGD(net.parameters(), lr=0.1)
 for x in torch.randn(2, 6, 3):
     opt.zero_grad()
-    distance(net(x), torch.ones(6, 1)).backward()
-    opt.step()
-""",
-            after="""\
-import torch
-
-def distance(pred, target):
-    return (pred - target).abs()
-
-net = torch.nn.Linear(3, 1)
-opt = torch.optim.SGD(net.parameters(), lr=0.1)
-for x in torch.randn(2, 6, 3):
-    opt.zero_grad()
-    distance(net(x), torch.ones(6, 1)).mean().backward()
+-     distance(net(x), torch.ones(6, 1)).backward()
++     distance(net(x), torch.ones(6, 1)).mean().backward()
     opt.step()
 """,
             runs=True,

@@ -79,15 +79,8 @@ from torch import nn
 
 net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
 for p in net[0].parameters():
-    p.require_grad = False  # keep the features
-""",
-            """\
-import torch
-from torch import nn
-
-net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
-for p in net[0].parameters():
-    p.requires_grad = False  # keep the features
+-     p.require_grad = False  # keep the features
++     p.requires_grad = False  # keep the features
 """,
         ),
         Example(
@@ -96,13 +89,8 @@ for p in net[0].parameters():
 import torch
 
 layer = torch.nn.Linear(3, 3)
-layer.weight.requires_grads = False
-""",
-            """\
-import torch
-
-layer = torch.nn.Linear(3, 3)
-layer.weight.requires_grad = False
+- layer.weight.requires_grads = False
++ layer.weight.requires_grad = False
 """,
         ),
         Example(
@@ -115,17 +103,8 @@ def freeze(model: torch.nn.Module) -> None:
     model.eval()
     for name, weight in model.named_parameters():
         if "head" not in name:
-            weight.require_grads = False
-""",
-            """\
-import torch
-
-
-def freeze(model: torch.nn.Module) -> None:
-    model.eval()
-    for name, weight in model.named_parameters():
-        if "head" not in name:
-            weight.requires_grad = False
+-             weight.require_grads = False
++             weight.requires_grad = False
 """,
         ),
     )

@@ -83,7 +83,7 @@ class ModelInputsNotConnected(FixTemplate):
     examples = (
         Example(
             "one of two inputs is left out",
-            before="""\
+            """\
 from keras.layers import Concatenate, Dense, Input
 from keras.models import Model
 
@@ -92,23 +92,13 @@ words = Input(shape=(3,))
 x = Dense(8)(image)
 y = Dense(8)(words)
 out = Dense(1)(Concatenate()([x, y]))
-model = Model(inputs=image, outputs=out)
-""",
-            after="""\
-from keras.layers import Concatenate, Dense, Input
-from keras.models import Model
-
-image = Input(shape=(4,))
-words = Input(shape=(3,))
-x = Dense(8)(image)
-y = Dense(8)(words)
-out = Dense(1)(Concatenate()([x, y]))
-model = Model(inputs=[image, words], outputs=out)
+- model = Model(inputs=image, outputs=out)
++ model = Model(inputs=[image, words], outputs=out)
 """,
         ),
         Example(
             "the wrong input, in a function",
-            before="""\
+            """\
 import tensorflow as tf
 from tensorflow.keras import layers
 
@@ -117,39 +107,21 @@ def build():
     b = tf.keras.Input((4,))
     h = layers.Dense(8, activation="relu")(a)
     h = layers.Dropout(0.5)(h)
-    return tf.keras.Model(b, layers.Dense(2)(h))
-""",
-            after="""\
-import tensorflow as tf
-from tensorflow.keras import layers
-
-def build():
-    a = tf.keras.Input((4,))
-    b = tf.keras.Input((4,))
-    h = layers.Dense(8, activation="relu")(a)
-    h = layers.Dropout(0.5)(h)
-    return tf.keras.Model(a, layers.Dense(2)(h))
+-     return tf.keras.Model(b, layers.Dense(2)(h))
++     return tf.keras.Model(a, layers.Dense(2)(h))
 """,
         ),
         Example(
             "the list repeats an input",
-            before="""\
+            """\
 import keras
 from keras import layers
 
 left = keras.Input(shape=(2,))
 right = keras.Input(shape=(2,))
 merged = layers.add([layers.Dense(4)(left), layers.Dense(4)(right)])
-model = keras.Model([left, left], [layers.Dense(1)(merged)])
-""",
-            after="""\
-import keras
-from keras import layers
-
-left = keras.Input(shape=(2,))
-right = keras.Input(shape=(2,))
-merged = layers.add([layers.Dense(4)(left), layers.Dense(4)(right)])
-model = keras.Model([left, right], [layers.Dense(1)(merged)])
+- model = keras.Model([left, left], [layers.Dense(1)(merged)])
++ model = keras.Model([left, right], [layers.Dense(1)(merged)])
 """,
         ),
     )

@@ -100,7 +100,7 @@ class ModelNotCompiled(FaultTemplate[_Uncompiled]):
     examples = (
         Example(
             "a class that knows how it is compiled",
-            before="""\
+            """\
 import keras
 import numpy as np
 
@@ -116,56 +116,29 @@ class Net(keras.Model):
         super().compile(optimizer="sgd", loss="mse")
 
 net = Net(2)
-net.fit(np.zeros((4, 3)), np.zeros((4, 2)), verbose=0)
-""",
-            after="""\
-import keras
-import numpy as np
-
-class Net(keras.Model):
-    def __init__(self, units):
-        super().__init__()
-        self.dense = keras.layers.Dense(units)
-
-    def call(self, x):
-        return self.dense(x)
-
-    def compile(self):
-        super().compile(optimizer="sgd", loss="mse")
-
-net = Net(2)
-net.compile()
++ net.compile()
 net.fit(np.zeros((4, 3)), np.zeros((4, 2)), verbose=0)
 """,
             runs=True,
         ),
         Example(
             "compiled too late",
-            before="""\
+            """\
 import numpy as np
 from keras.layers import Dense, Input
 from keras.models import Sequential
 
 model = Sequential([Input((3,)), Dense(1)])
++ model.compile(loss="mse", optimizer="adam")
 model.fit(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0)
-model.compile(loss="mse", optimizer="adam")
-print(model.evaluate(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0))
-""",
-            after="""\
-import numpy as np
-from keras.layers import Dense, Input
-from keras.models import Sequential
-
-model = Sequential([Input((3,)), Dense(1)])
-model.compile(loss="mse", optimizer="adam")
-model.fit(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0)
+- model.compile(loss="mse", optimizer="adam")
 print(model.evaluate(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0))
 """,
             runs=True,
         ),
         Example(
             "another model compiled",
-            before="""\
+            """\
 import numpy as np
 from keras import Input, Model, layers
 
@@ -173,20 +146,8 @@ start = Input((3,))
 code = layers.Dense(2)(start)
 encoder = Model(start, code)
 autoencoder = Model(start, layers.Dense(3)(code))
-encoder.compile(optimizer="adam", loss="mse")
-x = np.zeros((4, 3))
-autoencoder.fit(x, x, verbose=0)
-print(encoder.predict(x, verbose=0))
-""",
-            after="""\
-import numpy as np
-from keras import Input, Model, layers
-
-start = Input((3,))
-code = layers.Dense(2)(start)
-encoder = Model(start, code)
-autoencoder = Model(start, layers.Dense(3)(code))
-autoencoder.compile(optimizer="adam", loss="mse")
+- encoder.compile(optimizer="adam", loss="mse")
++ autoencoder.compile(optimizer="adam", loss="mse")
 x = np.zeros((4, 3))
 autoencoder.fit(x, x, verbose=0)
 print(encoder.predict(x, verbose=0))

@@ -85,75 +85,50 @@ class ModelsJoinedAsTensors(FaultTemplate[_Joined]):
     examples = (
         Example(
             "a third model that begins with the join",
-            before="""\
+            """\
 from keras.layers import Concatenate, Dense, Input
 from keras.models import Model, Sequential
 
 left = Sequential([Input((2,)), Dense(4)])
 right = Sequential([Input((3,)), Dense(4)])
-merged = Concatenate([left, right])
-net = Sequential()
-net.add(merged)
-net.add(Dense(8, activation="relu"))
-net.add(Dense(1))
-net.compile(loss="mse", optimizer="adam")
-""",
-            after="""\
-from keras.layers import Concatenate, Dense, Input
-from keras.models import Model, Sequential
-
-left = Sequential([Input((2,)), Dense(4)])
-right = Sequential([Input((3,)), Dense(4)])
-merged = Concatenate()([left.outputs[0], right.outputs[0]])
-merged = Dense(8, activation="relu")(merged)
-net = Model([left.inputs[0], right.inputs[0]], Dense(1)(merged))
+- merged = Concatenate([left, right])
+- net = Sequential()
+- net.add(merged)
+- net.add(Dense(8, activation="relu"))
+- net.add(Dense(1))
++ merged = Concatenate()([left.outputs[0], right.outputs[0]])
++ merged = Dense(8, activation="relu")(merged)
++ net = Model([left.inputs[0], right.inputs[0]], Dense(1)(merged))
 net.compile(loss="mse", optimizer="adam")
 """,
         ),
         Example(
             "the join written into the third model, with its axis",
-            before="""\
+            """\
 import keras
 from keras.layers import Concatenate, Dense
 
 def build():
     words = keras.Sequential([keras.Input((5,)), Dense(4)])
     image = keras.Sequential([keras.Input((7,)), Dense(4)])
-    both = keras.Sequential()
-    both.add(Concatenate([words, image], axis=1))
-    both.add(Dense(2))
-    return both
-""",
-            after="""\
-import keras
-from keras.layers import Concatenate, Dense
-
-def build():
-    words = keras.Sequential([keras.Input((5,)), Dense(4)])
-    image = keras.Sequential([keras.Input((7,)), Dense(4)])
-    joined = Concatenate(axis=1)([words.outputs[0], image.outputs[0]])
-    both = keras.Model([words.inputs[0], image.inputs[0]], Dense(2)(joined))
+-     both = keras.Sequential()
+-     both.add(Concatenate([words, image], axis=1))
+-     both.add(Dense(2))
++     joined = Concatenate(axis=1)([words.outputs[0], image.outputs[0]])
++     both = keras.Model([words.inputs[0], image.inputs[0]], Dense(2)(joined))
     return both
 """,
         ),
         Example(
             "a function, in the functional way",
-            before="""\
+            """\
 from keras.layers import Dense, Input, concatenate
 from keras.models import Model, Sequential
 
 a = Sequential([Input((2,)), Dense(4)])
 b = Sequential([Input((2,)), Dense(4)])
-x = concatenate([a, b])
-model = Model([a.inputs[0], b.inputs[0]], Dense(1)(x))
-""",
-            after="""\
-from keras.layers import Dense, Input, concatenate
-from keras.models import Model, Sequential
-
-a = Sequential([Input((2,)), Dense(4)])
-b = Sequential([Input((2,)), Dense(4)])
-x = concatenate([a.outputs[0], b.outputs[0]])
+- x = concatenate([a, b])
++ x = concatenate([a.outputs[0], b.outputs[0]])
 model = Model([a.inputs[0], b.inputs[0]], Dense(1)(x))
 """,
         ),

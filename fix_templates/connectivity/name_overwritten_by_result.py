@@ -93,7 +93,7 @@ class NameOverwrittenByResult(FaultTemplate[_Overwritten]):
     examples = (
         Example(
             "a loss that is fetched",
-            before="""\
+            """\
 import tensorflow.compat.v1 as tf
 
 tf.disable_v2_behavior()
@@ -104,27 +104,15 @@ train = tf.train.AdamOptimizer().minimize(loss)
 with tf.Session() as sess:
     sess.run(tf.global_variables_initializer())
     for step in range(100):
-        _, loss = sess.run([train, loss], feed_dict={x: [[0, 1]], y: [[1]]})
-        print(step, loss)
-""",
-            after="""\
-import tensorflow.compat.v1 as tf
-
-tf.disable_v2_behavior()
-x = tf.placeholder(tf.float32, [None, 2])
-y = tf.placeholder(tf.float32, [None, 1])
-loss = tf.reduce_mean(tf.square(tf.layers.dense(x, 1) - y))
-train = tf.train.AdamOptimizer().minimize(loss)
-with tf.Session() as sess:
-    sess.run(tf.global_variables_initializer())
-    for step in range(100):
-        _, loss_value = sess.run([train, loss], feed_dict={x: [[0, 1]], y: [[1]]})
-        print(step, loss_value)
+-         _, loss = sess.run([train, loss], feed_dict={x: [[0, 1]], y: [[1]]})
+-         print(step, loss)
++         _, loss_value = sess.run([train, loss], feed_dict={x: [[0, 1]], y: [[1]]})
++         print(step, loss_value)
 """,
         ),
         Example(
             "a loss that is called",
-            before="""\
+            """\
 import torch
 from torch import nn, optim
 
@@ -132,27 +120,14 @@ def train(net, batches):
     loss = nn.MSELoss()
     optimizer = optim.SGD(net.parameters(), lr=0.1)
     for x, y in batches:
-        loss = loss(net(x), y)
+-         loss = loss(net(x), y)
++         loss_value = loss(net(x), y)
         optimizer.zero_grad()
-        loss.backward()
+-         loss.backward()
++         loss_value.backward()
         optimizer.step()
-    return loss.item()
-
-train(nn.Linear(2, 1), [(torch.randn(4, 2), torch.randn(4, 1))] * 3)
-""",
-            after="""\
-import torch
-from torch import nn, optim
-
-def train(net, batches):
-    loss = nn.MSELoss()
-    optimizer = optim.SGD(net.parameters(), lr=0.1)
-    for x, y in batches:
-        loss_value = loss(net(x), y)
-        optimizer.zero_grad()
-        loss_value.backward()
-        optimizer.step()
-    return loss_value.item()
+-     return loss.item()
++     return loss_value.item()
 
 train(nn.Linear(2, 1), [(torch.randn(4, 2), torch.randn(4, 1))] * 3)
 """,
@@ -160,21 +135,15 @@ train(nn.Linear(2, 1), [(torch.randn(4, 2), torch.randn(4, 1))] * 3)
         ),
         Example(
             "an accuracy, evaluated",
-            before="""\
+            """\
 import tensorflow as tf
 
 def watch(sess, accuracy, feeds):
     for feed in feeds:
-        accuracy = accuracy.eval(feed, session=sess)
-        print("accuracy", accuracy)
-""",
-            after="""\
-import tensorflow as tf
-
-def watch(sess, accuracy, feeds):
-    for feed in feeds:
-        accuracy_value = accuracy.eval(feed, session=sess)
-        print("accuracy", accuracy_value)
+-         accuracy = accuracy.eval(feed, session=sess)
+-         print("accuracy", accuracy)
++         accuracy_value = accuracy.eval(feed, session=sess)
++         print("accuracy", accuracy_value)
 """,
         ),
     )

@@ -78,26 +78,15 @@ class NoLayerAdded(CrashTemplate):
     examples = (
         Example(
             "a class",
-            before="""\
+            """\
 import keras
 import numpy as np
 from keras.layers import Dense, Flatten
 
 model = keras.Sequential()
 model.add(keras.Input((2, 3)))
-model.add(Flatten)
-model.add(Dense(1))
-model.compile("sgd", "mse")
-model.fit(np.ones((4, 2, 3)), np.ones((4, 1)), verbose=0)
-""",
-            after="""\
-import keras
-import numpy as np
-from keras.layers import Dense, Flatten
-
-model = keras.Sequential()
-model.add(keras.Input((2, 3)))
-model.add(Flatten())
+- model.add(Flatten)
++ model.add(Flatten())
 model.add(Dense(1))
 model.compile("sgd", "mse")
 model.fit(np.ones((4, 2, 3)), np.ones((4, 1)), verbose=0)
@@ -106,26 +95,15 @@ model.fit(np.ones((4, 2, 3)), np.ones((4, 1)), verbose=0)
         ),
         Example(
             "the output of a layer",
-            before="""\
+            """\
 import numpy as np
 from keras import Input, Sequential, layers
 
 given = Input((3,))
 model = Sequential()
 model.add(given)
-model.add(layers.Dense(4, activation="relu")(given))
-model.add(layers.Dense(1))
-model.compile(optimizer="sgd", loss="mse")
-model.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras import Input, Sequential, layers
-
-given = Input((3,))
-model = Sequential()
-model.add(given)
-model.add(layers.Dense(4, activation="relu"))
+- model.add(layers.Dense(4, activation="relu")(given))
++ model.add(layers.Dense(4, activation="relu"))
 model.add(layers.Dense(1))
 model.compile(optimizer="sgd", loss="mse")
 model.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
@@ -134,26 +112,15 @@ model.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
         ),
         Example(
             "the name of an activation",
-            before="""\
+            """\
 import numpy as np
 from keras import layers
 from keras.models import Sequential
 
 net = Sequential()
 net.add(layers.Dense(4))
-net.add("relu")
-net.add(layers.Dense(1))
-net.compile(optimizer="sgd", loss="mse")
-net.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras import layers
-from keras.models import Sequential
-
-net = Sequential()
-net.add(layers.Dense(4))
-net.add(layers.Activation("relu"))
+- net.add("relu")
++ net.add(layers.Activation("relu"))
 net.add(layers.Dense(1))
 net.compile(optimizer="sgd", loss="mse")
 net.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
@@ -162,21 +129,13 @@ net.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
         ),
         Example(
             "a class in the list of layers",
-            before="""\
+            """\
 import keras
 import numpy as np
 from keras import layers
 
-model = keras.Sequential([keras.Input((2, 3)), layers.Flatten, layers.Dense(1)])
-model.compile("sgd", "mse")
-model.fit(np.ones((4, 2, 3)), np.ones((4, 1)), verbose=0)
-""",
-            after="""\
-import keras
-import numpy as np
-from keras import layers
-
-model = keras.Sequential([keras.Input((2, 3)), layers.Flatten(), layers.Dense(1)])
+- model = keras.Sequential([keras.Input((2, 3)), layers.Flatten, layers.Dense(1)])
++ model = keras.Sequential([keras.Input((2, 3)), layers.Flatten(), layers.Dense(1)])
 model.compile("sgd", "mse")
 model.fit(np.ones((4, 2, 3)), np.ones((4, 1)), verbose=0)
 """,
@@ -184,23 +143,15 @@ model.fit(np.ones((4, 2, 3)), np.ones((4, 1)), verbose=0)
         ),
         Example(
             "the list of the layers",
-            before="""\
+            """\
 import keras
 import numpy as np
 
 model = keras.Sequential()
-model.layers.add(keras.layers.Dense(3))
-model.layers.add(keras.layers.Dense(1))
-model.compile("sgd", "mse")
-model.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
-""",
-            after="""\
-import keras
-import numpy as np
-
-model = keras.Sequential()
-model.add(keras.layers.Dense(3))
-model.add(keras.layers.Dense(1))
+- model.layers.add(keras.layers.Dense(3))
+- model.layers.add(keras.layers.Dense(1))
++ model.add(keras.layers.Dense(3))
++ model.add(keras.layers.Dense(1))
 model.compile("sgd", "mse")
 model.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
 """,

@@ -97,7 +97,7 @@ class OneLayerForTwoPlaces(FixTemplate):
     examples = (
         Example(
             "one normalization after two convolutions",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -107,29 +107,12 @@ class Net(nn.Module):
         self.conv1 = nn.Conv2d(3, 8, 3)
         self.conv2 = nn.Conv2d(8, 8, 3)
         self.bn = nn.BatchNorm2d(8)
++         self.bn2 = nn.BatchNorm2d(8)
 
     def forward(self, x):
         x = torch.relu(self.bn(self.conv1(x)))
-        return torch.relu(self.bn(self.conv2(x)))
-
-net = Net()
-net(torch.randn(2, 3, 8, 8))
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv1 = nn.Conv2d(3, 8, 3)
-        self.conv2 = nn.Conv2d(8, 8, 3)
-        self.bn = nn.BatchNorm2d(8)
-        self.bn2 = nn.BatchNorm2d(8)
-
-    def forward(self, x):
-        x = torch.relu(self.bn(self.conv1(x)))
-        return torch.relu(self.bn2(self.conv2(x)))
+-         return torch.relu(self.bn(self.conv2(x)))
++         return torch.relu(self.bn2(self.conv2(x)))
 
 net = Net()
 net(torch.randn(2, 3, 8, 8))
@@ -137,7 +120,7 @@ net(torch.randn(2, 3, 8, 8))
         ),
         Example(
             "the layers that were made for it",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -150,25 +133,8 @@ class Net(nn.Module):
 
     def forward(self, x):
         x = torch.relu(self.norm1(self.conv1(x)))
-        return torch.relu(self.norm1(self.conv2(x)))
-
-net = Net()
-net(torch.randn(2, 3, 8, 8))
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv1, self.conv2 = nn.Conv2d(3, 8, 3), nn.Conv2d(8, 8, 3)
-        self.norm1 = nn.BatchNorm2d(8)
-        self.norm2 = nn.BatchNorm2d(8)
-
-    def forward(self, x):
-        x = torch.relu(self.norm1(self.conv1(x)))
-        return torch.relu(self.norm2(self.conv2(x)))
+-         return torch.relu(self.norm1(self.conv2(x)))
++         return torch.relu(self.norm2(self.conv2(x)))
 
 net = Net()
 net(torch.randn(2, 3, 8, 8))
@@ -176,7 +142,7 @@ net(torch.randn(2, 3, 8, 8))
         ),
         Example(
             "a layer added twice",
-            before="""\
+            """\
 from keras.layers import Dense, Dropout
 from keras.models import Sequential
 
@@ -185,40 +151,24 @@ model = Sequential()
 model.add(Dense(8))
 model.add(drop)
 model.add(Dense(8))
-model.add(drop)
-""",
-            after="""\
-from keras.layers import Dense, Dropout
-from keras.models import Sequential
-
-drop = Dropout(0.3)
-model = Sequential()
-model.add(Dense(8))
-model.add(drop)
-model.add(Dense(8))
-model.add(Dropout(0.3))
+- model.add(drop)
++ model.add(Dropout(0.3))
 """,
         ),
         Example(
             "an element that a list repeats",
-            before="""\
+            """\
 import keras
 from keras import layers
 
 hidden = layers.Dense(16, activation="relu")
-model = keras.Sequential([keras.Input((4,)), hidden, hidden, layers.Dense(1)])
-""",
-            after="""\
-import keras
-from keras import layers
-
-hidden = layers.Dense(16, activation="relu")
-model = keras.Sequential([keras.Input((4,)), hidden, layers.Dense(16, activation="relu"), layers.Dense(1)])
+- model = keras.Sequential([keras.Input((4,)), hidden, hidden, layers.Dense(1)])
++ model = keras.Sequential([keras.Input((4,)), hidden, layers.Dense(16, activation="relu"), layers.Dense(1)])
 """,
         ),
         Example(
             "one normalization in a functional model",
-            before="""\
+            """\
 from keras.layers import BatchNormalization, Dense, Input
 from keras.models import Model
 
@@ -227,19 +177,8 @@ norm = BatchNormalization()
 x = Dense(8)(inputs)
 x = norm(x)
 y = Dense(8)(x)
-y = norm(y)
-model = Model(inputs, y)
-""",
-            after="""\
-from keras.layers import BatchNormalization, Dense, Input
-from keras.models import Model
-
-inputs = Input((4,))
-norm = BatchNormalization()
-x = Dense(8)(inputs)
-x = norm(x)
-y = Dense(8)(x)
-y = BatchNormalization()(y)
+- y = norm(y)
++ y = BatchNormalization()(y)
 model = Model(inputs, y)
 """,
         ),

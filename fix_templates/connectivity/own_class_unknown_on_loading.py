@@ -90,18 +90,10 @@ class OwnClassUnknownOnLoading(FaultTemplate[_Loading]):
         site = subject.source.site(found.call)
         yield "Hand the program's own parts over", (SetArgument(site, "custom_objects", f"{{{given}}}"),), 0.9
 
-    examples = tuple(
+    examples = (
         Example(
-            title,
-            runs=True,
-            before=text.replace("{more}", ""),
-            after=text.replace("{more}", f", custom_objects={more}"),
-        )
-        for title, more, text in (
-            (
-                "a layer",
-                '{"Doubled": Doubled}',
-                """\
+            "a layer",
+            """\
 import os
 import tempfile
 
@@ -115,13 +107,14 @@ inputs = keras.Input((2,))
 model = keras.Model(inputs, Doubled()(inputs))
 path = os.path.join(tempfile.mkdtemp(), "model.keras")
 model.save(path)
-again = keras.models.load_model(path{more})
+- again = keras.models.load_model(path)
++ again = keras.models.load_model(path, custom_objects={"Doubled": Doubled})
 """,
-            ),
-            (
-                "a loss",
-                '{"distance": distance}',
-                """\
+            runs=True,
+        ),
+        Example(
+            "a loss",
+            """\
 import os
 import tempfile
 
@@ -136,13 +129,14 @@ model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
 model.compile(loss=distance, optimizer="sgd")
 path = os.path.join(tempfile.mkdtemp(), "model.keras")
 model.save(path)
-model = load_model(path{more})
+- model = load_model(path)
++ model = load_model(path, custom_objects={"distance": distance})
 """,
-            ),
-            (
-                "a description of the layers",
-                '{"Shift": Shift}',
-                """\
+            runs=True,
+        ),
+        Example(
+            "a description of the layers",
+            """\
 import keras
 from keras.layers import Dense, Input, Layer
 
@@ -156,10 +150,11 @@ class Shift(Layer):
 
 net = keras.Sequential([Input((3,)), Dense(2), Shift()])
 text = net.to_json()
-copy = keras.models.model_from_json(text{more})
+- copy = keras.models.model_from_json(text)
++ copy = keras.models.model_from_json(text, custom_objects={"Shift": Shift})
 """,
-            ),
-        )
+            runs=True,
+        ),
     )
     rejects = (
         Reject(

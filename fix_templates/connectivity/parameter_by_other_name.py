@@ -81,23 +81,14 @@ class ParameterByOtherName(FaultTemplate[_Unknown]):
     examples = (
         Example(
             "a weight of a loss",
-            before="""\
+            """\
 import torch
 
 def weighted(scores, target, target_weight=None):
     if target_weight is None:
         target_weight = 1
-    return -(weight * target * torch.log_softmax(scores, dim=1)).mean()
-
-print(weighted(torch.randn(2, 3), torch.eye(3)[:2]))
-""",
-            after="""\
-import torch
-
-def weighted(scores, target, target_weight=None):
-    if target_weight is None:
-        target_weight = 1
-    return -(target_weight * target * torch.log_softmax(scores, dim=1)).mean()
+-     return -(weight * target * torch.log_softmax(scores, dim=1)).mean()
++     return -(target_weight * target * torch.log_softmax(scores, dim=1)).mean()
 
 print(weighted(torch.randn(2, 3), torch.eye(3)[:2]))
 """,
@@ -105,7 +96,7 @@ print(weighted(torch.randn(2, 3), torch.eye(3)[:2]))
         ),
         Example(
             "the input of a pass",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -115,21 +106,8 @@ class Net(nn.Module):
         self.fc = nn.Linear(3, 2)
 
     def forward(self, input_data):
-        return torch.relu(self.fc(data))
-
-Net()(torch.zeros(1, 3))
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(3, 2)
-
-    def forward(self, input_data):
-        return torch.relu(self.fc(input_data))
+-         return torch.relu(self.fc(data))
++         return torch.relu(self.fc(input_data))
 
 Net()(torch.zeros(1, 3))
 """,
@@ -137,19 +115,12 @@ Net()(torch.zeros(1, 3))
         ),
         Example(
             "a size",
-            before="""\
+            """\
 import torch
 
 def network(inputs, hidden_size, outputs):
-    return torch.nn.Sequential(torch.nn.Linear(inputs, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, outputs))
-
-network(3, 8, 2)
-""",
-            after="""\
-import torch
-
-def network(inputs, hidden_size, outputs):
-    return torch.nn.Sequential(torch.nn.Linear(inputs, hidden_size), torch.nn.ReLU(), torch.nn.Linear(hidden_size, outputs))
+-     return torch.nn.Sequential(torch.nn.Linear(inputs, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, outputs))
++     return torch.nn.Sequential(torch.nn.Linear(inputs, hidden_size), torch.nn.ReLU(), torch.nn.Linear(hidden_size, outputs))
 
 network(3, 8, 2)
 """,

@@ -101,105 +101,63 @@ class ParametersNotInOptimizer(FixTemplate):
     examples = (
         Example(
             "the optimizer of another model",
+            """\
+import torch
+from torch import nn
+
+first = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+second = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+- optimizer = torch.optim.SGD(first.parameters(), lr=0.1)
++ optimizer = torch.optim.SGD(second.parameters(), lr=0.1)
+for _ in range(3):
+    loss = nn.functional.mse_loss(second(torch.randn(16, 4)), torch.randn(16, 1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-
-first = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
-second = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
-optimizer = torch.optim.SGD(first.parameters(), lr=0.1)
-for _ in range(3):
-    loss = nn.functional.mse_loss(second(torch.randn(16, 4)), torch.randn(16, 1))
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-from torch import nn
-
-first = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
-second = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
-optimizer = torch.optim.SGD(second.parameters(), lr=0.1)
-for _ in range(3):
-    loss = nn.functional.mse_loss(second(torch.randn(16, 4)), torch.randn(16, 1))
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
         ),
         Example(
             "an encoder that is forgotten",
+            """\
+import torch
+import torch.nn as nn
+import torch.optim as optim
+
+encoder = nn.GRU(4, 8, batch_first=True)
+decoder = nn.Linear(8, 1)
+criterion = nn.MSELoss()
+- opt = optim.Adam(decoder.parameters(), lr=0.01)
++ opt = optim.Adam(list(decoder.parameters()) + list(encoder.parameters()), lr=0.01)
+for _ in range(3):
+    code, _state = encoder(torch.randn(16, 5, 4))
+    loss = criterion(decoder(code[:, -1]), torch.randn(16, 1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
             runs=True,
-            before="""\
-import torch
-import torch.nn as nn
-import torch.optim as optim
-
-encoder = nn.GRU(4, 8, batch_first=True)
-decoder = nn.Linear(8, 1)
-criterion = nn.MSELoss()
-opt = optim.Adam(decoder.parameters(), lr=0.01)
-for _ in range(3):
-    code, _state = encoder(torch.randn(16, 5, 4))
-    loss = criterion(decoder(code[:, -1]), torch.randn(16, 1))
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-""",
-            after="""\
-import torch
-import torch.nn as nn
-import torch.optim as optim
-
-encoder = nn.GRU(4, 8, batch_first=True)
-decoder = nn.Linear(8, 1)
-criterion = nn.MSELoss()
-opt = optim.Adam(list(decoder.parameters()) + list(encoder.parameters()), lr=0.01)
-for _ in range(3):
-    code, _state = encoder(torch.randn(16, 5, 4))
-    loss = criterion(decoder(code[:, -1]), torch.randn(16, 1))
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-""",
         ),
         Example(
             "a model made anew after the optimizer",
+            """\
+import torch
+from torch import nn
+
+def build():
+    return nn.Linear(4, 2)
+
+model = build()
++ model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+- model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+loss_fn = nn.CrossEntropyLoss()
+for _ in range(3):
+    optimizer.zero_grad()
+    loss_fn(model(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
+    optimizer.step()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-
-def build():
-    return nn.Linear(4, 2)
-
-model = build()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
-loss_fn = nn.CrossEntropyLoss()
-for _ in range(3):
-    optimizer.zero_grad()
-    loss_fn(model(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-from torch import nn
-
-def build():
-    return nn.Linear(4, 2)
-
-model = build()
-model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-loss_fn = nn.CrossEntropyLoss()
-for _ in range(3):
-    optimizer.zero_grad()
-    loss_fn(model(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
-    optimizer.step()
-""",
         ),
     )
     rejects = (

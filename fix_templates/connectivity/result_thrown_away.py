@@ -76,7 +76,7 @@ class ResultThrownAway(FixTemplate):
     examples = (
         Example(
             "axes meant to be swapped",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -88,50 +88,23 @@ class Encoder(nn.Module):
 
     def forward(self, x):
         if not self.batch_first:
-            x.permute(1, 0, 2)  # (T, B, F) -> (B, T, F)
-        out, _ = self.rnn(x)
-        return out[:, -1]
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-class Encoder(nn.Module):
-    def __init__(self, batch_first):
-        super().__init__()
-        self.batch_first = batch_first
-        self.rnn = nn.GRU(8, 16, batch_first=True)
-
-    def forward(self, x):
-        if not self.batch_first:
-            x = x.permute(1, 0, 2)  # (T, B, F) -> (B, T, F)
+-             x.permute(1, 0, 2)  # (T, B, F) -> (B, T, F)
++             x = x.permute(1, 0, 2)  # (T, B, F) -> (B, T, F)
         out, _ = self.rnn(x)
         return out[:, -1]
 """,
         ),
         Example(
             "batches that stay on the CPU",
-            before="""\
+            """\
 import torch
 from torch.utils.data import DataLoader
 
 def train(model, data, optimizer, device):
     loader = DataLoader(data, batch_size=8)
     for step, (images, labels) in enumerate(loader):
-        images.to(device)
-        labels = labels.to(device)
-        loss = torch.nn.functional.cross_entropy(model(images), labels)
-        loss.backward()
-        optimizer.step()
-""",
-            after="""\
-import torch
-from torch.utils.data import DataLoader
-
-def train(model, data, optimizer, device):
-    loader = DataLoader(data, batch_size=8)
-    for step, (images, labels) in enumerate(loader):
-        images = images.to(device)
+-         images.to(device)
++         images = images.to(device)
         labels = labels.to(device)
         loss = torch.nn.functional.cross_entropy(model(images), labels)
         loss.backward()
@@ -140,7 +113,7 @@ def train(model, data, optimizer, device):
         ),
         Example(
             "a function of torch whose value nobody takes",
-            before="""\
+            """\
 import torch.nn as nn
 import torch.nn.functional as F
 
@@ -153,29 +126,14 @@ class Net(nn.Module):
 
     def forward(self, x):
         h = self.fc1(x)
-        F.relu(h)
-        return self.fc2(self.drop(h))
-""",
-            after="""\
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1 = nn.Linear(4, 16)
-        self.drop = nn.Dropout(0.5)
-        self.fc2 = nn.Linear(16, 3)
-
-    def forward(self, x):
-        h = self.fc1(x)
-        h = F.relu(h)
+-         F.relu(h)
++         h = F.relu(h)
         return self.fc2(self.drop(h))
 """,
         ),
         Example(
             "a layer of Keras whose output nobody takes",
-            before="""\
+            """\
 import numpy as np
 from keras.layers import Dense, Dropout, Input
 from keras.models import Model
@@ -183,21 +141,8 @@ from keras.models import Model
 x_train = np.random.rand(32, 2, 2)
 inputs = Input(shape=(4,))
 x = Dense(16, activation="relu")(inputs)
-Dropout(0.5)(x)
-outputs = Dense(1)(x)
-model = Model(inputs, outputs)
-model.compile(loss="mse", optimizer="adam")
-model.fit(x_train.reshape(-1, 4), np.zeros(32))
-""",
-            after="""\
-import numpy as np
-from keras.layers import Dense, Dropout, Input
-from keras.models import Model
-
-x_train = np.random.rand(32, 2, 2)
-inputs = Input(shape=(4,))
-x = Dense(16, activation="relu")(inputs)
-x = Dropout(0.5)(x)
+- Dropout(0.5)(x)
++ x = Dropout(0.5)(x)
 outputs = Dense(1)(x)
 model = Model(inputs, outputs)
 model.compile(loss="mse", optimizer="adam")

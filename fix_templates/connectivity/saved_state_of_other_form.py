@@ -95,16 +95,8 @@ import torch
 from torch import nn
 
 net = nn.DataParallel(nn.Linear(3, 2))
-torch.save(net.state_dict(), "net.pt")
-again = nn.Linear(3, 2)
-again.load_state_dict(torch.load("net.pt"))
-""",
-            """\
-import torch
-from torch import nn
-
-net = nn.DataParallel(nn.Linear(3, 2))
-torch.save(net.module.state_dict(), "net.pt")
+- torch.save(net.state_dict(), "net.pt")
++ torch.save(net.module.state_dict(), "net.pt")
 again = nn.Linear(3, 2)
 again.load_state_dict(torch.load("net.pt"))
 """,
@@ -119,17 +111,9 @@ from torch import nn
 weights = {"module.weight": torch.ones(2, 3), "module.bias": torch.zeros(2)}
 torch.save(weights, "given.pt")
 model = nn.Linear(3, 2)
-model.load_state_dict(torch.load("given.pt", map_location="cpu"))
-""",
-            """\
-import torch
-from torch import nn
-
-weights = {"module.weight": torch.ones(2, 3), "module.bias": torch.zeros(2)}
-torch.save(weights, "given.pt")
-model = nn.Linear(3, 2)
-state = torch.load("given.pt", map_location="cpu")
-model.load_state_dict({key.removeprefix("module."): value for key, value in state.items()})
+- model.load_state_dict(torch.load("given.pt", map_location="cpu"))
++ state = torch.load("given.pt", map_location="cpu")
++ model.load_state_dict({key.removeprefix("module."): value for key, value in state.items()})
 """,
             runs=True,
         ),
@@ -143,17 +127,8 @@ optimizer = torch.optim.Adam(net.parameters())
 torch.save({"epoch": 1, "weights": net.state_dict(), "optimizer": optimizer.state_dict()}, "last.pt")
 
 checkpoint = torch.load("last.pt")
-net.load_state_dict(checkpoint)
-""",
-            """\
-import torch
-
-net = torch.nn.Linear(3, 1)
-optimizer = torch.optim.Adam(net.parameters())
-torch.save({"epoch": 1, "weights": net.state_dict(), "optimizer": optimizer.state_dict()}, "last.pt")
-
-checkpoint = torch.load("last.pt")
-net.load_state_dict(checkpoint["weights"])
+- net.load_state_dict(checkpoint)
++ net.load_state_dict(checkpoint["weights"])
 """,
             runs=True,
         ),
@@ -165,15 +140,8 @@ from torch import nn
 
 teacher = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
 student = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
-student.load_state_dict(teacher)
-""",
-            """\
-import torch
-from torch import nn
-
-teacher = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
-student = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
-student.load_state_dict(teacher.state_dict())
+- student.load_state_dict(teacher)
++ student.load_state_dict(teacher.state_dict())
 """,
             runs=True,
         ),
@@ -185,15 +153,8 @@ import torch
 path = "weights.pt"
 net = torch.nn.Linear(3, 1)
 torch.save(net.state_dict(), path)
-net.load_state_dict(path)
-""",
-            """\
-import torch
-
-path = "weights.pt"
-net = torch.nn.Linear(3, 1)
-torch.save(net.state_dict(), path)
-net.load_state_dict(torch.load(path))
+- net.load_state_dict(path)
++ net.load_state_dict(torch.load(path))
 """,
             runs=True,
         ),
@@ -205,15 +166,8 @@ from torch import nn
 
 state = nn.Linear(3, 2).state_dict()
 net = nn.DataParallel(nn.Linear(3, 2))
-net.load_state_dict(state)
-""",
-            """\
-import torch
-from torch import nn
-
-state = nn.Linear(3, 2).state_dict()
-net = nn.DataParallel(nn.Linear(3, 2))
-net.module.load_state_dict(state)
+- net.load_state_dict(state)
++ net.module.load_state_dict(state)
 """,
             runs=True,
         ),

@@ -85,14 +85,8 @@ from torch import nn
 
 layers = [nn.Linear(3, 4), nn.ReLU()]
 layers.append(nn.Linear(4, 2))
-net = nn.Sequential(layers)
-""",
-            """\
-from torch import nn
-
-layers = [nn.Linear(3, 4), nn.ReLU()]
-layers.append(nn.Linear(4, 2))
-net = nn.Sequential(*layers)
+- net = nn.Sequential(layers)
++ net = nn.Sequential(*layers)
 """,
             runs=True,
         ),
@@ -103,14 +97,8 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-net = nn.Sequential(nn.Linear(3, 4), F.relu, nn.Linear(4, 1), torch.sigmoid)
-""",
-            """\
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1), nn.Sigmoid())
+- net = nn.Sequential(nn.Linear(3, 4), F.relu, nn.Linear(4, 1), torch.sigmoid)
++ net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1), nn.Sigmoid())
 """,
             runs=True,
         ),
@@ -121,16 +109,8 @@ import torch
 
 net = torch.nn.Sequential(
     torch.nn.Linear(3, 4),
-    torch.nn.Tanh,  # squashes
-    torch.nn.Linear(4, 1),
-)
-""",
-            """\
-import torch
-
-net = torch.nn.Sequential(
-    torch.nn.Linear(3, 4),
-    torch.nn.Tanh(),  # squashes
+-     torch.nn.Tanh,  # squashes
++     torch.nn.Tanh(),  # squashes
     torch.nn.Linear(4, 1),
 )
 """,
@@ -143,14 +123,8 @@ from collections import OrderedDict
 
 from torch import nn
 
-net = nn.Sequential([("fc", nn.Linear(3, 4)), ("act", nn.ReLU())])
-""",
-            """\
-from collections import OrderedDict
-
-from torch import nn
-
-net = nn.Sequential(OrderedDict([("fc", nn.Linear(3, 4)), ("act", nn.ReLU())]))
+- net = nn.Sequential([("fc", nn.Linear(3, 4)), ("act", nn.ReLU())])
++ net = nn.Sequential(OrderedDict([("fc", nn.Linear(3, 4)), ("act", nn.ReLU())]))
 """,
             runs=True,
         ),
@@ -164,23 +138,8 @@ from torch import nn
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.layers = nn.ModuleList([nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1)])
-
-    def forward(self, x):
-        return self.layers(x)
-
-
-Net()(torch.randn(2, 3))
-""",
-            """\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layers = nn.Sequential(*[nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1)])
+-         self.layers = nn.ModuleList([nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1)])
++         self.layers = nn.Sequential(*[nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1)])
 
     def forward(self, x):
         return self.layers(x)

@@ -95,7 +95,7 @@ class SettingNotHandedOn(FaultTemplate[_Kept]):
     examples = (
         Example(
             "a dropout that a model keeps to itself",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -107,30 +107,15 @@ class Decoder(nn.Module):
 class Topics:
     def __init__(self, size, hidden=8, dropout=0.2):
         self.dropout = dropout
-        self.model = Decoder(size, hidden)
-
-topics = Topics(4)
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Decoder(nn.Module):
-    def __init__(self, size, hidden=16, dropout=0.0):
-        super().__init__()
-        self.net = nn.Sequential(nn.Linear(size, hidden), nn.Dropout(dropout), nn.Linear(hidden, size))
-
-class Topics:
-    def __init__(self, size, hidden=8, dropout=0.2):
-        self.dropout = dropout
-        self.model = Decoder(size, hidden, dropout=dropout)
+-         self.model = Decoder(size, hidden)
++         self.model = Decoder(size, hidden, dropout=dropout)
 
 topics = Topics(4)
 """,
         ),
         Example(
             "a function that builds a model out of another",
-            before="""\
+            """\
 from keras import layers, models
 
 def block(x, filters, normalize=False):
@@ -139,25 +124,14 @@ def block(x, filters, normalize=False):
 
 def build(shape, normalize=True):
     inputs = layers.Input(shape)
-    x = block(inputs, 8)
-    return models.Model(inputs, layers.Flatten()(x))
-""",
-            after="""\
-from keras import layers, models
-
-def block(x, filters, normalize=False):
-    x = layers.Conv2D(filters, 3, padding="same")(x)
-    return layers.BatchNormalization()(x) if normalize else x
-
-def build(shape, normalize=True):
-    inputs = layers.Input(shape)
-    x = block(inputs, 8, normalize=normalize)
+-     x = block(inputs, 8)
++     x = block(inputs, 8, normalize=normalize)
     return models.Model(inputs, layers.Flatten()(x))
 """,
         ),
         Example(
             "a setting that another method of the model needs",
-            before="""\
+            """\
 import torch
 
 def network(inputs, outputs, hidden=32):
@@ -170,24 +144,8 @@ class Agent:
         self.reset()
 
     def reset(self):
-        self.net = network(self.states, self.actions)
-
-agent = Agent(4, 2, hidden=128)
-""",
-            after="""\
-import torch
-
-def network(inputs, outputs, hidden=32):
-    return torch.nn.Sequential(torch.nn.Linear(inputs, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, outputs))
-
-class Agent:
-    def __init__(self, states, actions, hidden):
-        self.states, self.actions = states, actions
-        self.hidden = hidden
-        self.reset()
-
-    def reset(self):
-        self.net = network(self.states, self.actions, hidden=self.hidden)
+-         self.net = network(self.states, self.actions)
++         self.net = network(self.states, self.actions, hidden=self.hidden)
 
 agent = Agent(4, 2, hidden=128)
 """,

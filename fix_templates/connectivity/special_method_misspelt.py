@@ -61,29 +61,15 @@ class SpecialMethodMisspelt(CrashTemplate):
     examples = (
         Example(
             "one underscore on each side",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 class Net(nn.Module):
-    def _init_(self):
-        super()._init_()
-        self.fc = nn.Linear(4, 2)
-
-    def forward(self, x):
-        return self.fc(x)
-
-net = Net()
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-print(net(torch.ones(3, 4)).shape)
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
+-     def _init_(self):
+-         super()._init_()
++     def __init__(self):
++         super().__init__()
         self.fc = nn.Linear(4, 2)
 
     def forward(self, x):
@@ -97,7 +83,7 @@ print(net(torch.ones(3, 4)).shape)
         ),
         Example(
             "a letter is missing",
-            before="""\
+            """\
 import torch
 from torch.utils.data import DataLoader, Dataset
 
@@ -108,24 +94,8 @@ class Rows(Dataset):
     def __len__(self):
         return len(self.rows)
 
-    def __getitm__(self, index):  # one row
-        return self.rows[index]
-
-for rows in DataLoader(Rows(6), batch_size=2):
-    print(rows.shape)
-""",
-            after="""\
-import torch
-from torch.utils.data import DataLoader, Dataset
-
-class Rows(Dataset):
-    def __init__(self, count):
-        self.rows = torch.rand(count, 3)
-
-    def __len__(self):
-        return len(self.rows)
-
-    def __getitem__(self, index):  # one row
+-     def __getitm__(self, index):  # one row
++     def __getitem__(self, index):  # one row
         return self.rows[index]
 
 for rows in DataLoader(Rows(6), batch_size=2):
@@ -135,24 +105,12 @@ for rows in DataLoader(Rows(6), batch_size=2):
         ),
         Example(
             "the conversion to a whole number",
-            before="""\
+            """\
 import torch
 
 class Scale(torch.nn.Module):
-    def __int__(self, size):
-        super().__init__()
-        self.by = torch.nn.Parameter(torch.ones(size))
-
-    def forward(self, x):
-        return x * self.by
-
-print(Scale(3)(torch.ones(2, 3)).sum())
-""",
-            after="""\
-import torch
-
-class Scale(torch.nn.Module):
-    def __init__(self, size):
+-     def __int__(self, size):
++     def __init__(self, size):
         super().__init__()
         self.by = torch.nn.Parameter(torch.ones(size))
 

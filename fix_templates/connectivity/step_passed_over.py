@@ -81,7 +81,7 @@ class StepPassedOver(FaultTemplate[_Step]):
     examples = (
         Example(
             "an activation around the layer",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -95,28 +95,13 @@ class Net(nn.Module):
     def forward(self, x):
         h1 = torch.relu(self.fc1(x))
         h2 = torch.relu(self.fc2(h1))
-        return self.fc3(h1)
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1 = nn.Linear(4, 8)
-        self.fc2 = nn.Linear(8, 8)
-        self.fc3 = nn.Linear(8, 2)
-
-    def forward(self, x):
-        h1 = torch.relu(self.fc1(x))
-        h2 = torch.relu(self.fc2(h1))
-        return self.fc3(h2)
+-         return self.fc3(h1)
++         return self.fc3(h2)
 """,
         ),
         Example(
             "the input read again",
-            before="""\
+            """\
 import torch.nn as nn
 import torch.nn.functional as F
 
@@ -128,28 +113,14 @@ class Encoder(nn.Module):
 
     def forward(self, inputs):
         out = F.max_pool2d(F.relu(self.conv1(inputs)), 2)
-        out = F.max_pool2d(F.relu(self.conv2(inputs)), 2)
-        return out.flatten(1)
-""",
-            after="""\
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Encoder(nn.Module):
-    def __init__(self):
-        super(Encoder, self).__init__()
-        self.conv1 = nn.Conv2d(3, 3, 3, padding=1)
-        self.conv2 = nn.Conv2d(3, 8, 3, padding=1)
-
-    def forward(self, inputs):
-        out = F.max_pool2d(F.relu(self.conv1(inputs)), 2)
-        out = F.max_pool2d(F.relu(self.conv2(out)), 2)
+-         out = F.max_pool2d(F.relu(self.conv2(inputs)), 2)
++         out = F.max_pool2d(F.relu(self.conv2(out)), 2)
         return out.flatten(1)
 """,
         ),
         Example(
             "a Keras model with operations",
-            before="""\
+            """\
 import keras
 from keras import layers, ops
 
@@ -163,23 +134,8 @@ class Scorer(keras.Model):
     def call(self, inputs, training=False):
         code = ops.tanh(self.dense1(inputs))
         deep = ops.tanh(self.dense2(code))
-        return ops.sigmoid(self.dense3(code))
-""",
-            after="""\
-import keras
-from keras import layers, ops
-
-class Scorer(keras.Model):
-    def __init__(self):
-        super().__init__()
-        self.dense1 = layers.Dense(6)
-        self.dense2 = layers.Dense(6)
-        self.dense3 = layers.Dense(1)
-
-    def call(self, inputs, training=False):
-        code = ops.tanh(self.dense1(inputs))
-        deep = ops.tanh(self.dense2(code))
-        return ops.sigmoid(self.dense3(deep))
+-         return ops.sigmoid(self.dense3(code))
++         return ops.sigmoid(self.dense3(deep))
 """,
         ),
     )

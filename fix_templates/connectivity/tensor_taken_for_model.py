@@ -101,7 +101,7 @@ class TensorTakenForModel(FaultTemplate[_Tensor]):
     examples = (
         Example(
             "a builder that returns a tensor",
-            before="""\
+            """\
 import numpy as np
 from keras.layers import Dense, Input
 from keras.models import Model
@@ -109,21 +109,8 @@ from keras.models import Model
 def build(size):
     inputs = Input((size,))
     x = Dense(4, activation="relu")(inputs)
-    return Dense(1)(x)
-
-model = build(3)
-model.compile(loss="mse", optimizer="sgd")
-model.fit(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras.layers import Dense, Input
-from keras.models import Model
-
-def build(size):
-    inputs = Input((size,))
-    x = Dense(4, activation="relu")(inputs)
-    return Model(inputs, Dense(1)(x))
+-     return Dense(1)(x)
++     return Model(inputs, Dense(1)(x))
 
 model = build(3)
 model.compile(loss="mse", optimizer="sgd")
@@ -133,7 +120,7 @@ model.fit(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0)
         ),
         Example(
             "two inputs, and no model anywhere",
-            before="""\
+            """\
 import keras
 from keras import layers
 
@@ -142,21 +129,8 @@ def net():
     right = layers.Input((3,))
     both = layers.concatenate([layers.Dense(4)(left), layers.Dense(4)(right)])
     score = layers.Dense(1)(both)
-    return score
-
-scorer = net()
-scorer.summary()
-""",
-            after="""\
-import keras
-from keras import layers
-
-def net():
-    left = layers.Input((2,))
-    right = layers.Input((3,))
-    both = layers.concatenate([layers.Dense(4)(left), layers.Dense(4)(right)])
-    score = layers.Dense(1)(both)
-    return keras.Model([left, right], score)
+-     return score
++     return keras.Model([left, right], score)
 
 scorer = net()
 scorer.summary()
@@ -165,22 +139,13 @@ scorer.summary()
         ),
         Example(
             "a script",
-            before="""\
+            """\
 import keras
 
 start = keras.Input((4,))
 net = keras.layers.Dense(8)(start)
 net = keras.layers.Dense(2)(net)
-net.compile("adam", "mse")
-print(net.count_params())
-""",
-            after="""\
-import keras
-
-start = keras.Input((4,))
-net = keras.layers.Dense(8)(start)
-net = keras.layers.Dense(2)(net)
-net = keras.Model(start, net)
++ net = keras.Model(start, net)
 net.compile("adam", "mse")
 print(net.count_params())
 """,

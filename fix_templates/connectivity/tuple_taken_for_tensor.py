@@ -91,7 +91,7 @@ class TupleTakenForTensor(FaultTemplate[_Pair]):
     examples = (
         Example(
             "the outputs and states of an LSTM",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -102,23 +102,8 @@ class Net(nn.Module):
         self.fc = nn.Linear(8, 1)
 
     def forward(self, x):
-        x = self.lstm(x)
-        return self.fc(x)
-
-Net()(torch.randn(2, 5, 3))
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.lstm = nn.LSTM(3, 8, batch_first=True)
-        self.fc = nn.Linear(8, 1)
-
-    def forward(self, x):
-        x, _ = self.lstm(x)
+-         x = self.lstm(x)
++         x, _ = self.lstm(x)
         return self.fc(x)
 
 Net()(torch.randn(2, 5, 3))
@@ -127,25 +112,19 @@ Net()(torch.randn(2, 5, 3))
         ),
         Example(
             "used on the spot",
-            before="""\
+            """\
 import torch
 
 gru = torch.nn.GRU(3, 4)
 head = torch.nn.Linear(4, 2)
-print(head(gru(torch.randn(5, 2, 3))))
-""",
-            after="""\
-import torch
-
-gru = torch.nn.GRU(3, 4)
-head = torch.nn.Linear(4, 2)
-print(head(gru(torch.randn(5, 2, 3))[0]))
+- print(head(gru(torch.randn(5, 2, 3))))
++ print(head(gru(torch.randn(5, 2, 3))[0]))
 """,
             runs=True,
         ),
         Example(
             "a maximum over the steps",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -156,23 +135,8 @@ class Pool(nn.Module):
         self.fc = nn.Linear(4, 3)
 
     def forward(self, x):
-        strongest = torch.max(self.conv(x), 2)
-        return self.fc(strongest)
-
-Pool()(torch.randn(2, 2, 7))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-class Pool(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv1d(2, 4, 3)
-        self.fc = nn.Linear(4, 3)
-
-    def forward(self, x):
-        strongest, _ = torch.max(self.conv(x), 2)
+-         strongest = torch.max(self.conv(x), 2)
++         strongest, _ = torch.max(self.conv(x), 2)
         return self.fc(strongest)
 
 Pool()(torch.randn(2, 2, 7))

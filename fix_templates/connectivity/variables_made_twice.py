@@ -108,29 +108,13 @@ class VariablesMadeTwice(FaultTemplate[_Twice]):
     examples = (
         Example(
             "a graph for each size",
-            before="""\
+            """\
 import tensorflow.compat.v1 as tf
 
 tf.disable_v2_behavior()
 
 def run(size):
-    x = tf.placeholder(tf.float32, [None, 2])
-    w = tf.get_variable("w", [2, size])
-    y = tf.matmul(x, w)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        return sess.run(y, {x: [[1, 2]]})
-
-for size in (2, 4):
-    print(run(size))
-""",
-            after="""\
-import tensorflow.compat.v1 as tf
-
-tf.disable_v2_behavior()
-
-def run(size):
-    tf.reset_default_graph()
++     tf.reset_default_graph()
     x = tf.placeholder(tf.float32, [None, 2])
     w = tf.get_variable("w", [2, size])
     y = tf.matmul(x, w)
@@ -144,7 +128,7 @@ for size in (2, 4):
         ),
         Example(
             "two calls, the variables in a function of their own",
-            before="""\
+            """\
 import tensorflow as tf
 
 def dense(x, units):
@@ -153,26 +137,7 @@ def dense(x, units):
 
 def train(rate):
     \"\"\"The error after training.\"\"\"
-    x = tf.compat.v1.placeholder(tf.float32, [None, 3])
-    loss = tf.reduce_mean(dense(x, 2) ** 2)
-    op = tf.compat.v1.train.GradientDescentOptimizer(rate).minimize(loss)
-    with tf.compat.v1.Session() as sess:
-        sess.run(tf.compat.v1.global_variables_initializer())
-        return sess.run([op, loss], {x: [[1, 2, 3]]})[1]
-
-slow = train(0.01)
-fast = train(0.1)
-""",
-            after="""\
-import tensorflow as tf
-
-def dense(x, units):
-    with tf.compat.v1.variable_scope("dense"):
-        return x @ tf.compat.v1.get_variable("w", [3, units])
-
-def train(rate):
-    \"\"\"The error after training.\"\"\"
-    tf.compat.v1.reset_default_graph()
++     tf.compat.v1.reset_default_graph()
     x = tf.compat.v1.placeholder(tf.float32, [None, 3])
     loss = tf.reduce_mean(dense(x, 2) ** 2)
     op = tf.compat.v1.train.GradientDescentOptimizer(rate).minimize(loss)
@@ -186,28 +151,13 @@ fast = train(0.1)
         ),
         Example(
             "trials in a list",
-            before="""\
+            """\
 import tensorflow.compat.v1 as tf
 
 tf.disable_eager_execution()
 
 def accuracy(width, images):
-    inputs = tf.placeholder(tf.float32, [None, 4])
-    hidden = tf.nn.relu(tf.matmul(inputs, tf.get_variable("hidden", [4, width])))
-    scores = tf.matmul(hidden, tf.get_variable("scores", [width, 2]))
-    session = tf.Session()
-    session.run(tf.global_variables_initializer())
-    return session.run(scores, {inputs: images})
-
-results = [accuracy(width, [[0, 1, 2, 3]]) for width in (8, 16)]
-""",
-            after="""\
-import tensorflow.compat.v1 as tf
-
-tf.disable_eager_execution()
-
-def accuracy(width, images):
-    tf.reset_default_graph()
++     tf.reset_default_graph()
     inputs = tf.placeholder(tf.float32, [None, 4])
     hidden = tf.nn.relu(tf.matmul(inputs, tf.get_variable("hidden", [4, width])))
     scores = tf.matmul(hidden, tf.get_variable("scores", [width, 2]))

@@ -96,7 +96,7 @@ class WeightChangedInGraph(FaultTemplate[_Update]):
     examples = (
         Example(
             "two weights of a regression",
-            before="""\
+            """\
 import torch
 
 w = torch.randn(5, 1, requires_grad=True)
@@ -105,33 +105,22 @@ x = torch.randn(20, 5)
 for _ in range(3):
     loss = (x @ w + b).pow(2).mean()
     loss.backward()
-    w -= 0.1 * w.grad
-    b -= 0.1 * b.grad
-    w.grad.zero_()
-    b.grad.zero_()
-print(loss.item())
-""",
-            after="""\
-import torch
-
-w = torch.randn(5, 1, requires_grad=True)
-b = torch.zeros(1, requires_grad=True)
-x = torch.randn(20, 5)
-for _ in range(3):
-    loss = (x @ w + b).pow(2).mean()
-    loss.backward()
-    with torch.no_grad():
-        w -= 0.1 * w.grad
-        b -= 0.1 * b.grad
-        w.grad.zero_()
-        b.grad.zero_()
+-     w -= 0.1 * w.grad
+-     b -= 0.1 * b.grad
+-     w.grad.zero_()
+-     b.grad.zero_()
++     with torch.no_grad():
++         w -= 0.1 * w.grad
++         b -= 0.1 * b.grad
++         w.grad.zero_()
++         b.grad.zero_()
 print(loss.item())
 """,
             runs=True,
         ),
         Example(
             "all parameters of a network",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -139,26 +128,17 @@ net = nn.Linear(3, 1)
 for x in torch.randn(3, 8, 3):
     net.zero_grad()
     net(x).pow(2).mean().backward()
-    for p in net.parameters():  # gradient descent
-        p.sub_(0.1 * p.grad)
-""",
-            after="""\
-import torch
-from torch import nn
-
-net = nn.Linear(3, 1)
-for x in torch.randn(3, 8, 3):
-    net.zero_grad()
-    net(x).pow(2).mean().backward()
-    with torch.no_grad():
-        for p in net.parameters():  # gradient descent
-            p.sub_(0.1 * p.grad)
+-     for p in net.parameters():  # gradient descent
+-         p.sub_(0.1 * p.grad)
++     with torch.no_grad():
++         for p in net.parameters():  # gradient descent
++             p.sub_(0.1 * p.grad)
 """,
             runs=True,
         ),
         Example(
             "a row of a weight is given its first value",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -166,28 +146,9 @@ class Words(nn.Module):
     def __init__(self):
         super().__init__()
         self.table = nn.Embedding(6, 3)
-        self.table.weight[0] = torch.zeros(3)
-
-    def forward(self, index):
-        return self.table(index)
-
-net = Words()
-opt = torch.optim.SGD(net.parameters(), lr=0.1)
-for _ in range(2):
-    opt.zero_grad()
-    net(torch.tensor([1, 2])).sum().backward()
-    opt.step()
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-class Words(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.table = nn.Embedding(6, 3)
-        with torch.no_grad():
-            self.table.weight[0] = torch.zeros(3)
+-         self.table.weight[0] = torch.zeros(3)
++         with torch.no_grad():
++             self.table.weight[0] = torch.zeros(3)
 
     def forward(self, index):
         return self.table(index)

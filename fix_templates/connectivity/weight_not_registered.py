@@ -82,7 +82,7 @@ class WeightNotRegistered(FixTemplate):
     examples = (
         Example(
             "a scale",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -90,20 +90,8 @@ class Scale(nn.Module):
     def __init__(self, n):
         super().__init__()
         self.fc = nn.Linear(n, n)
-        self.gain = torch.ones(n, requires_grad=True)
-
-    def forward(self, x):
-        return self.fc(x) * self.gain
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Scale(nn.Module):
-    def __init__(self, n):
-        super().__init__()
-        self.fc = nn.Linear(n, n)
-        self.gain = nn.Parameter(torch.ones(n))
+-         self.gain = torch.ones(n, requires_grad=True)
++         self.gain = nn.Parameter(torch.ones(n))
 
     def forward(self, x):
         return self.fc(x) * self.gain
@@ -111,24 +99,14 @@ class Scale(nn.Module):
         ),
         Example(
             "weights made by hand, on a device",
-            before="""\
+            """\
 import torch
 
 class Net(torch.nn.Module):
     def __init__(self, device):
         super(Net, self).__init__()
-        self.w = torch.randn(4, 2, requires_grad=True, device=device)  # the weights
-
-    def forward(self, x):
-        return x @ self.w
-""",
-            after="""\
-import torch
-
-class Net(torch.nn.Module):
-    def __init__(self, device):
-        super(Net, self).__init__()
-        self.w = torch.nn.Parameter(torch.randn(4, 2, device=device))  # the weights
+-         self.w = torch.randn(4, 2, requires_grad=True, device=device)  # the weights
++         self.w = torch.nn.Parameter(torch.randn(4, 2, device=device))  # the weights
 
     def forward(self, x):
         return x @ self.w
@@ -136,7 +114,7 @@ class Net(torch.nn.Module):
         ),
         Example(
             "a variable of old",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 from torch.autograd import Variable
@@ -144,20 +122,8 @@ from torch.autograd import Variable
 class Cell(nn.Module):
     def __init__(self, size):
         super(Cell, self).__init__()
-        self.peephole = Variable(torch.zeros(1, size), requires_grad=True)
-
-    def forward(self, x, c):
-        return torch.sigmoid(x + c * self.peephole)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-from torch.autograd import Variable
-
-class Cell(nn.Module):
-    def __init__(self, size):
-        super(Cell, self).__init__()
-        self.peephole = nn.Parameter(torch.zeros(1, size))
+-         self.peephole = Variable(torch.zeros(1, size), requires_grad=True)
++         self.peephole = nn.Parameter(torch.zeros(1, size))
 
     def forward(self, x, c):
         return torch.sigmoid(x + c * self.peephole)

@@ -111,22 +111,8 @@ class Cell(nn.Module):
     def __init__(self, size):
         super(Cell, self).__init__()
         self.x, self.h = nn.Linear(size, size), nn.Linear(size, size)
-        self.peep = Variable(torch.zeros(1, size)).cuda()
-
-    def forward(self, x, h, c):
-        gate = torch.sigmoid(self.x(x) + self.h(h) + c * self.peep)
-        return gate * c
-""",
-            """\
-import torch
-import torch.nn as nn
-from torch.autograd import Variable
-
-class Cell(nn.Module):
-    def __init__(self, size):
-        super(Cell, self).__init__()
-        self.x, self.h = nn.Linear(size, size), nn.Linear(size, size)
-        self.peep = nn.Parameter(torch.zeros(1, size).cuda())
+-         self.peep = Variable(torch.zeros(1, size)).cuda()
++         self.peep = nn.Parameter(torch.zeros(1, size).cuda())
 
     def forward(self, x, h, c):
         gate = torch.sigmoid(self.x(x) + self.h(h) + c * self.peep)
@@ -143,20 +129,8 @@ class Block(nn.Module):
     def __init__(self, channels):
         super().__init__()
         self.mix = nn.Conv2d(channels, channels, 1)
-        self.gamma = torch.zeros(1)
-
-    def forward(self, x):
-        return x + self.gamma * self.mix(x)
-""",
-            """\
-import torch
-from torch import nn
-
-class Block(nn.Module):
-    def __init__(self, channels):
-        super().__init__()
-        self.mix = nn.Conv2d(channels, channels, 1)
-        self.gamma = nn.Parameter(torch.zeros(1))
+-         self.gamma = torch.zeros(1)
++         self.gamma = nn.Parameter(torch.zeros(1))
 
     def forward(self, x):
         return x + self.gamma * self.mix(x)
@@ -171,21 +145,8 @@ class Bilinear(torch.nn.Module):
     def __init__(self, left, right):
         super().__init__()
         self.weight = None
-        self.weight = torch.zeros(left, right, dtype=torch.float32)
-        self.bias = torch.nn.Parameter(torch.zeros(right))
-
-    def forward(self, a, b):
-        assert a.size(1) == self.weight.shape[0]
-        return (a @ self.weight * b).sum(1) + self.bias.sum()
-""",
-            """\
-import torch
-
-class Bilinear(torch.nn.Module):
-    def __init__(self, left, right):
-        super().__init__()
-        self.weight = None
-        self.weight = torch.nn.Parameter(torch.zeros(left, right, dtype=torch.float32))
+-         self.weight = torch.zeros(left, right, dtype=torch.float32)
++         self.weight = torch.nn.Parameter(torch.zeros(left, right, dtype=torch.float32))
         self.bias = torch.nn.Parameter(torch.zeros(right))
 
     def forward(self, a, b):

@@ -88,51 +88,47 @@ class WrongBrackets(FaultTemplate[_Brackets]):
     def repairs(self, subject: Subject, found: _Brackets) -> Repairs:
         yield found.title, (found.edit,), 0.85
 
-    examples = tuple(
-        Example(title, runs=True, before=text.replace("{hole}", before), after=text.replace("{hole}", after))
-        for title, before, after, text in (
-            (
-                "a shape that is called",
-                "x.shape(0)",
-                "x.shape[0]",
-                """\
+    examples = (
+        Example(
+            "a shape that is called",
+            """\
 import torch
 
 def flatten(x):
-    return x.view({hole}, -1)
+-     return x.view(x.shape(0), -1)
++     return x.view(x.shape[0], -1)
 
 flatten(torch.zeros(2, 3, 4))
 """,
-            ),
-            (
-                "a size that is indexed",
-                "batch.size[0]",
-                "batch.size(0)",
-                """\
+            runs=True,
+        ),
+        Example(
+            "a size that is indexed",
+            """\
 import torch
 from torch import nn
 
 net = nn.Linear(3, 2)
 batch = torch.zeros(4, 3)
-total = net(batch).sum() / {hole}
+- total = net(batch).sum() / batch.size[0]
++ total = net(batch).sum() / batch.size(0)
 """,
-            ),
-            (
-                "parameters that are not asked for",
-                "net.parameters",
-                "net.parameters()",
-                """\
+            runs=True,
+        ),
+        Example(
+            "parameters that are not asked for",
+            """\
 import torch
 
 net = torch.nn.Linear(3, 2)
-optimizer = torch.optim.SGD({hole}, lr=0.1)
+- optimizer = torch.optim.SGD(net.parameters, lr=0.1)
++ optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 """,
-            ),
-            (
-                "a template of a text",
-                "self.path(fold)",
-                "self.path.format(fold)",
-                """\
+            runs=True,
+        ),
+        Example(
+            "a template of a text",
+            """\
 import torch
 
 class Folds:
@@ -140,34 +136,35 @@ class Folds:
         self.path = "fold_{}.pt"
 
     def names(self, count):
-        return [{hole} for fold in range(count)]
+-         return [self.path(fold) for fold in range(count)]
++         return [self.path.format(fold) for fold in range(count)]
 
 Folds().names(2)
 """,
-            ),
-            (
-                "a method whose result is asked",
-                "out.mean.item()",
-                "out.mean().item()",
-                """\
+            runs=True,
+        ),
+        Example(
+            "a method whose result is asked",
+            """\
 import torch
 
 out = torch.nn.Linear(3, 2)(torch.zeros(1, 3))
-print({hole})
+- print(out.mean.item())
++ print(out.mean().item())
 """,
-            ),
-            (
-                "a property that is called",
-                "x.shape()",
-                "x.shape",
-                """\
+            runs=True,
+        ),
+        Example(
+            "a property that is called",
+            """\
 import torch
 
 x = torch.zeros(2, 3)
-print({hole})
+- print(x.shape())
++ print(x.shape)
 """,
-            ),
-        )
+            runs=True,
+        ),
     )
     rejects = (
         Reject(

@@ -68,21 +68,13 @@ class ArraysGivenAsDataset(CrashTemplate):
     examples = (
         Example(
             "two tensors",
-            before="""\
+            """\
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 x, y = torch.randn(40, 3), torch.randint(0, 2, (40,))
-loader = DataLoader((x, y), batch_size=8, shuffle=True)
-for inputs, labels in loader:
-    print(inputs.shape, labels.shape)
-""",
-            after="""\
-import torch
-from torch.utils.data import DataLoader, TensorDataset
-
-x, y = torch.randn(40, 3), torch.randint(0, 2, (40,))
-loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
+- loader = DataLoader((x, y), batch_size=8, shuffle=True)
++ loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
 for inputs, labels in loader:
     print(inputs.shape, labels.shape)
 """,
@@ -90,23 +82,14 @@ for inputs, labels in loader:
         ),
         Example(
             "arrays, by way of a name",
-            before="""\
+            """\
 import numpy as np
 import torch
 
 rows, targets = np.random.rand(30, 5), np.random.rand(30)
 data = [rows, targets]
-batches = torch.utils.data.DataLoader(dataset=data, batch_size=10)
-for row, target in batches:
-    print(row.shape)
-""",
-            after="""\
-import numpy as np
-import torch
-
-rows, targets = np.random.rand(30, 5), np.random.rand(30)
-data = [rows, targets]
-batches = torch.utils.data.DataLoader(dataset=list(zip(*data)), batch_size=10)
+- batches = torch.utils.data.DataLoader(dataset=data, batch_size=10)
++ batches = torch.utils.data.DataLoader(dataset=list(zip(*data)), batch_size=10)
 for row, target in batches:
     print(row.shape)
 """,
@@ -114,24 +97,14 @@ for row, target in batches:
         ),
         Example(
             "in a training loop that counts",
-            before="""\
+            """\
 import torch
 import torch.utils.data as data
 
 images = torch.zeros(20, 1, 8, 8)
 classes = torch.zeros(20, dtype=torch.long)
-train_dl = data.DataLoader((images, classes), 4)
-for epoch in range(2):
-    for i, (image, label) in enumerate(train_dl):
-        print(epoch, i, image.mean().item())
-""",
-            after="""\
-import torch
-import torch.utils.data as data
-
-images = torch.zeros(20, 1, 8, 8)
-classes = torch.zeros(20, dtype=torch.long)
-train_dl = data.DataLoader(data.TensorDataset(images, classes), 4)
+- train_dl = data.DataLoader((images, classes), 4)
++ train_dl = data.DataLoader(data.TensorDataset(images, classes), 4)
 for epoch in range(2):
     for i, (image, label) in enumerate(train_dl):
         print(epoch, i, image.mean().item())

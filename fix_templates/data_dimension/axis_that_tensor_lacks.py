@@ -92,60 +92,38 @@ class AxisThatTensorLacks(FaultTemplate[_Asked]):
     examples = (
         Example(
             "a sum over the second axis, counted from one",
-            before="""\
+            """\
 import torch
 
 x = torch.rand(6, 3)
-total = torch.sum(x * x, 2)
-""",
-            after="""\
-import torch
-
-x = torch.rand(6, 3)
-total = torch.sum(x * x, 1)
+- total = torch.sum(x * x, 2)
++ total = torch.sum(x * x, 1)
 """,
             runs=True,
         ),
         Example(
             "the class of one sample",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
 with torch.no_grad():
     for sample in torch.rand(5, 4):
-        print(net(sample).argmax(dim=1).item())
-""",
-            after="""\
-import torch
-from torch import nn
-
-net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
-with torch.no_grad():
-    for sample in torch.rand(5, 4):
-        print(net(sample).argmax(dim=0).item())
+-         print(net(sample).argmax(dim=1).item())
++         print(net(sample).argmax(dim=0).item())
 """,
             runs=True,
         ),
         Example(
             "axes exchanged as of a batch",
-            before="""\
+            """\
 import torch
 
 
 def turned(table):
-    return table.transpose(1, 2).contiguous()
-
-
-turned(torch.rand(6, 3))
-""",
-            after="""\
-import torch
-
-
-def turned(table):
-    return table.transpose(0, 1).contiguous()
+-     return table.transpose(1, 2).contiguous()
++     return table.transpose(0, 1).contiguous()
 
 
 turned(torch.rand(6, 3))
@@ -154,19 +132,13 @@ turned(torch.rand(6, 3))
         ),
         Example(
             "a permutation for one image on a batch",
-            before="""\
+            """\
 import torch
 
 images = torch.rand(5, 8, 8, 3)
 net = torch.nn.Conv2d(3, 4, 3)
-out = net(images.permute(2, 0, 1))
-""",
-            after="""\
-import torch
-
-images = torch.rand(5, 8, 8, 3)
-net = torch.nn.Conv2d(3, 4, 3)
-out = net(images.permute(0, 3, 1, 2))
+- out = net(images.permute(2, 0, 1))
++ out = net(images.permute(0, 3, 1, 2))
 """,
             runs=True,
         ),

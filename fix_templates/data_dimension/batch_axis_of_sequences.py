@@ -90,19 +90,12 @@ class BatchAxisOfSequences(FixTemplate):
     examples = (
         Example(
             "a state of the batch's size",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
-rnn = nn.GRU(3, 6)
-state = torch.zeros(1, 4, 6)
-out, state = rnn(torch.rand(4, 10, 3), state)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-rnn = nn.GRU(3, 6, batch_first=True)
+- rnn = nn.GRU(3, 6)
++ rnn = nn.GRU(3, 6, batch_first=True)
 state = torch.zeros(1, 4, 6)
 out, state = rnn(torch.rand(4, 10, 3), state)
 """,
@@ -110,7 +103,7 @@ out, state = rnn(torch.rand(4, 10, 3), state)
         ),
         Example(
             "the last step of every sample, silently",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -118,25 +111,8 @@ import torch.nn as nn
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.rnn = nn.LSTM(input_size=3, hidden_size=6)
-        self.fc = nn.Linear(6, 2)
-
-    def forward(self, x):
-        out, _ = self.rnn(x)
-        return self.fc(out[:, -1, :])
-
-
-loss = nn.CrossEntropyLoss()(Net()(torch.rand(4, 10, 3)), torch.tensor([0, 1, 0, 1]))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.rnn = nn.LSTM(input_size=3, hidden_size=6, batch_first=True)
+-         self.rnn = nn.LSTM(input_size=3, hidden_size=6)
++         self.rnn = nn.LSTM(input_size=3, hidden_size=6, batch_first=True)
         self.fc = nn.Linear(6, 2)
 
     def forward(self, x):
@@ -150,7 +126,7 @@ loss = nn.CrossEntropyLoss()(Net()(torch.rand(4, 10, 3)), torch.tensor([0, 1, 0,
         ),
         Example(
             "the last state, counted by the loss",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -163,27 +139,8 @@ class Reader(nn.Module):
         self.out = nn.Linear(8, 3)
 
     def forward(self, text):
-        outputs, _ = self.rnn(self.words(text))
-        return self.out(outputs[-1])
-
-
-scores = Reader()(torch.randint(0, 20, (6, 9)))
-loss = nn.functional.cross_entropy(scores, torch.tensor([0, 1, 2, 0, 1, 2]))
-""",
-            after="""\
-import torch
-from torch import nn
-
-
-class Reader(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.words = nn.Embedding(20, 5)
-        self.rnn = nn.GRU(5, 8)
-        self.out = nn.Linear(8, 3)
-
-    def forward(self, text):
-        outputs, _ = self.rnn(self.words(text).transpose(0, 1))
+-         outputs, _ = self.rnn(self.words(text))
++         outputs, _ = self.rnn(self.words(text).transpose(0, 1))
         return self.out(outputs[-1])
 
 

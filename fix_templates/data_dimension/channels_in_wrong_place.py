@@ -116,27 +116,20 @@ class ChannelsInWrongPlace(FixTemplate):
     examples = (
         Example(
             "images with channels last into Conv2d",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten())
 images = torch.rand(2, 8, 8, 3)
-features = model(images)
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten())
-images = torch.rand(2, 8, 8, 3)
-features = model(images.permute(0, 3, 1, 2))
+- features = model(images)
++ features = model(images.permute(0, 3, 1, 2))
 """,
             runs=True,
         ),
         Example(
             "sequences of vectors into Conv1d",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -150,66 +143,35 @@ class Tagger(nn.Module):
         return self.conv(words)
 
 
-Tagger()(torch.randn(4, 10, 6))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-
-class Tagger(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv1d(6, 8, 3, padding=1)
-
-    def forward(self, words):
-        return self.conv(words)
-
-
-Tagger()(torch.randn(4, 10, 6).permute(0, 2, 1))
+- Tagger()(torch.randn(4, 10, 6))
++ Tagger()(torch.randn(4, 10, 6).permute(0, 2, 1))
 """,
             runs=True,
         ),
         Example(
             "Keras data with channels first",
-            before="""\
+            """\
 import numpy as np
 import keras
 from keras import layers
 
 images = np.random.rand(6, 3, 8, 10)
 model = keras.Sequential([keras.Input((8, 10, 3)), layers.Conv2D(4, 3), layers.Flatten(), layers.Dense(2)])
-model.predict(images, verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-from keras import layers
-
-images = np.random.rand(6, 3, 8, 10)
-model = keras.Sequential([keras.Input((8, 10, 3)), layers.Conv2D(4, 3), layers.Flatten(), layers.Dense(2)])
-model.predict(np.transpose(images, (0, 2, 3, 1)), verbose=0)
+- model.predict(images, verbose=0)
++ model.predict(np.transpose(images, (0, 2, 3, 1)), verbose=0)
 """,
             runs=True,
         ),
         Example(
             "Keras input shape with channels first, data with channels last",
-            before="""\
+            """\
 import numpy as np
 import keras
 from keras import layers
 
 images = np.random.rand(6, 8, 8, 3)
-model = keras.Sequential([keras.Input(shape=(3, 8, 8)), layers.Conv2D(4, 3), layers.Flatten(), layers.Dense(2)])
-model.predict(images, verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-from keras import layers
-
-images = np.random.rand(6, 8, 8, 3)
-model = keras.Sequential([keras.Input(shape=(8, 8, 3)), layers.Conv2D(4, 3), layers.Flatten(), layers.Dense(2)])
+- model = keras.Sequential([keras.Input(shape=(3, 8, 8)), layers.Conv2D(4, 3), layers.Flatten(), layers.Dense(2)])
++ model = keras.Sequential([keras.Input(shape=(8, 8, 3)), layers.Conv2D(4, 3), layers.Flatten(), layers.Dense(2)])
 model.predict(images, verbose=0)
 """,
             runs=True,

@@ -99,29 +99,21 @@ class ChannelsOnLastAxis(FaultTemplate[_Last]):
     examples = (
         Example(
             "a class for each step",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 rnn, head = nn.GRU(4, 6, batch_first=True), nn.Linear(6, 3)
 words, tags = torch.rand(5, 7, 4), torch.randint(0, 3, (5, 7))
 scores = head(rnn(words)[0])
-loss = nn.CrossEntropyLoss()(scores, tags)
-""",
-            after="""\
-import torch
-from torch import nn
-
-rnn, head = nn.GRU(4, 6, batch_first=True), nn.Linear(6, 3)
-words, tags = torch.rand(5, 7, 4), torch.randint(0, 3, (5, 7))
-scores = head(rnn(words)[0])
-loss = nn.CrossEntropyLoss()(scores.transpose(1, 2), tags)
+- loss = nn.CrossEntropyLoss()(scores, tags)
++ loss = nn.CrossEntropyLoss()(scores.transpose(1, 2), tags)
 """,
             runs=True,
         ),
         Example(
             "steps that are normalized",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -133,24 +125,8 @@ class Block(nn.Module):
         self.norm = nn.BatchNorm1d(6)
 
     def forward(self, x):
-        return torch.relu(self.norm(self.fc(x)))
-
-
-Block()(torch.rand(5, 7, 4))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(4, 6)
-        self.norm = nn.BatchNorm1d(6)
-
-    def forward(self, x):
-        return torch.relu(self.norm(self.fc(x).transpose(1, 2)).transpose(1, 2))
+-         return torch.relu(self.norm(self.fc(x)))
++         return torch.relu(self.norm(self.fc(x).transpose(1, 2)).transpose(1, 2))
 
 
 Block()(torch.rand(5, 7, 4))
@@ -159,21 +135,14 @@ Block()(torch.rand(5, 7, 4))
         ),
         Example(
             "a class for each pixel, scored by a linear layer",
-            before="""\
+            """\
 import torch
 import torch.nn.functional as F
 
 net = torch.nn.Linear(3, 5)
 images, labels = torch.rand(2, 8, 9, 3), torch.randint(0, 5, (2, 8, 9))
-F.nll_loss(F.log_softmax(net(images), dim=-1), labels).backward()
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-
-net = torch.nn.Linear(3, 5)
-images, labels = torch.rand(2, 8, 9, 3), torch.randint(0, 5, (2, 8, 9))
-F.nll_loss(F.log_softmax(net(images), dim=-1).permute(0, 3, 1, 2), labels).backward()
+- F.nll_loss(F.log_softmax(net(images), dim=-1), labels).backward()
++ F.nll_loss(F.log_softmax(net(images), dim=-1).permute(0, 3, 1, 2), labels).backward()
 """,
             runs=True,
         ),

@@ -91,49 +91,34 @@ class DataOfWrongShape(FixTemplate):
     examples = (
         Example(
             "images into a linear network",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 net = nn.Sequential(nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
 images = torch.rand(5, 1, 8, 8)
 labels = torch.randint(0, 10, (5,))
-loss = nn.functional.cross_entropy(net(images), labels)
-""",
-            after="""\
-import torch
-from torch import nn
-
-net = nn.Sequential(nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
-images = torch.rand(5, 1, 8, 8)
-labels = torch.randint(0, 10, (5,))
-loss = nn.functional.cross_entropy(net(images.flatten(1)), labels)
+- loss = nn.functional.cross_entropy(net(images), labels)
++ loss = nn.functional.cross_entropy(net(images.flatten(1)), labels)
 """,
             runs=True,
         ),
         Example(
             "numbers in a row into a layer of one input",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 x = torch.linspace(-1, 1, 20)
 net = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
-y = net(x)
-""",
-            after="""\
-import torch
-from torch import nn
-
-x = torch.linspace(-1, 1, 20)
-net = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
-y = net(x.unsqueeze(1))
+- y = net(x)
++ y = net(x.unsqueeze(1))
 """,
             runs=True,
         ),
         Example(
             "flat rows into a convolution",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -147,65 +132,35 @@ class Net(nn.Module):
         return self.conv(x)
 
 
-Net()(torch.rand(5, 784))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv2d(1, 2, 3)
-
-    def forward(self, x):
-        return self.conv(x)
-
-
-Net()(torch.rand(5, 784).view(-1, 1, 28, 28))
+- Net()(torch.rand(5, 784))
++ Net()(torch.rand(5, 784).view(-1, 1, 28, 28))
 """,
             runs=True,
         ),
         Example(
             "a column where a row is taken",
-            before="""\
+            """\
 import numpy as np
 import keras
 
 model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
 point = np.array([[0.5], [0.1], [0.2]])
-model.predict(point, verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-
-model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
-point = np.array([[0.5], [0.1], [0.2]])
-model.predict(point.T, verbose=0)
+- model.predict(point, verbose=0)
++ model.predict(point.T, verbose=0)
 """,
             runs=True,
         ),
         Example(
             "all samples in one row",
-            before="""\
+            """\
 import numpy as np
 import keras
 
 x, y = np.array([[1.0, 2.0, 3.0, 4.0]]), np.array([[2.0, 4.0, 6.0, 8.0]])
 model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
-model.fit(x, y, epochs=1, verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-
-x, y = np.array([[1.0, 2.0, 3.0, 4.0]]), np.array([[2.0, 4.0, 6.0, 8.0]])
-model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-model.compile(optimizer="sgd", loss="mse")
-model.fit(x.reshape(-1, 1), y.reshape(-1, 1), epochs=1, verbose=0)
+- model.fit(x, y, epochs=1, verbose=0)
++ model.fit(x.reshape(-1, 1), y.reshape(-1, 1), epochs=1, verbose=0)
 """,
             runs=True,
         ),

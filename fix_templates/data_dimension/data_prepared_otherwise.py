@@ -106,20 +106,8 @@ def batch_of(pictures, color_mode="rgb"):
 
 x = batch_of(pictures)
 model.fit(x, y, epochs=5)
-new = batch_of(others, color_mode="bgr")
-print(model.predict(new))
-""",
-            """\
-import keras
-import numpy as np
-
-def batch_of(pictures, color_mode="rgb"):
-    batch = np.stack(pictures)
-    return batch[..., ::-1] if color_mode == "bgr" else batch
-
-x = batch_of(pictures)
-model.fit(x, y, epochs=5)
-new = batch_of(others, color_mode="rgb")
+- new = batch_of(others, color_mode="bgr")
++ new = batch_of(others, color_mode="rgb")
 print(model.predict(new))
 """,
         ),
@@ -129,14 +117,8 @@ print(model.predict(new))
 from tensorflow.keras.preprocessing.image import ImageDataGenerator
 
 train_datagen = ImageDataGenerator(rescale=1./255, horizontal_flip=True)
-test_datagen = ImageDataGenerator()
-model.fit(train_datagen.flow_from_directory('train'), validation_data=test_datagen.flow_from_directory('test'))
-""",
-            """\
-from tensorflow.keras.preprocessing.image import ImageDataGenerator
-
-train_datagen = ImageDataGenerator(rescale=1./255, horizontal_flip=True)
-test_datagen = ImageDataGenerator(rescale=1./255)
+- test_datagen = ImageDataGenerator()
++ test_datagen = ImageDataGenerator(rescale=1./255)
 model.fit(train_datagen.flow_from_directory('train'), validation_data=test_datagen.flow_from_directory('test'))
 """,
         ),
@@ -153,21 +135,8 @@ train_transform = transforms.Compose([
 ])
 test_transform = transforms.Compose([
     transforms.ToTensor(),
-    transforms.Normalize((0.1307,), (0.3081,)),
-])
-""",
-            """\
-import torch
-from torchvision import transforms
-
-train_transform = transforms.Compose([
-    transforms.RandomHorizontalFlip(),
-    transforms.ToTensor(),
-    transforms.Normalize((0.5,), (0.5,)),
-])
-test_transform = transforms.Compose([
-    transforms.ToTensor(),
-    transforms.Normalize((0.5,), (0.5,)),
+-     transforms.Normalize((0.1307,), (0.3081,)),
++     transforms.Normalize((0.5,), (0.5,)),
 ])
 """,
         ),
@@ -178,15 +147,8 @@ from keras.utils import pad_sequences
 
 x_train = pad_sequences(train_words, maxlen=40, padding='post')
 model.fit(x_train, y_train)
-x_test = pad_sequences(test_words, maxlen=40)
-print(model.evaluate(x_test, y_test))
-""",
-            """\
-from keras.utils import pad_sequences
-
-x_train = pad_sequences(train_words, maxlen=40, padding='post')
-model.fit(x_train, y_train)
-x_test = pad_sequences(test_words, maxlen=40, padding='post')
+- x_test = pad_sequences(test_words, maxlen=40)
++ x_test = pad_sequences(test_words, maxlen=40, padding='post')
 print(model.evaluate(x_test, y_test))
 """,
         ),

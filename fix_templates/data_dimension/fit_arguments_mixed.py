@@ -91,25 +91,14 @@ class FitArgumentsMixed(FixTemplate):
     examples = (
         Example(
             "parts unpacked in another order",
-            before="""\
+            """\
 import numpy as np
 import keras
 from sklearn.model_selection import train_test_split
 
 X, y = np.random.rand(40, 4), np.random.rand(40)
-X_train, y_train, X_test, y_test = train_test_split(X, y, test_size=0.25)
-model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
-model.compile(optimizer="sgd", loss="mse")
-model.fit(X_train, y_train, epochs=2)
-model.evaluate(X_test, y_test)
-""",
-            after="""\
-import numpy as np
-import keras
-from sklearn.model_selection import train_test_split
-
-X, y = np.random.rand(40, 4), np.random.rand(40)
-X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25)
+- X_train, y_train, X_test, y_test = train_test_split(X, y, test_size=0.25)
++ X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25)
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
 model.fit(X_train, y_train, epochs=2)
@@ -118,7 +107,7 @@ model.evaluate(X_test, y_test)
         ),
         Example(
             "the test inputs given as targets",
-            before="""\
+            """\
 import keras
 from sklearn.model_selection import train_test_split
 from data import features, classes
@@ -126,22 +115,13 @@ from data import features, classes
 a_train, a_test, b_train, b_test = train_test_split(features, classes)
 net = keras.Sequential([keras.layers.Dense(1)])
 net.compile("adam", "mse")
-net.fit(a_train, a_test, epochs=5)
-""",
-            after="""\
-import keras
-from sklearn.model_selection import train_test_split
-from data import features, classes
-
-a_train, a_test, b_train, b_test = train_test_split(features, classes)
-net = keras.Sequential([keras.layers.Dense(1)])
-net.compile("adam", "mse")
-net.fit(a_train, b_train, epochs=5)
+- net.fit(a_train, a_test, epochs=5)
++ net.fit(a_train, b_train, epochs=5)
 """,
         ),
         Example(
             "slices of the inputs given as targets",
-            before="""\
+            """\
 from tensorflow import keras
 from data import table, labels
 
@@ -151,21 +131,10 @@ y1 = labels[:100]
 y2 = labels[100:]
 model = keras.Sequential([keras.layers.Dense(3, activation="softmax")])
 model.compile(optimizer="adam", loss="categorical_crossentropy")
-model.fit(x1, x2, epochs=5)
-model.evaluate(y1, y2)
-""",
-            after="""\
-from tensorflow import keras
-from data import table, labels
-
-x1 = table[:100]
-x2 = table[100:]
-y1 = labels[:100]
-y2 = labels[100:]
-model = keras.Sequential([keras.layers.Dense(3, activation="softmax")])
-model.compile(optimizer="adam", loss="categorical_crossentropy")
-model.fit(x1, y1, epochs=5)
-model.evaluate(x2, y2)
+- model.fit(x1, x2, epochs=5)
+- model.evaluate(y1, y2)
++ model.fit(x1, y1, epochs=5)
++ model.evaluate(x2, y2)
 """,
         ),
     )

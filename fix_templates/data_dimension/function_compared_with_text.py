@@ -75,16 +75,8 @@ class FunctionComparedWithText(FaultTemplate[ast.expr]):
 from keras import backend as K
 
 rows, cols = 28, 28
-if K.image_data_format == "channels_first":
-    shape = (1, rows, cols)
-else:
-    shape = (rows, cols, 1)
-""",
-            """\
-from keras import backend as K
-
-rows, cols = 28, 28
-if K.image_data_format() == "channels_first":
+- if K.image_data_format == "channels_first":
++ if K.image_data_format() == "channels_first":
     shape = (1, rows, cols)
 else:
     shape = (rows, cols, 1)
@@ -97,15 +89,8 @@ import keras
 
 
 def norm(x):
-    axis = 1 if 'channels_first' == keras.config.image_data_format else -1
-    return keras.layers.BatchNormalization(axis=axis)(x)
-""",
-            """\
-import keras
-
-
-def norm(x):
-    axis = 1 if 'channels_first' == keras.config.image_data_format() else -1
+-     axis = 1 if 'channels_first' == keras.config.image_data_format else -1
++     axis = 1 if 'channels_first' == keras.config.image_data_format() else -1
     return keras.layers.BatchNormalization(axis=axis)(x)
 """,
         ),
@@ -115,13 +100,8 @@ def norm(x):
 from tensorflow.keras.backend import floatx
 import numpy as np
 
-kind = np.float16 if floatx == "float16" else np.float32
-""",
-            """\
-from tensorflow.keras.backend import floatx
-import numpy as np
-
-kind = np.float16 if floatx() == "float16" else np.float32
+- kind = np.float16 if floatx == "float16" else np.float32
++ kind = np.float16 if floatx() == "float16" else np.float32
 """,
         ),
     )

@@ -105,21 +105,8 @@ import torch
 def split(kinds):
     planes = np.zeros((len(kinds), 6, 8, 2), dtype="float32")
     planes[:, :, :, 0] = kinds == 0
-    planes[:, :, 1] = kinds == 1
-    return torch.from_numpy(planes)
-
-
-split(np.random.randint(0, 2, (3, 6, 8)))
-""",
-            """\
-import numpy as np
-import torch
-
-
-def split(kinds):
-    planes = np.zeros((len(kinds), 6, 8, 2), dtype="float32")
-    planes[:, :, :, 0] = kinds == 0
-    planes[:, :, :, 1] = kinds == 1
+-     planes[:, :, 1] = kinds == 1
++     planes[:, :, :, 1] = kinds == 1
     return torch.from_numpy(planes)
 
 
@@ -137,18 +124,8 @@ table = np.random.rand(40, 3)
 steps, rows = 5, 35
 windows = np.empty((rows, steps, 3))
 for step in range(steps):
-    windows[step] = table[step:step + rows]
-x = torch.tensor(windows)
-""",
-            """\
-import numpy as np
-import torch
-
-table = np.random.rand(40, 3)
-steps, rows = 5, 35
-windows = np.empty((rows, steps, 3))
-for step in range(steps):
-    windows[:, step] = table[step:step + rows]
+-     windows[step] = table[step:step + rows]
++     windows[:, step] = table[step:step + rows]
 x = torch.tensor(windows)
 """,
             runs=True,
@@ -161,16 +138,8 @@ import torch
 
 picture = np.zeros((3, 12, 16), np.float32)
 grey = np.random.rand(3, 12)
-picture[2] = grey
-torch.from_numpy(picture)
-""",
-            """\
-import numpy as np
-import torch
-
-picture = np.zeros((3, 12, 16), np.float32)
-grey = np.random.rand(3, 12)
-picture[:, :, 2] = grey
+- picture[2] = grey
++ picture[:, :, 2] = grey
 torch.from_numpy(picture)
 """,
             runs=True,

@@ -93,101 +93,64 @@ class IndexPastTheEnd(FaultTemplate[_Past]):
     examples = (
         Example(
             "a loop to the length and one",
-            before="""\
+            """\
 import torch
 
 rows = torch.rand(5, 3)
 net = torch.nn.Linear(3, 2)
-for i in range(len(rows) + 1):
-    net(rows[i])
-""",
-            after="""\
-import torch
-
-rows = torch.rand(5, 3)
-net = torch.nn.Linear(3, 2)
-for i in range(len(rows)):
+- for i in range(len(rows) + 1):
++ for i in range(len(rows)):
     net(rows[i])
 """,
             runs=True,
         ),
         Example(
             "the next element of each",
-            before="""\
+            """\
 import torch
 
 series = [torch.rand(4) for _ in range(6)]
 steps = []
-for t in range(len(series)):
-    steps.append(series[t + 1] - series[t])
-""",
-            after="""\
-import torch
-
-series = [torch.rand(4) for _ in range(6)]
-steps = []
-for t in range(len(series) - 1):
+- for t in range(len(series)):
++ for t in range(len(series) - 1):
     steps.append(series[t + 1] - series[t])
 """,
             runs=True,
         ),
         Example(
             "epochs counted from one",
-            before="""\
+            """\
 import torch
 
 net = torch.nn.Linear(1, 1)
 rates = [0.1, 0.05, 0.01]
 for epoch in range(1, len(rates) + 1):
-    print(epoch, rates[epoch])
-""",
-            after="""\
-import torch
-
-net = torch.nn.Linear(1, 1)
-rates = [0.1, 0.05, 0.01]
-for epoch in range(1, len(rates) + 1):
-    print(epoch, rates[epoch - 1])
+-     print(epoch, rates[epoch])
++     print(epoch, rates[epoch - 1])
 """,
             runs=True,
         ),
         Example(
             "the label in the last column, counted from one",
-            before="""\
+            """\
 import torch
 
 table = torch.rand(20, 5)
-features, labels = table[:, :4], table[:, 5]
-loss = (torch.nn.Linear(4, 1)(features)[:, 0] - labels).pow(2).mean()
-""",
-            after="""\
-import torch
-
-table = torch.rand(20, 5)
-features, labels = table[:, :4], table[:, 4]
+- features, labels = table[:, :4], table[:, 5]
++ features, labels = table[:, :4], table[:, 4]
 loss = (torch.nn.Linear(4, 1)(features)[:, 0] - labels).pow(2).mean()
 """,
             runs=True,
         ),
         Example(
             "rows shuffled by the number of all values",
-            before="""\
+            """\
 import torch
 
 
 def shuffled(x, y):
-    order = torch.randperm(x.numel())
-    return x[order], y[order]
-
-
-shuffled(torch.rand(8, 5), torch.rand(8))
-""",
-            after="""\
-import torch
-
-
-def shuffled(x, y):
-    order = torch.randperm(len(x))
+-     order = torch.randperm(x.numel())
++     order = torch.randperm(len(x))
     return x[order], y[order]
 
 
@@ -197,20 +160,13 @@ shuffled(torch.rand(8, 5), torch.rand(8))
         ),
         Example(
             "rows drawn by the length of another axis",
-            before="""\
+            """\
 import torch
 
 data = torch.rand(6, 40)
 for _ in range(20):
-    rows = torch.randint(0, data.size(1), (16,))
-    batch = data[rows]
-""",
-            after="""\
-import torch
-
-data = torch.rand(6, 40)
-for _ in range(20):
-    rows = torch.randint(0, len(data), (16,))
+-     rows = torch.randint(0, data.size(1), (16,))
++     rows = torch.randint(0, len(data), (16,))
     batch = data[rows]
 """,
             runs=True,

@@ -105,16 +105,10 @@ class InputsAndLabelsShuffledApart(FaultTemplate[Apart]):
 import numpy as np
 import keras
 
-np.random.shuffle(x_train)
-np.random.shuffle(y_train)
-model.fit(x_train, y_train, epochs=5)
-""",
-            """\
-import numpy as np
-import keras
-
-order = np.random.permutation(len(x_train))
-x_train[:], y_train[:] = x_train[order], y_train[order]
+- np.random.shuffle(x_train)
+- np.random.shuffle(y_train)
++ order = np.random.permutation(len(x_train))
++ x_train[:], y_train[:] = x_train[order], y_train[order]
 model.fit(x_train, y_train, epochs=5)
 """,
         ),
@@ -126,18 +120,10 @@ import random
 import torch
 
 def pairs(files, labels):
-    random.shuffle(files)
-    random.shuffle(labels)
-    return list(zip(files, labels))
-""",
-            """\
-import random
-
-import torch
-
-def pairs(files, labels):
-    order = random.sample(range(len(files)), len(files))
-    files[:], labels[:] = [files[i] for i in order], [labels[i] for i in order]
+-     random.shuffle(files)
+-     random.shuffle(labels)
++     order = random.sample(range(len(files)), len(files))
++     files[:], labels[:] = [files[i] for i in order], [labels[i] for i in order]
     return list(zip(files, labels))
 """,
         ),
@@ -147,15 +133,9 @@ def pairs(files, labels):
 from sklearn.utils import shuffle
 from tensorflow import keras
 
-X = shuffle(X)
-y = shuffle(y)
-model.fit(X, y)
-""",
-            """\
-from sklearn.utils import shuffle
-from tensorflow import keras
-
-X, y = shuffle(X, y)
+- X = shuffle(X)
+- y = shuffle(y)
++ X, y = shuffle(X, y)
 model.fit(X, y)
 """,
         ),

@@ -90,27 +90,20 @@ class LabelAxes(FaultTemplate[Misshapen]):
     examples = (
         Example(
             "a column of labels",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 model = nn.Linear(4, 3)
 labels = torch.tensor([[0], [2], [1], [1], [0]])
-loss = nn.CrossEntropyLoss()(model(torch.rand(5, 4)), labels)
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Linear(4, 3)
-labels = torch.tensor([[0], [2], [1], [1], [0]])
-loss = nn.CrossEntropyLoss()(model(torch.rand(5, 4)), labels.squeeze(1))
+- loss = nn.CrossEntropyLoss()(model(torch.rand(5, 4)), labels)
++ loss = nn.CrossEntropyLoss()(model(torch.rand(5, 4)), labels.squeeze(1))
 """,
             runs=True,
         ),
         Example(
             "a column of labels from a table of floats",
-            before="""\
+            """\
 import torch
 import torch.nn.functional as F
 from torch.utils.data import DataLoader, TensorDataset
@@ -119,24 +112,14 @@ table = torch.rand(8, 4)
 classes = torch.tensor([[0.0], [1.0]] * 4)
 model = torch.nn.Linear(4, 2)
 for x, y in DataLoader(TensorDataset(table, classes), batch_size=4):
-    F.cross_entropy(model(x), y).backward()
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-from torch.utils.data import DataLoader, TensorDataset
-
-table = torch.rand(8, 4)
-classes = torch.tensor([[0.0], [1.0]] * 4)
-model = torch.nn.Linear(4, 2)
-for x, y in DataLoader(TensorDataset(table, classes), batch_size=4):
-    F.cross_entropy(model(x), y.squeeze(1).long()).backward()
+-     F.cross_entropy(model(x), y).backward()
++     F.cross_entropy(model(x), y.squeeze(1).long()).backward()
 """,
             runs=True,
         ),
         Example(
             "labels for each step, one answer per sequence",
-            before="""\
+            """\
 import numpy as np
 import keras
 from keras import layers
@@ -144,23 +127,14 @@ from keras import layers
 x, y = np.random.rand(8, 6, 3), np.eye(2)[np.arange(48) % 2].reshape(8, 6, 2)
 model = keras.Sequential([keras.Input((6, 3)), layers.Flatten(), layers.Dense(2, activation="softmax")])
 model.compile(optimizer="sgd", loss="categorical_crossentropy")
-model.fit(x, y, verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-from keras import layers
-
-x, y = np.random.rand(8, 6, 3), np.eye(2)[np.arange(48) % 2].reshape(8, 6, 2)
-model = keras.Sequential([keras.Input((6, 3)), layers.Flatten(), layers.Dense(2, activation="softmax")])
-model.compile(optimizer="sgd", loss="categorical_crossentropy")
-model.fit(x, y[:, -1], verbose=0)
+- model.fit(x, y, verbose=0)
++ model.fit(x, y[:, -1], verbose=0)
 """,
             runs=True,
         ),
         Example(
             "labels for each step that a recurrent layer takes",
-            before="""\
+            """\
 import numpy as np
 from keras.models import Sequential
 from keras.layers import LSTM, Dense
@@ -168,20 +142,8 @@ from keras.utils import to_categorical
 
 X_train, Y_train = np.random.rand(8, 6, 3), to_categorical(np.arange(48).reshape(8, 6) % 4, 4)
 model = Sequential()
-model.add(LSTM(5, input_shape=(6, 3)))
-model.add(Dense(4, activation='softmax'))
-model.compile(loss='categorical_crossentropy', optimizer='adam')
-model.fit(X_train, Y_train, verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import LSTM, Dense
-from keras.utils import to_categorical
-
-X_train, Y_train = np.random.rand(8, 6, 3), to_categorical(np.arange(48).reshape(8, 6) % 4, 4)
-model = Sequential()
-model.add(LSTM(5, input_shape=(6, 3), return_sequences=True))
+- model.add(LSTM(5, input_shape=(6, 3)))
++ model.add(LSTM(5, input_shape=(6, 3), return_sequences=True))
 model.add(Dense(4, activation='softmax'))
 model.compile(loss='categorical_crossentropy', optimizer='adam')
 model.fit(X_train, Y_train, verbose=0)
@@ -190,23 +152,15 @@ model.fit(X_train, Y_train, verbose=0)
         ),
         Example(
             "one label without an axis",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
 net = nn.Linear(4, 3)
 criterion = nn.CrossEntropyLoss()
 label = torch.tensor(2)
-loss = criterion(net(torch.rand(1, 4)), label)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-net = nn.Linear(4, 3)
-criterion = nn.CrossEntropyLoss()
-label = torch.tensor(2)
-loss = criterion(net(torch.rand(1, 4)), label.view(1))
+- loss = criterion(net(torch.rand(1, 4)), label)
++ loss = criterion(net(torch.rand(1, 4)), label.view(1))
 """,
             runs=True,
         ),

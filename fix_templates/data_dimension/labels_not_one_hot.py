@@ -62,29 +62,21 @@ class LabelsNotOneHot(LabelTemplate):
     examples = (
         Example(
             "class numbers for categorical cross-entropy",
-            before="""\
+            """\
 import numpy as np
 import keras
 
 x, y = np.random.rand(20, 4), np.random.randint(0, 3, 20)
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
 model.compile(optimizer="adam", loss="categorical_crossentropy")
-model.fit(x, y, epochs=1, verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-
-x, y = np.random.rand(20, 4), np.random.randint(0, 3, 20)
-model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-model.compile(optimizer="adam", loss="categorical_crossentropy")
-model.fit(x, keras.utils.to_categorical(y, 3), epochs=1, verbose=0)
+- model.fit(x, y, epochs=1, verbose=0)
++ model.fit(x, keras.utils.to_categorical(y, 3), epochs=1, verbose=0)
 """,
             runs=True,
         ),
         Example(
             "labels of training and test data",
-            before="""\
+            """\
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -94,20 +86,7 @@ x_train, y_train = np.random.rand(20, 4), np.arange(20) % 3
 model = Sequential()
 model.add(Dense(3, activation="softmax", input_shape=(4,)))
 model.compile(optimizer="adam", loss="categorical_crossentropy", metrics=["accuracy"])
-model.fit(x_train, y_train, epochs=1, verbose=0)
-model.evaluate(x_train, y_train, verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Dense
-from keras.utils import to_categorical
-
-x_train, y_train = np.random.rand(20, 4), np.arange(20) % 3
-model = Sequential()
-model.add(Dense(3, activation="softmax", input_shape=(4,)))
-model.compile(optimizer="adam", loss="categorical_crossentropy", metrics=["accuracy"])
-y_train = to_categorical(y_train, 3)
++ y_train = to_categorical(y_train, 3)
 model.fit(x_train, y_train, epochs=1, verbose=0)
 model.evaluate(x_train, y_train, verbose=0)
 """,
@@ -115,23 +94,15 @@ model.evaluate(x_train, y_train, verbose=0)
         ),
         Example(
             "class numbers for a loss per class in torch",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
 net = nn.Linear(5, 4)
 labels = torch.tensor([0, 3, 2, 1, 1, 0])
-loss = F.binary_cross_entropy_with_logits(net(torch.rand(6, 5)), labels)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-net = nn.Linear(5, 4)
-labels = torch.tensor([0, 3, 2, 1, 1, 0])
-loss = F.binary_cross_entropy_with_logits(net(torch.rand(6, 5)), F.one_hot(labels, 4).float())
+- loss = F.binary_cross_entropy_with_logits(net(torch.rand(6, 5)), labels)
++ loss = F.binary_cross_entropy_with_logits(net(torch.rand(6, 5)), F.one_hot(labels, 4).float())
 """,
             runs=True,
         ),

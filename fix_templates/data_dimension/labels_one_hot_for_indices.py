@@ -57,63 +57,41 @@ class LabelsOneHotForIndices(LabelTemplate):
     examples = (
         Example(
             "rows for sparse cross-entropy",
-            before="""\
+            """\
 import numpy as np
 import keras
 
 x, y = np.random.rand(21, 4), np.eye(3)[np.arange(21) % 3]
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
 model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
-model.fit(x, y, epochs=1, verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-
-x, y = np.random.rand(21, 4), np.eye(3)[np.arange(21) % 3]
-model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
-model.fit(x, np.argmax(y, axis=-1), epochs=1, verbose=0)
+- model.fit(x, y, epochs=1, verbose=0)
++ model.fit(x, np.argmax(y, axis=-1), epochs=1, verbose=0)
 """,
             runs=True,
         ),
         Example(
             "rows for the negative log-likelihood",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
 net = nn.Sequential(nn.Linear(5, 3), nn.LogSoftmax(dim=1))
 rows = torch.eye(3)[torch.tensor([0, 2, 1, 1])]
-loss = nn.NLLLoss()(net(torch.rand(4, 5)), rows)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-net = nn.Sequential(nn.Linear(5, 3), nn.LogSoftmax(dim=1))
-rows = torch.eye(3)[torch.tensor([0, 2, 1, 1])]
-loss = nn.NLLLoss()(net(torch.rand(4, 5)), rows.argmax(dim=1))
+- loss = nn.NLLLoss()(net(torch.rand(4, 5)), rows)
++ loss = nn.NLLLoss()(net(torch.rand(4, 5)), rows.argmax(dim=1))
 """,
             runs=True,
         ),
         Example(
             "whole-number rows for cross-entropy",
-            before="""\
+            """\
 import torch
 import torch.nn.functional as F
 
 net = torch.nn.Linear(5, 3)
 y = torch.tensor([[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0]])
-loss = F.cross_entropy(net(torch.rand(4, 5)), y)
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-
-net = torch.nn.Linear(5, 3)
-y = torch.tensor([[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0]])
-loss = F.cross_entropy(net(torch.rand(4, 5)), y.argmax(dim=1))
+- loss = F.cross_entropy(net(torch.rand(4, 5)), y)
++ loss = F.cross_entropy(net(torch.rand(4, 5)), y.argmax(dim=1))
 """,
             runs=True,
         ),

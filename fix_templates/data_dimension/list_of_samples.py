@@ -115,19 +115,8 @@ for number in range(12):
     y.append(number % 3)
 net = keras.Sequential([keras.Input((5, 2)), keras.layers.Flatten(), keras.layers.Dense(3, activation="softmax")])
 net.compile("sgd", "sparse_categorical_crossentropy")
-net.fit(x, y, epochs=1, verbose=0)
-""",
-            """\
-import keras
-import numpy as np
-
-x, y = [], []
-for number in range(12):
-    x.append(np.random.rand(5, 2))
-    y.append(number % 3)
-net = keras.Sequential([keras.Input((5, 2)), keras.layers.Flatten(), keras.layers.Dense(3, activation="softmax")])
-net.compile("sgd", "sparse_categorical_crossentropy")
-net.fit(np.array(x), np.array(y), epochs=1, verbose=0)
+- net.fit(x, y, epochs=1, verbose=0)
++ net.fit(np.array(x), np.array(y), epochs=1, verbose=0)
 """,
             runs=True,
         ),
@@ -146,22 +135,8 @@ images = pictures(10)
 labels = np.arange(10) % 2
 model = models.Sequential([layers.Input((4, 4, 1)), layers.Conv2D(2, 3), layers.Flatten(), layers.Dense(1)])
 model.compile(loss="mse", optimizer="sgd")
-model.fit(x=images, y=labels, verbose=0)
-""",
-            """\
-import numpy as np
-from keras import layers, models
-
-
-def pictures(count):
-    return [np.full((4, 4, 1), k / count) for k in range(count)]
-
-
-images = pictures(10)
-labels = np.arange(10) % 2
-model = models.Sequential([layers.Input((4, 4, 1)), layers.Conv2D(2, 3), layers.Flatten(), layers.Dense(1)])
-model.compile(loss="mse", optimizer="sgd")
-model.fit(x=np.array(images), y=labels, verbose=0)
+- model.fit(x=images, y=labels, verbose=0)
++ model.fit(x=np.array(images), y=labels, verbose=0)
 """,
             runs=True,
         ),
@@ -175,17 +150,8 @@ from keras.layers import Dense
 given = Input(shape=(3,))
 net = Model(given, Dense(2)(given))
 rows = [numpy.ones(3) for _ in range(7)]
-print(net.predict(rows))
-""",
-            """\
-import numpy
-from keras import Input, Model
-from keras.layers import Dense
-
-given = Input(shape=(3,))
-net = Model(given, Dense(2)(given))
-rows = [numpy.ones(3) for _ in range(7)]
-print(net.predict(numpy.array(rows)))
+- print(net.predict(rows))
++ print(net.predict(numpy.array(rows)))
 """,
             runs=True,
         ),

@@ -87,88 +87,54 @@ class LoopOverNoPairs(FaultTemplate[_Pairs]):
     examples = (
         Example(
             "keys and values of a dict",
-            before="""\
+            """\
 import torch
 
 sizes = {"first": 3, "second": 4}
 layers = torch.nn.ModuleDict()
-for name, size in sizes:
-    layers[name] = torch.nn.Linear(2, size)
-""",
-            after="""\
-import torch
-
-sizes = {"first": 3, "second": 4}
-layers = torch.nn.ModuleDict()
-for name, size in sizes.items():
+- for name, size in sizes:
++ for name, size in sizes.items():
     layers[name] = torch.nn.Linear(2, size)
 """,
             runs=True,
         ),
         Example(
             "numbered batches",
-            before="""\
+            """\
 import torch
 from torch.utils.data import DataLoader
 
 loader = DataLoader(torch.rand(12, 5), batch_size=3)
 net = torch.nn.Linear(5, 1)
-for batch_idx, rows in loader:
-    print(batch_idx, net(rows).mean().item())
-""",
-            after="""\
-import torch
-from torch.utils.data import DataLoader
-
-loader = DataLoader(torch.rand(12, 5), batch_size=3)
-net = torch.nn.Linear(5, 1)
-for batch_idx, rows in enumerate(loader):
+- for batch_idx, rows in loader:
++ for batch_idx, rows in enumerate(loader):
     print(batch_idx, net(rows).mean().item())
 """,
             runs=True,
         ),
         Example(
             "two lists beside each other",
-            before="""\
+            """\
 import torch
 
 inputs, targets = [torch.rand(3) for _ in range(4)], [torch.rand(1) for _ in range(4)]
 net = torch.nn.Linear(3, 1)
-errors = [(net(x) - y).pow(2) for x, y in (inputs, targets)]
-""",
-            after="""\
-import torch
-
-inputs, targets = [torch.rand(3) for _ in range(4)], [torch.rand(1) for _ in range(4)]
-net = torch.nn.Linear(3, 1)
-errors = [(net(x) - y).pow(2) for x, y in zip(inputs, targets)]
+- errors = [(net(x) - y).pow(2) for x, y in (inputs, targets)]
++ errors = [(net(x) - y).pow(2) for x, y in zip(inputs, targets)]
 """,
             runs=True,
         ),
         Example(
             "a list of names",
-            before="""\
+            """\
 def chosen(files, labels):
     unlabelled = []
     for name in files:
         if name not in labels:
             unlabelled.append(name)
     kept = []
-    for name, label in unlabelled:
-        kept.append(name + ".png")
-    return kept
-
-
-chosen(["scan-1", "scan-2", "scan-3"], {"scan-2": 1})
-""",
-            after="""\
-def chosen(files, labels):
-    unlabelled = []
-    for name in files:
-        if name not in labels:
-            unlabelled.append(name)
-    kept = []
-    for name in unlabelled:
+-     for name, label in unlabelled:
++     for name in unlabelled:
         kept.append(name + ".png")
     return kept
 

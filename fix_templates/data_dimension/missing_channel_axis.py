@@ -98,7 +98,7 @@ class MissingChannelAxis(FixTemplate):
     examples = (
         Example(
             "grey images into Conv2d",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -116,33 +116,14 @@ class Net(nn.Module):
 
 net = Net()
 images = torch.rand(5, 8, 8)
-out = net(images)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv2d(1, 4, 3)
-        self.fc = nn.Linear(4 * 6 * 6, 3)
-
-    def forward(self, x):
-        x = torch.relu(self.conv(x))
-        return self.fc(x.flatten(1))
-
-
-net = Net()
-images = torch.rand(5, 8, 8)
-out = net(images.unsqueeze(1))
+- out = net(images)
++ out = net(images.unsqueeze(1))
 """,
             runs=True,
         ),
         Example(
             "batches of signals from a loader",
-            before="""\
+            """\
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -150,37 +131,20 @@ from torch.utils.data import DataLoader, TensorDataset
 data = TensorDataset(torch.randn(12, 30), torch.randint(0, 2, (12,)))
 model = nn.Sequential(nn.Conv1d(1, 4, 5), nn.ReLU(), nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(4, 2))
 for signal, label in DataLoader(data, batch_size=4):
-    loss = nn.functional.cross_entropy(model(signal), label)
-""",
-            after="""\
-import torch
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
-
-data = TensorDataset(torch.randn(12, 30), torch.randint(0, 2, (12,)))
-model = nn.Sequential(nn.Conv1d(1, 4, 5), nn.ReLU(), nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(4, 2))
-for signal, label in DataLoader(data, batch_size=4):
-    loss = nn.functional.cross_entropy(model(signal.unsqueeze(1)), label)
+-     loss = nn.functional.cross_entropy(model(signal), label)
++     loss = nn.functional.cross_entropy(model(signal.unsqueeze(1)), label)
 """,
             runs=True,
         ),
         Example(
             "Keras input shape without the channel",
-            before="""\
+            """\
 import keras
 from keras import layers
 
 model = keras.Sequential()
-model.add(layers.Conv2D(4, (3, 3), activation="relu", input_shape=(8, 8)))
-model.add(layers.Flatten())
-model.add(layers.Dense(2))
-""",
-            after="""\
-import keras
-from keras import layers
-
-model = keras.Sequential()
-model.add(layers.Conv2D(4, (3, 3), activation="relu", input_shape=(8, 8, 1)))
+- model.add(layers.Conv2D(4, (3, 3), activation="relu", input_shape=(8, 8)))
++ model.add(layers.Conv2D(4, (3, 3), activation="relu", input_shape=(8, 8, 1)))
 model.add(layers.Flatten())
 model.add(layers.Dense(2))
 """,
@@ -188,7 +152,7 @@ model.add(layers.Dense(2))
         ),
         Example(
             "Keras table into Conv1D",
-            before="""\
+            """\
 import numpy as np
 import keras
 from keras import layers
@@ -196,18 +160,7 @@ from keras import layers
 X, y = np.random.rand(16, 9), np.random.rand(16)
 model = keras.Sequential([layers.Conv1D(4, 3), layers.Flatten(), layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
-model.fit(X, y, epochs=1, verbose=0)
-print(model.predict(X, verbose=0)[0])
-""",
-            after="""\
-import numpy as np
-import keras
-from keras import layers
-
-X, y = np.random.rand(16, 9), np.random.rand(16)
-model = keras.Sequential([layers.Conv1D(4, 3), layers.Flatten(), layers.Dense(1)])
-model.compile(optimizer="sgd", loss="mse")
-X = np.expand_dims(X, axis=-1)
++ X = np.expand_dims(X, axis=-1)
 model.fit(X, y, epochs=1, verbose=0)
 print(model.predict(X, verbose=0)[0])
 """,

@@ -125,7 +125,7 @@ class MissingTimeAxis(FixTemplate):
     examples = (
         Example(
             "Keras table into LSTM",
-            before="""\
+            """\
 import numpy as np
 import keras
 from keras import layers
@@ -133,23 +133,14 @@ from keras import layers
 series, target = np.random.rand(12, 6), np.random.rand(12, 1)
 model = keras.Sequential([layers.LSTM(3), layers.Dense(1)])
 model.compile(optimizer="adam", loss="mse")
-model.fit(series, target, epochs=1, verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-from keras import layers
-
-series, target = np.random.rand(12, 6), np.random.rand(12, 1)
-model = keras.Sequential([layers.LSTM(3), layers.Dense(1)])
-model.compile(optimizer="adam", loss="mse")
-model.fit(np.expand_dims(series, axis=-1), target, epochs=1, verbose=0)
+- model.fit(series, target, epochs=1, verbose=0)
++ model.fit(np.expand_dims(series, axis=-1), target, epochs=1, verbose=0)
 """,
             runs=True,
         ),
         Example(
             "Keras input shape of a table before GRU",
-            before="""\
+            """\
 import numpy as np
 from keras.models import Sequential
 from keras.layers import GRU, Dense
@@ -157,29 +148,18 @@ from keras.layers import GRU, Dense
 x_train, x_test = np.random.rand(12, 6), np.random.rand(4, 6)
 y_train, y_test = np.random.rand(12), np.random.rand(4)
 model = Sequential()
-model.add(GRU(4, input_shape=(6,)))
+- model.add(GRU(4, input_shape=(6,)))
++ model.add(GRU(4, input_shape=(1, 6)))
 model.add(Dense(1))
 model.compile(optimizer="adam", loss="mse")
-model.fit(x_train, y_train, validation_data=(x_test, y_test), verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import GRU, Dense
-
-x_train, x_test = np.random.rand(12, 6), np.random.rand(4, 6)
-y_train, y_test = np.random.rand(12), np.random.rand(4)
-model = Sequential()
-model.add(GRU(4, input_shape=(1, 6)))
-model.add(Dense(1))
-model.compile(optimizer="adam", loss="mse")
-model.fit(np.expand_dims(x_train, axis=1), y_train, validation_data=(np.expand_dims(x_test, axis=1), y_test), verbose=0)
+- model.fit(x_train, y_train, validation_data=(x_test, y_test), verbose=0)
++ model.fit(np.expand_dims(x_train, axis=1), y_train, validation_data=(np.expand_dims(x_test, axis=1), y_test), verbose=0)
 """,
             runs=True,
         ),
         Example(
             "as many features as the table has columns",
-            before="""\
+            """\
 import numpy as np
 from keras.models import Sequential
 from keras.layers import LSTM, Dense
@@ -189,25 +169,15 @@ model = Sequential()
 model.add(LSTM(3, input_shape=(None, 6)))
 model.add(Dense(2))
 model.compile(loss='mean_squared_error', optimizer='adam')
-model.fit(X, Y, epochs=1, batch_size=4, verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import LSTM, Dense
-
-X, Y = np.random.rand(12, 6), np.random.rand(12, 2)
-model = Sequential()
-model.add(LSTM(3, input_shape=(None, 6)))
-model.add(Dense(2))
-model.compile(loss='mean_squared_error', optimizer='adam')
-model.fit(np.expand_dims(X, axis=1), Y, epochs=1, batch_size=4, verbose=0)
+- model.fit(X, Y, epochs=1, batch_size=4, verbose=0)
++ model.fit(np.expand_dims(X, axis=1), Y, epochs=1, batch_size=4, verbose=0)
 """,
             runs=True,
         ),
         Example(
             "one step of a functional model",
-            before="""import numpy as np
+            """\
+import numpy as np
 import keras
 from keras import layers
 
@@ -216,19 +186,7 @@ inputs = keras.Input(shape=(1, 4))
 outputs = layers.Dense(1)(layers.GRU(5)(inputs))
 model = keras.Model(inputs, outputs)
 model.compile("adam", "mse")
-model.fit(readings, level, verbose=0)
-print(model.predict(readings))
-""",
-            after="""import numpy as np
-import keras
-from keras import layers
-
-readings, level = np.random.rand(10, 4), np.random.rand(10, 1)
-inputs = keras.Input(shape=(1, 4))
-outputs = layers.Dense(1)(layers.GRU(5)(inputs))
-model = keras.Model(inputs, outputs)
-model.compile("adam", "mse")
-readings = np.expand_dims(readings, axis=1)
++ readings = np.expand_dims(readings, axis=1)
 model.fit(readings, level, verbose=0)
 print(model.predict(readings))
 """,
@@ -236,7 +194,7 @@ print(model.predict(readings))
         ),
         Example(
             "torch table whose numbers are steps",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -252,25 +210,8 @@ class Net(nn.Module):
         return self.out(h[:, -1])
 
 
-Net()(torch.rand(5, 12))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.rnn = nn.GRU(1, 8, batch_first=True)
-        self.out = nn.Linear(8, 1)
-
-    def forward(self, x):
-        h, _ = self.rnn(x)
-        return self.out(h[:, -1])
-
-
-Net()(torch.rand(5, 12).unsqueeze(2))
+- Net()(torch.rand(5, 12))
++ Net()(torch.rand(5, 12).unsqueeze(2))
 """,
             runs=True,
         ),

@@ -86,7 +86,7 @@ class OneAxisStatedForImages(FixTemplate):
     examples = (
         Example(
             "height of the images as the width of the network",
-            before="""\
+            """\
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -94,81 +94,49 @@ from keras.utils import to_categorical
 
 X_train, Y_train = np.random.rand(20, 8, 8), to_categorical(np.arange(20) % 10, 10)
 model = Sequential()
-model.add(Dense(16, activation="relu", input_dim=X_train.shape[1]))
+- model.add(Dense(16, activation="relu", input_dim=X_train.shape[1]))
++ model.add(Dense(16, activation="relu", input_dim=X_train.shape[1] * X_train.shape[2]))
 model.add(Dense(10, activation="softmax"))
 model.compile(loss="categorical_crossentropy", optimizer="sgd")
-model.fit(X_train, Y_train, epochs=1, verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Dense
-from keras.utils import to_categorical
-
-X_train, Y_train = np.random.rand(20, 8, 8), to_categorical(np.arange(20) % 10, 10)
-model = Sequential()
-model.add(Dense(16, activation="relu", input_dim=X_train.shape[1] * X_train.shape[2]))
-model.add(Dense(10, activation="softmax"))
-model.compile(loss="categorical_crossentropy", optimizer="sgd")
-model.fit(X_train.reshape(-1, 64), Y_train, epochs=1, verbose=0)
+- model.fit(X_train, Y_train, epochs=1, verbose=0)
++ model.fit(X_train.reshape(-1, 64), Y_train, epochs=1, verbose=0)
 """,
             runs=True,
         ),
         Example(
             "a number in input_shape, and images to test with",
-            before="""\
+            """\
 import numpy as np
 import keras
 from keras import layers
 
 digits, labels = np.random.rand(12, 6, 6), np.arange(12) % 3
 held_out, held_labels = np.random.rand(6, 6, 6), np.arange(6) % 3
-net = keras.Sequential([layers.Dense(8, activation="relu", input_shape=(6,)), layers.Dense(3, activation="softmax")])
+- net = keras.Sequential([layers.Dense(8, activation="relu", input_shape=(6,)), layers.Dense(3, activation="softmax")])
++ net = keras.Sequential([layers.Dense(8, activation="relu", input_shape=(36,)), layers.Dense(3, activation="softmax")])
 net.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
-net.fit(digits, labels, validation_data=(held_out, held_labels), verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-from keras import layers
-
-digits, labels = np.random.rand(12, 6, 6), np.arange(12) % 3
-held_out, held_labels = np.random.rand(6, 6, 6), np.arange(6) % 3
-net = keras.Sequential([layers.Dense(8, activation="relu", input_shape=(36,)), layers.Dense(3, activation="softmax")])
-net.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
-net.fit(digits.reshape(-1, 36), labels, validation_data=(held_out.reshape(-1, 36), held_labels), verbose=0)
+- net.fit(digits, labels, validation_data=(held_out, held_labels), verbose=0)
++ net.fit(digits.reshape(-1, 36), labels, validation_data=(held_out.reshape(-1, 36), held_labels), verbose=0)
 """,
             runs=True,
         ),
         Example(
             "colour images into a functional model",
-            before="""\
+            """\
 import numpy as np
 import keras
 from keras.layers import Dense, Input
 
 photos = np.random.rand(10, 5, 5, 3)
 is_cat = np.arange(10) % 2
-inputs = Input(shape=(photos.shape[1],))
+- inputs = Input(shape=(photos.shape[1],))
++ inputs = Input(shape=(75,))
 hidden = Dense(7, activation="relu")(inputs)
 outputs = Dense(1, activation="sigmoid")(hidden)
 model = keras.Model(inputs, outputs)
 model.compile(optimizer="rmsprop", loss="binary_crossentropy")
-model.fit(photos, is_cat, verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-from keras.layers import Dense, Input
-
-photos = np.random.rand(10, 5, 5, 3)
-is_cat = np.arange(10) % 2
-inputs = Input(shape=(75,))
-hidden = Dense(7, activation="relu")(inputs)
-outputs = Dense(1, activation="sigmoid")(hidden)
-model = keras.Model(inputs, outputs)
-model.compile(optimizer="rmsprop", loss="binary_crossentropy")
-model.fit(photos.reshape(-1, 75), is_cat, verbose=0)
+- model.fit(photos, is_cat, verbose=0)
++ model.fit(photos.reshape(-1, 75), is_cat, verbose=0)
 """,
             runs=True,
         ),

@@ -110,16 +110,8 @@ import torch
 
 train, test = np.random.rand(60, 16), np.random.rand(25, 16)
 train = train.reshape(train.shape[0], 4, 4, 1)
-test = test.reshape(train.shape[0], 4, 4, 1)
-torch.from_numpy(test)
-""",
-            """\
-import numpy as np
-import torch
-
-train, test = np.random.rand(60, 16), np.random.rand(25, 16)
-train = train.reshape(train.shape[0], 4, 4, 1)
-test = test.reshape(test.shape[0], 4, 4, 1)
+- test = test.reshape(train.shape[0], 4, 4, 1)
++ test = test.reshape(test.shape[0], 4, 4, 1)
 torch.from_numpy(test)
 """,
             runs=True,
@@ -134,20 +126,8 @@ HEIGHT, WIDTH, CHANNELS = 8, 10, 3
 
 
 def prepare(images):
-    return torch.from_numpy(np.reshape(images, (-1, HEIGHT, WIDTH, CHANNELS)))
-
-
-prepare(np.zeros((5, 8, 10)))
-""",
-            """\
-import numpy as np
-import torch
-
-HEIGHT, WIDTH, CHANNELS = 8, 10, 3
-
-
-def prepare(images):
-    return torch.from_numpy(np.reshape(images, (-1, HEIGHT, WIDTH, 1)))
+-     return torch.from_numpy(np.reshape(images, (-1, HEIGHT, WIDTH, CHANNELS)))
++     return torch.from_numpy(np.reshape(images, (-1, HEIGHT, WIDTH, 1)))
 
 
 prepare(np.zeros((5, 8, 10)))
@@ -161,15 +141,8 @@ import numpy as np
 import torch
 
 pixels = np.random.rand(7, 3072)
-images = pixels.reshape((len(pixels), 28, 28, 3))
-x = torch.from_numpy(images)
-""",
-            """\
-import numpy as np
-import torch
-
-pixels = np.random.rand(7, 3072)
-images = pixels.reshape((len(pixels), 32, 32, 3))
+- images = pixels.reshape((len(pixels), 28, 28, 3))
++ images = pixels.reshape((len(pixels), 32, 32, 3))
 x = torch.from_numpy(images)
 """,
             runs=True,
@@ -181,15 +154,8 @@ import tensorflow as tf
 
 h = tf.zeros([6, 5, 5, 8])
 w = tf.Variable(tf.ones([200, 3]))
-flat = tf.reshape(h, [-1, 7 * 7 * 8])
-print(tf.matmul(flat, w))
-""",
-            """\
-import tensorflow as tf
-
-h = tf.zeros([6, 5, 5, 8])
-w = tf.Variable(tf.ones([200, 3]))
-flat = tf.reshape(h, [-1, 200])
+- flat = tf.reshape(h, [-1, 7 * 7 * 8])
++ flat = tf.reshape(h, [-1, 200])
 print(tf.matmul(flat, w))
 """,
             runs=True,

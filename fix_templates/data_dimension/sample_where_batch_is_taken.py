@@ -105,20 +105,8 @@ model = keras.Sequential([keras.Input((6, 6, 3)), keras.layers.Conv2D(2, 3), ker
 
 
 def judge(picture):
-    return model.predict(picture, verbose=0)[0]
-
-
-print(judge(np.random.rand(6, 6, 3)))
-""",
-            """\
-import keras
-import numpy as np
-
-model = keras.Sequential([keras.Input((6, 6, 3)), keras.layers.Conv2D(2, 3), keras.layers.GlobalMaxPooling2D()])
-
-
-def judge(picture):
-    return model.predict(np.expand_dims(picture, axis=0), verbose=0)[0]
+-     return model.predict(picture, verbose=0)[0]
++     return model.predict(np.expand_dims(picture, axis=0), verbose=0)[0]
 
 
 print(judge(np.random.rand(6, 6, 3)))
@@ -135,17 +123,8 @@ from keras.models import Model
 x_test = np.random.rand(9, 8, 8)
 inputs = Input(shape=(8, 8))
 net = Model(inputs, Dense(3, activation="softmax")(Flatten()(inputs)))
-print(np.argmax(net.predict(x_test[4], batch_size=1)))
-""",
-            """\
-import numpy as np
-from keras.layers import Dense, Flatten, Input
-from keras.models import Model
-
-x_test = np.random.rand(9, 8, 8)
-inputs = Input(shape=(8, 8))
-net = Model(inputs, Dense(3, activation="softmax")(Flatten()(inputs)))
-print(np.argmax(net.predict(np.expand_dims(x_test[4], axis=0), batch_size=1)))
+- print(np.argmax(net.predict(x_test[4], batch_size=1)))
++ print(np.argmax(net.predict(np.expand_dims(x_test[4], axis=0), batch_size=1)))
 """,
             runs=True,
         ),
@@ -161,22 +140,8 @@ class Judge:
         self.net = Sequential([Input((7, 2)), layers.LSTM(3), layers.Dense(1)])
 
     def of(self, steps):
-        return self.net.predict(x=steps, verbose=0)
-
-
-print(Judge().of(np.ones((7, 2))))
-""",
-            """\
-import numpy as np
-from keras import Input, Sequential, layers
-
-
-class Judge:
-    def __init__(self):
-        self.net = Sequential([Input((7, 2)), layers.LSTM(3), layers.Dense(1)])
-
-    def of(self, steps):
-        return self.net.predict(x=np.expand_dims(steps, axis=0), verbose=0)
+-         return self.net.predict(x=steps, verbose=0)
++         return self.net.predict(x=np.expand_dims(steps, axis=0), verbose=0)
 
 
 print(Judge().of(np.ones((7, 2))))

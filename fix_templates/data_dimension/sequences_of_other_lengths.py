@@ -138,6 +138,14 @@ class SequencesOfOtherLengths(FaultTemplate[_Ragged]):
             """\
 import torch
 from torch.utils.data import DataLoader, Dataset
++ from torch.nn.utils.rnn import pad_sequence
++ from torch.utils.data import default_collate
++
++
++ def pad_batch(batch):
++     \"\"\"A batch whose sequences are filled up to the longest of them.\"\"\"
++     sequences, labels = zip(*batch)
++     return pad_sequence(sequences, batch_first=True), default_collate(labels)
 
 
 class Words(Dataset):
@@ -152,35 +160,8 @@ class Words(Dataset):
 
 
 layer = torch.nn.Embedding(9, 4)
-for words, label in DataLoader(Words([torch.arange(3), torch.arange(5)]), batch_size=2):
-    print(layer(words).shape, label)
-""",
-            """\
-import torch
-from torch.utils.data import DataLoader, Dataset
-from torch.nn.utils.rnn import pad_sequence
-from torch.utils.data import default_collate
-
-
-def pad_batch(batch):
-    \"\"\"A batch whose sequences are filled up to the longest of them.\"\"\"
-    sequences, labels = zip(*batch)
-    return pad_sequence(sequences, batch_first=True), default_collate(labels)
-
-
-class Words(Dataset):
-    def __init__(self, sentences):
-        self.sentences = sentences
-
-    def __len__(self):
-        return len(self.sentences)
-
-    def __getitem__(self, index):
-        return self.sentences[index], index % 2
-
-
-layer = torch.nn.Embedding(9, 4)
-for words, label in DataLoader(Words([torch.arange(3), torch.arange(5)]), batch_size=2, collate_fn=pad_batch):
+- for words, label in DataLoader(Words([torch.arange(3), torch.arange(5)]), batch_size=2):
++ for words, label in DataLoader(Words([torch.arange(3), torch.arange(5)]), batch_size=2, collate_fn=pad_batch):
     print(layer(words).shape, label)
 """,
             runs=True,
@@ -190,26 +171,17 @@ for words, label in DataLoader(Words([torch.arange(3), torch.arange(5)]), batch_
             """\
 import torch
 from torch.utils.data import DataLoader
++ from torch.nn.utils.rnn import pad_sequence
++
++
++ def pad_batch(batch):
++     \"\"\"A batch of sequences that are filled up to the longest of them.\"\"\"
++     return pad_sequence(batch, batch_first=True)
++
 
 signals = [torch.rand(4, 3), torch.rand(7, 3), torch.rand(5, 3)]
-loader = DataLoader(signals, batch_size=3)
-gru = torch.nn.GRU(3, 8, batch_first=True)
-for batch in loader:
-    print(gru(batch)[0].shape)
-""",
-            """\
-import torch
-from torch.utils.data import DataLoader
-from torch.nn.utils.rnn import pad_sequence
-
-
-def pad_batch(batch):
-    \"\"\"A batch of sequences that are filled up to the longest of them.\"\"\"
-    return pad_sequence(batch, batch_first=True)
-
-
-signals = [torch.rand(4, 3), torch.rand(7, 3), torch.rand(5, 3)]
-loader = DataLoader(signals, batch_size=3, collate_fn=pad_batch)
+- loader = DataLoader(signals, batch_size=3)
++ loader = DataLoader(signals, batch_size=3, collate_fn=pad_batch)
 gru = torch.nn.GRU(3, 8, batch_first=True)
 for batch in loader:
     print(gru(batch)[0].shape)
@@ -221,6 +193,13 @@ for batch in loader:
             """\
 import torch
 from torch.utils.data import DataLoader, Dataset
++ from torch.nn.utils.rnn import pad_sequence
++
++
++ def pad_batch(batch):
++     \"\"\"A batch whose sequences, and those that belong to them, are filled up to the longest of them.\"\"\"
++     sequences, targets = zip(*batch)
++     return pad_sequence(sequences, batch_first=True), pad_sequence(targets, batch_first=True, padding_value=-100)
 
 
 class Tagged(Dataset):
@@ -233,32 +212,8 @@ class Tagged(Dataset):
 
 emb, head = torch.nn.Embedding(5, 6, padding_idx=0), torch.nn.Linear(6, 3)
 loss_of = torch.nn.CrossEntropyLoss()
-for text, tags in DataLoader(Tagged(), 2):
-    print(loss_of(head(emb(text)).flatten(0, 1), tags.flatten()))
-""",
-            """\
-import torch
-from torch.utils.data import DataLoader, Dataset
-from torch.nn.utils.rnn import pad_sequence
-
-
-def pad_batch(batch):
-    \"\"\"A batch whose sequences, and those that belong to them, are filled up to the longest of them.\"\"\"
-    sequences, targets = zip(*batch)
-    return pad_sequence(sequences, batch_first=True), pad_sequence(targets, batch_first=True, padding_value=-100)
-
-
-class Tagged(Dataset):
-    def __getitem__(self, i):
-        return torch.ones(i + 2).long(), torch.zeros(i + 2).long()
-
-    def __len__(self):
-        return 4
-
-
-emb, head = torch.nn.Embedding(5, 6, padding_idx=0), torch.nn.Linear(6, 3)
-loss_of = torch.nn.CrossEntropyLoss()
-for text, tags in DataLoader(Tagged(), 2, collate_fn=pad_batch):
+- for text, tags in DataLoader(Tagged(), 2):
++ for text, tags in DataLoader(Tagged(), 2, collate_fn=pad_batch):
     print(loss_of(head(emb(text)).flatten(0, 1), tags.flatten()))
 """,
             runs=True,

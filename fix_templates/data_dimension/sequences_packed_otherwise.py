@@ -82,29 +82,21 @@ class SequencesPackedOtherwise(FaultTemplate[_Packed]):
     examples = (
         Example(
             "lengths that are not sorted",
-            before="""\
+            """\
 import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 rnn = nn.GRU(4, 6, batch_first=True)
 words, lengths = torch.rand(3, 7, 4), torch.tensor([2, 7, 5])
-_, last = rnn(pack_padded_sequence(words, lengths, batch_first=True))
-""",
-            after="""\
-import torch
-from torch import nn
-from torch.nn.utils.rnn import pack_padded_sequence
-
-rnn = nn.GRU(4, 6, batch_first=True)
-words, lengths = torch.rand(3, 7, 4), torch.tensor([2, 7, 5])
-_, last = rnn(pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False))
+- _, last = rnn(pack_padded_sequence(words, lengths, batch_first=True))
++ _, last = rnn(pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False))
 """,
             runs=True,
         ),
         Example(
             "the batch first for the layer alone",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -115,26 +107,10 @@ class Encoder(nn.Module):
         self.rnn = nn.LSTM(4, 6, batch_first=True)
 
     def forward(self, x, lengths):
-        packed = nn.utils.rnn.pack_padded_sequence(x, lengths)
-        out, _ = nn.utils.rnn.pad_packed_sequence(self.rnn(packed)[0])
-        return out
-
-
-Encoder()(torch.rand(3, 7, 4), [7, 5, 2])
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-
-class Encoder(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.rnn = nn.LSTM(4, 6, batch_first=True)
-
-    def forward(self, x, lengths):
-        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True)
-        out, _ = nn.utils.rnn.pad_packed_sequence(self.rnn(packed)[0], batch_first=True)
+-         packed = nn.utils.rnn.pack_padded_sequence(x, lengths)
+-         out, _ = nn.utils.rnn.pad_packed_sequence(self.rnn(packed)[0])
++         packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True)
++         out, _ = nn.utils.rnn.pad_packed_sequence(self.rnn(packed)[0], batch_first=True)
         return out
 
 
@@ -144,22 +120,14 @@ Encoder()(torch.rand(3, 7, 4), [7, 5, 2])
         ),
         Example(
             "only the last state is used",
-            before="""\
+            """\
 import torch
 import torch.nn.utils.rnn as R
 
 gru = torch.nn.GRU(2, 3, batch_first=True)
 steps = torch.rand(4, 5, 2)
-packed = R.pack_padded_sequence(steps, [5, 4, 2, 1])
-print(gru(packed)[1].shape)
-""",
-            after="""\
-import torch
-import torch.nn.utils.rnn as R
-
-gru = torch.nn.GRU(2, 3, batch_first=True)
-steps = torch.rand(4, 5, 2)
-packed = R.pack_padded_sequence(steps, [5, 4, 2, 1], batch_first=True)
+- packed = R.pack_padded_sequence(steps, [5, 4, 2, 1])
++ packed = R.pack_padded_sequence(steps, [5, 4, 2, 1], batch_first=True)
 print(gru(packed)[1].shape)
 """,
             runs=True,

@@ -101,19 +101,8 @@ counts = CountVectorizer().fit_transform(texts)
 labels = np.array([1, 0, 1, 0] * 4)
 model = keras.Sequential([keras.Input((counts.shape[1],)), keras.layers.Dense(1, activation="sigmoid")])
 model.compile("sgd", "binary_crossentropy")
-model.train_on_batch(counts[:8], labels[:8])
-""",
-            """\
-import keras
-import numpy as np
-from sklearn.feature_extraction.text import CountVectorizer
-
-texts = ["good film", "bad film", "good play", "bad play"] * 4
-counts = CountVectorizer().fit_transform(texts)
-labels = np.array([1, 0, 1, 0] * 4)
-model = keras.Sequential([keras.Input((counts.shape[1],)), keras.layers.Dense(1, activation="sigmoid")])
-model.compile("sgd", "binary_crossentropy")
-model.train_on_batch(counts[:8].toarray(), labels[:8])
+- model.train_on_batch(counts[:8], labels[:8])
++ model.train_on_batch(counts[:8].toarray(), labels[:8])
 """,
             runs=True,
         ),
@@ -125,17 +114,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 vectorizer = TfidfVectorizer()
 rows = vectorizer.fit_transform(["red apple", "green pear", "red pear"])
-x = torch.from_numpy(rows).float()
-net = torch.nn.Linear(x.shape[1], 1)
-print(net(x).mean().item())
-""",
-            """\
-import torch
-from sklearn.feature_extraction.text import TfidfVectorizer
-
-vectorizer = TfidfVectorizer()
-rows = vectorizer.fit_transform(["red apple", "green pear", "red pear"])
-x = torch.from_numpy(rows.toarray()).float()
+- x = torch.from_numpy(rows).float()
++ x = torch.from_numpy(rows.toarray()).float()
 net = torch.nn.Linear(x.shape[1], 1)
 print(net(x).mean().item())
 """,
@@ -148,16 +128,8 @@ import scipy.sparse
 import torch
 
 graph = scipy.sparse.csr_matrix([[0.0, 1.0], [1.0, 0.0]])
-adjacency = torch.tensor(graph)
-net = torch.nn.Linear(2, 2).double()
-print(net(adjacency).shape)
-""",
-            """\
-import scipy.sparse
-import torch
-
-graph = scipy.sparse.csr_matrix([[0.0, 1.0], [1.0, 0.0]])
-adjacency = torch.tensor(graph.toarray())
+- adjacency = torch.tensor(graph)
++ adjacency = torch.tensor(graph.toarray())
 net = torch.nn.Linear(2, 2).double()
 print(net(adjacency).shape)
 """,

@@ -83,13 +83,8 @@ class SplitUnpackedInWrongOrder(FaultTemplate[Unpacked]):
             """\
 from sklearn.model_selection import train_test_split
 
-X_train, y_train, X_test, y_test = train_test_split(X, y, test_size=0.2)
-model.fit(X_train, y_train)
-""",
-            """\
-from sklearn.model_selection import train_test_split
-
-X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2)
+- X_train, y_train, X_test, y_test = train_test_split(X, y, test_size=0.2)
++ X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2)
 model.fit(X_train, y_train)
 """,
         ),
@@ -99,14 +94,8 @@ model.fit(X_train, y_train)
 import sklearn.model_selection as selection
 
 def prepare(images, labels):
-    train_images, val_images, val_labels, train_labels = selection.train_test_split(images, labels)  # 3 : 1
-    return train_images, train_labels, val_images, val_labels
-""",
-            """\
-import sklearn.model_selection as selection
-
-def prepare(images, labels):
-    train_images, val_images, train_labels, val_labels = selection.train_test_split(images, labels)  # 3 : 1
+-     train_images, val_images, val_labels, train_labels = selection.train_test_split(images, labels)  # 3 : 1
++     train_images, val_images, train_labels, val_labels = selection.train_test_split(images, labels)  # 3 : 1
     return train_images, train_labels, val_images, val_labels
 """,
         ),
@@ -115,12 +104,8 @@ def prepare(images, labels):
             """\
 from keras.datasets import mnist
 
-(x_train, x_test), (y_train, y_test) = mnist.load_data()
-""",
-            """\
-from keras.datasets import mnist
-
-(x_train, y_train), (x_test, y_test) = mnist.load_data()
+- (x_train, x_test), (y_train, y_test) = mnist.load_data()
++ (x_train, y_train), (x_test, y_test) = mnist.load_data()
 """,
         ),
     )

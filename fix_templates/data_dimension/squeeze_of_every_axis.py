@@ -84,7 +84,7 @@ class SqueezeOfEveryAxis(FaultTemplate[_Squeezed]):
     examples = (
         Example(
             "a last batch of one sample",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -92,19 +92,8 @@ net = nn.Linear(3, 1)
 criterion = nn.BCEWithLogitsLoss()
 x, y = torch.rand(9, 3), torch.rand(9)
 for i in range(0, 9, 4):
-    out = net(x[i : i + 4]).squeeze()
-    loss = criterion(out, y[i : i + 4])
-    loss.backward()
-""",
-            after="""\
-import torch
-from torch import nn
-
-net = nn.Linear(3, 1)
-criterion = nn.BCEWithLogitsLoss()
-x, y = torch.rand(9, 3), torch.rand(9)
-for i in range(0, 9, 4):
-    out = net(x[i : i + 4]).squeeze(1)
+-     out = net(x[i : i + 4]).squeeze()
++     out = net(x[i : i + 4]).squeeze(1)
     loss = criterion(out, y[i : i + 4])
     loss.backward()
 """,
@@ -112,26 +101,15 @@ for i in range(0, 9, 4):
         ),
         Example(
             "places of the only sample of a class",
-            before="""\
+            """\
 import torch
 
 features = torch.randn(6, 4, requires_grad=True)
 labels = torch.tensor([0, 0, 1, 1, 2, 2])
 means = []
 for label in range(3):
-    places = labels.eq(label).nonzero()[:1].squeeze()
-    means.append(features[places].mean(0))
-centres = torch.stack(means)
-width = centres.size(1)
-""",
-            after="""\
-import torch
-
-features = torch.randn(6, 4, requires_grad=True)
-labels = torch.tensor([0, 0, 1, 1, 2, 2])
-means = []
-for label in range(3):
-    places = labels.eq(label).nonzero()[:1].squeeze(1)
+-     places = labels.eq(label).nonzero()[:1].squeeze()
++     places = labels.eq(label).nonzero()[:1].squeeze(1)
     means.append(features[places].mean(0))
 centres = torch.stack(means)
 width = centres.size(1)
@@ -140,7 +118,7 @@ width = centres.size(1)
         ),
         Example(
             "one image through a pooled network",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -153,26 +131,8 @@ class Net(nn.Module):
 
     def forward(self, x):
         x = nn.functional.adaptive_avg_pool2d(self.conv(x), (1, 1))
-        x = torch.squeeze(torch.flatten(x, 2))
-        return self.norm(x)
-
-
-print(Net().eval()(torch.randn(1, 3, 8, 8)))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv2d(3, 4, 3)
-        self.norm = nn.BatchNorm1d(4)
-
-    def forward(self, x):
-        x = nn.functional.adaptive_avg_pool2d(self.conv(x), (1, 1))
-        x = torch.squeeze(torch.flatten(x, 2), 2)
+-         x = torch.squeeze(torch.flatten(x, 2))
++         x = torch.squeeze(torch.flatten(x, 2), 2)
         return self.norm(x)
 
 

@@ -117,7 +117,7 @@ class TargetBroadcast(FixTemplate):
     examples = (
         Example(
             "flat targets for a regression",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -126,20 +126,8 @@ x, y = torch.rand(8, 3), torch.rand(8)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 for epoch in range(3):
     optimizer.zero_grad()
-    loss = nn.MSELoss()(net(x), y)
-    loss.backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-net = nn.Linear(3, 1)
-x, y = torch.rand(8, 3), torch.rand(8)
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for epoch in range(3):
-    optimizer.zero_grad()
-    loss = nn.MSELoss()(net(x), y.unsqueeze(1))
+-     loss = nn.MSELoss()(net(x), y)
++     loss = nn.MSELoss()(net(x), y.unsqueeze(1))
     loss.backward()
     optimizer.step()
 """,
@@ -147,7 +135,7 @@ for epoch in range(3):
         ),
         Example(
             "flat targets for binary cross-entropy",
-            before="""\
+            """\
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -155,40 +143,22 @@ from torch import nn
 discriminator = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
 real, fake = torch.rand(6, 4), torch.rand(6, 4)
 ones, zeros = torch.ones(6), torch.zeros(6)
-loss = F.binary_cross_entropy(discriminator(real), ones) + F.binary_cross_entropy(discriminator(fake), zeros)
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-from torch import nn
-
-discriminator = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
-real, fake = torch.rand(6, 4), torch.rand(6, 4)
-ones, zeros = torch.ones(6), torch.zeros(6)
-loss = F.binary_cross_entropy(discriminator(real), ones.unsqueeze(1)) + F.binary_cross_entropy(discriminator(fake), zeros.unsqueeze(1))
+- loss = F.binary_cross_entropy(discriminator(real), ones) + F.binary_cross_entropy(discriminator(fake), zeros)
++ loss = F.binary_cross_entropy(discriminator(real), ones.unsqueeze(1)) + F.binary_cross_entropy(discriminator(fake), zeros.unsqueeze(1))
 """,
             runs=True,
         ),
         Example(
             "a loss written out",
-            before="""\
+            """\
 import torch
 
 model = torch.nn.Linear(2, 1)
 x = torch.rand(10, 2)
 y = torch.rand(10)
 prediction = model(x)
-loss = ((prediction - y) ** 2).mean()
-loss.backward()
-""",
-            after="""\
-import torch
-
-model = torch.nn.Linear(2, 1)
-x = torch.rand(10, 2)
-y = torch.rand(10)
-prediction = model(x)
-loss = ((prediction - y.unsqueeze(1)) ** 2).mean()
+- loss = ((prediction - y) ** 2).mean()
++ loss = ((prediction - y.unsqueeze(1)) ** 2).mean()
 loss.backward()
 """,
             runs=True,

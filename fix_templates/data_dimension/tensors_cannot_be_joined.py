@@ -92,83 +92,57 @@ class TensorsCannotBeJoined(FaultTemplate[_Joined]):
     examples = (
         Example(
             "losses of steps, which are numbers",
-            before="""\
+            """\
 import torch
 
 model = torch.nn.Linear(3, 1)
 losses = []
 for _ in range(4):
     losses.append(model(torch.rand(5, 3)).pow(2).mean())
-total = torch.cat(losses).mean()
-""",
-            after="""\
-import torch
-
-model = torch.nn.Linear(3, 1)
-losses = []
-for _ in range(4):
-    losses.append(model(torch.rand(5, 3)).pow(2).mean())
-total = torch.stack(losses).mean()
+- total = torch.cat(losses).mean()
++ total = torch.stack(losses).mean()
 """,
             runs=True,
         ),
         Example(
             "predictions of batches, the last of which is smaller",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 net, data = nn.Linear(6, 2), torch.rand(10, 6)
-answers = torch.stack([net(rows) for rows in data.split(4)])
-print(answers.argmax(-1))
-""",
-            after="""\
-import torch
-from torch import nn
-
-net, data = nn.Linear(6, 2), torch.rand(10, 6)
-answers = torch.cat([net(rows) for rows in data.split(4)])
+- answers = torch.stack([net(rows) for rows in data.split(4)])
++ answers = torch.cat([net(rows) for rows in data.split(4)])
 print(answers.argmax(-1))
 """,
             runs=True,
         ),
         Example(
             "columns of a table",
-            before="""\
+            """\
 import torch
 
 x, y = torch.linspace(0, 1, 20), torch.rand(20)
-points = torch.cat((x, y), dim=1)
-out = torch.nn.Linear(2, 3)(points)
-""",
-            after="""\
-import torch
-
-x, y = torch.linspace(0, 1, 20), torch.rand(20)
-points = torch.stack((x, y), dim=1)
+- points = torch.cat((x, y), dim=1)
++ points = torch.stack((x, y), dim=1)
 out = torch.nn.Linear(2, 3)(points)
 """,
             runs=True,
         ),
         Example(
             "a vector for each sequence before its steps",
-            before="""\
+            """\
 import torch
 
 image, words = torch.rand(4, 8), torch.rand(4, 7, 8)
-inputs = torch.cat([image, words], 1)
-""",
-            after="""\
-import torch
-
-image, words = torch.rand(4, 8), torch.rand(4, 7, 8)
-inputs = torch.cat([image.unsqueeze(1), words], 1)
+- inputs = torch.cat([image, words], 1)
++ inputs = torch.cat([image.unsqueeze(1), words], 1)
 """,
             runs=True,
         ),
         Example(
             "the state of a recurrent layer beside its input",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -181,25 +155,8 @@ class Decoder(nn.Module):
 
     def forward(self, x):
         _, hidden = self.rnn(x.unsqueeze(0))
-        return self.out(torch.cat((x, hidden), dim=1))
-
-
-Decoder()(torch.rand(3, 5))
-""",
-            after="""\
-import torch
-from torch import nn
-
-
-class Decoder(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.rnn = nn.GRU(5, 6)
-        self.out = nn.Linear(11, 5)
-
-    def forward(self, x):
-        _, hidden = self.rnn(x.unsqueeze(0))
-        return self.out(torch.cat((x, hidden.squeeze(0)), dim=1))
+-         return self.out(torch.cat((x, hidden), dim=1))
++         return self.out(torch.cat((x, hidden.squeeze(0)), dim=1))
 
 
 Decoder()(torch.rand(3, 5))

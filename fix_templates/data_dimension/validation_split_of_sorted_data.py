@@ -146,18 +146,9 @@ x = np.concatenate([np.random.normal(place, 1.0, (20, 4)) for place in range(3)]
 y = np.repeat(np.arange(3), 20)
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
 model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
-model.fit(x, y, epochs=2, validation_split=0.2, verbose=0)
-""",
-            """\
-import numpy as np
-import keras
-
-x = np.concatenate([np.random.normal(place, 1.0, (20, 4)) for place in range(3)])
-y = np.repeat(np.arange(3), 20)
-model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
-order = np.random.permutation(len(x))
-model.fit(x[order], y[order], epochs=2, validation_split=0.2, verbose=0)
+- model.fit(x, y, epochs=2, validation_split=0.2, verbose=0)
++ order = np.random.permutation(len(x))
++ model.fit(x[order], y[order], epochs=2, validation_split=0.2, verbose=0)
 """,
             runs=True,
         ),
@@ -172,22 +163,9 @@ from numpy import array, random
 def train(images, labels):
     net = Sequential([Input((6,)), layers.Dense(4, activation="softmax")])
     net.compile("sgd", "categorical_crossentropy")
-    return net.fit(images, labels, validation_split=0.25, verbose=0)
-
-
-train(random.rand(32, 6), to_categorical(array(sorted(list(range(4)) * 8))))
-""",
-            """\
-from keras import Input, Sequential, layers
-from keras.utils import to_categorical
-from numpy import array, random
-
-
-def train(images, labels):
-    net = Sequential([Input((6,)), layers.Dense(4, activation="softmax")])
-    net.compile("sgd", "categorical_crossentropy")
-    order = random.permutation(len(images))
-    return net.fit(images[order], labels[order], validation_split=0.25, verbose=0)
+-     return net.fit(images, labels, validation_split=0.25, verbose=0)
++     order = random.permutation(len(images))
++     return net.fit(images[order], labels[order], validation_split=0.25, verbose=0)
 
 
 train(random.rand(32, 6), to_categorical(array(sorted(list(range(4)) * 8))))
@@ -205,19 +183,9 @@ features = np.vstack((good, bad))
 targets = np.array([1] * len(good) + [0] * len(bad))
 net = keras.Sequential([keras.layers.Dense(1, activation="sigmoid")])
 net.compile(optimizer="sgd", loss="binary_crossentropy")
-net.fit(x=features, y=targets, batch_size=8, validation_split=0.3, verbose=0)
-""",
-            """\
-import keras
-import numpy as np
-
-good, bad = np.random.rand(30, 5) + 1, np.random.rand(25, 5)
-features = np.vstack((good, bad))
-targets = np.array([1] * len(good) + [0] * len(bad))
-net = keras.Sequential([keras.layers.Dense(1, activation="sigmoid")])
-net.compile(optimizer="sgd", loss="binary_crossentropy")
-order = np.random.permutation(len(features))
-net.fit(x=features[order], y=targets[order], batch_size=8, validation_split=0.3, verbose=0)
+- net.fit(x=features, y=targets, batch_size=8, validation_split=0.3, verbose=0)
++ order = np.random.permutation(len(features))
++ net.fit(x=features[order], y=targets[order], batch_size=8, validation_split=0.3, verbose=0)
 """,
             runs=True,
         ),

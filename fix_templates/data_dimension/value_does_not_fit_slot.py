@@ -100,16 +100,8 @@ import torch.nn.functional as F
 samples = torch.zeros(4, 6, dtype=torch.long)
 scores = torch.randn(4, 9)
 for i in range(6):
-    samples[:, i] = torch.multinomial(F.softmax(scores, dim=1), 1)
-""",
-            """\
-import torch
-import torch.nn.functional as F
-
-samples = torch.zeros(4, 6, dtype=torch.long)
-scores = torch.randn(4, 9)
-for i in range(6):
-    samples[:, i] = torch.multinomial(F.softmax(scores, dim=1), 1).squeeze(1)
+-     samples[:, i] = torch.multinomial(F.softmax(scores, dim=1), 1)
++     samples[:, i] = torch.multinomial(F.softmax(scores, dim=1), 1).squeeze(1)
 """,
             runs=True,
         ),
@@ -124,18 +116,8 @@ data = torch.rand(20, 3)
 answers = torch.zeros(len(data))
 with torch.no_grad():
     for start in range(0, 20, 5):
-        answers[start : start + 5] = net(data[start : start + 5]) * 2 + 1
-""",
-            """\
-import torch
-from torch import nn
-
-net = nn.Linear(3, 1)
-data = torch.rand(20, 3)
-answers = torch.zeros(len(data))
-with torch.no_grad():
-    for start in range(0, 20, 5):
-        answers[start : start + 5] = (net(data[start : start + 5]) * 2 + 1).squeeze(1)
+-         answers[start : start + 5] = net(data[start : start + 5]) * 2 + 1
++         answers[start : start + 5] = (net(data[start : start + 5]) * 2 + 1).squeeze(1)
 """,
             runs=True,
         ),
@@ -146,14 +128,8 @@ import torch
 
 table = torch.zeros(6, 4)
 steps = torch.arange(6.0)
-table[:, 0:1] = steps
-""",
-            """\
-import torch
-
-table = torch.zeros(6, 4)
-steps = torch.arange(6.0)
-table[:, 0:1] = steps.unsqueeze(1)
+- table[:, 0:1] = steps
++ table[:, 0:1] = steps.unsqueeze(1)
 """,
             runs=True,
         ),
@@ -166,16 +142,8 @@ import numpy as np
 model = keras.Sequential([keras.layers.Dense(1)])
 x = np.ones((8, 3))
 out = np.zeros(8)
-out[:4] = model.predict(x[:4], verbose=0)
-""",
-            """\
-import keras
-import numpy as np
-
-model = keras.Sequential([keras.layers.Dense(1)])
-x = np.ones((8, 3))
-out = np.zeros(8)
-out[:4] = model.predict(x[:4], verbose=0).squeeze(1)
+- out[:4] = model.predict(x[:4], verbose=0)
++ out[:4] = model.predict(x[:4], verbose=0).squeeze(1)
 """,
             runs=True,
         ),

@@ -92,7 +92,7 @@ class ViewCutsSamples(FaultTemplate[_Cut]):
     examples = (
         Example(
             "a factor of the size is missing",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -106,27 +106,8 @@ class Net(nn.Module):
 
     def forward(self, x):
         x = F.relu(self.conv(x))
-        x = x.view(-1, 4 * 6)
-        return self.fc(x)
-
-
-Net()(torch.rand(5, 1, 8, 8))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv2d(1, 4, 3)
-        self.fc = nn.Linear(4 * 6 * 6, 10)
-
-    def forward(self, x):
-        x = F.relu(self.conv(x))
-        x = x.view(-1, 4 * 6 * 6)
+-         x = x.view(-1, 4 * 6)
++         x = x.view(-1, 4 * 6 * 6)
         return self.fc(x)
 
 
@@ -136,29 +117,21 @@ Net()(torch.rand(5, 1, 8, 8))
         ),
         Example(
             "as many rows as channels",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 conv, fc = nn.Conv2d(3, 4, 3, padding=1), nn.Linear(256, 10)
 features = torch.relu(conv(torch.rand(5, 3, 8, 8)))
-rows = features.view(features.size(1), -1)
-scores = fc(torch.dropout(rows, 0.5, True))
-""",
-            after="""\
-import torch
-from torch import nn
-
-conv, fc = nn.Conv2d(3, 4, 3, padding=1), nn.Linear(256, 10)
-features = torch.relu(conv(torch.rand(5, 3, 8, 8)))
-rows = features.view(features.size(0), -1)
+- rows = features.view(features.size(1), -1)
++ rows = features.view(features.size(0), -1)
 scores = fc(torch.dropout(rows, 0.5, True))
 """,
             runs=True,
         ),
         Example(
             "all samples in one row",
-            before="""\
+            """\
 import torch
 
 
@@ -168,22 +141,8 @@ class Flat(torch.nn.Module):
         self.fc = torch.nn.Linear(side * side, 2)
 
     def forward(self, images):
-        return self.fc(images.reshape(1, -1))
-
-
-Flat(6)(torch.rand(5, 6, 6))
-""",
-            after="""\
-import torch
-
-
-class Flat(torch.nn.Module):
-    def __init__(self, side):
-        super().__init__()
-        self.fc = torch.nn.Linear(side * side, 2)
-
-    def forward(self, images):
-        return self.fc(images.reshape(images.size(0), -1))
+-         return self.fc(images.reshape(1, -1))
++         return self.fc(images.reshape(images.size(0), -1))
 
 
 Flat(6)(torch.rand(5, 6, 6))

@@ -91,7 +91,7 @@ class ViewOfStaleSizes(FixTemplate):
     examples = (
         Example(
             "the last batch is smaller",
-            before="""\
+            """\
 import torch
 from torch import nn
 from torch.utils.data import DataLoader
@@ -99,23 +99,14 @@ from torch.utils.data import DataLoader
 batch_size = 4
 net = nn.Linear(6, 2)
 for images in DataLoader(torch.rand(10, 2, 3), batch_size=batch_size):
-    out = net(images.view(batch_size, 6))
-""",
-            after="""\
-import torch
-from torch import nn
-from torch.utils.data import DataLoader
-
-batch_size = 4
-net = nn.Linear(6, 2)
-for images in DataLoader(torch.rand(10, 2, 3), batch_size=batch_size):
-    out = net(images.view(images.size(0), 6))
+-     out = net(images.view(batch_size, 6))
++     out = net(images.view(images.size(0), 6))
 """,
             runs=True,
         ),
         Example(
             "a batch size written into forward",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -128,26 +119,8 @@ class Net(nn.Module):
 
     def forward(self, x):
         x = torch.relu(self.conv(x))
-        x = x.view(8, 72)
-        return self.fc(x)
-
-
-print(Net()(torch.rand(5, 1, 8, 8)).shape)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv2d(1, 2, 3)
-        self.fc = nn.Linear(72, 3)
-
-    def forward(self, x):
-        x = torch.relu(self.conv(x))
-        x = x.view(x.size(0), 72)
+-         x = x.view(8, 72)
++         x = x.view(x.size(0), 72)
         return self.fc(x)
 
 
@@ -157,27 +130,20 @@ print(Net()(torch.rand(5, 1, 8, 8)).shape)
         ),
         Example(
             "a batch size in a view of what a layer gives",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
 size, conv, fc = 32, nn.Conv2d(1, 2, 3), nn.Linear(72, 3)
 for images in torch.rand(40, 1, 8, 8).split(size):
-    scores = fc(torch.relu(conv(images)).view(size, 72))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-size, conv, fc = 32, nn.Conv2d(1, 2, 3), nn.Linear(72, 3)
-for images in torch.rand(40, 1, 8, 8).split(size):
-    scores = fc(torch.relu(conv(images)).view(-1, 72))
+-     scores = fc(torch.relu(conv(images)).view(size, 72))
++     scores = fc(torch.relu(conv(images)).view(-1, 72))
 """,
             runs=True,
         ),
         Example(
             "height and width of the input for the output",
-            before="""\
+            """\
 import torch
 import torch.nn.functional as F
 
@@ -185,20 +151,8 @@ import torch.nn.functional as F
 def grouped(x, weight, groups):
     batch, channels, h, w = x.size()
     out = F.conv2d(x.reshape(1, batch * channels, h, w), weight, stride=2, padding=1, groups=batch)
-    return out.view(batch, groups, h, w)
-
-
-print(grouped(torch.rand(2, 3, 8, 8), torch.rand(10, 3, 3, 3), 5).shape)
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-
-
-def grouped(x, weight, groups):
-    batch, channels, h, w = x.size()
-    out = F.conv2d(x.reshape(1, batch * channels, h, w), weight, stride=2, padding=1, groups=batch)
-    return out.view(batch, groups, out.size(-2), out.size(-1))
+-     return out.view(batch, groups, h, w)
++     return out.view(batch, groups, out.size(-2), out.size(-1))
 
 
 print(grouped(torch.rand(2, 3, 8, 8), torch.rand(10, 3, 3, 3), 5).shape)

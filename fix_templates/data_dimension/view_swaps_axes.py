@@ -96,27 +96,20 @@ class ViewSwapsAxes(FixTemplate):
     examples = (
         Example(
             "series laid out for a recurrent layer",
-            before="""\
+            """\
 import torch
 
 series = torch.rand(8, 5)  # samples, steps
 lstm = torch.nn.LSTM(1, 4)
-steps = series.view([5, -1, 1])
-out, _ = lstm(steps)
-""",
-            after="""\
-import torch
-
-series = torch.rand(8, 5)  # samples, steps
-lstm = torch.nn.LSTM(1, 4)
-steps = series.transpose(0, 1).view([5, -1, 1])
+- steps = series.view([5, -1, 1])
++ steps = series.transpose(0, 1).view([5, -1, 1])
 out, _ = lstm(steps)
 """,
             runs=True,
         ),
         Example(
             "keys transposed by a view",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -128,25 +121,8 @@ class Attention(nn.Module):
 
     def forward(self, x):
         batch, length, width = x.size()
-        k_t = self.k(x).view(batch, width, length)  # transposed
-        return torch.softmax(self.q(x) @ k_t, dim=-1)
-
-
-print(Attention()(torch.rand(2, 6, 4)).sum())
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-
-class Attention(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.q, self.k = nn.Linear(4, 4), nn.Linear(4, 4)
-
-    def forward(self, x):
-        batch, length, width = x.size()
-        k_t = self.k(x).transpose(1, 2)  # transposed
+-         k_t = self.k(x).view(batch, width, length)  # transposed
++         k_t = self.k(x).transpose(1, 2)  # transposed
         return torch.softmax(self.q(x) @ k_t, dim=-1)
 
 
@@ -156,64 +132,40 @@ print(Attention()(torch.rand(2, 6, 4)).sum())
         ),
         Example(
             "batch and steps swapped for a recurrent layer",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 words = torch.rand(3, 7, 5)
 rnn = nn.GRU(5, 8)
-out, state = rnn(words.view(7, 3, 5))
-""",
-            after="""\
-import torch
-from torch import nn
-
-words = torch.rand(3, 7, 5)
-rnn = nn.GRU(5, 8)
-out, state = rnn(words.transpose(0, 1))
+- out, state = rnn(words.view(7, 3, 5))
++ out, state = rnn(words.transpose(0, 1))
 """,
             runs=True,
         ),
         Example(
             "channels moved by a reshape",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
 photo = torch.rand(2, 6, 8, 3)
-features = nn.Conv2d(3, 4, 3)(torch.reshape(photo, (2, 3, 6, 8)))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-photo = torch.rand(2, 6, 8, 3)
-features = nn.Conv2d(3, 4, 3)(photo.permute(0, 3, 1, 2))
+- features = nn.Conv2d(3, 4, 3)(torch.reshape(photo, (2, 3, 6, 8)))
++ features = nn.Conv2d(3, 4, 3)(photo.permute(0, 3, 1, 2))
 """,
             runs=True,
         ),
         Example(
             "Keras Reshape that swaps steps and features",
-            before="""\
+            """\
 import numpy as np
 import keras
 from keras import layers
 
 model = keras.Sequential([
     keras.Input((6, 4)),
-    layers.Reshape((4, 6)),
-    layers.Conv1D(2, 3),
-])
-model.predict(np.random.rand(2, 6, 4), verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-from keras import layers
-
-model = keras.Sequential([
-    keras.Input((6, 4)),
-    layers.Permute((2, 1)),
+-     layers.Reshape((4, 6)),
++     layers.Permute((2, 1)),
     layers.Conv1D(2, 3),
 ])
 model.predict(np.random.rand(2, 6, 4), verbose=0)

@@ -73,31 +73,22 @@ class ArrayAppendedTo(CrashTemplate):
     examples = (
         Example(
             "losses of each step",
-            before="""\
+            """\
 import numpy as np
 import torch
 
 net = torch.nn.Linear(2, 1)
 losses = np.array([])
 for step in range(3):
-    losses.append(net(torch.ones(1, 2)).item())
-print(losses.mean())
-""",
-            after="""\
-import numpy as np
-import torch
-
-net = torch.nn.Linear(2, 1)
-losses = np.array([])
-for step in range(3):
-    losses = np.append(losses, net(torch.ones(1, 2)).item())
+-     losses.append(net(torch.ones(1, 2)).item())
++     losses = np.append(losses, net(torch.ones(1, 2)).item())
 print(losses.mean())
 """,
             runs=True,
         ),
         Example(
             "labels in a function",
-            before="""\
+            """\
 import numpy
 import torch
 
@@ -105,21 +96,8 @@ import torch
 def labels_of(net, batches):
     found = numpy.zeros(0)
     for batch in batches:
-        found.append(net(batch).argmax().item())
-    return found
-
-
-print(labels_of(torch.nn.Linear(2, 3), torch.ones(3, 1, 2)).shape)
-""",
-            after="""\
-import numpy
-import torch
-
-
-def labels_of(net, batches):
-    found = numpy.zeros(0)
-    for batch in batches:
-        found = numpy.append(found, net(batch).argmax().item())
+-         found.append(net(batch).argmax().item())
++         found = numpy.append(found, net(batch).argmax().item())
     return found
 
 
@@ -129,7 +107,7 @@ print(labels_of(torch.nn.Linear(2, 3), torch.ones(3, 1, 2)).shape)
         ),
         Example(
             "kept by an object",
-            before="""\
+            """\
 import numpy as np
 import torch
 
@@ -139,24 +117,8 @@ class Meter:
         self.values = np.empty(0)
 
     def add(self, loss):
-        self.values.append(loss.item())
-
-
-meter = Meter()
-meter.add(torch.ones(1))
-print(meter.values.sum())
-""",
-            after="""\
-import numpy as np
-import torch
-
-
-class Meter:
-    def __init__(self):
-        self.values = np.empty(0)
-
-    def add(self, loss):
-        self.values = np.append(self.values, loss.item())
+-         self.values.append(loss.item())
++         self.values = np.append(self.values, loss.item())
 
 
 meter = Meter()

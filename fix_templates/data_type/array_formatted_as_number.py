@@ -52,43 +52,26 @@ class ArrayFormattedAsNumber(CrashTemplate):
     examples = (
         Example(
             "a text with places",
-            before="""\
+            """\
 import torch
 
 net = torch.nn.Linear(2, 1)
 score = torch.sigmoid(net(torch.ones(2)))
-print(f"score {score:.3f} of {1}")
-""",
-            after="""\
-import torch
-
-net = torch.nn.Linear(2, 1)
-score = torch.sigmoid(net(torch.ones(2)))
-print(f"score {score.item():.3f} of {1}")
+- print(f"score {score:.3f} of {1}")
++ print(f"score {score.item():.3f} of {1}")
 """,
             runs=True,
         ),
         Example(
             "the method of a text",
-            before="""\
+            """\
 import numpy as np
 import torch
 
 
 def report(epoch, loss):
-    print("epoch {:d}: {:.4f}".format(epoch, loss))
-
-
-for epoch in range(2):
-    report(epoch, torch.nn.Linear(2, 1)(torch.ones(1, 2)).detach().numpy())
-""",
-            after="""\
-import numpy as np
-import torch
-
-
-def report(epoch, loss):
-    print("epoch {:d}: {:.4f}".format(epoch, loss.item()))
+-     print("epoch {:d}: {:.4f}".format(epoch, loss))
++     print("epoch {:d}: {:.4f}".format(epoch, loss.item()))
 
 
 for epoch in range(2):
@@ -98,7 +81,7 @@ for epoch in range(2):
         ),
         Example(
             "a parameter of one element, and an answer of a network",
-            before="""\
+            """\
 import torch
 
 
@@ -108,22 +91,8 @@ class Scale(torch.nn.Module):
         self.factor = torch.nn.Parameter(torch.ones(1))
 
     def show(self):
-        return f"factor={self.factor:.2f}"
-
-
-print(Scale().show())
-""",
-            after="""\
-import torch
-
-
-class Scale(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.factor = torch.nn.Parameter(torch.ones(1))
-
-    def show(self):
-        return f"factor={self.factor.item():.2f}"
+-         return f"factor={self.factor:.2f}"
++         return f"factor={self.factor.item():.2f}"
 
 
 print(Scale().show())

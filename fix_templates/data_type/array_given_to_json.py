@@ -49,25 +49,19 @@ class ArrayGivenToJson(CrashTemplate):
     examples = (
         Example(
             "a measure of NumPy",
-            before="""\
+            """\
 import json
 import numpy as np
 
 scores = {"accuracy": np.mean(np.ones(4, dtype="float32")), "epochs": 3}
-print(json.dumps(scores))
-""",
-            after="""\
-import json
-import numpy as np
-
-scores = {"accuracy": np.mean(np.ones(4, dtype="float32")), "epochs": 3}
-print(json.dumps(scores, default=lambda value: value.tolist()))
+- print(json.dumps(scores))
++ print(json.dumps(scores, default=lambda value: value.tolist()))
 """,
             runs=True,
         ),
         Example(
             "losses that are tensors, in a file",
-            before="""\
+            """\
 import json
 import torch
 
@@ -78,26 +72,14 @@ for epoch in range(2):
     loss.backward()
     history["loss"].append(loss)
 with open("history.json", "w") as file:
-    json.dump(history, file, indent=2)
-""",
-            after="""\
-import json
-import torch
-
-net = torch.nn.Linear(2, 1)
-history = {"loss": []}
-for epoch in range(2):
-    loss = net(torch.ones(3, 2)).pow(2).mean()
-    loss.backward()
-    history["loss"].append(loss)
-with open("history.json", "w") as file:
-    json.dump(history, file, indent=2, default=lambda value: value.tolist())
+-     json.dump(history, file, indent=2)
++     json.dump(history, file, indent=2, default=lambda value: value.tolist())
 """,
             runs=True,
         ),
         Example(
             "predictions as an array, in a function",
-            before="""\
+            """\
 from json import dumps
 import torch
 
@@ -105,20 +87,8 @@ import torch
 def report(net, x):
     with torch.no_grad():
         classes = net(x).argmax(dim=1).numpy()
-    return dumps({"classes": classes, "count": len(classes)})
-
-
-print(report(torch.nn.Linear(2, 2), torch.ones(3, 2)))
-""",
-            after="""\
-from json import dumps
-import torch
-
-
-def report(net, x):
-    with torch.no_grad():
-        classes = net(x).argmax(dim=1).numpy()
-    return dumps({"classes": classes, "count": len(classes)}, default=lambda value: value.tolist())
+-     return dumps({"classes": classes, "count": len(classes)})
++     return dumps({"classes": classes, "count": len(classes)}, default=lambda value: value.tolist())
 
 
 print(report(torch.nn.Linear(2, 2), torch.ones(3, 2)))

@@ -88,64 +88,40 @@ class ArrayOfDoublesInGraph(CrashTemplate):
     examples = (
         Example(
             "weights made with numpy",
-            before="""\
+            """\
 import numpy as np
 import tensorflow as tf
 
 inputs = tf.ones((4, 3))
-weight = tf.Variable(np.random.randn(3, 2) * 0.1)
-print(tf.matmul(inputs, weight).shape)
-""",
-            after="""\
-import numpy as np
-import tensorflow as tf
-
-inputs = tf.ones((4, 3))
-weight = tf.Variable(np.random.randn(3, 2) * 0.1, dtype=tf.float32)
+- weight = tf.Variable(np.random.randn(3, 2) * 0.1)
++ weight = tf.Variable(np.random.randn(3, 2) * 0.1, dtype=tf.float32)
 print(tf.matmul(inputs, weight).shape)
 """,
         ),
         Example(
             "a constant of an array",
-            before="""\
+            """\
 import numpy as np
 import tensorflow as tf
 
 scale = np.linspace(0.0, 1.0, 3)
-scales = tf.constant(scale)
-rows = tf.ones((4, 3))
-print(rows * scales)
-""",
-            after="""\
-import numpy as np
-import tensorflow as tf
-
-scale = np.linspace(0.0, 1.0, 3)
-scales = tf.constant(scale, dtype=tf.float32)
+- scales = tf.constant(scale)
++ scales = tf.constant(scale, dtype=tf.float32)
 rows = tf.ones((4, 3))
 print(rows * scales)
 """,
         ),
         Example(
             "a network in half precision",
-            before="""\
+            """\
 import numpy as np
 import tensorflow.compat.v1 as tf
 
 tf.disable_eager_execution()
 DTYPE = tf.float16
 weights = tf.constant(np.ones((3, 2)), dtype=DTYPE)
-images = tf.placeholder("float", shape=(None, 3))
-print(tf.matmul(images, weights))
-""",
-            after="""\
-import numpy as np
-import tensorflow.compat.v1 as tf
-
-tf.disable_eager_execution()
-DTYPE = tf.float16
-weights = tf.constant(np.ones((3, 2)), dtype=DTYPE)
-images = tf.placeholder(DTYPE, shape=(None, 3))
+- images = tf.placeholder("float", shape=(None, 3))
++ images = tf.placeholder(DTYPE, shape=(None, 3))
 print(tf.matmul(images, weights))
 """,
         ),

@@ -55,68 +55,42 @@ class ArrayUsedAsTensor(CrashTemplate):
     examples = (
         Example(
             "an array asked for its array",
-            before="""\
+            """\
 import numpy as np
 import torch
 
 net = torch.nn.Linear(2, 1)
 out = net(torch.ones(3, 2)).detach().numpy()
 guess = np.round(out)
-print(guess.detach().cpu().numpy().shape)
-""",
-            after="""\
-import numpy as np
-import torch
-
-net = torch.nn.Linear(2, 1)
-out = net(torch.ones(3, 2)).detach().numpy()
-guess = np.round(out)
-print(guess.shape)
+- print(guess.detach().cpu().numpy().shape)
++ print(guess.shape)
 """,
             runs=True,
         ),
         Example(
             "an array moved to a device",
-            before="""\
+            """\
 import numpy as np
 import torch
 
 device = torch.device("cpu")
 net = torch.nn.Linear(2, 1)
 x = np.random.rand(4, 2)
-print(net(x.to(device)).shape)
-""",
-            after="""\
-import numpy as np
-import torch
-
-device = torch.device("cpu")
-net = torch.nn.Linear(2, 1)
-x = np.random.rand(4, 2)
-print(net(torch.from_numpy(x).float().to(device)).shape)
+- print(net(x.to(device)).shape)
++ print(net(torch.from_numpy(x).float().to(device)).shape)
 """,
             runs=True,
         ),
         Example(
             "an array with another axis",
-            before="""\
+            """\
 import numpy as np
 import torch
 
 
 def predict(net, row):
-    return net(row.unsqueeze(0))
-
-
-print(predict(torch.nn.Linear(2, 1), np.ones(2, dtype="float32")).shape)
-""",
-            after="""\
-import numpy as np
-import torch
-
-
-def predict(net, row):
-    return net(torch.from_numpy(row).unsqueeze(0))
+-     return net(row.unsqueeze(0))
++     return net(torch.from_numpy(row).unsqueeze(0))
 
 
 print(predict(torch.nn.Linear(2, 1), np.ones(2, dtype="float32")).shape)

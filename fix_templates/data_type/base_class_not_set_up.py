@@ -69,29 +69,14 @@ class BaseClassNotSetUp(CrashTemplate):
     examples = (
         Example(
             "a network that does not set its base up",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 
 class Net(nn.Module):
     def __init__(self, size):
-        self.fc = nn.Linear(size, 1)
-
-    def forward(self, x):
-        return self.fc(x)
-
-
-print(Net(2)(torch.ones(1, 2)).shape)
-""",
-            after="""\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self, size):
-        super().__init__()
++         super().__init__()
         self.fc = nn.Linear(size, 1)
 
     def forward(self, x):
@@ -104,33 +89,17 @@ print(Net(2)(torch.ones(1, 2)).shape)
         ),
         Example(
             "a base that is set up too late",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 
 class Net(nn.Module):
     def __init__(self):
++         super(Net, self).__init__()
         self.size = 2
         self.fc = nn.Linear(self.size, 1)
-        super(Net, self).__init__()
-
-    def forward(self, x):
-        return self.fc(x)
-
-
-print(Net()(torch.ones(1, 2)).shape)
-""",
-            after="""\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super(Net, self).__init__()
-        self.size = 2
-        self.fc = nn.Linear(self.size, 1)
+-         super(Net, self).__init__()
 
     def forward(self, x):
         return self.fc(x)
@@ -142,7 +111,7 @@ print(Net()(torch.ones(1, 2)).shape)
         ),
         Example(
             "one class of several",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -159,33 +128,7 @@ class Block(nn.Module):
 class Net(nn.Module):
     def __init__(self, size):
         # two blocks in a row
-        self.first = Block(size)
-        self.second = Block(size)
-
-    def forward(self, x):
-        return self.second(self.first(x))
-
-
-print(Net(2)(torch.ones(1, 2)).shape)
-""",
-            after="""\
-import torch
-from torch import nn
-
-
-class Block(nn.Module):
-    def __init__(self, size):
-        super(Block, self).__init__()
-        self.fc = nn.Linear(size, size)
-
-    def forward(self, x):
-        return self.fc(x)
-
-
-class Net(nn.Module):
-    def __init__(self, size):
-        # two blocks in a row
-        super(Net, self).__init__()
++         super(Net, self).__init__()
         self.first = Block(size)
         self.second = Block(size)
 

@@ -111,7 +111,7 @@ class BatchOnOtherDevice(FixTemplate):
     examples = (
         Example(
             "batches that stay on the CPU",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 from torch.utils.data import DataLoader
@@ -122,23 +122,7 @@ net = nn.Linear(4, 2).to(device)
 criterion = nn.CrossEntropyLoss()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 for inputs, labels in DataLoader(dataset, batch_size=8):
-    optimizer.zero_grad()
-    loss = criterion(net(inputs), labels)
-    loss.backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-import torch.nn as nn
-from torch.utils.data import DataLoader
-from data import dataset
-
-device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-net = nn.Linear(4, 2).to(device)
-criterion = nn.CrossEntropyLoss()
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for inputs, labels in DataLoader(dataset, batch_size=8):
-    inputs, labels = inputs.to(device), labels.to(device)
++     inputs, labels = inputs.to(device), labels.to(device)
     optimizer.zero_grad()
     loss = criterion(net(inputs), labels)
     loss.backward()
@@ -147,7 +131,7 @@ for inputs, labels in DataLoader(dataset, batch_size=8):
         ),
         Example(
             "a model moved in place",
-            before="""\
+            """\
 import torch
 from torch import nn
 from data import train_loader
@@ -167,31 +151,7 @@ model.cuda()
 loss_fn = nn.MSELoss()
 for epoch in range(3):
     for i, (x, y) in enumerate(train_loader):
-        out = model(x)
-        loss = loss_fn(out, y)
-        loss.backward()
-""",
-            after="""\
-import torch
-from torch import nn
-from data import train_loader
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(4, 2)
-
-    def forward(self, x):
-        return self.fc(x)
-
-
-model = Net()
-model.cuda()
-loss_fn = nn.MSELoss()
-for epoch in range(3):
-    for i, (x, y) in enumerate(train_loader):
-        x, y = x.cuda(), y.cuda()
++         x, y = x.cuda(), y.cuda()
         out = model(x)
         loss = loss_fn(out, y)
         loss.backward()
@@ -199,23 +159,14 @@ for epoch in range(3):
         ),
         Example(
             "batches without labels",
-            before="""\
+            """\
 import torch
 from torch import nn
 from data import batches
 
 encoder = nn.Sequential(nn.Linear(8, 2)).to("cuda")
 for batch in batches:
-    codes = encoder(batch)
-""",
-            after="""\
-import torch
-from torch import nn
-from data import batches
-
-encoder = nn.Sequential(nn.Linear(8, 2)).to("cuda")
-for batch in batches:
-    batch = batch.to("cuda")
++     batch = batch.to("cuda")
     codes = encoder(batch)
 """,
         ),

@@ -78,16 +78,8 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 loader = DataLoader(TensorDataset(torch.rand(6, 2)), batch_size=3)
-for batch in loader:
-    batch = batch.to("cpu")
-    print(torch.nn.Linear(2, 1)(batch).shape)
-""",
-            """\
-import torch
-from torch.utils.data import DataLoader, TensorDataset
-
-loader = DataLoader(TensorDataset(torch.rand(6, 2)), batch_size=3)
-for batch, in loader:
+- for batch in loader:
++ for batch, in loader:
     batch = batch.to("cpu")
     print(torch.nn.Linear(2, 1)(batch).shape)
 """,
@@ -101,20 +93,8 @@ import torch.utils.data as data
 
 
 def encode(coder, loader):
-    for i, rows in enumerate(loader):
-        flat = rows.view(rows.size(0), -1)
-        print(i, coder(flat).shape)
-
-
-encode(torch.nn.Linear(4, 2), data.DataLoader(data.TensorDataset(torch.rand(6, 2, 2)), batch_size=2))
-""",
-            """\
-import torch
-import torch.utils.data as data
-
-
-def encode(coder, loader):
-    for i, (rows,) in enumerate(loader):
+-     for i, rows in enumerate(loader):
++     for i, (rows,) in enumerate(loader):
         flat = rows.view(rows.size(0), -1)
         print(i, coder(flat).shape)
 
@@ -131,18 +111,8 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 coder = nn.Sequential(nn.Linear(4, 2), nn.Linear(2, 4))
-for pictures in DataLoader(TensorDataset(torch.rand(6, 2, 2), torch.zeros(6)), batch_size=3):
-    pictures = pictures.view(-1, 4)
-    loss = nn.functional.mse_loss(coder(pictures), pictures)
-    loss.backward()
-""",
-            """\
-import torch
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
-
-coder = nn.Sequential(nn.Linear(4, 2), nn.Linear(2, 4))
-for pictures, _ in DataLoader(TensorDataset(torch.rand(6, 2, 2), torch.zeros(6)), batch_size=3):
+- for pictures in DataLoader(TensorDataset(torch.rand(6, 2, 2), torch.zeros(6)), batch_size=3):
++ for pictures, _ in DataLoader(TensorDataset(torch.rand(6, 2, 2), torch.zeros(6)), batch_size=3):
     pictures = pictures.view(-1, 4)
     loss = nn.functional.mse_loss(coder(pictures), pictures)
     loss.backward()

@@ -79,16 +79,8 @@ from keras.callbacks import EarlyStopping
 
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile("adam", "mse")
-net.fit(np.ones((8, 4)), np.ones(8), validation_split=0.25, callbacks=[EarlyStopping], verbose=0)
-""",
-            """\
-import keras
-import numpy as np
-from keras.callbacks import EarlyStopping
-
-net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
-net.compile("adam", "mse")
-net.fit(np.ones((8, 4)), np.ones(8), validation_split=0.25, callbacks=[EarlyStopping()], verbose=0)
+- net.fit(np.ones((8, 4)), np.ones(8), validation_split=0.25, callbacks=[EarlyStopping], verbose=0)
++ net.fit(np.ones((8, 4)), np.ones(8), validation_split=0.25, callbacks=[EarlyStopping()], verbose=0)
 """,
             runs=True,
         ),
@@ -99,15 +91,8 @@ import keras
 import numpy as np
 
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
-net.compile(loss="mse", optimizer=keras.optimizers.Adam)
-net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
-""",
-            """\
-import keras
-import numpy as np
-
-net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
-net.compile(loss="mse", optimizer=keras.optimizers.Adam())
+- net.compile(loss="mse", optimizer=keras.optimizers.Adam)
++ net.compile(loss="mse", optimizer=keras.optimizers.Adam())
 net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
 """,
             runs=True,
@@ -125,26 +110,8 @@ class Shout(keras.callbacks.Callback):
 
 
 def train(net, x, y):
-    watchers = [keras.callbacks.TerminateOnNaN(), Shout]
-    net.fit(x, y, callbacks=watchers, verbose=0)
-
-
-net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
-net.compile("sgd", "mse")
-train(net, np.ones((8, 4)), np.ones(8))
-""",
-            """\
-import keras
-import numpy as np
-
-
-class Shout(keras.callbacks.Callback):
-    def on_epoch_end(self, epoch, logs=None):
-        print(epoch, logs["loss"])
-
-
-def train(net, x, y):
-    watchers = [keras.callbacks.TerminateOnNaN(), Shout()]
+-     watchers = [keras.callbacks.TerminateOnNaN(), Shout]
++     watchers = [keras.callbacks.TerminateOnNaN(), Shout()]
     net.fit(x, y, callbacks=watchers, verbose=0)
 
 

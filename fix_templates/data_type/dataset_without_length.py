@@ -63,27 +63,9 @@ class Pairs(Dataset):
     def __getitem__(self, index):
         return self.x[index], self.y[index]
 
-
-loader = DataLoader(Pairs(torch.rand(6, 2), torch.zeros(6)), batch_size=3, shuffle=True)
-for x, y in loader:
-    print(x.shape, y.shape)
-""",
-            """\
-import torch
-from torch.utils.data import DataLoader, Dataset
-
-
-class Pairs(Dataset):
-    def __init__(self, x, y):
-        self.x = x
-        self.y = y
-
-    def __getitem__(self, index):
-        return self.x[index], self.y[index]
-
-    def __len__(self):
-        return len(self.x)
-
++     def __len__(self):
++         return len(self.x)
++
 
 loader = DataLoader(Pairs(torch.rand(6, 2), torch.zeros(6)), batch_size=3, shuffle=True)
 for x, y in loader:
@@ -107,26 +89,9 @@ class Lines(data.Dataset):
         line = self.lines[i]
         return torch.tensor([len(line)])
 
-
-print(len(data.DataLoader(Lines(["a", "bc"]), batch_size=2)))
-""",
-            """\
-import torch
-import torch.utils.data as data
-
-
-class Lines(data.Dataset):
-    def __init__(self, lines):
-        super().__init__()
-        self.lines = lines
-
-    def __getitem__(self, i):
-        line = self.lines[i]
-        return torch.tensor([len(line)])
-
-    def __len__(self):
-        return len(self.lines)
-
++     def __len__(self):
++         return len(self.lines)
++
 
 print(len(data.DataLoader(Lines(["a", "bc"]), batch_size=2)))
 """,
@@ -147,26 +112,9 @@ class Windows(Dataset):
     def __getitem__(self, k):
         return self.rows[k] * self.scale
 
-
-windows = Windows()
-print(len(windows))
-""",
-            """\
-import torch
-from torch.utils.data import Dataset
-
-
-class Windows(Dataset):
-    def __init__(self):
-        self.rows = [torch.ones(3), torch.ones(3)]
-        self.scale = 2
-
-    def __getitem__(self, k):
-        return self.rows[k] * self.scale
-
-    def __len__(self):
-        return len(self.rows)
-
++     def __len__(self):
++         return len(self.rows)
++
 
 windows = Windows()
 print(len(windows))

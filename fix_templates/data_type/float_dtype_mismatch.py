@@ -84,23 +84,14 @@ class FloatDtypeMismatch(FixTemplate):
     examples = (
         Example(
             "doubles from numpy into a linear layer",
-            before="""\
+            """\
 import numpy as np
 import torch
 import torch.nn as nn
 
 features = np.random.rand(16, 3)
-x = torch.from_numpy(features)
-layer = nn.Linear(3, 2)
-print(layer(x).sum())
-""",
-            after="""\
-import numpy as np
-import torch
-import torch.nn as nn
-
-features = np.random.rand(16, 3)
-x = torch.from_numpy(features).float()
+- x = torch.from_numpy(features)
++ x = torch.from_numpy(features).float()
 layer = nn.Linear(3, 2)
 print(layer(x).sum())
 """,
@@ -108,7 +99,7 @@ print(layer(x).sum())
         ),
         Example(
             "integers into a network",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -120,41 +111,20 @@ class Adder(nn.Module):
     def forward(self, pair):
         return self.weigh(pair)
 
-pairs = torch.tensor([[1, 2], [3, 4], [5, 6]])
-print(Adder()(pairs))
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Adder(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weigh = nn.Linear(2, 1)
-
-    def forward(self, pair):
-        return self.weigh(pair)
-
-pairs = torch.tensor([[1, 2], [3, 4], [5, 6]], dtype=torch.float32)
+- pairs = torch.tensor([[1, 2], [3, 4], [5, 6]])
++ pairs = torch.tensor([[1, 2], [3, 4], [5, 6]], dtype=torch.float32)
 print(Adder()(pairs))
 """,
             runs=True,
         ),
         Example(
             "integer labels into a binary loss",
-            before="""\
+            """\
 import torch
 
 net = torch.nn.Sequential(torch.nn.Linear(4, 1), torch.nn.Sigmoid())
-labels = torch.randint(0, 2, (8, 1))
-loss = torch.nn.BCELoss()(net(torch.rand(8, 4)), labels)
-loss.backward()
-""",
-            after="""\
-import torch
-
-net = torch.nn.Sequential(torch.nn.Linear(4, 1), torch.nn.Sigmoid())
-labels = torch.randint(0, 2, (8, 1)).float()
+- labels = torch.randint(0, 2, (8, 1))
++ labels = torch.randint(0, 2, (8, 1)).float()
 loss = torch.nn.BCELoss()(net(torch.rand(8, 4)), labels)
 loss.backward()
 """,
@@ -162,7 +132,7 @@ loss.backward()
         ),
         Example(
             "class labels for a binary loss, as the text tells",
-            before="""\
+            """\
 import torch
 import torch.nn.functional as F
 
@@ -170,20 +140,8 @@ def train(model, optimizer, batches):
     for sequence, target in batches:
         x = torch.from_numpy(sequence).type(torch.LongTensor)
         y = torch.from_numpy(target).type(torch.LongTensor)
-        loss = F.binary_cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-
-def train(model, optimizer, batches):
-    for sequence, target in batches:
-        x = torch.from_numpy(sequence).type(torch.LongTensor)
-        y = torch.from_numpy(target).type(torch.LongTensor)
-        loss = F.binary_cross_entropy(model(x), y.float())
+-         loss = F.binary_cross_entropy(model(x), y)
++         loss = F.binary_cross_entropy(model(x), y.float())
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -191,22 +149,13 @@ def train(model, optimizer, batches):
         ),
         Example(
             "flags written as integers for a loss on logits",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 criterion = nn.BCEWithLogitsLoss()
-labels = torch.tensor([[1], [0], [1], [1]])
-
-def loss_of(net, features):
-    return criterion(net(features), labels)
-""",
-            after="""\
-import torch
-from torch import nn
-
-criterion = nn.BCEWithLogitsLoss()
-labels = torch.tensor([[1], [0], [1], [1]], dtype=torch.float32)
+- labels = torch.tensor([[1], [0], [1], [1]])
++ labels = torch.tensor([[1], [0], [1], [1]], dtype=torch.float32)
 
 def loss_of(net, features):
     return criterion(net(features), labels)
@@ -214,7 +163,7 @@ def loss_of(net, features):
         ),
         Example(
             "labels made long in the step of a module",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -227,22 +176,8 @@ class Judge(nn.Module):
     def training_step(self, batch):
         x, y = batch
         y = y.to(torch.int64)
-        return self.loss(self.body(x).squeeze(1), y)
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Judge(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.body = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
-        self.loss = nn.BCELoss()
-
-    def training_step(self, batch):
-        x, y = batch
-        y = y.to(torch.int64)
-        return self.loss(self.body(x).squeeze(1), y.float())
+-         return self.loss(self.body(x).squeeze(1), y)
++         return self.loss(self.body(x).squeeze(1), y.float())
 """,
         ),
     )

@@ -58,33 +58,22 @@ class FunctionNotCalled(CrashTemplate):
     examples = (
         Example(
             "a size without its brackets",
-            before="""\
+            """\
 import torch
 
 x = torch.ones(4, 2)
-print(x.size[0])
-""",
-            after="""\
-import torch
-
-x = torch.ones(4, 2)
-print(x.size()[0])
+- print(x.size[0])
++ print(x.size()[0])
 """,
             runs=True,
         ),
         Example(
             "a tensor that was to be cast before it is filled",
-            before="""\
+            """\
 import torch
 
-gain = torch.ones(7).long
-gain[2:6] = torch.tensor([3, 2, 3, 2])
-print(gain)
-""",
-            after="""\
-import torch
-
-gain = torch.ones(7).long()
+- gain = torch.ones(7).long
++ gain = torch.ones(7).long()
 gain[2:6] = torch.tensor([3, 2, 3, 2])
 print(gain)
 """,
@@ -92,42 +81,27 @@ print(gain)
         ),
         Example(
             "a loss that is added up",
-            before="""\
+            """\
 import torch
 
 total = 0.0
 net = torch.nn.Linear(2, 1)
 for _ in range(3):
     loss = net(torch.ones(1, 2)).mean()
-    total = total + loss.item
-print(total)
-""",
-            after="""\
-import torch
-
-total = 0.0
-net = torch.nn.Linear(2, 1)
-for _ in range(3):
-    loss = net(torch.ones(1, 2)).mean()
-    total = total + loss.item()
+-     total = total + loss.item
++     total = total + loss.item()
 print(total)
 """,
             runs=True,
         ),
         Example(
             "the parameters of a network",
-            before="""\
+            """\
 import torch
 
 net = torch.nn.Linear(2, 1)
-for parameter in net.parameters:
-    print(parameter.shape)
-""",
-            after="""\
-import torch
-
-net = torch.nn.Linear(2, 1)
-for parameter in net.parameters():
+- for parameter in net.parameters:
++ for parameter in net.parameters():
     print(parameter.shape)
 """,
             runs=True,

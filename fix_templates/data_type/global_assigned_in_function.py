@@ -60,27 +60,14 @@ class GlobalAssignedInFunction(CrashTemplate):
     examples = (
         Example(
             "a counter of steps",
-            before="""\
+            """\
 import torch
 
 steps = 0
 
 
 def step(weight):
-    steps += 1
-    return weight / steps
-
-
-print(step(torch.ones(2)))
-""",
-            after="""\
-import torch
-
-steps = 0
-
-
-def step(weight):
-    global steps
++     global steps
     steps += 1
     return weight / steps
 
@@ -91,7 +78,7 @@ print(step(torch.ones(2)))
         ),
         Example(
             "a rate that is lowered",
-            before="""\
+            """\
 import torch
 
 rate = 0.1
@@ -99,22 +86,7 @@ rate = 0.1
 
 def lower(epoch):
     "Halves the rate now and then."
-    if epoch % 2 == 1:
-        rate = rate * 0.5
-    return rate
-
-
-print([lower(epoch) for epoch in range(3)], torch.ones(1))
-""",
-            after="""\
-import torch
-
-rate = 0.1
-
-
-def lower(epoch):
-    "Halves the rate now and then."
-    global rate
++     global rate
     if epoch % 2 == 1:
         rate = rate * 0.5
     return rate
@@ -126,7 +98,7 @@ print([lower(epoch) for epoch in range(3)], torch.ones(1))
         ),
         Example(
             "a sum in a closure",
-            before="""\
+            """\
 import torch
 
 
@@ -134,23 +106,7 @@ def train():
     total = 0.0
 
     def closure():
-        total += torch.ones(1).item()
-        return total
-
-    return closure()
-
-
-print(train())
-""",
-            after="""\
-import torch
-
-
-def train():
-    total = 0.0
-
-    def closure():
-        nonlocal total
++         nonlocal total
         total += torch.ones(1).item()
         return total
 
@@ -163,7 +119,7 @@ print(train())
         ),
         Example(
             "the best accuracy so far",
-            before="""\
+            """\
 import torch
 
 net = torch.nn.Linear(3, 2)
@@ -171,23 +127,7 @@ best_acc = 0.0
 
 
 def validate(x, y):
-    acc = (net(x).argmax(1) == y).float().mean().item()
-    if acc > best_acc:
-        best_acc = acc
-    return acc
-
-
-print(validate(torch.randn(8, 3), torch.arange(8) % 2) >= 0)
-""",
-            after="""\
-import torch
-
-net = torch.nn.Linear(3, 2)
-best_acc = 0.0
-
-
-def validate(x, y):
-    global best_acc
++     global best_acc
     acc = (net(x).argmax(1) == y).float().mean().item()
     if acc > best_acc:
         best_acc = acc

@@ -35,29 +35,21 @@ class IndicesNotInteger(IntegerTemplate):
     examples = (
         Example(
             "a padded buffer of zeros",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
 batch = torch.zeros(4, 7)
 batch[0, :3] = torch.tensor([5.0, 2.0, 9.0])
 words = nn.Embedding(10, 3)
-print(words(batch).shape)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-batch = torch.zeros(4, 7)
-batch[0, :3] = torch.tensor([5.0, 2.0, 9.0])
-words = nn.Embedding(10, 3)
-print(words(batch.long()).shape)
+- print(words(batch).shape)
++ print(words(batch.long()).shape)
 """,
             runs=True,
         ),
         Example(
             "a float tensor given to a model",
-            before="""\
+            """\
 import torch
 
 class Tagger(torch.nn.Module):
@@ -66,21 +58,8 @@ class Tagger(torch.nn.Module):
         self.table = torch.nn.Embedding(size, 4)
 
     def forward(self, ids):
-        return self.table(ids).mean(dim=1)
-
-ids = torch.FloatTensor([[1, 2], [3, 0]])
-print(Tagger(6)(ids))
-""",
-            after="""\
-import torch
-
-class Tagger(torch.nn.Module):
-    def __init__(self, size):
-        super().__init__()
-        self.table = torch.nn.Embedding(size, 4)
-
-    def forward(self, ids):
-        return self.table(ids.long()).mean(dim=1)
+-         return self.table(ids).mean(dim=1)
++         return self.table(ids.long()).mean(dim=1)
 
 ids = torch.FloatTensor([[1, 2], [3, 0]])
 print(Tagger(6)(ids))
@@ -89,24 +68,13 @@ print(Tagger(6)(ids))
         ),
         Example(
             "a buffer filled row by row and read column by column",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 sentences = [[4, 1], [2, 3, 5]]
-padded = torch.zeros(len(sentences), 3)
-for row, ids in enumerate(sentences):
-    padded[row, : len(ids)] = torch.tensor(ids)
-words = nn.Embedding(6, 2)
-for position in range(3):
-    print(words(padded[:, position]).shape)
-""",
-            after="""\
-import torch
-from torch import nn
-
-sentences = [[4, 1], [2, 3, 5]]
-padded = torch.zeros(len(sentences), 3, dtype=torch.int64)
+- padded = torch.zeros(len(sentences), 3)
++ padded = torch.zeros(len(sentences), 3, dtype=torch.int64)
 for row, ids in enumerate(sentences):
     padded[row, : len(ids)] = torch.tensor(ids)
 words = nn.Embedding(6, 2)
@@ -117,7 +85,7 @@ for position in range(3):
         ),
         Example(
             "sampled tokens given back to the network",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -127,25 +95,8 @@ class Sampler(nn.Module):
         self.table, self.out = nn.Embedding(7, 4), nn.Linear(4, 7)
 
     def sample(self, count):
-        tokens = torch.ones(count, 5)
-        for step in range(1, 5):
-            chances = self.out(self.table(tokens[:, step - 1])).softmax(dim=1)
-            tokens[:, step] = chances.multinomial(1).view(-1)
-        return tokens
-
-print(Sampler().sample(3))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-class Sampler(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.table, self.out = nn.Embedding(7, 4), nn.Linear(4, 7)
-
-    def sample(self, count):
-        tokens = torch.ones(count, 5, dtype=torch.int64)
+-         tokens = torch.ones(count, 5)
++         tokens = torch.ones(count, 5, dtype=torch.int64)
         for step in range(1, 5):
             chances = self.out(self.table(tokens[:, step - 1])).softmax(dim=1)
             tokens[:, step] = chances.multinomial(1).view(-1)
@@ -157,23 +108,14 @@ print(Sampler().sample(3))
         ),
         Example(
             "time first, from a table of numbers",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 rows = [[1, 2, 0], [3, 1, 1]]
 batch = torch.tensor(rows) * 1.0
-steps = torch.full((2, 3), 1.0)
-steps[:, 1:] = batch[:, :2]
-print(nn.Embedding(4, 2)(steps.transpose(0, 1)).shape)
-""",
-            after="""\
-import torch
-from torch import nn
-
-rows = [[1, 2, 0], [3, 1, 1]]
-batch = torch.tensor(rows) * 1.0
-steps = torch.full((2, 3), 1.0, dtype=torch.int64)
+- steps = torch.full((2, 3), 1.0)
++ steps = torch.full((2, 3), 1.0, dtype=torch.int64)
 steps[:, 1:] = batch[:, :2]
 print(nn.Embedding(4, 2)(steps.transpose(0, 1)).shape)
 """,
@@ -181,21 +123,14 @@ print(nn.Embedding(4, 2)(steps.transpose(0, 1)).shape)
         ),
         Example(
             "ids computed in floats",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 lookup = nn.Embedding(5, 2)
 positions = torch.linspace(0, 4, 5).round()
-out = lookup(positions * 1)
-""",
-            after="""\
-import torch
-from torch import nn
-
-lookup = nn.Embedding(5, 2)
-positions = torch.linspace(0, 4, 5).round()
-out = lookup((positions * 1).long())
+- out = lookup(positions * 1)
++ out = lookup((positions * 1).long())
 """,
             runs=True,
         ),

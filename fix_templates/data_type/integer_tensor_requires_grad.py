@@ -70,36 +70,35 @@ class IntegerTensorRequiresGrad(FixTemplate):
     examples = (
         Example(
             "a weight written as an integer",
-            before="import torch\n\nw = torch.tensor([1], requires_grad=True)\nloss = (3 * w - 6) ** 2\nloss.backward()\n",
-            after=(
-                "import torch\n\nw = torch.tensor([1], requires_grad=True, dtype=torch.float32)\n"
-                "loss = (3 * w - 6) ** 2\nloss.backward()\n"
-            ),
+            """\
+import torch
+
+- w = torch.tensor([1], requires_grad=True)
++ w = torch.tensor([1], requires_grad=True, dtype=torch.float32)
+loss = (3 * w - 6) ** 2
+loss.backward()
+""",
         ),
         Example(
             "a matrix and a vector",
-            before="""\
+            """\
 import torch as th
 
 inputs = th.tensor([[1, -2],
                     [3, 4]],  # two rows
-                   requires_grad=True)
-print(inputs.sum())
-""",
-            after="""\
-import torch as th
-
-inputs = th.tensor([[1, -2],
-                    [3, 4]],  # two rows
-                   requires_grad=True,
-                   dtype=th.float32)
+-                    requires_grad=True)
++                    requires_grad=True,
++                    dtype=th.float32)
 print(inputs.sum())
 """,
         ),
         Example(
             "a range",
-            before="import torch\nt = torch.arange(4, requires_grad=True)\n",
-            after="import torch\nt = torch.arange(4, requires_grad=True, dtype=torch.float32)\n",
+            """\
+import torch
+- t = torch.arange(4, requires_grad=True)
++ t = torch.arange(4, requires_grad=True, dtype=torch.float32)
+""",
         ),
     )
     rejects = (

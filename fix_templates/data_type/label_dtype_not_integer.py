@@ -38,7 +38,7 @@ class LabelDtypeNotInteger(IntegerTemplate):
     examples = (
         Example(
             "float labels from a table",
-            before="""\
+            """\
 import numpy as np
 import torch
 import torch.nn as nn
@@ -46,40 +46,21 @@ import torch.nn as nn
 table = np.random.rand(12, 4).astype(np.float32)
 classes = np.arange(12) % 3
 net = nn.Linear(4, 3)
-targets = torch.tensor(classes, dtype=torch.float32)
-loss = nn.CrossEntropyLoss()(net(torch.from_numpy(table)), targets)
-""",
-            after="""\
-import numpy as np
-import torch
-import torch.nn as nn
-
-table = np.random.rand(12, 4).astype(np.float32)
-classes = np.arange(12) % 3
-net = nn.Linear(4, 3)
-targets = torch.tensor(classes, dtype=torch.float32).long()
+- targets = torch.tensor(classes, dtype=torch.float32)
++ targets = torch.tensor(classes, dtype=torch.float32).long()
 loss = nn.CrossEntropyLoss()(net(torch.from_numpy(table)), targets)
 """,
             runs=True,
         ),
         Example(
             "32-bit labels into the negative log-likelihood",
-            before="""\
+            """\
 import torch
 import torch.nn.functional as F
 
 def objective(scores, truth):
-    return F.nll_loss(F.log_softmax(scores, dim=1), truth)
-
-truth = torch.IntTensor([0, 1, 1, 0])
-print(objective(torch.randn(4, 2), truth))
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-
-def objective(scores, truth):
-    return F.nll_loss(F.log_softmax(scores, dim=1), truth.long())
+-     return F.nll_loss(F.log_softmax(scores, dim=1), truth)
++     return F.nll_loss(F.log_softmax(scores, dim=1), truth.long())
 
 truth = torch.IntTensor([0, 1, 1, 0])
 print(objective(torch.randn(4, 2), truth))
@@ -88,7 +69,7 @@ print(objective(torch.randn(4, 2), truth))
         ),
         Example(
             "floats from a loader",
-            before="""\
+            """\
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -96,17 +77,8 @@ data = TensorDataset(torch.rand(8, 5), torch.ones(8))
 head = torch.nn.Linear(5, 2)
 criterion = torch.nn.CrossEntropyLoss()
 for inputs, labels in DataLoader(data, batch_size=4):
-    criterion(head(inputs), labels).backward()
-""",
-            after="""\
-import torch
-from torch.utils.data import DataLoader, TensorDataset
-
-data = TensorDataset(torch.rand(8, 5), torch.ones(8))
-head = torch.nn.Linear(5, 2)
-criterion = torch.nn.CrossEntropyLoss()
-for inputs, labels in DataLoader(data, batch_size=4):
-    criterion(head(inputs), labels.long()).backward()
+-     criterion(head(inputs), labels).backward()
++     criterion(head(inputs), labels.long()).backward()
 """,
             runs=True,
         ),

@@ -77,17 +77,8 @@ x = np.random.rand(12, 4)
 y = np.array(["cat", "dog", "cow"])[np.arange(12) % 3]
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
 net.compile("adam", "sparse_categorical_crossentropy")
-net.fit(x, y, verbose=0)
-""",
-            """\
-import keras
-import numpy as np
-
-x = np.random.rand(12, 4)
-y = np.array(["cat", "dog", "cow"])[np.arange(12) % 3]
-net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-net.compile("adam", "sparse_categorical_crossentropy")
-net.fit(x, np.unique(y, return_inverse=True)[1], verbose=0)
+- net.fit(x, y, verbose=0)
++ net.fit(x, np.unique(y, return_inverse=True)[1], verbose=0)
 """,
             runs=True,
         ),
@@ -100,19 +91,7 @@ import numpy as np
 x = np.random.rand(12, 4)
 labels = np.array(["no", "yes"] * 6)
 x_train, x_test = x[:8], x[8:]
-y_train, y_test = labels[:8], labels[8:]
-net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
-net.compile(loss="binary_crossentropy", optimizer="adam")
-net.fit(x_train, y_train, validation_data=(x_test, y_test), verbose=0)
-""",
-            """\
-import keras
-import numpy as np
-
-x = np.random.rand(12, 4)
-labels = np.array(["no", "yes"] * 6)
-x_train, x_test = x[:8], x[8:]
-labels = np.unique(labels, return_inverse=True)[1]
++ labels = np.unique(labels, return_inverse=True)[1]
 y_train, y_test = labels[:8], labels[8:]
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
 net.compile(loss="binary_crossentropy", optimizer="adam")
@@ -129,19 +108,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import LabelEncoder
 
 x, kinds = np.random.rand(12, 4), np.array(["a", "b", "c"] * 4)
-x_train, x_test, kinds_train, kinds_test = train_test_split(x, kinds, random_state=0)
-net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-net.compile("adam", "sparse_categorical_crossentropy")
-net.fit(x_train, kinds_train, validation_data=(x_test, kinds_test), verbose=0)
-""",
-            """\
-import keras
-import numpy as np
-from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import LabelEncoder
-
-x, kinds = np.random.rand(12, 4), np.array(["a", "b", "c"] * 4)
-x_train, x_test, kinds_train, kinds_test = train_test_split(x, LabelEncoder().fit_transform(kinds), random_state=0)
+- x_train, x_test, kinds_train, kinds_test = train_test_split(x, kinds, random_state=0)
++ x_train, x_test, kinds_train, kinds_test = train_test_split(x, LabelEncoder().fit_transform(kinds), random_state=0)
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
 net.compile("adam", "sparse_categorical_crossentropy")
 net.fit(x_train, kinds_train, validation_data=(x_test, kinds_test), verbose=0)
@@ -158,20 +126,8 @@ import numpy as np
 def train(samples, names):
     net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
     net.compile("adam", keras.losses.CategoricalCrossentropy())
-    net.fit(samples, names, verbose=0)
-
-
-train(np.random.rand(12, 4), np.array(["a", "b", "c"] * 4))
-""",
-            """\
-import keras
-import numpy as np
-
-
-def train(samples, names):
-    net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-    net.compile("adam", keras.losses.CategoricalCrossentropy())
-    net.fit(samples, keras.utils.to_categorical(np.unique(names, return_inverse=True)[1]), verbose=0)
+-     net.fit(samples, names, verbose=0)
++     net.fit(samples, keras.utils.to_categorical(np.unique(names, return_inverse=True)[1]), verbose=0)
 
 
 train(np.random.rand(12, 4), np.array(["a", "b", "c"] * 4))

@@ -172,26 +172,15 @@ class LibraryFunctionOfSymbolicTensor(CrashTemplate):
     examples = (
         Example(
             "a root of numpy between two layers",
-            before="""\
+            """\
 import keras
 import numpy as np
 from keras import layers
 
 given = keras.Input((4,))
 h = layers.Dense(3, activation="relu")(given)
-h = np.sqrt(h + 1e-3)
-model = keras.Model(given, layers.Dense(1)(h))
-model.compile("sgd", "mse")
-model.fit(np.random.rand(8, 4), np.random.rand(8, 1), verbose=0)
-""",
-            after="""\
-import keras
-import numpy as np
-from keras import layers
-
-given = keras.Input((4,))
-h = layers.Dense(3, activation="relu")(given)
-h = keras.ops.sqrt(h + 1e-3)
+- h = np.sqrt(h + 1e-3)
++ h = keras.ops.sqrt(h + 1e-3)
 model = keras.Model(given, layers.Dense(1)(h))
 model.compile("sgd", "mse")
 model.fit(np.random.rand(8, 4), np.random.rand(8, 1), verbose=0)
@@ -200,38 +189,21 @@ model.fit(np.random.rand(8, 4), np.random.rand(8, 1), verbose=0)
         ),
         Example(
             "functions of torch in a functional model",
-            before="""\
+            """\
 import numpy as np
 import torch
 import torch.nn.functional as F
 from keras import Input, Model
 from keras.layers import Dense
++ import keras
 
 
 def encoder(size):
     words = Input(shape=(5, size))
-    hidden = F.relu(Dense(6)(words))
-    pooled = torch.mean(hidden, dim=1, keepdim=False)
-    return Model(words, Dense(1)(pooled))
-
-
-net = encoder(2)
-net.compile(optimizer="sgd", loss="mse")
-net.fit(np.random.rand(6, 5, 2), np.random.rand(6, 1), verbose=0)
-""",
-            after="""\
-import numpy as np
-import torch
-import torch.nn.functional as F
-from keras import Input, Model
-from keras.layers import Dense
-import keras
-
-
-def encoder(size):
-    words = Input(shape=(5, size))
-    hidden = keras.ops.relu(Dense(6)(words))
-    pooled = keras.ops.mean(hidden, axis=1, keepdims=False)
+-     hidden = F.relu(Dense(6)(words))
+-     pooled = torch.mean(hidden, dim=1, keepdim=False)
++     hidden = keras.ops.relu(Dense(6)(words))
++     pooled = keras.ops.mean(hidden, axis=1, keepdims=False)
     return Model(words, Dense(1)(pooled))
 
 
@@ -243,21 +215,13 @@ net.fit(np.random.rand(6, 5, 2), np.random.rand(6, 1), verbose=0)
         ),
         Example(
             "a method that arrays have",
-            before="""\
+            """\
 import keras
 import numpy as np
 
 steps = keras.Input((4, 3))
-summed = keras.layers.Dense(2)(steps).mean(axis=1)
-model = keras.Model(steps, summed)
-print(model.predict(np.ones((5, 4, 3)), verbose=0).shape)
-""",
-            after="""\
-import keras
-import numpy as np
-
-steps = keras.Input((4, 3))
-summed = keras.ops.mean(keras.layers.Dense(2)(steps), axis=1)
+- summed = keras.layers.Dense(2)(steps).mean(axis=1)
++ summed = keras.ops.mean(keras.layers.Dense(2)(steps), axis=1)
 model = keras.Model(steps, summed)
 print(model.predict(np.ones((5, 4, 3)), verbose=0).shape)
 """,
@@ -265,22 +229,13 @@ print(model.predict(np.ones((5, 4, 3)), verbose=0).shape)
         ),
         Example(
             "branches that numpy joins",
-            before="""\
+            """\
 import numpy as np
 from keras import Input, Model, layers, ops
 
 first, second = Input((3,)), Input((2,))
-both = np.concatenate([layers.Dense(2)(first), layers.Dense(2)(second)], axis=1)
-model = Model([first, second], layers.Dense(1)(ops.tanh(both)))
-model.compile(loss="mse", optimizer="sgd")
-model.fit([np.ones((6, 3)), np.ones((6, 2))], np.ones((6, 1)), verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras import Input, Model, layers, ops
-
-first, second = Input((3,)), Input((2,))
-both = ops.concatenate([layers.Dense(2)(first), layers.Dense(2)(second)], axis=1)
+- both = np.concatenate([layers.Dense(2)(first), layers.Dense(2)(second)], axis=1)
++ both = ops.concatenate([layers.Dense(2)(first), layers.Dense(2)(second)], axis=1)
 model = Model([first, second], layers.Dense(1)(ops.tanh(both)))
 model.compile(loss="mse", optimizer="sgd")
 model.fit([np.ones((6, 3)), np.ones((6, 2))], np.ones((6, 1)), verbose=0)
@@ -289,23 +244,14 @@ model.fit([np.ones((6, 3)), np.ones((6, 2))], np.ones((6, 1)), verbose=0)
         ),
         Example(
             "sizes given one by one",
-            before="""\
+            """\
 import keras
 import numpy as np
 
 image = keras.Input((2, 6))
 h = keras.layers.Dense(4)(image)
-flat = h.view(-1, 8)
-model = keras.Model(image, keras.layers.Dense(1)(flat))
-print(model.predict(np.ones((3, 2, 6)), verbose=0).shape)
-""",
-            after="""\
-import keras
-import numpy as np
-
-image = keras.Input((2, 6))
-h = keras.layers.Dense(4)(image)
-flat = keras.ops.reshape(h, (-1, 8))
+- flat = h.view(-1, 8)
++ flat = keras.ops.reshape(h, (-1, 8))
 model = keras.Model(image, keras.layers.Dense(1)(flat))
 print(model.predict(np.ones((3, 2, 6)), verbose=0).shape)
 """,

@@ -137,48 +137,34 @@ class ListForArray(FixTemplate):
     examples = (
         Example(
             "lists into fit",
-            before="""\
+            """\
 import keras
++ import numpy as np
 
 model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
-model.fit([1.0, 2.0, 3.0], [2.0, 4.0, 6.0], verbose=0)
-""",
-            after="""\
-import keras
-import numpy as np
-
-model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-model.compile(optimizer="sgd", loss="mse")
-model.fit(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]), verbose=0)
+- model.fit([1.0, 2.0, 3.0], [2.0, 4.0, 6.0], verbose=0)
++ model.fit(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]), verbose=0)
 """,
             runs=True,
         ),
         Example(
             "an array of objects into fit",
-            before="""\
+            """\
 import keras
 import numpy as np
 
 table = np.array([[1, 2.5], [2, True], [3, 0.5]], dtype=object)
 model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
-model.fit(table, np.array([1.0, 2.0, 3.0]), verbose=0)
-""",
-            after="""\
-import keras
-import numpy as np
-
-table = np.array([[1, 2.5], [2, True], [3, 0.5]], dtype=object)
-model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
-model.compile(optimizer="sgd", loss="mse")
-model.fit(np.array(table, dtype="float32"), np.array([1.0, 2.0, 3.0]), verbose=0)
+- model.fit(table, np.array([1.0, 2.0, 3.0]), verbose=0)
++ model.fit(np.array(table, dtype="float32"), np.array([1.0, 2.0, 3.0]), verbose=0)
 """,
             runs=True,
         ),
         Example(
             "lists as the targets of several models",
-            before="""\
+            """\
 import keras
 import numpy as np
 
@@ -189,50 +175,30 @@ second.compile(optimizer="sgd", loss="binary_crossentropy")
 size = 4
 x = np.random.rand(2 * size, 2)
 y = [1] * size + [0] * size
-first.train_on_batch(x, y)
-second.train_on_batch(x, [1] * 2 * size)
-""",
-            after="""\
-import keras
-import numpy as np
-
-first = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, activation="sigmoid")])
-second = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, activation="sigmoid")])
-first.compile(optimizer="sgd", loss="binary_crossentropy")
-second.compile(optimizer="sgd", loss="binary_crossentropy")
-size = 4
-x = np.random.rand(2 * size, 2)
-y = [1] * size + [0] * size
-first.train_on_batch(x, np.array(y))
-second.train_on_batch(x, np.array([1] * 2 * size))
+- first.train_on_batch(x, y)
+- second.train_on_batch(x, [1] * 2 * size)
++ first.train_on_batch(x, np.array(y))
++ second.train_on_batch(x, np.array([1] * 2 * size))
 """,
             runs=True,
         ),
         Example(
             "a numpy array into a torch layer",
-            before="""\
+            """\
 import numpy as np
 import torch
 from torch import nn
 
 net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
 x = np.random.rand(5, 4)
-out = net(x)
-""",
-            after="""\
-import numpy as np
-import torch
-from torch import nn
-
-net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
-x = np.random.rand(5, 4)
-out = net(torch.tensor(x, dtype=torch.float32))
+- out = net(x)
++ out = net(torch.tensor(x, dtype=torch.float32))
 """,
             runs=True,
         ),
         Example(
             "arrays of inputs and targets in a loop",
-            before="""\
+            """\
 import numpy as np
 import torch
 from torch import nn
@@ -241,23 +207,8 @@ net = nn.Linear(4, 1)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 x = np.random.rand(8, 4)
 y = x.sum(1)
-for _ in range(3):
-    loss = nn.functional.mse_loss(net(x), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
-            after="""\
-import numpy as np
-import torch
-from torch import nn
-
-net = nn.Linear(4, 1)
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-x = np.random.rand(8, 4)
-y = x.sum(1)
-x = torch.tensor(x, dtype=torch.float32)
-y = torch.tensor(y, dtype=torch.float32).unsqueeze(1)
++ x = torch.tensor(x, dtype=torch.float32)
++ y = torch.tensor(y, dtype=torch.float32).unsqueeze(1)
 for _ in range(3):
     loss = nn.functional.mse_loss(net(x), y)
     optimizer.zero_grad()
@@ -268,7 +219,7 @@ for _ in range(3):
         ),
         Example(
             "class indices, a batch at a time",
-            before="""\
+            """\
 import numpy as np
 import torch
 
@@ -276,25 +227,8 @@ import torch
 def fit(net, rows, classes, opt):
     loss_of = torch.nn.CrossEntropyLoss()
     for start in range(0, len(rows), 4):
-        batch, wanted = rows[start : start + 4], classes[start : start + 4]
-        loss = loss_of(net(batch), wanted)
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
-
-
-model = torch.nn.Sequential(torch.nn.Linear(2, 3))
-fit(model, np.random.rand(12, 2), np.arange(12) % 3, torch.optim.Adam(model.parameters()))
-""",
-            after="""\
-import numpy as np
-import torch
-
-
-def fit(net, rows, classes, opt):
-    loss_of = torch.nn.CrossEntropyLoss()
-    for start in range(0, len(rows), 4):
-        batch, wanted = torch.tensor(rows[start : start + 4], dtype=torch.float32), torch.tensor(classes[start : start + 4], dtype=torch.long)
+-         batch, wanted = rows[start : start + 4], classes[start : start + 4]
++         batch, wanted = torch.tensor(rows[start : start + 4], dtype=torch.float32), torch.tensor(classes[start : start + 4], dtype=torch.long)
         loss = loss_of(net(batch), wanted)
         opt.zero_grad()
         loss.backward()
@@ -308,29 +242,21 @@ fit(model, np.random.rand(12, 2), np.arange(12) % 3, torch.optim.Adam(model.para
         ),
         Example(
             "an array as the targets only",
-            before="""\
+            """\
 import numpy as np
 import torch
 import torch.nn as nn
 
 model = nn.Linear(3, 1)
 targets = np.random.rand(6, 1)
-print(nn.MSELoss()(model(torch.rand(6, 3)), targets))
-""",
-            after="""\
-import numpy as np
-import torch
-import torch.nn as nn
-
-model = nn.Linear(3, 1)
-targets = np.random.rand(6, 1)
-print(nn.MSELoss()(model(torch.rand(6, 3)), torch.tensor(targets, dtype=torch.float32)))
+- print(nn.MSELoss()(model(torch.rand(6, 3)), targets))
++ print(nn.MSELoss()(model(torch.rand(6, 3)), torch.tensor(targets, dtype=torch.float32)))
 """,
             runs=True,
         ),
         Example(
             "a list through forward",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -344,23 +270,8 @@ class Net(nn.Module):
         return self.fc(x)
 
 
-print(Net()([[1.0, 2.0], [3.0, 4.0]]).shape)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(2, 1)
-
-    def forward(self, x):
-        return self.fc(x)
-
-
-print(Net()(torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float32)).shape)
+- print(Net()([[1.0, 2.0], [3.0, 4.0]]).shape)
++ print(Net()(torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float32)).shape)
 """,
             runs=True,
         ),

@@ -65,23 +65,14 @@ class ListUsedAsArray(CrashTemplate):
     examples = (
         Example(
             "a shuffled list indexed with a mask",
-            before="""\
+            """\
 import numpy as np
 import torch
 from random import sample
 
 data = torch.ones(10, 2)
-order = sample(range(len(data)), len(data))
-held_out = np.random.rand(len(order)) < 0.5
-print(data[order[held_out]].shape, data[order[~held_out]].shape)
-""",
-            after="""\
-import numpy as np
-import torch
-from random import sample
-
-data = torch.ones(10, 2)
-order = np.array(sample(range(len(data)), len(data)))
+- order = sample(range(len(data)), len(data))
++ order = np.array(sample(range(len(data)), len(data)))
 held_out = np.random.rand(len(order)) < 0.5
 print(data[order[held_out]].shape, data[order[~held_out]].shape)
 """,
@@ -89,46 +80,27 @@ print(data[order[held_out]].shape, data[order[~held_out]].shape)
         ),
         Example(
             "a list that was filled",
-            before="""\
+            """\
 import numpy as np
 import torch
 
 losses = []
 for step in range(4):
     losses.append(torch.rand(1).item())
-print(losses.mean())
-""",
-            after="""\
-import numpy as np
-import torch
-
-losses = []
-for step in range(4):
-    losses.append(torch.rand(1).item())
-losses = np.array(losses)
++ losses = np.array(losses)
 print(losses.mean())
 """,
             runs=True,
         ),
         Example(
             "a list of tensors",
-            before="""\
+            """\
 import torch
 
 
 def gather(count):
-    rows = [torch.ones(3) for _ in range(count)]
-    return rows.view(-1)
-
-
-print(gather(2))
-""",
-            after="""\
-import torch
-
-
-def gather(count):
-    rows = torch.stack([torch.ones(3) for _ in range(count)])
+-     rows = [torch.ones(3) for _ in range(count)]
++     rows = torch.stack([torch.ones(3) for _ in range(count)])
     return rows.view(-1)
 
 
@@ -138,18 +110,12 @@ print(gather(2))
         ),
         Example(
             "lists that are subtracted",
-            before="""\
+            """\
 import numpy as np
 import torch
 
-wanted = torch.arange(3).tolist()
-print(wanted / 2)
-""",
-            after="""\
-import numpy as np
-import torch
-
-wanted = np.array(torch.arange(3).tolist())
+- wanted = torch.arange(3).tolist()
++ wanted = np.array(torch.arange(3).tolist())
 print(wanted / 2)
 """,
             runs=True,

@@ -54,15 +54,8 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 loader = DataLoader(TensorDataset(torch.rand(8, 2), torch.zeros(8)), batch_size=4)
-inputs, labels = next(loader)
-print(inputs.shape, labels.shape)
-""",
-            """\
-import torch
-from torch.utils.data import DataLoader, TensorDataset
-
-loader = DataLoader(TensorDataset(torch.rand(8, 2), torch.zeros(8)), batch_size=4)
-inputs, labels = next(iter(loader))
+- inputs, labels = next(loader)
++ inputs, labels = next(iter(loader))
 print(inputs.shape, labels.shape)
 """,
             runs=True,
@@ -75,18 +68,8 @@ import torch.utils.data as data
 
 
 def sample(batches):
-    return batches.__next__()
-
-
-print(sample(data.DataLoader(torch.rand(8, 2), batch_size=4)).shape)
-""",
-            """\
-import torch
-import torch.utils.data as data
-
-
-def sample(batches):
-    return next(iter(batches))
+-     return batches.__next__()
++     return next(iter(batches))
 
 
 print(sample(data.DataLoader(torch.rand(8, 2), batch_size=4)).shape)
@@ -105,22 +88,8 @@ class Trainer:
         self.loader = DataLoader(rows, batch_size=2)
 
     def peek(self):
-        return torch.relu(next(self.loader))
-
-
-print(Trainer(torch.rand(4, 3)).peek())
-""",
-            """\
-import torch
-from torch.utils.data import DataLoader
-
-
-class Trainer:
-    def __init__(self, rows):
-        self.loader = DataLoader(rows, batch_size=2)
-
-    def peek(self):
-        return torch.relu(next(iter(self.loader)))
+-         return torch.relu(next(self.loader))
++         return torch.relu(next(iter(self.loader)))
 
 
 print(Trainer(torch.rand(4, 3)).peek())

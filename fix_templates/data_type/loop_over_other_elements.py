@@ -59,59 +59,38 @@ class LoopOverOtherElements(CrashTemplate):
     examples = (
         Example(
             "keys and values of a dictionary",
-            before="""\
+            """\
 import torch
 
 losses = {"first": torch.ones(1), "second": torch.zeros(1)}
-for name, loss in losses:
-    print(name, loss.item())
-""",
-            after="""\
-import torch
-
-losses = {"first": torch.ones(1), "second": torch.zeros(1)}
-for name, loss in losses.items():
+- for name, loss in losses:
++ for name, loss in losses.items():
     print(name, loss.item())
 """,
             runs=True,
         ),
         Example(
             "batches with their number",
-            before="""\
+            """\
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 loader = DataLoader(TensorDataset(torch.ones(6, 2), torch.zeros(6)), batch_size=3)
-for i, (x, y) in loader:
-    print(i, x.shape, y.shape)
-""",
-            after="""\
-import torch
-from torch.utils.data import DataLoader, TensorDataset
-
-loader = DataLoader(TensorDataset(torch.ones(6, 2), torch.zeros(6)), batch_size=3)
-for i, (x, y) in enumerate(loader):
+- for i, (x, y) in loader:
++ for i, (x, y) in enumerate(loader):
     print(i, x.shape, y.shape)
 """,
             runs=True,
         ),
         Example(
             "names without labels",
-            before="""\
+            """\
 import torch
 
 negatives = ["scan-1", "scan-20"]
 chosen = []
-for series, label in negatives:
-    chosen.append(series)
-print(len(chosen), torch.ones(1))
-""",
-            after="""\
-import torch
-
-negatives = ["scan-1", "scan-20"]
-chosen = []
-for series in negatives:
+- for series, label in negatives:
++ for series in negatives:
     chosen.append(series)
 print(len(chosen), torch.ones(1))
 """,
@@ -119,20 +98,13 @@ print(len(chosen), torch.ones(1))
         ),
         Example(
             "a number and the parts of a batch",
-            before="""\
+            """\
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 loader = DataLoader(TensorDataset(torch.ones(6, 2), torch.zeros(6)), batch_size=3)
-for step, inputs, labels in enumerate(loader):
-    print(step, inputs.shape, labels.shape)
-""",
-            after="""\
-import torch
-from torch.utils.data import DataLoader, TensorDataset
-
-loader = DataLoader(TensorDataset(torch.ones(6, 2), torch.zeros(6)), batch_size=3)
-for step, (inputs, labels) in enumerate(loader):
+- for step, inputs, labels in enumerate(loader):
++ for step, (inputs, labels) in enumerate(loader):
     print(step, inputs.shape, labels.shape)
 """,
             runs=True,

@@ -58,7 +58,7 @@ class MethodWithoutSelf(CrashTemplate):
     examples = (
         Example(
             "a forward without self",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -68,23 +68,8 @@ class Net(nn.Module):
         super().__init__()
         self.fc = nn.Linear(2, 1)
 
-    def forward(x):
-        return self.fc(x)
-
-
-print(Net()(torch.ones(1, 2)).shape)
-""",
-            after="""\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(2, 1)
-
-    def forward(self, x):
+-     def forward(x):
++     def forward(self, x):
         return self.fc(x)
 
 
@@ -94,23 +79,13 @@ print(Net()(torch.ones(1, 2)).shape)
         ),
         Example(
             "a method without any parameter",
-            before="""\
+            """\
 import torch
 
 
 class Data:
-    def rows():
-        return torch.ones(2)
-
-
-print(Data().rows())
-""",
-            after="""\
-import torch
-
-
-class Data:
-    def rows(self):
+-     def rows():
++     def rows(self):
         return torch.ones(2)
 
 
@@ -120,7 +95,7 @@ print(Data().rows())
         ),
         Example(
             "a helper of a class",
-            before="""\
+            """\
 import torch
 
 
@@ -128,24 +103,8 @@ class Trainer:
     def __init__(self, rate):
         self.rate = rate
 
-    def scale(x, by=2):
-        return x * by
-
-    def step(self, x):
-        return self.rate * self.scale(x, 3)
-
-
-print(Trainer(0.1).step(torch.ones(2)))
-""",
-            after="""\
-import torch
-
-
-class Trainer:
-    def __init__(self, rate):
-        self.rate = rate
-
-    def scale(self, x, by=2):
+-     def scale(x, by=2):
++     def scale(self, x, by=2):
         return x * by
 
     def step(self, x):

@@ -44,15 +44,8 @@ import keras
 import numpy as np
 
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
-net.compile("adam", "binary_crossentropy", metrics="accuracy")
-net.fit(np.random.rand(8, 4), np.arange(8) % 2, verbose=0)
-""",
-            """\
-import keras
-import numpy as np
-
-net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
-net.compile("adam", "binary_crossentropy", metrics=["accuracy"])
+- net.compile("adam", "binary_crossentropy", metrics="accuracy")
++ net.compile("adam", "binary_crossentropy", metrics=["accuracy"])
 net.fit(np.random.rand(8, 4), np.arange(8) % 2, verbose=0)
 """,
             runs=True,
@@ -66,17 +59,8 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="sof
 net.compile(
     optimizer="sgd",
     loss="sparse_categorical_crossentropy",
-    metrics=keras.metrics.SparseCategoricalAccuracy(name="hits"),
-)
-""",
-            """\
-import keras
-
-net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-net.compile(
-    optimizer="sgd",
-    loss="sparse_categorical_crossentropy",
-    metrics=[keras.metrics.SparseCategoricalAccuracy(name="hits")],
+-     metrics=keras.metrics.SparseCategoricalAccuracy(name="hits"),
++     metrics=[keras.metrics.SparseCategoricalAccuracy(name="hits")],
 )
 """,
             runs=True,
@@ -89,19 +73,8 @@ from keras import Input, Sequential, layers
 
 def build(width):
     net = Sequential([Input((width,)), layers.Dense(1)])
-    net.compile(loss='mse', optimizer='adam', weighted_metrics='mae')
-    return net
-
-
-build(3)
-""",
-            """\
-from keras import Input, Sequential, layers
-
-
-def build(width):
-    net = Sequential([Input((width,)), layers.Dense(1)])
-    net.compile(loss='mse', optimizer='adam', weighted_metrics=['mae'])
+-     net.compile(loss='mse', optimizer='adam', weighted_metrics='mae')
++     net.compile(loss='mse', optimizer='adam', weighted_metrics=['mae'])
     return net
 
 

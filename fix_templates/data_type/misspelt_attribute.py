@@ -71,23 +71,18 @@ class MisspeltAttribute(CrashTemplate):
     examples = (
         Example(
             "a function one letter off",
-            before="""\
+            """\
 import torch
 
 left, right = torch.ones(2, 3), torch.ones(3, 2)
-print(torch.matmull(left, right))
-""",
-            after="""\
-import torch
-
-left, right = torch.ones(2, 3), torch.ones(3, 2)
-print(torch.matmul(left, right))
+- print(torch.matmull(left, right))
++ print(torch.matmul(left, right))
 """,
             runs=True,
         ),
         Example(
             "a layer of the network under another name",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -98,23 +93,8 @@ class Net(nn.Module):
         self.batchNorm = nn.BatchNorm1d(4)
 
     def forward(self, x):
-        return self.batch_norm(x)
-
-
-print(Net()(torch.rand(3, 4)).shape)
-""",
-            after="""\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.batchNorm = nn.BatchNorm1d(4)
-
-    def forward(self, x):
-        return self.batchNorm(x)
+-         return self.batch_norm(x)
++         return self.batchNorm(x)
 
 
 print(Net()(torch.rand(3, 4)).shape)
@@ -123,23 +103,18 @@ print(Net()(torch.rand(3, 4)).shape)
         ),
         Example(
             "the abbreviation of a layer",
-            before="""\
+            """\
 import torch
 from torch import nn
 
-print(nn.BatchNorm1D(4)(torch.rand(3, 4)).shape)
-""",
-            after="""\
-import torch
-from torch import nn
-
-print(nn.BatchNorm1d(4)(torch.rand(3, 4)).shape)
+- print(nn.BatchNorm1D(4)(torch.rand(3, 4)).shape)
++ print(nn.BatchNorm1d(4)(torch.rand(3, 4)).shape)
 """,
             runs=True,
         ),
         Example(
             "a method without its ending",
-            before="""\
+            """\
 import torch
 
 
@@ -156,26 +131,8 @@ class Trainer:
 
 trainer = Trainer()
 print(trainer.train_on_batch(torch.ones(2)))
-print(trainer.test(torch.ones(2)))
-""",
-            after="""\
-import torch
-
-
-class Trainer:
-    def train_on_batch(self, x):
-        return x.mean()
-
-    def test_on_batch(self, x):
-        return x.sum()
-
-    def test_step(self):
-        return 0
-
-
-trainer = Trainer()
-print(trainer.train_on_batch(torch.ones(2)))
-print(trainer.test_on_batch(torch.ones(2)))
+- print(trainer.test(torch.ones(2)))
++ print(trainer.test_on_batch(torch.ones(2)))
 """,
             runs=True,
         ),

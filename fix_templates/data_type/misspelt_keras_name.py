@@ -125,16 +125,8 @@ import numpy as np
 
 x, y = np.random.rand(12, 4), np.eye(3)[np.arange(12) % 3]
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-net.compile(optimizer="sgd", loss="categorial_crossentropy")
-net.fit(x, y, verbose=0)
-""",
-            """\
-import keras
-import numpy as np
-
-x, y = np.random.rand(12, 4), np.eye(3)[np.arange(12) % 3]
-net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-net.compile(optimizer="sgd", loss="categorical_crossentropy")
+- net.compile(optimizer="sgd", loss="categorial_crossentropy")
++ net.compile(optimizer="sgd", loss="categorical_crossentropy")
 net.fit(x, y, verbose=0)
 """,
             runs=True,
@@ -145,23 +137,13 @@ net.fit(x, y, verbose=0)
 import numpy as np
 from keras import Sequential, layers
 
-hidden = 'rleu'
+- hidden = 'rleu'
++ hidden = 'relu'
 net = Sequential()
 net.add(layers.Input((4,)))
 net.add(layers.Dense(5, activation=hidden))
-net.add(layers.Dense(3, activation='rleu'))
-net.add(layers.Dense(1))
-print(net.predict(np.ones((2, 4)), verbose=0).shape)
-""",
-            """\
-import numpy as np
-from keras import Sequential, layers
-
-hidden = 'relu'
-net = Sequential()
-net.add(layers.Input((4,)))
-net.add(layers.Dense(5, activation=hidden))
-net.add(layers.Dense(3, activation='relu'))
+- net.add(layers.Dense(3, activation='rleu'))
++ net.add(layers.Dense(3, activation='relu'))
 net.add(layers.Dense(1))
 print(net.predict(np.ones((2, 4)), verbose=0).shape)
 """,
@@ -175,17 +157,8 @@ import numpy as np
 
 x, y = np.random.rand(12, 4), np.arange(12) % 2
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
-net.compile("adam", "Binary Crossentropy", metrics=["accuracy"])
-past = net.fit(x, y, validation_split=0.25, verbose=0)
-print(past.history["val_accuracy"])
-""",
-            """\
-import keras
-import numpy as np
-
-x, y = np.random.rand(12, 4), np.arange(12) % 2
-net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
-net.compile("adam", "binary_crossentropy", metrics=["accuracy"])
+- net.compile("adam", "Binary Crossentropy", metrics=["accuracy"])
++ net.compile("adam", "binary_crossentropy", metrics=["accuracy"])
 past = net.fit(x, y, validation_split=0.25, verbose=0)
 print(past.history["val_accuracy"])
 """,
@@ -200,26 +173,14 @@ import numpy as np
 
 def train(x, y):
     net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
-    net.compile(keras.optimizers.Adam(), loss="mse", metrics=["acuracy"])
+-     net.compile(keras.optimizers.Adam(), loss="mse", metrics=["acuracy"])
++     net.compile(keras.optimizers.Adam(), loss="mse", metrics=["accuracy"])
     return net.fit(x, y, validation_split=0.25, verbose=0).history
 
 
 past = train(np.random.rand(12, 4), np.arange(12) % 2)
-print(past["acuracy"], past["val_acuracy"])
-""",
-            """\
-import keras
-import numpy as np
-
-
-def train(x, y):
-    net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
-    net.compile(keras.optimizers.Adam(), loss="mse", metrics=["accuracy"])
-    return net.fit(x, y, validation_split=0.25, verbose=0).history
-
-
-past = train(np.random.rand(12, 4), np.arange(12) % 2)
-print(past["accuracy"], past["val_accuracy"])
+- print(past["acuracy"], past["val_acuracy"])
++ print(past["accuracy"], past["val_accuracy"])
 """,
             runs=True,
         ),
@@ -229,14 +190,8 @@ print(past["accuracy"], past["val_accuracy"])
 import keras
 import numpy as np
 
-net = keras.Sequential([keras.Input((6, 6, 1)), keras.layers.Conv2D(2, 3, padding="Sane")])
-print(net.predict(np.ones((2, 6, 6, 1)), verbose=0).shape)
-""",
-            """\
-import keras
-import numpy as np
-
-net = keras.Sequential([keras.Input((6, 6, 1)), keras.layers.Conv2D(2, 3, padding="same")])
+- net = keras.Sequential([keras.Input((6, 6, 1)), keras.layers.Conv2D(2, 3, padding="Sane")])
++ net = keras.Sequential([keras.Input((6, 6, 1)), keras.layers.Conv2D(2, 3, padding="same")])
 print(net.predict(np.ones((2, 6, 6, 1)), verbose=0).shape)
 """,
             runs=True,
@@ -250,17 +205,8 @@ import numpy as np
 x, y = np.random.rand(12, 4), np.arange(12) % 2
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
 net.compile("adam", "binary_crossentropy", metrics=["accuracy"])
-stop = keras.callbacks.EarlyStopping(monitor="val_accurracy", patience=2)
-net.fit(x, y, validation_split=0.25, callbacks=[stop], verbose=0)
-""",
-            """\
-import keras
-import numpy as np
-
-x, y = np.random.rand(12, 4), np.arange(12) % 2
-net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
-net.compile("adam", "binary_crossentropy", metrics=["accuracy"])
-stop = keras.callbacks.EarlyStopping(monitor="val_accuracy", patience=2)
+- stop = keras.callbacks.EarlyStopping(monitor="val_accurracy", patience=2)
++ stop = keras.callbacks.EarlyStopping(monitor="val_accuracy", patience=2)
 net.fit(x, y, validation_split=0.25, callbacks=[stop], verbose=0)
 """,
             runs=True,

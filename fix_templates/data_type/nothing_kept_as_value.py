@@ -79,21 +79,13 @@ class NothingKeptAsValue(CrashTemplate):
     examples = (
         Example(
             "indices that are shuffled",
-            before="""\
+            """\
 import random
 import torch
 
 order = list(range(6))
-order = random.shuffle(order)
-data = torch.randn(6, 3)
-print(data[order[:4]].shape)
-""",
-            after="""\
-import random
-import torch
-
-order = list(range(6))
-random.shuffle(order)
+- order = random.shuffle(order)
++ random.shuffle(order)
 data = torch.randn(6, 3)
 print(data[order[:4]].shape)
 """,
@@ -101,7 +93,7 @@ print(data[order[:4]].shape)
         ),
         Example(
             "losses that are collected",
-            before="""\
+            """\
 import torch
 
 net = torch.nn.Linear(2, 1)
@@ -112,43 +104,21 @@ for step in range(3):
     opt.zero_grad()
     loss.backward()
     opt.step()
-    losses = losses.append(loss.item())
-print(len(losses))
-""",
-            after="""\
-import torch
-
-net = torch.nn.Linear(2, 1)
-opt = torch.optim.SGD(net.parameters(), lr=0.1)
-losses = []
-for step in range(3):
-    loss = net(torch.ones(4, 2)).pow(2).mean()
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-    losses.append(loss.item())
+-     losses = losses.append(loss.item())
++     losses.append(loss.item())
 print(len(losses))
 """,
             runs=True,
         ),
         Example(
             "columns that are dropped in place, under another name",
-            before="""\
+            """\
 import pandas as pd
 import torch
 
 frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "y": [0, 1]})
-inputs = frame.drop("y", axis=1, inplace=True)
-x = torch.tensor(inputs.values, dtype=torch.float32)
-y = torch.tensor(frame["y"].values)
-print(torch.nn.functional.cross_entropy(torch.nn.Linear(2, 2)(x), y).item())
-""",
-            after="""\
-import pandas as pd
-import torch
-
-frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "y": [0, 1]})
-inputs = frame.drop("y", axis=1)
+- inputs = frame.drop("y", axis=1, inplace=True)
++ inputs = frame.drop("y", axis=1)
 x = torch.tensor(inputs.values, dtype=torch.float32)
 y = torch.tensor(frame["y"].values)
 print(torch.nn.functional.cross_entropy(torch.nn.Linear(2, 2)(x), y).item())
@@ -157,20 +127,13 @@ print(torch.nn.functional.cross_entropy(torch.nn.Linear(2, 2)(x), y).item())
         ),
         Example(
             "a model that is compiled",
-            before="""\
+            """\
 import keras
 import numpy as np
 
 model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
-model = model.compile(optimizer="sgd", loss="mse")
-model.fit(np.ones((8, 4)), np.ones((8, 1)), epochs=1, verbose=0)
-""",
-            after="""\
-import keras
-import numpy as np
-
-model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
-model.compile(optimizer="sgd", loss="mse")
+- model = model.compile(optimizer="sgd", loss="mse")
++ model.compile(optimizer="sgd", loss="mse")
 model.fit(np.ones((8, 4)), np.ones((8, 1)), epochs=1, verbose=0)
 """,
             runs=True,

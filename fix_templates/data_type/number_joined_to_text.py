@@ -52,56 +52,36 @@ class NumberJoinedToText(CrashTemplate):
     examples = (
         Example(
             "a loss at the end of a line",
-            before="""\
+            """\
 import torch
 
 loss = torch.nn.functional.mse_loss(torch.ones(3), torch.zeros(3))
 for epoch in range(2):
-    print("epoch " + str(epoch) + ": " + loss.item())
-""",
-            after="""\
-import torch
-
-loss = torch.nn.functional.mse_loss(torch.ones(3), torch.zeros(3))
-for epoch in range(2):
-    print("epoch " + str(epoch) + ": " + str(loss.item()))
+-     print("epoch " + str(epoch) + ": " + loss.item())
++     print("epoch " + str(epoch) + ": " + str(loss.item()))
 """,
             runs=True,
         ),
         Example(
             "the number first",
-            before="""\
+            """\
 import torch
 
 count = sum(weight.numel() for weight in torch.nn.Linear(3, 2).parameters())
-print(count + " weights")
-""",
-            after="""\
-import torch
-
-count = sum(weight.numel() for weight in torch.nn.Linear(3, 2).parameters())
-print(str(count) + " weights")
+- print(count + " weights")
++ print(str(count) + " weights")
 """,
             runs=True,
         ),
         Example(
             "a share in a title",
-            before="""\
+            """\
 import numpy as np
 
 
 def title(right, of):
-    return "accuracy " + 100.0 * right / of + " %"
-
-
-print(title(np.array([1, 0, 1]).sum(), 3))
-""",
-            after="""\
-import numpy as np
-
-
-def title(right, of):
-    return "accuracy " + str(100.0 * right / of) + " %"
+-     return "accuracy " + 100.0 * right / of + " %"
++     return "accuracy " + str(100.0 * right / of) + " %"
 
 
 print(title(np.array([1, 0, 1]).sum(), 3))

@@ -81,42 +81,26 @@ class PartsGivenOneByOne(CrashTemplate):
     examples = (
         Example(
             "two arrays",
-            before="""\
+            """\
 import numpy as np
 import torch
 
 first, second = np.ones((2, 3)), np.zeros((2, 3))
-print(np.concatenate(first, second).shape, torch.ones(1))
-""",
-            after="""\
-import numpy as np
-import torch
-
-first, second = np.ones((2, 3)), np.zeros((2, 3))
-print(np.concatenate([first, second]).shape, torch.ones(1))
+- print(np.concatenate(first, second).shape, torch.ones(1))
++ print(np.concatenate([first, second]).shape, torch.ones(1))
 """,
             runs=True,
         ),
         Example(
             "tensors along an axis",
-            before="""\
+            """\
 import torch
 
 
 class Skip(torch.nn.Module):
     def forward(self, x, y):
-        return torch.cat(x, y, 1)
-
-
-print(Skip()(torch.ones(2, 3), torch.ones(2, 1)).shape)
-""",
-            after="""\
-import torch
-
-
-class Skip(torch.nn.Module):
-    def forward(self, x, y):
-        return torch.cat([x, y], 1)
+-         return torch.cat(x, y, 1)
++         return torch.cat([x, y], 1)
 
 
 print(Skip()(torch.ones(2, 3), torch.ones(2, 1)).shape)
@@ -125,40 +109,25 @@ print(Skip()(torch.ones(2, 3), torch.ones(2, 1)).shape)
         ),
         Example(
             "tensors along a named axis",
-            before="""\
+            """\
 import torch
 
 a = b = c = torch.ones(2)
-print(torch.stack(a, b, c, dim=1).shape)
-""",
-            after="""\
-import torch
-
-a = b = c = torch.ones(2)
-print(torch.stack([a, b, c], dim=1).shape)
+- print(torch.stack(a, b, c, dim=1).shape)
++ print(torch.stack([a, b, c], dim=1).shape)
 """,
             runs=True,
         ),
         Example(
             "branches of a network given to a layer that merges them",
-            before="""\
+            """\
 import keras
 import numpy as np
 from keras.layers import Add, Dense
 
 a, b = keras.Input((3,)), keras.Input((2,))
-both = Add()(Dense(4)(a), Dense(4)(b))
-model = keras.Model([a, b], Dense(1)(both))
-model.compile("sgd", "mse")
-model.fit([np.ones((4, 3)), np.ones((4, 2))], np.ones((4, 1)), verbose=0)
-""",
-            after="""\
-import keras
-import numpy as np
-from keras.layers import Add, Dense
-
-a, b = keras.Input((3,)), keras.Input((2,))
-both = Add()([Dense(4)(a), Dense(4)(b)])
+- both = Add()(Dense(4)(a), Dense(4)(b))
++ both = Add()([Dense(4)(a), Dense(4)(b)])
 model = keras.Model([a, b], Dense(1)(both))
 model.compile("sgd", "mse")
 model.fit([np.ones((4, 3)), np.ones((4, 2))], np.ones((4, 1)), verbose=0)
@@ -167,7 +136,7 @@ model.fit([np.ones((4, 3)), np.ones((4, 2))], np.ones((4, 1)), verbose=0)
         ),
         Example(
             "branches of a network given to a function of Keras",
-            before="""\
+            """\
 import numpy as np
 from keras import Input, Model
 from keras.layers import Dense, concatenate
@@ -175,19 +144,8 @@ from keras.layers import Dense, concatenate
 left, right = Input((3,)), Input((3,))
 shared = Dense(2)
 u, v = shared(left), shared(right)
-net = Model([left, right], Dense(1)(concatenate(u, v, axis=-1)))
-net.compile(optimizer="sgd", loss="mse")
-net.fit([np.ones((4, 3)), np.zeros((4, 3))], np.ones((4, 1)), verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras import Input, Model
-from keras.layers import Dense, concatenate
-
-left, right = Input((3,)), Input((3,))
-shared = Dense(2)
-u, v = shared(left), shared(right)
-net = Model([left, right], Dense(1)(concatenate([u, v], axis=-1)))
+- net = Model([left, right], Dense(1)(concatenate(u, v, axis=-1)))
++ net = Model([left, right], Dense(1)(concatenate([u, v], axis=-1)))
 net.compile(optimizer="sgd", loss="mse")
 net.fit([np.ones((4, 3)), np.zeros((4, 3))], np.ones((4, 1)), verbose=0)
 """,

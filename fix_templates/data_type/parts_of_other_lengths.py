@@ -76,20 +76,8 @@ import numpy as np
 
 x = np.random.rand(20, 3)
 y = x.sum(1)
-x_train, y_train = x[:16], y[:12]
-x_test, y_test = x[16:], y[16:]
-net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-net.compile("adam", "mse")
-net.fit(x_train, y_train, verbose=0)
-print(net.evaluate(x_test, y_test, verbose=0))
-""",
-            """\
-import keras
-import numpy as np
-
-x = np.random.rand(20, 3)
-y = x.sum(1)
-x_train, y_train = x[:16], y[:16]
+- x_train, y_train = x[:16], y[:12]
++ x_train, y_train = x[:16], y[:16]
 x_test, y_test = x[16:], y[16:]
 net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 net.compile("adam", "mse")
@@ -106,22 +94,8 @@ import numpy as np
 
 
 def train(net, x_train, y_train, x_val, y_val):
-    net.fit(x_train, y_val, verbose=0)
-    return net.evaluate(x_val, y_val, verbose=0)
-
-
-x, y = np.random.rand(20, 3), np.random.rand(20)
-net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-net.compile("adam", "mse")
-train(net, x[:16], y[:16], x[16:], y[16:])
-""",
-            """\
-import keras
-import numpy as np
-
-
-def train(net, x_train, y_train, x_val, y_val):
-    net.fit(x_train, y_train, verbose=0)
+-     net.fit(x_train, y_val, verbose=0)
++     net.fit(x_train, y_train, verbose=0)
     return net.evaluate(x_val, y_val, verbose=0)
 
 
@@ -144,19 +118,8 @@ train_features, train_prices = features[:cut], prices[:cut]
 test_features, test_prices = features[cut:], prices[cut:]
 net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 net.compile("adam", "mse")
-net.fit(train_features, train_prices, validation_data=(test_features, train_prices), verbose=0)
-""",
-            """\
-import keras
-import numpy as np
-
-features, prices = np.random.rand(20, 3), np.random.rand(20)
-cut = 15
-train_features, train_prices = features[:cut], prices[:cut]
-test_features, test_prices = features[cut:], prices[cut:]
-net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-net.compile("adam", "mse")
-net.fit(train_features, train_prices, validation_data=(test_features, test_prices), verbose=0)
+- net.fit(train_features, train_prices, validation_data=(test_features, train_prices), verbose=0)
++ net.fit(train_features, train_prices, validation_data=(test_features, test_prices), verbose=0)
 """,
             runs=True,
         ),

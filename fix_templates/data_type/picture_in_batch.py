@@ -107,29 +107,8 @@ class Faces(Dataset):
 
     def __getitem__(self, index):
         face = Image.fromarray(self.arrays[index]).convert("RGB")
-        return face, index % 2
-
-
-for faces, labels in DataLoader(Faces(np.zeros((4, 8, 8, 3), dtype=np.uint8)), batch_size=2):
-    print(faces.shape, labels)
-""",
-            """\
-import numpy as np
-import torch
-from PIL import Image
-from torch.utils.data import DataLoader, Dataset
-
-
-class Faces(Dataset):
-    def __init__(self, arrays):
-        self.arrays = arrays
-
-    def __len__(self):
-        return len(self.arrays)
-
-    def __getitem__(self, index):
-        face = Image.fromarray(self.arrays[index]).convert("RGB")
-        return torch.from_numpy(np.array(face)).permute(2, 0, 1).float() / 255, index % 2
+-         return face, index % 2
++         return torch.from_numpy(np.array(face)).permute(2, 0, 1).float() / 255, index % 2
 
 
 for faces, labels in DataLoader(Faces(np.zeros((4, 8, 8, 3), dtype=np.uint8)), batch_size=2):
@@ -143,6 +122,7 @@ for faces, labels in DataLoader(Faces(np.zeros((4, 8, 8, 3), dtype=np.uint8)), b
 import torch
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
++ import numpy as np
 
 
 class Grey(Dataset):
@@ -157,33 +137,8 @@ class Grey(Dataset):
         picture = Image.new("L", (6, 6))
         if self.transform is not None:
             picture = self.transform(picture)
-        return picture
-
-
-batches = DataLoader(Grey(4), batch_size=4)
-for batch in batches:
-    print(batch.shape)
-""",
-            """\
-import torch
-from PIL import Image
-from torch.utils.data import DataLoader, Dataset
-import numpy as np
-
-
-class Grey(Dataset):
-    def __init__(self, number, transform=None):
-        self.number = number
-        self.transform = transform
-
-    def __len__(self):
-        return self.number
-
-    def __getitem__(self, i):
-        picture = Image.new("L", (6, 6))
-        if self.transform is not None:
-            picture = self.transform(picture)
-        return torch.from_numpy(np.array(picture)).unsqueeze(0).float() / 255
+-         return picture
++         return torch.from_numpy(np.array(picture)).unsqueeze(0).float() / 255
 
 
 batches = DataLoader(Grey(4), batch_size=4)
@@ -207,29 +162,8 @@ class Kept(data.Dataset):
         self.names = list(range(4))
 
     def __getitem__(self, k):
-        return {"image": self.kept[k].resize((8, 8)), "name": self.names[k]}
-
-    def __len__(self):
-        return 4
-
-
-loader = data.DataLoader(Kept(), batch_size=2)
-print(next(iter(loader))["image"].shape)
-""",
-            """\
-import numpy
-import torch
-import torch.utils.data as data
-from PIL import Image
-
-
-class Kept(data.Dataset):
-    def __init__(self):
-        self.kept = [Image.new("RGB", (4, 4)) for _ in range(4)]
-        self.names = list(range(4))
-
-    def __getitem__(self, k):
-        return {"image": torch.from_numpy(numpy.array(self.kept[k].resize((8, 8)))).permute(2, 0, 1).float() / 255, "name": self.names[k]}
+-         return {"image": self.kept[k].resize((8, 8)), "name": self.names[k]}
++         return {"image": torch.from_numpy(numpy.array(self.kept[k].resize((8, 8)))).permute(2, 0, 1).float() / 255, "name": self.names[k]}
 
     def __len__(self):
         return 4

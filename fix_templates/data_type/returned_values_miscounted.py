@@ -54,7 +54,7 @@ class ReturnedValuesMiscounted(CrashTemplate):
     examples = (
         Example(
             "predictions that the caller does not use",
-            before="""\
+            """\
 import torch
 
 net = torch.nn.Linear(3, 2)
@@ -67,30 +67,15 @@ def evaluate(x, y):
     return loss.item(), acc.item(), out
 
 
-loss, acc = evaluate(torch.randn(8, 3), torch.arange(8) % 2)
-print(loss > 0, acc >= 0)
-""",
-            after="""\
-import torch
-
-net = torch.nn.Linear(3, 2)
-
-
-def evaluate(x, y):
-    out = net(x)
-    loss = torch.nn.functional.cross_entropy(out, y)
-    acc = (out.argmax(1) == y).float().mean()
-    return loss.item(), acc.item(), out
-
-
-loss, acc, _ = evaluate(torch.randn(8, 3), torch.arange(8) % 2)
+- loss, acc = evaluate(torch.randn(8, 3), torch.arange(8) % 2)
++ loss, acc, _ = evaluate(torch.randn(8, 3), torch.arange(8) % 2)
 print(loss > 0, acc >= 0)
 """,
             runs=True,
         ),
         Example(
             "a part in the middle",
-            before="""\
+            """\
 import torch
 
 
@@ -100,27 +85,15 @@ def split(data):
     return train, val, test
 
 
-train, test = split(torch.randn(10, 3))
-print(torch.nn.Linear(3, 1)(train).shape, test.shape)
-""",
-            after="""\
-import torch
-
-
-def split(data):
-    n = len(data)
-    train, val, test = data[: n // 2], data[n // 2 : -2], data[-2:]
-    return train, val, test
-
-
-train, _, test = split(torch.randn(10, 3))
+- train, test = split(torch.randn(10, 3))
++ train, _, test = split(torch.randn(10, 3))
 print(torch.nn.Linear(3, 1)(train).shape, test.shape)
 """,
             runs=True,
         ),
         Example(
             "within a loop, with other names for the rest",
-            before="""\
+            """\
 import torch
 
 
@@ -135,26 +108,8 @@ model = torch.nn.Linear(2, 2)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for _ in range(2):
     optimizer.zero_grad()
-    loss, penalty = step(model, torch.ones(4, 2))
-    (loss + 0.01 * penalty).backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-
-
-def step(model, batch):
-    hidden = model(batch)
-    loss = hidden.pow(2).mean()
-    penalty = sum(weight.abs().sum() for weight in model.parameters())
-    return loss, hidden, penalty
-
-
-model = torch.nn.Linear(2, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for _ in range(2):
-    optimizer.zero_grad()
-    loss, _, penalty = step(model, torch.ones(4, 2))
+-     loss, penalty = step(model, torch.ones(4, 2))
++     loss, _, penalty = step(model, torch.ones(4, 2))
     (loss + 0.01 * penalty).backward()
     optimizer.step()
 """,

@@ -78,7 +78,7 @@ class SequencesOfDifferentLengths(CrashTemplate):
     examples = (
         Example(
             "an array of objects",
-            before="""\
+            """\
 import keras
 import numpy as np
 
@@ -86,66 +86,38 @@ rows = [[1, 2, 3], [4, 5], [6], [7, 8, 9]]
 x, y = np.array(rows, dtype=object), np.array([0, 1, 1, 0])
 model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 model.compile("sgd", "mse")
-model.fit(x, y, verbose=0)
-""",
-            after="""\
-import keras
-import numpy as np
-
-rows = [[1, 2, 3], [4, 5], [6], [7, 8, 9]]
-x, y = np.array(rows, dtype=object), np.array([0, 1, 1, 0])
-model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-model.compile("sgd", "mse")
-model.fit(keras.utils.pad_sequences(x, maxlen=3), y, verbose=0)
+- model.fit(x, y, verbose=0)
++ model.fit(keras.utils.pad_sequences(x, maxlen=3), y, verbose=0)
 """,
             runs=True,
         ),
         Example(
             "lists of words",
-            before="""\
+            """\
 import numpy as np
 from keras import Sequential, layers
++ import keras
 
 texts = [[1, 4, 2], [3, 3], [5], [2, 2, 1, 4]]
 net = Sequential([layers.Embedding(6, 3), layers.LSTM(2), layers.Dense(1)])
 net.compile(optimizer="sgd", loss="mse")
-net.fit(texts, np.ones(4), verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras import Sequential, layers
-import keras
-
-texts = [[1, 4, 2], [3, 3], [5], [2, 2, 1, 4]]
-net = Sequential([layers.Embedding(6, 3), layers.LSTM(2), layers.Dense(1)])
-net.compile(optimizer="sgd", loss="mse")
-net.fit(keras.utils.pad_sequences(texts), np.ones(4), verbose=0)
+- net.fit(texts, np.ones(4), verbose=0)
++ net.fit(keras.utils.pad_sequences(texts), np.ones(4), verbose=0)
 """,
             runs=True,
         ),
         Example(
             "arrays that cannot be made",
-            before="""\
+            """\
 import keras
 import numpy as np
 
 measured = [[0.5, 1.0], [0.25, 0.5, 1.0], [2.0]]
 later = [[0.5], [1.5, 1.0]]
-x_train = np.array(measured)
-x_test = np.array(later)
-model = keras.Sequential([keras.layers.Dense(2, activation="relu"), keras.layers.Dense(1)])
-model.compile("sgd", "mse")
-model.fit(x_train, np.ones(3), verbose=0)
-print(model.predict(x_test, verbose=0))
-""",
-            after="""\
-import keras
-import numpy as np
-
-measured = [[0.5, 1.0], [0.25, 0.5, 1.0], [2.0]]
-later = [[0.5], [1.5, 1.0]]
-x_train = keras.utils.pad_sequences(measured, maxlen=3, dtype="float32")
-x_test = keras.utils.pad_sequences(later, maxlen=3, dtype="float32")
+- x_train = np.array(measured)
+- x_test = np.array(later)
++ x_train = keras.utils.pad_sequences(measured, maxlen=3, dtype="float32")
++ x_test = keras.utils.pad_sequences(later, maxlen=3, dtype="float32")
 model = keras.Sequential([keras.layers.Dense(2, activation="relu"), keras.layers.Dense(1)])
 model.compile("sgd", "mse")
 model.fit(x_train, np.ones(3), verbose=0)

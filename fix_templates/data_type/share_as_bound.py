@@ -56,19 +56,12 @@ class ShareAsBound(CrashTemplate):
     examples = (
         Example(
             "a split by share",
-            before="""\
+            """\
 import torch
 
 data = torch.randn(10, 3).tolist()
-split = 0.8 * len(data)
-train, test = data[:split], data[split:]
-print(torch.nn.Linear(3, 1)(torch.tensor(train)).shape, len(test))
-""",
-            after="""\
-import torch
-
-data = torch.randn(10, 3).tolist()
-split = int(0.8 * len(data))
+- split = 0.8 * len(data)
++ split = int(0.8 * len(data))
 train, test = data[:split], data[split:]
 print(torch.nn.Linear(3, 1)(torch.tensor(train)).shape, len(test))
 """,
@@ -76,27 +69,15 @@ print(torch.nn.Linear(3, 1)(torch.tensor(train)).shape, len(test))
         ),
         Example(
             "indices of a validation set, rounded by NumPy",
-            before="""\
+            """\
 import numpy as np
 import torch
 
 
 def loaders(dataset, share):
     order = np.random.permutation(len(dataset)).tolist()
-    held_out = np.floor(share * len(dataset))
-    return order[held_out:], order[:held_out]
-
-
-print(loaders(torch.randn(10, 3), 0.2))
-""",
-            after="""\
-import numpy as np
-import torch
-
-
-def loaders(dataset, share):
-    order = np.random.permutation(len(dataset)).tolist()
-    held_out = int(np.floor(share * len(dataset)))
+-     held_out = np.floor(share * len(dataset))
++     held_out = int(np.floor(share * len(dataset)))
     return order[held_out:], order[:held_out]
 
 
@@ -106,18 +87,11 @@ print(loaders(torch.randn(10, 3), 0.2))
         ),
         Example(
             "a number of steps with an exponent",
-            before="""\
+            """\
 import torch
 
-steps = 1e1
-net = torch.nn.Linear(2, 1)
-for step in range(steps):
-    net(torch.ones(3, 2)).mean().backward()
-""",
-            after="""\
-import torch
-
-steps = int(1e1)
+- steps = 1e1
++ steps = int(1e1)
 net = torch.nn.Linear(2, 1)
 for step in range(steps):
     net(torch.ones(3, 2)).mean().backward()
@@ -126,42 +100,26 @@ for step in range(steps):
         ),
         Example(
             "the share within the slice",
-            before="""\
+            """\
 import numpy as np
 import torch
 
 x = np.random.randn(10, 3).astype("float32")
-train = x[: len(x) * 0.7]
-print(torch.nn.Linear(3, 1)(torch.from_numpy(train)).shape)
-""",
-            after="""\
-import numpy as np
-import torch
-
-x = np.random.randn(10, 3).astype("float32")
-train = x[: int(len(x) * 0.7)]
+- train = x[: len(x) * 0.7]
++ train = x[: int(len(x) * 0.7)]
 print(torch.nn.Linear(3, 1)(torch.from_numpy(train)).shape)
 """,
             runs=True,
         ),
         Example(
             "the sizes of two parts",
-            before="""\
+            """\
 import torch
 from torch.utils.data import TensorDataset, random_split
 
 dataset = TensorDataset(torch.randn(10, 3), torch.zeros(10))
-train_size = 0.7 * len(dataset)
-test_size = len(dataset) - train_size
-train, test = random_split(dataset, [train_size, test_size])
-print(len(train), len(test))
-""",
-            after="""\
-import torch
-from torch.utils.data import TensorDataset, random_split
-
-dataset = TensorDataset(torch.randn(10, 3), torch.zeros(10))
-train_size = int(0.7 * len(dataset))
+- train_size = 0.7 * len(dataset)
++ train_size = int(0.7 * len(dataset))
 test_size = len(dataset) - train_size
 train, test = random_split(dataset, [train_size, test_size])
 print(len(train), len(test))

@@ -57,58 +57,28 @@ class TensorIntoNumpy(CrashTemplate):
     examples = (
         Example(
             "an array of predictions",
-            before="""\
+            """\
 import torch
 
 net = torch.nn.Linear(2, 1)
 out = net(torch.ones(3, 2))
-values = out.numpy()
-print(values.shape)
-""",
-            after="""\
-import torch
-
-net = torch.nn.Linear(2, 1)
-out = net(torch.ones(3, 2))
-values = out.detach().numpy()
+- values = out.numpy()
++ values = out.detach().numpy()
 print(values.shape)
 """,
             runs=True,
         ),
         Example(
             "halves of a flow put together in an array",
-            before="""\
+            """\
 import numpy as np
 import torch
 from torch import nn
 
 
 def join(first, second):
-    both = np.zeros([first.shape[0], first.shape[1] + second.shape[1]])
-    both[:, 0::2] = first
-    both[:, 1::2] = second
-    return both
-
-
-class Flow(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.net = nn.Linear(2, 2)
-
-    def forward(self, x):
-        return join(x[:, 0::2], x[:, 1::2] + self.net(x[:, 0::2]))
-
-
-print(Flow()(torch.ones(3, 4)).sum())
-""",
-            after="""\
-import numpy as np
-import torch
-from torch import nn
-
-
-def join(first, second):
-    both = torch.zeros([first.shape[0], first.shape[1] + second.shape[1]])
+-     both = np.zeros([first.shape[0], first.shape[1] + second.shape[1]])
++     both = torch.zeros([first.shape[0], first.shape[1] + second.shape[1]])
     both[:, 0::2] = first
     both[:, 1::2] = second
     return both
@@ -129,7 +99,7 @@ print(Flow()(torch.ones(3, 4)).sum())
         ),
         Example(
             "a norm in the network",
-            before="""\
+            """\
 import numpy as np
 import torch
 from torch import nn
@@ -142,25 +112,8 @@ class Scaled(nn.Module):
 
     def forward(self, x):
         h = self.fc(x)
-        return np.tanh(h)
-
-
-print(Scaled()(torch.ones(3, 2)).sum())
-""",
-            after="""\
-import numpy as np
-import torch
-from torch import nn
-
-
-class Scaled(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(2, 2)
-
-    def forward(self, x):
-        h = self.fc(x)
-        return torch.tanh(h)
+-         return np.tanh(h)
++         return torch.tanh(h)
 
 
 print(Scaled()(torch.ones(3, 2)).sum())
@@ -169,21 +122,14 @@ print(Scaled()(torch.ones(3, 2)).sum())
         ),
         Example(
             "a measure after training",
-            before="""\
+            """\
 import numpy as np
 import torch
 
 net = torch.nn.Linear(2, 1)
 out = net(torch.ones(3, 2))
-print(np.allclose(out, 0))
-""",
-            after="""\
-import numpy as np
-import torch
-
-net = torch.nn.Linear(2, 1)
-out = net(torch.ones(3, 2))
-print(np.allclose(out.detach(), 0))
+- print(np.allclose(out, 0))
++ print(np.allclose(out.detach(), 0))
 """,
             runs=True,
         ),

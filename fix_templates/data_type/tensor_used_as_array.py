@@ -63,15 +63,8 @@ import numpy as np
 import torch
 
 mask = torch.rand(4) > 0.5
-weights = mask.astype(np.float32)
-print(weights.sum())
-""",
-            """\
-import numpy as np
-import torch
-
-mask = torch.rand(4) > 0.5
-weights = mask.to(torch.float32)
+- weights = mask.astype(np.float32)
++ weights = mask.to(torch.float32)
 print(weights.sum())
 """,
             runs=True,
@@ -83,17 +76,8 @@ import torch
 
 
 def accuracy(scores, labels):
-    return (scores.argmax(1) == labels).astype("float32").mean()
-
-
-print(accuracy(torch.rand(4, 3), torch.zeros(4)))
-""",
-            """\
-import torch
-
-
-def accuracy(scores, labels):
-    return (scores.argmax(1) == labels).to(torch.float32).mean()
+-     return (scores.argmax(1) == labels).astype("float32").mean()
++     return (scores.argmax(1) == labels).to(torch.float32).mean()
 
 
 print(accuracy(torch.rand(4, 3), torch.zeros(4)))
@@ -106,15 +90,8 @@ print(accuracy(torch.rand(4, 3), torch.zeros(4)))
 import torch
 
 row = torch.ones(3)
-other = row.copy()
-other[0] = 5
-print(row, other)
-""",
-            """\
-import torch
-
-row = torch.ones(3)
-other = row.clone()
+- other = row.copy()
++ other = row.clone()
 other[0] = 5
 print(row, other)
 """,

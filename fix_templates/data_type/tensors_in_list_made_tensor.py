@@ -60,16 +60,8 @@ net = torch.nn.Linear(2, 3)
 outputs = []
 for row in torch.rand(4, 2):
     outputs.append(net(row))
-print(torch.tensor(outputs).shape)
-""",
-            """\
-import torch
-
-net = torch.nn.Linear(2, 3)
-outputs = []
-for row in torch.rand(4, 2):
-    outputs.append(net(row))
-print(torch.stack(outputs).shape)
+- print(torch.tensor(outputs).shape)
++ print(torch.stack(outputs).shape)
 """,
             runs=True,
         ),
@@ -79,14 +71,8 @@ print(torch.stack(outputs).shape)
 import torch as t
 
 rows = [t.arange(3) for _ in range(5)]
-data = t.tensor(rows, dtype=t.float32)
-print(data.mean())
-""",
-            """\
-import torch as t
-
-rows = [t.arange(3) for _ in range(5)]
-data = t.stack(rows).to(t.float32)
+- data = t.tensor(rows, dtype=t.float32)
++ data = t.stack(rows).to(t.float32)
 print(data.mean())
 """,
             runs=True,
@@ -98,17 +84,8 @@ import torch
 
 
 def batch_of(samples):
-    return torch.FloatTensor(samples)
-
-
-print(batch_of([torch.ones(2), torch.zeros(2)]))
-""",
-            """\
-import torch
-
-
-def batch_of(samples):
-    return torch.stack(samples).float()
+-     return torch.FloatTensor(samples)
++     return torch.stack(samples).float()
 
 
 print(batch_of([torch.ones(2), torch.zeros(2)]))

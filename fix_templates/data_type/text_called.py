@@ -53,7 +53,7 @@ class TextCalled(CrashTemplate):
     examples = (
         Example(
             "a file name of a network",
-            before="""\
+            """\
 import torch
 
 
@@ -62,21 +62,8 @@ class Folds:
         self.model_file = folder + "/net-{}-{}.pt"
 
     def names(self, count):
-        return [self.model_file(7, fold) for fold in range(count)]
-
-
-print(torch.ones(1), Folds("out").names(2))
-""",
-            after="""\
-import torch
-
-
-class Folds:
-    def __init__(self, folder):
-        self.model_file = folder + "/net-{}-{}.pt"
-
-    def names(self, count):
-        return [self.model_file.format(7, fold) for fold in range(count)]
+-         return [self.model_file(7, fold) for fold in range(count)]
++         return [self.model_file.format(7, fold) for fold in range(count)]
 
 
 print(torch.ones(1), Folds("out").names(2))
@@ -85,33 +72,23 @@ print(torch.ones(1), Folds("out").names(2))
         ),
         Example(
             "a text with names",
-            before="""\
+            """\
 import torch
 
 report = "epoch {epoch}: loss {loss:.3f}"
-print(report(epoch=1, loss=torch.ones(1).item()))
-""",
-            after="""\
-import torch
-
-report = "epoch {epoch}: loss {loss:.3f}"
-print(report.format(epoch=1, loss=torch.ones(1).item()))
+- print(report(epoch=1, loss=torch.ones(1).item()))
++ print(report.format(epoch=1, loss=torch.ones(1).item()))
 """,
             runs=True,
         ),
         Example(
             "a text without its percent sign",
-            before="""\
+            """\
 import torch
 
 loss = torch.ones(1).item()
-print("loss %.3f after %d steps"(loss, 10))
-""",
-            after="""\
-import torch
-
-loss = torch.ones(1).item()
-print("loss %.3f after %d steps" % (loss, 10))
+- print("loss %.3f after %d steps"(loss, 10))
++ print("loss %.3f after %d steps" % (loss, 10))
 """,
             runs=True,
         ),

@@ -53,24 +53,13 @@ class TextForNumber(CrashTemplate):
     examples = (
         Example(
             "an option without its type",
-            before="""\
+            """\
 import argparse
 import torch
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--hidden", default="8", help="units of the hidden layer")
-parser.add_argument("--epochs", type=int, default=2)
-args = parser.parse_args()
-weight = torch.ones(4, args.hidden)
-for epoch in range(args.epochs):
-    print(weight.sum())
-""",
-            after="""\
-import argparse
-import torch
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--hidden", default="8", help="units of the hidden layer", type=int)
+- parser.add_argument("--hidden", default="8", help="units of the hidden layer")
++ parser.add_argument("--hidden", default="8", help="units of the hidden layer", type=int)
 parser.add_argument("--epochs", type=int, default=2)
 args = parser.parse_args()
 weight = torch.ones(4, args.hidden)
@@ -81,7 +70,7 @@ for epoch in range(args.epochs):
         ),
         Example(
             "a setting of a file",
-            before="""\
+            """\
 import json
 import torch
 
@@ -92,41 +81,20 @@ def train(steps):
 
 
 settings = json.loads('{"steps": "3"}')
-steps = settings["steps"]
-train(steps)
-""",
-            after="""\
-import json
-import torch
-
-
-def train(steps):
-    for step in range(steps):
-        print(step, torch.ones(1))
-
-
-settings = json.loads('{"steps": "3"}')
-steps = int(settings["steps"])
+- steps = settings["steps"]
++ steps = int(settings["steps"])
 train(steps)
 """,
             runs=True,
         ),
         Example(
             "a rate from the environment",
-            before="""\
+            """\
 import os
 import torch
 
-rate = os.environ.get("RATE", "0.1")
-weight = torch.ones(2)
-weight = weight - rate
-print(weight)
-""",
-            after="""\
-import os
-import torch
-
-rate = float(os.environ.get("RATE", "0.1"))
+- rate = os.environ.get("RATE", "0.1")
++ rate = float(os.environ.get("RATE", "0.1"))
 weight = torch.ones(2)
 weight = weight - rate
 print(weight)

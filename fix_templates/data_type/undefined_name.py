@@ -126,26 +126,15 @@ class UndefinedName(FaultTemplate[Meant]):
     examples = (
         Example(
             "a layer without its underscore",
-            before="""\
+            """\
 import torch
 from torch import nn
 from torch.nn import BatchNorm1d
 
 
 def block(size):
-    return nn.Sequential(nn.Linear(size, size), Batch_Norm1d(size))
-
-
-print(block(4)(torch.ones(2, 4)).shape)
-""",
-            after="""\
-import torch
-from torch import nn
-from torch.nn import BatchNorm1d
-
-
-def block(size):
-    return nn.Sequential(nn.Linear(size, size), BatchNorm1d(size))
+-     return nn.Sequential(nn.Linear(size, size), Batch_Norm1d(size))
++     return nn.Sequential(nn.Linear(size, size), BatchNorm1d(size))
 
 
 print(block(4)(torch.ones(2, 4)).shape)
@@ -154,7 +143,7 @@ print(block(4)(torch.ones(2, 4)).shape)
         ),
         Example(
             "a layer of the network without self",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -167,25 +156,8 @@ class Net(nn.Module):
 
     def forward(self, x):
         x = torch.relu(self.fc1(x))
-        return fc2(x)
-
-
-print(Net()(torch.ones(3, 4)).shape)
-""",
-            after="""\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1 = nn.Linear(4, 8)
-        self.fc2 = nn.Linear(8, 2)
-
-    def forward(self, x):
-        x = torch.relu(self.fc1(x))
-        return self.fc2(x)
+-         return fc2(x)
++         return self.fc2(x)
 
 
 print(Net()(torch.ones(3, 4)).shape)
@@ -194,24 +166,9 @@ print(Net()(torch.ones(3, 4)).shape)
         ),
         Example(
             "a module that is not imported",
-            before="""\
+            """\
 import torch
-
-
-def scale(size):
-    return 1.0 / math.sqrt(size)
-
-
-def start(rows, columns):
-    bound = math.sqrt(3.0) * scale(columns)
-    return torch.empty(rows, columns).uniform_(-bound, bound)
-
-
-print(start(4, 2))
-""",
-            after="""\
-import torch
-import math
++ import math
 
 
 def scale(size):
@@ -229,7 +186,7 @@ print(start(4, 2))
         ),
         Example(
             "the only argument that is not used",
-            before="""\
+            """\
 import torch
 import torch.nn.functional as F
 
@@ -237,20 +194,8 @@ import torch.nn.functional as F
 def weighted_loss(output, target, class_weight=None):
     if class_weight is None:
         class_weight = torch.ones(output.shape[1])
-    return F.cross_entropy(output, target, weight)
-
-
-print(weighted_loss(torch.rand(4, 3), torch.tensor([0, 1, 2, 1])))
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-
-
-def weighted_loss(output, target, class_weight=None):
-    if class_weight is None:
-        class_weight = torch.ones(output.shape[1])
-    return F.cross_entropy(output, target, class_weight)
+-     return F.cross_entropy(output, target, weight)
++     return F.cross_entropy(output, target, class_weight)
 
 
 print(weighted_loss(torch.rand(4, 3), torch.tensor([0, 1, 2, 1])))
@@ -259,7 +204,7 @@ print(weighted_loss(torch.rand(4, 3), torch.tensor([0, 1, 2, 1])))
         ),
         Example(
             "letters in another order",
-            before="""\
+            """\
 import torch
 
 optimiser_steps = 4
@@ -268,18 +213,8 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for step in range(optimiser_steps):
     loss = model(torch.ones(2, 3)).mean()
     loss.backward()
-    optimzier.step()
-""",
-            after="""\
-import torch
-
-optimiser_steps = 4
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for step in range(optimiser_steps):
-    loss = model(torch.ones(2, 3)).mean()
-    loss.backward()
-    optimizer.step()
+-     optimzier.step()
++     optimizer.step()
 """,
             runs=True,
         ),

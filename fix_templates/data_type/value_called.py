@@ -60,52 +60,35 @@ class ValueCalled(CrashTemplate):
     examples = (
         Example(
             "an axis of a shape",
-            before="""\
+            """\
 import torch
 
 x = torch.ones(4, 2)
-print(x.shape(0))
-""",
-            after="""\
-import torch
-
-x = torch.ones(4, 2)
-print(x.shape[0])
+- print(x.shape(0))
++ print(x.shape[0])
 """,
             runs=True,
         ),
         Example(
             "a property with brackets",
-            before="""\
+            """\
 import torch
 
 x = torch.ones(4, 2)
-if x.is_cuda():
-    print(x.device)
-""",
-            after="""\
-import torch
-
-x = torch.ones(4, 2)
-if x.is_cuda:
+- if x.is_cuda():
++ if x.is_cuda:
     print(x.device)
 """,
             runs=True,
         ),
         Example(
             "a module for its function",
-            before="""\
+            """\
 import time
 import torch
 
-start = time()
-print(torch.ones(1), start > 0)
-""",
-            after="""\
-import time
-import torch
-
-start = time.time()
+- start = time()
++ start = time.time()
 print(torch.ones(1), start > 0)
 """,
             runs=True,

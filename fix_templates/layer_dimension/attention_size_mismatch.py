@@ -27,27 +27,20 @@ class AttentionSizeMismatch(SizeTemplate):
     examples = (
         Example(
             "self-attention over narrower tokens",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
 tokens = torch.randn(2, 5, 24)
-attention = nn.MultiheadAttention(32, 4, batch_first=True)
-out, weights = attention(tokens, tokens, tokens)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-tokens = torch.randn(2, 5, 24)
-attention = nn.MultiheadAttention(24, 4, batch_first=True)
+- attention = nn.MultiheadAttention(32, 4, batch_first=True)
++ attention = nn.MultiheadAttention(24, 4, batch_first=True)
 out, weights = attention(tokens, tokens, tokens)
 """,
             runs=True,
         ),
         Example(
             "encoder layer after an embedding",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -56,24 +49,8 @@ class Encoder(nn.Module):
     def __init__(self):
         super().__init__()
         self.embed = nn.Embedding(50, 16)
-        self.layer = nn.TransformerEncoderLayer(d_model=32, nhead=4, dim_feedforward=16)
-
-    def forward(self, x):
-        return self.layer(self.embed(x))
-
-
-Encoder()(torch.randint(0, 50, (3, 6)))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-
-class Encoder(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed = nn.Embedding(50, 16)
-        self.layer = nn.TransformerEncoderLayer(d_model=16, nhead=4, dim_feedforward=16)
+-         self.layer = nn.TransformerEncoderLayer(d_model=32, nhead=4, dim_feedforward=16)
++         self.layer = nn.TransformerEncoderLayer(d_model=16, nhead=4, dim_feedforward=16)
 
     def forward(self, x):
         return self.layer(self.embed(x))
@@ -85,20 +62,12 @@ Encoder()(torch.randint(0, 50, (3, 6)))
         ),
         Example(
             "projection before the encoder",
-            before="""\
+            """\
 import torch
 from torch import nn
 
-project = nn.Linear(6, 20)
-layer = nn.TransformerEncoderLayer(d_model=16, nhead=2, dim_feedforward=8)
-encoder = nn.TransformerEncoder(layer, num_layers=2)
-print(encoder(project(torch.randn(4, 3, 6))).shape)
-""",
-            after="""\
-import torch
-from torch import nn
-
-project = nn.Linear(6, 16)
+- project = nn.Linear(6, 20)
++ project = nn.Linear(6, 16)
 layer = nn.TransformerEncoderLayer(d_model=16, nhead=2, dim_feedforward=8)
 encoder = nn.TransformerEncoder(layer, num_layers=2)
 print(encoder(project(torch.randn(4, 3, 6))).shape)

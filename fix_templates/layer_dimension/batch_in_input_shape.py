@@ -79,25 +79,15 @@ class BatchInInputShape(FixTemplate):
     examples = (
         Example(
             "shape of the whole data set",
-            before="""\
+            """\
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Conv2D, Flatten, Dense
 
 images = np.random.rand(10, 8, 8, 1)
 model = Sequential()
-model.add(Conv2D(2, (3, 3), input_shape=images.shape))
-model.add(Flatten())
-model.add(Dense(3))
-""",
-            after="""\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Conv2D, Flatten, Dense
-
-images = np.random.rand(10, 8, 8, 1)
-model = Sequential()
-model.add(Conv2D(2, (3, 3), input_shape=images.shape[1:]))
+- model.add(Conv2D(2, (3, 3), input_shape=images.shape))
++ model.add(Conv2D(2, (3, 3), input_shape=images.shape[1:]))
 model.add(Flatten())
 model.add(Dense(3))
 """,
@@ -105,25 +95,14 @@ model.add(Dense(3))
         ),
         Example(
             "length of the data in Input",
-            before="""\
+            """\
 import numpy as np
 import keras
 from keras import layers
 
 x, y = np.random.rand(20, 6, 2), np.random.rand(20, 1)
-inputs = keras.Input(shape=(20, 6, 2))
-outputs = layers.Dense(1)(layers.LSTM(4)(inputs))
-model = keras.Model(inputs, outputs)
-model.compile(optimizer="sgd", loss="mse")
-model.fit(x, y, verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-from keras import layers
-
-x, y = np.random.rand(20, 6, 2), np.random.rand(20, 1)
-inputs = keras.Input(shape=(6, 2))
+- inputs = keras.Input(shape=(20, 6, 2))
++ inputs = keras.Input(shape=(6, 2))
 outputs = layers.Dense(1)(layers.LSTM(4)(inputs))
 model = keras.Model(inputs, outputs)
 model.compile(optimizer="sgd", loss="mse")
@@ -133,26 +112,15 @@ model.fit(x, y, verbose=0)
         ),
         Example(
             "an axis that the data lacks",
-            before="""\
+            """\
 import numpy as np
 import keras
 
 X_train = np.random.rand(10, 6, 5)
 y_train = np.random.rand(10, 3)
 model = keras.models.Sequential()
-model.add(keras.layers.GRU(4, input_shape=(6, 5, 1)))
-model.add(keras.layers.Dense(3))
-model.compile(loss="mse", optimizer="adam")
-model.fit(X_train, y_train, verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-
-X_train = np.random.rand(10, 6, 5)
-y_train = np.random.rand(10, 3)
-model = keras.models.Sequential()
-model.add(keras.layers.GRU(4, input_shape=(6, 5)))
+- model.add(keras.layers.GRU(4, input_shape=(6, 5, 1)))
++ model.add(keras.layers.GRU(4, input_shape=(6, 5)))
 model.add(keras.layers.Dense(3))
 model.compile(loss="mse", optimizer="adam")
 model.fit(X_train, y_train, verbose=0)
@@ -161,22 +129,13 @@ model.fit(X_train, y_train, verbose=0)
         ),
         Example(
             "shape through a variable",
-            before="""\
+            """\
 import numpy as np
 from keras import Sequential, layers
 
 data = np.random.rand(12, 7)
-shape = data.shape
-model = Sequential([layers.Dense(4, input_shape=shape), layers.Dense(1)])
-model.compile(optimizer="sgd", loss="mse")
-model.fit(data, np.random.rand(12, 1), verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras import Sequential, layers
-
-data = np.random.rand(12, 7)
-shape = data.shape[1:]
+- shape = data.shape
++ shape = data.shape[1:]
 model = Sequential([layers.Dense(4, input_shape=shape), layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
 model.fit(data, np.random.rand(12, 1), verbose=0)

@@ -99,18 +99,8 @@ words, size = 50, 8
 question = Input(shape=(6,))
 _, h, c = LSTM(12, return_state=True)(Embedding(words, size)(question))
 answer = Input(shape=(9,))
-steps = LSTM(12, return_sequences=True)(answer, initial_state=[h, c])
-model = Model([question, answer], Dense(words, activation="softmax")(steps))
-""",
-            """\
-from keras.layers import LSTM, Dense, Embedding, Input
-from keras.models import Model
-
-words, size = 50, 8
-question = Input(shape=(6,))
-_, h, c = LSTM(12, return_state=True)(Embedding(words, size)(question))
-answer = Input(shape=(9,))
-steps = LSTM(12, return_sequences=True)(Embedding(words, size)(answer), initial_state=[h, c])
+- steps = LSTM(12, return_sequences=True)(answer, initial_state=[h, c])
++ steps = LSTM(12, return_sequences=True)(Embedding(words, size)(answer), initial_state=[h, c])
 model = Model([question, answer], Dense(words, activation="softmax")(steps))
 """,
             runs=True,
@@ -124,17 +114,8 @@ from keras import layers
 first, second = keras.Input((10,)), keras.Input((10,))
 a = layers.Embedding(input_dim=30, output_dim=4, name="letters")(first)
 a = layers.GRU(5)(a)
-b = layers.GRU(5)(second)
-score = layers.Dot(1)([a, b])
-""",
-            """\
-import keras
-from keras import layers
-
-first, second = keras.Input((10,)), keras.Input((10,))
-a = layers.Embedding(input_dim=30, output_dim=4, name="letters")(first)
-a = layers.GRU(5)(a)
-b = layers.GRU(5)(layers.Embedding(input_dim=30, output_dim=4)(second))
+- b = layers.GRU(5)(second)
++ b = layers.GRU(5)(layers.Embedding(input_dim=30, output_dim=4)(second))
 score = layers.Dot(1)([a, b])
 """,
             runs=True,
@@ -151,22 +132,8 @@ text = Input((20,), name="text")
 title = Input((5,), name="title")
 body = Embedding(100, 16)(text)
 body = LSTM(8)(body)
-head = LSTM(units=8)(title)
-model = Model([text, title], Dense(1)(Concatenate()([body, head])))
-model.compile("sgd", "mse")
-model.fit([texts, titles], np.ones((4, 1)))
-""",
-            """\
-import numpy as np
-from keras import Input, Model
-from keras.layers import Bidirectional, Concatenate, Dense, Embedding, LSTM
-
-texts, titles = np.ones((4, 20), int), np.ones((4, 5), int)
-text = Input((20,), name="text")
-title = Input((5,), name="title")
-body = Embedding(100, 16)(text)
-body = LSTM(8)(body)
-head = LSTM(units=8)(Embedding(100, 16)(title))
+- head = LSTM(units=8)(title)
++ head = LSTM(units=8)(Embedding(100, 16)(title))
 model = Model([text, title], Dense(1)(Concatenate()([body, head])))
 model.compile("sgd", "mse")
 model.fit([texts, titles], np.ones((4, 1)))

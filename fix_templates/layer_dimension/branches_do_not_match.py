@@ -88,7 +88,7 @@ class BranchesDoNotMatch(FixTemplate):
     examples = (
         Example(
             "residual whose convolution takes the border away",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -96,23 +96,8 @@ import torch.nn as nn
 class Residual(nn.Module):
     def __init__(self):
         super().__init__()
-        self.conv = nn.Conv2d(4, 4, kernel_size=3)
-
-    def forward(self, x):
-        return x + torch.relu(self.conv(x))
-
-
-print(Residual()(torch.randn(2, 4, 8, 8)).shape)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-
-class Residual(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv2d(4, 4, kernel_size=3, padding=1)
+-         self.conv = nn.Conv2d(4, 4, kernel_size=3)
++         self.conv = nn.Conv2d(4, 4, kernel_size=3, padding=1)
 
     def forward(self, x):
         return x + torch.relu(self.conv(x))
@@ -124,107 +109,68 @@ print(Residual()(torch.randn(2, 4, 8, 8)).shape)
         ),
         Example(
             "branches of different widths",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 x = torch.randn(3, 5)
-left, right = nn.Linear(5, 8), nn.Linear(5, 6)
-y = left(x) * right(x)
-""",
-            after="""\
-import torch
-from torch import nn
-
-x = torch.randn(3, 5)
-left, right = nn.Linear(5, 8), nn.Linear(5, 8)
+- left, right = nn.Linear(5, 8), nn.Linear(5, 6)
++ left, right = nn.Linear(5, 8), nn.Linear(5, 8)
 y = left(x) * right(x)
 """,
             runs=True,
         ),
         Example(
             "joined along the batch",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
 a = nn.Linear(3, 8)
 b = nn.Linear(3, 6)
 x = torch.randn(2, 3)
-y = torch.cat((a(x), b(x)))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-a = nn.Linear(3, 8)
-b = nn.Linear(3, 6)
-x = torch.randn(2, 3)
-y = torch.cat((a(x), b(x)), dim=1)
+- y = torch.cat((a(x), b(x)))
++ y = torch.cat((a(x), b(x)), dim=1)
 """,
             runs=True,
         ),
         Example(
             "Keras shortcut beside a strided convolution",
-            before="""\
+            """\
 import keras
 from keras import layers
 
 inputs = keras.Input((8, 8, 3))
 a = layers.Conv2D(4, 3, strides=2, padding="same")(inputs)
-b = layers.Conv2D(4, 1)(inputs)
-outputs = layers.add([a, b])
-""",
-            after="""\
-import keras
-from keras import layers
-
-inputs = keras.Input((8, 8, 3))
-a = layers.Conv2D(4, 3, strides=2, padding="same")(inputs)
-b = layers.Conv2D(4, 1, strides=2)(inputs)
+- b = layers.Conv2D(4, 1)(inputs)
++ b = layers.Conv2D(4, 1, strides=2)(inputs)
 outputs = layers.add([a, b])
 """,
             runs=True,
         ),
         Example(
             "a decoder whose convolutions move in steps",
-            before="""\
+            """\
 from keras import Input, layers
 
 signal = Input((48, 1))
 wide = layers.Conv1D(4, 3, padding="same")(signal)
 low = layers.MaxPooling1D(2)(layers.MaxPooling1D(2)(wide))
 x = layers.UpSampling1D(2)(low)
-x = layers.Conv1D(4, 3, strides=3, padding="same", activation="relu")(x)
-x = layers.concatenate([layers.UpSampling1D(2)(x), wide])
-""",
-            after="""\
-from keras import Input, layers
-
-signal = Input((48, 1))
-wide = layers.Conv1D(4, 3, padding="same")(signal)
-low = layers.MaxPooling1D(2)(layers.MaxPooling1D(2)(wide))
-x = layers.UpSampling1D(2)(low)
-x = layers.Conv1D(4, 3, padding="same", activation="relu")(x)
+- x = layers.Conv1D(4, 3, strides=3, padding="same", activation="relu")(x)
++ x = layers.Conv1D(4, 3, padding="same", activation="relu")(x)
 x = layers.concatenate([layers.UpSampling1D(2)(x), wide])
 """,
             runs=True,
         ),
         Example(
             "Keras branches joined with and without border",
-            before="""\
+            """\
 from keras.layers import Input, Conv2D, Concatenate, Dense
 
 inputs = Input((8, 8, 3))
-a = Conv2D(4, 3)(inputs)
-b = Conv2D(6, 1)(inputs)
-merged = Concatenate()([a, b])
-""",
-            after="""\
-from keras.layers import Input, Conv2D, Concatenate, Dense
-
-inputs = Input((8, 8, 3))
-a = Conv2D(4, 3, padding="same")(inputs)
+- a = Conv2D(4, 3)(inputs)
++ a = Conv2D(4, 3, padding="same")(inputs)
 b = Conv2D(6, 1)(inputs)
 merged = Concatenate()([a, b])
 """,

@@ -37,27 +37,14 @@ class ConvolutionSizeMismatch(SizeTemplate):
     examples = (
         Example(
             "gray images in a network for colour images",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
 images = torch.rand(4, 1, 16, 16)
 net = nn.Sequential(
-    nn.Conv2d(3, 8, kernel_size=3),
-    nn.ReLU(),
-    nn.AdaptiveAvgPool2d(1),
-    nn.Flatten(),
-    nn.Linear(8, 2),
-)
-print(net(images).shape)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-images = torch.rand(4, 1, 16, 16)
-net = nn.Sequential(
-    nn.Conv2d(1, 8, kernel_size=3),
+-     nn.Conv2d(3, 8, kernel_size=3),
++     nn.Conv2d(1, 8, kernel_size=3),
     nn.ReLU(),
     nn.AdaptiveAvgPool2d(1),
     nn.Flatten(),
@@ -69,7 +56,7 @@ print(net(images).shape)
         ),
         Example(
             "channels changed on one side",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -79,25 +66,8 @@ class Block(nn.Module):
         super().__init__()
         self.first = nn.Conv1d(in_channels=2, out_channels=12, kernel_size=3)
         self.norm = nn.BatchNorm1d(12)
-        self.second = nn.Conv1d(in_channels=16, out_channels=4, kernel_size=3)
-
-    def forward(self, signal):
-        return self.second(torch.relu(self.norm(self.first(signal))))
-
-
-print(Block()(torch.randn(3, 2, 20)).shape)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first = nn.Conv1d(in_channels=2, out_channels=12, kernel_size=3)
-        self.norm = nn.BatchNorm1d(12)
-        self.second = nn.Conv1d(in_channels=12, out_channels=4, kernel_size=3)
+-         self.second = nn.Conv1d(in_channels=16, out_channels=4, kernel_size=3)
++         self.second = nn.Conv1d(in_channels=12, out_channels=4, kernel_size=3)
 
     def forward(self, signal):
         return self.second(torch.relu(self.norm(self.first(signal))))
@@ -109,7 +79,7 @@ print(Block()(torch.randn(3, 2, 20)).shape)
         ),
         Example(
             "transposed convolution of a block with parameters",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -117,24 +87,8 @@ import torch.nn as nn
 class Up(nn.Module):
     def __init__(self, in_ch, out_ch):
         super().__init__()
-        self.up = nn.ConvTranspose2d(in_ch, out_ch, 2, stride=2)
-
-    def forward(self, x):
-        return self.up(x)
-
-
-up = Up(64, 16)
-print(up(torch.randn(1, 32, 4, 4)).shape)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-
-class Up(nn.Module):
-    def __init__(self, in_ch, out_ch):
-        super().__init__()
-        self.up = nn.ConvTranspose2d(in_ch // 2, out_ch, 2, stride=2)
+-         self.up = nn.ConvTranspose2d(in_ch, out_ch, 2, stride=2)
++         self.up = nn.ConvTranspose2d(in_ch // 2, out_ch, 2, stride=2)
 
     def forward(self, x):
         return self.up(x)
@@ -147,22 +101,13 @@ print(up(torch.randn(1, 32, 4, 4)).shape)
         ),
         Example(
             "channels of a concatenation",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
 left = nn.Conv2d(3, 4, 1)
-right = nn.Conv2d(3, 6, 1)
-join = nn.Conv2d(8, 2, 1)
-x = torch.randn(2, 3, 5, 5)
-y = join(torch.cat([left(x), right(x)], dim=1))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-left = nn.Conv2d(3, 4, 1)
-right = nn.Conv2d(3, 4, 1)
+- right = nn.Conv2d(3, 6, 1)
++ right = nn.Conv2d(3, 4, 1)
 join = nn.Conv2d(8, 2, 1)
 x = torch.randn(2, 3, 5, 5)
 y = join(torch.cat([left(x), right(x)], dim=1))

@@ -80,7 +80,7 @@ class EmbeddingTooSmall(FixTemplate):
     examples = (
         Example(
             "words counted from 1",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -89,25 +89,8 @@ class Words(nn.Module):
     def __init__(self, num_words, width):
         super().__init__()
         self.num_words = num_words
-        self.embedding = nn.Embedding(self.num_words, width, padding_idx=0)
-
-    def forward(self, x):
-        return self.embedding(x)
-
-
-net = Words(30, 4)
-print(net(torch.arange(1, 31).view(3, 10)).shape)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-
-class Words(nn.Module):
-    def __init__(self, num_words, width):
-        super().__init__()
-        self.num_words = num_words
-        self.embedding = nn.Embedding(self.num_words + 1, width, padding_idx=0)
+-         self.embedding = nn.Embedding(self.num_words, width, padding_idx=0)
++         self.embedding = nn.Embedding(self.num_words + 1, width, padding_idx=0)
 
     def forward(self, x):
         return self.embedding(x)
@@ -120,25 +103,19 @@ print(net(torch.arange(1, 31).view(3, 10)).shape)
         ),
         Example(
             "number of rows written down",
-            before="""\
+            """\
 import torch
 from torch import nn
 
-model = nn.Sequential(nn.Embedding(10, 3), nn.Flatten(), nn.Linear(12, 1))
-out = model(torch.tensor([[1, 2, 3, 4], [5, 12, 0, 9]]))
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Embedding(13, 3), nn.Flatten(), nn.Linear(12, 1))
+- model = nn.Sequential(nn.Embedding(10, 3), nn.Flatten(), nn.Linear(12, 1))
++ model = nn.Sequential(nn.Embedding(13, 3), nn.Flatten(), nn.Linear(12, 1))
 out = model(torch.tensor([[1, 2, 3, 4], [5, 12, 0, 9]]))
 """,
             runs=True,
         ),
         Example(
             "Keras vocabulary",
-            before="""\
+            """\
 import numpy as np
 import keras
 from keras import layers
@@ -146,22 +123,8 @@ from keras import layers
 x = np.arange(40).reshape(8, 5)
 model = keras.Sequential([
     keras.Input((5,)),
-    layers.Embedding(input_dim=20, output_dim=2),
-    layers.Flatten(),
-    layers.Dense(1),
-])
-model.compile(optimizer="sgd", loss="mse")
-model.fit(x, np.random.rand(8, 1), verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-from keras import layers
-
-x = np.arange(40).reshape(8, 5)
-model = keras.Sequential([
-    keras.Input((5,)),
-    layers.Embedding(input_dim=40, output_dim=2),
+-     layers.Embedding(input_dim=20, output_dim=2),
++     layers.Embedding(input_dim=40, output_dim=2),
     layers.Flatten(),
     layers.Dense(1),
 ])

@@ -111,16 +111,8 @@ import tensorflow as tf
 
 STEPS, CHANNELS, WIDTH, FILTERS = 30, 2, 5, 8
 signal = tf.random.normal([4, STEPS, CHANNELS])
-kernel = tf.Variable(tf.random.normal([FILTERS, CHANNELS, WIDTH]))
-bias = tf.Variable(tf.zeros([FILTERS]))
-print((tf.nn.conv1d(signal, kernel, stride=1, padding="SAME") + bias).shape)
-""",
-            """\
-import tensorflow as tf
-
-STEPS, CHANNELS, WIDTH, FILTERS = 30, 2, 5, 8
-signal = tf.random.normal([4, STEPS, CHANNELS])
-kernel = tf.Variable(tf.random.normal([WIDTH, CHANNELS, FILTERS]))
+- kernel = tf.Variable(tf.random.normal([FILTERS, CHANNELS, WIDTH]))
++ kernel = tf.Variable(tf.random.normal([WIDTH, CHANNELS, FILTERS]))
 bias = tf.Variable(tf.zeros([FILTERS]))
 print((tf.nn.conv1d(signal, kernel, stride=1, padding="SAME") + bias).shape)
 """,
@@ -132,20 +124,8 @@ print((tf.nn.conv1d(signal, kernel, stride=1, padding="SAME") + bias).shape)
 import tensorflow as tf
 
 images = tf.zeros([2, 12, 12, 3])
-w = tf.Variable(tf.random.truncated_normal([5, 5, 1, 16], stddev=0.1))
-
-
-def features(x):
-    return tf.nn.relu(tf.nn.conv2d(x, w, strides=[1, 1, 1, 1], padding="SAME"))
-
-
-features(images)
-""",
-            """\
-import tensorflow as tf
-
-images = tf.zeros([2, 12, 12, 3])
-w = tf.Variable(tf.random.truncated_normal([5, 5, 3, 16], stddev=0.1))
+- w = tf.Variable(tf.random.truncated_normal([5, 5, 1, 16], stddev=0.1))
++ w = tf.Variable(tf.random.truncated_normal([5, 5, 3, 16], stddev=0.1))
 
 
 def features(x):
@@ -164,21 +144,8 @@ import tensorflow as tf
 
 class Readout:
     def __init__(self, inputs, classes):
-        self.w = tf.Variable(tf.ones([classes, inputs]))
-
-    def __call__(self, x):
-        return tf.matmul(x, self.w)
-
-
-print(Readout(6, 3)(tf.ones([4, 6])))
-""",
-            """\
-import tensorflow as tf
-
-
-class Readout:
-    def __init__(self, inputs, classes):
-        self.w = tf.Variable(tf.ones([inputs, classes]))
+-         self.w = tf.Variable(tf.ones([classes, inputs]))
++         self.w = tf.Variable(tf.ones([inputs, classes]))
 
     def __call__(self, x):
         return tf.matmul(x, self.w)

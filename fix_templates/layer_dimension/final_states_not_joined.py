@@ -90,7 +90,7 @@ class FinalStatesNotJoined(FixTemplate):
     examples = (
         Example(
             "the states of an LSTM instead of that of its last layer",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -103,26 +103,8 @@ class Net(nn.Module):
 
     def forward(self, x):
         out, (h, c) = self.lstm(x)
-        return self.fc(h)
-
-
-logits = Net()(torch.randn(4, 7, 5))
-loss = nn.CrossEntropyLoss()(logits, torch.tensor([0, 1, 2, 0]))
-""",
-            after="""\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.lstm = nn.LSTM(5, 6, batch_first=True)
-        self.fc = nn.Linear(6, 3)
-
-    def forward(self, x):
-        out, (h, c) = self.lstm(x)
-        return self.fc(h[-1])
+-         return self.fc(h)
++         return self.fc(h[-1])
 
 
 logits = Net()(torch.randn(4, 7, 5))
@@ -132,7 +114,7 @@ loss = nn.CrossEntropyLoss()(logits, torch.tensor([0, 1, 2, 0]))
         ),
         Example(
             "all states of two layers and directions",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -140,39 +122,22 @@ rnn = nn.RNN(3, 4, num_layers=2, bidirectional=True)
 label = nn.Linear(4 * 4, 2)
 steps = torch.randn(9, 5, 3)
 output, h_n = rnn(steps)
-logits = label(h_n)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-rnn = nn.RNN(3, 4, num_layers=2, bidirectional=True)
-label = nn.Linear(4 * 4, 2)
-steps = torch.randn(9, 5, 3)
-output, h_n = rnn(steps)
-logits = label(h_n.transpose(0, 1).flatten(1))
+- logits = label(h_n)
++ logits = label(h_n.transpose(0, 1).flatten(1))
 """,
             runs=True,
         ),
         Example(
             "both directions of the last of two layers",
-            before="""\
+            """\
 import torch
 
 gru = torch.nn.GRU(3, 4, num_layers=2, bidirectional=True, batch_first=True)
 head = torch.nn.Linear(8, 2)
 _, state = gru(torch.randn(5, 9, 3))
 state = torch.tanh(state)
-scores = head(state)
-""",
-            after="""\
-import torch
-
-gru = torch.nn.GRU(3, 4, num_layers=2, bidirectional=True, batch_first=True)
-head = torch.nn.Linear(8, 2)
-_, state = gru(torch.randn(5, 9, 3))
-state = torch.tanh(state)
-scores = head(torch.cat((state[-2], state[-1]), dim=1))
+- scores = head(state)
++ scores = head(torch.cat((state[-2], state[-1]), dim=1))
 """,
             runs=True,
         ),

@@ -129,7 +129,7 @@ class FlattenedSizeWrong(FixTemplate):
     examples = (
         Example(
             "size of another image in a view",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -140,36 +140,15 @@ class LeNet(nn.Module):
         super().__init__()
         self.conv1 = nn.Conv2d(1, 6, 5)
         self.conv2 = nn.Conv2d(6, 16, 5)
-        self.fc1 = nn.Linear(16 * 5 * 5, 84)
+-         self.fc1 = nn.Linear(16 * 5 * 5, 84)
++         self.fc1 = nn.Linear(16 * 4 * 4, 84)
         self.fc2 = nn.Linear(84, 10)
 
     def forward(self, x):
         x = F.max_pool2d(F.relu(self.conv1(x)), 2)
         x = F.max_pool2d(F.relu(self.conv2(x)), 2)
-        x = x.view(-1, 16 * 5 * 5)
-        return self.fc2(F.relu(self.fc1(x)))
-
-
-print(LeNet()(torch.randn(3, 1, 28, 28)).shape)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-
-class LeNet(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv1 = nn.Conv2d(1, 6, 5)
-        self.conv2 = nn.Conv2d(6, 16, 5)
-        self.fc1 = nn.Linear(16 * 4 * 4, 84)
-        self.fc2 = nn.Linear(84, 10)
-
-    def forward(self, x):
-        x = F.max_pool2d(F.relu(self.conv1(x)), 2)
-        x = F.max_pool2d(F.relu(self.conv2(x)), 2)
-        x = x.view(-1, 16 * 4 * 4)
+-         x = x.view(-1, 16 * 5 * 5)
++         x = x.view(-1, 16 * 4 * 4)
         return self.fc2(F.relu(self.fc1(x)))
 
 
@@ -179,31 +158,23 @@ print(LeNet()(torch.randn(3, 1, 28, 28)).shape)
         ),
         Example(
             "size that divides the batch by accident",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
 conv = nn.Conv2d(3, 16, 3)
-fc = nn.Linear(288, 10)
+- fc = nn.Linear(288, 10)
++ fc = nn.Linear(576, 10)
 x, y = torch.randn(8, 3, 8, 8), torch.randint(0, 10, (8,))
-h = torch.relu(conv(x)).view(-1, 288)
-loss = nn.CrossEntropyLoss()(fc(h), y)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-conv = nn.Conv2d(3, 16, 3)
-fc = nn.Linear(576, 10)
-x, y = torch.randn(8, 3, 8, 8), torch.randint(0, 10, (8,))
-h = torch.relu(conv(x)).view(-1, 576)
+- h = torch.relu(conv(x)).view(-1, 288)
++ h = torch.relu(conv(x)).view(-1, 576)
 loss = nn.CrossEntropyLoss()(fc(h), y)
 """,
             runs=True,
         ),
         Example(
             "reshape in a model with a dropout before the linear layer",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -212,30 +183,13 @@ class Net(nn.Module):
     def __init__(self, classes=4):
         super().__init__()
         self.features = nn.Sequential(nn.Conv1d(2, 8, 3), nn.MaxPool1d(2))
-        self.classifier = nn.Sequential(nn.Dropout(0.1), nn.Linear(8 * 10, classes))
+-         self.classifier = nn.Sequential(nn.Dropout(0.1), nn.Linear(8 * 10, classes))
++         self.classifier = nn.Sequential(nn.Dropout(0.1), nn.Linear(8 * 9, classes))
 
     def forward(self, signal):
         signal = self.features(signal)
-        signal = signal.reshape(-1, 80)
-        return self.classifier(signal)
-
-
-Net()(torch.randn(5, 2, 20))
-""",
-            after="""\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self, classes=4):
-        super().__init__()
-        self.features = nn.Sequential(nn.Conv1d(2, 8, 3), nn.MaxPool1d(2))
-        self.classifier = nn.Sequential(nn.Dropout(0.1), nn.Linear(8 * 9, classes))
-
-    def forward(self, signal):
-        signal = self.features(signal)
-        signal = signal.reshape(signal.size(0), -1)
+-         signal = signal.reshape(-1, 80)
++         signal = signal.reshape(signal.size(0), -1)
         return self.classifier(signal)
 
 
@@ -245,23 +199,14 @@ Net()(torch.randn(5, 2, 20))
         ),
         Example(
             "Keras Reshape to another number of values",
-            before="""\
+            """\
 import keras
 from keras import layers
 
 model = keras.Sequential([
     keras.Input((12,)),
-    layers.Reshape((5, 3)),
-    layers.Conv1D(2, 2),
-])
-""",
-            after="""\
-import keras
-from keras import layers
-
-model = keras.Sequential([
-    keras.Input((12,)),
-    layers.Reshape((4, 3)),
+-     layers.Reshape((5, 3)),
++     layers.Reshape((4, 3)),
     layers.Conv1D(2, 2),
 ])
 """,

@@ -78,55 +78,36 @@ class GroupsDoNotDivide(FixTemplate):
     examples = (
         Example(
             "groups of a convolution",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
-conv = nn.Conv2d(10, 20, 3, groups=4)
-print(conv(torch.randn(1, 10, 5, 5)).shape)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-conv = nn.Conv2d(10, 20, 3, groups=5)
+- conv = nn.Conv2d(10, 20, 3, groups=4)
++ conv = nn.Conv2d(10, 20, 3, groups=5)
 print(conv(torch.randn(1, 10, 5, 5)).shape)
 """,
             runs=True,
         ),
         Example(
             "groups of a normalization",
-            before="""\
+            """\
 import torch
 from torch import nn
 
-net = nn.Sequential(nn.Conv2d(3, 18, 3), nn.GroupNorm(8, 18))
-net(torch.randn(2, 3, 6, 6))
-""",
-            after="""\
-import torch
-from torch import nn
-
-net = nn.Sequential(nn.Conv2d(3, 18, 3), nn.GroupNorm(9, 18))
+- net = nn.Sequential(nn.Conv2d(3, 18, 3), nn.GroupNorm(8, 18))
++ net = nn.Sequential(nn.Conv2d(3, 18, 3), nn.GroupNorm(9, 18))
 net(torch.randn(2, 3, 6, 6))
 """,
             runs=True,
         ),
         Example(
             "heads of an attention",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
-attention = nn.MultiheadAttention(embed_dim=30, num_heads=4)
-x = torch.randn(5, 2, 30)
-out, _ = attention(x, x, x)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-attention = nn.MultiheadAttention(embed_dim=30, num_heads=5)
+- attention = nn.MultiheadAttention(embed_dim=30, num_heads=4)
++ attention = nn.MultiheadAttention(embed_dim=30, num_heads=5)
 x = torch.randn(5, 2, 30)
 out, _ = attention(x, x, x)
 """,
@@ -134,22 +115,14 @@ out, _ = attention(x, x, x)
         ),
         Example(
             "Keras groups",
-            before="""\
+            """\
 import keras
 from keras import layers
 
 model = keras.Sequential([
     keras.Input((8, 8, 10)),
-    layers.GroupNormalization(4),
-])
-""",
-            after="""\
-import keras
-from keras import layers
-
-model = keras.Sequential([
-    keras.Input((8, 8, 10)),
-    layers.GroupNormalization(5),
+-     layers.GroupNormalization(4),
++     layers.GroupNormalization(5),
 ])
 """,
             runs=True,

@@ -109,7 +109,7 @@ class HiddenStateShape(FixTemplate):
     examples = (
         Example(
             "more layers than states",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -122,29 +122,10 @@ class Net(nn.Module):
         self.out = nn.Linear(hidden, 1)
 
     def forward(self, x):
-        h0 = torch.zeros(1, x.size(0), self.hidden)
-        c0 = torch.zeros(1, x.size(0), self.hidden)
-        h, _ = self.lstm(x, (h0, c0))
-        return self.out(h[:, -1])
-
-
-print(Net()(torch.randn(4, 5, 3)).shape)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-
-class Net(nn.Module):
-    def __init__(self, hidden=6, layers=2):
-        super().__init__()
-        self.hidden = hidden
-        self.lstm = nn.LSTM(3, hidden, layers, batch_first=True)
-        self.out = nn.Linear(hidden, 1)
-
-    def forward(self, x):
-        h0 = torch.zeros(2, x.size(0), self.hidden)
-        c0 = torch.zeros(2, x.size(0), self.hidden)
+-         h0 = torch.zeros(1, x.size(0), self.hidden)
+-         c0 = torch.zeros(1, x.size(0), self.hidden)
++         h0 = torch.zeros(2, x.size(0), self.hidden)
++         c0 = torch.zeros(2, x.size(0), self.hidden)
         h, _ = self.lstm(x, (h0, c0))
         return self.out(h[:, -1])
 
@@ -155,21 +136,13 @@ print(Net()(torch.randn(4, 5, 3)).shape)
         ),
         Example(
             "sequences with the batch first",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 x = torch.randn(8, 5, 3)
-gru = nn.GRU(3, 6)
-h0 = torch.zeros(1, x.size(0), 6)
-out, hn = gru(x, h0)
-""",
-            after="""\
-import torch
-from torch import nn
-
-x = torch.randn(8, 5, 3)
-gru = nn.GRU(3, 6, batch_first=True)
+- gru = nn.GRU(3, 6)
++ gru = nn.GRU(3, 6, batch_first=True)
 h0 = torch.zeros(1, x.size(0), 6)
 out, hn = gru(x, h0)
 """,
@@ -177,29 +150,21 @@ out, hn = gru(x, h0)
         ),
         Example(
             "state of another batch",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
 rnn = nn.RNN(input_size=4, hidden_size=2, batch_first=True)
 state = torch.randn(1, 1, 2)
 out, state = rnn(torch.randn(1, 5, 4), state)
-out, state = rnn(torch.randn(3, 5, 4), state)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-rnn = nn.RNN(input_size=4, hidden_size=2, batch_first=True)
-state = torch.randn(1, 1, 2)
-out, state = rnn(torch.randn(1, 5, 4), state)
-out, state = rnn(torch.randn(3, 5, 4))
+- out, state = rnn(torch.randn(3, 5, 4), state)
++ out, state = rnn(torch.randn(3, 5, 4))
 """,
             runs=True,
         ),
         Example(
             "a state without the axis of the layers",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -211,26 +176,8 @@ class Net(nn.Module):
         self.out = nn.Linear(7, 2)
 
     def forward(self, x):
-        h0 = torch.zeros(x.size(0), 7)
-        y, _ = self.gru(x, h0)
-        return self.out(y[:, -1])
-
-
-print(Net()(torch.randn(6, 4, 5)).shape)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.gru = nn.GRU(5, 7, batch_first=True)
-        self.out = nn.Linear(7, 2)
-
-    def forward(self, x):
-        h0 = torch.zeros(1, x.size(0), 7)
+-         h0 = torch.zeros(x.size(0), 7)
++         h0 = torch.zeros(1, x.size(0), 7)
         y, _ = self.gru(x, h0)
         return self.out(y[:, -1])
 
@@ -241,83 +188,54 @@ print(Net()(torch.randn(6, 4, 5)).shape)
         ),
         Example(
             "states of two axes and other sizes",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 from torch.autograd import Variable
 
 lstm = nn.LSTM(5, 2, num_layers=2, bidirectional=True)
-hidden = (Variable(torch.zeros(3, 2)), Variable(torch.zeros((3, 2))))
-out, hidden = lstm(torch.randn(6, 4, 5), hidden)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-from torch.autograd import Variable
-
-lstm = nn.LSTM(5, 2, num_layers=2, bidirectional=True)
-hidden = (Variable(torch.zeros(4, 4, 2)), Variable(torch.zeros((4, 4, 2))))
+- hidden = (Variable(torch.zeros(3, 2)), Variable(torch.zeros((3, 2))))
++ hidden = (Variable(torch.zeros(4, 4, 2)), Variable(torch.zeros((4, 4, 2))))
 out, hidden = lstm(torch.randn(6, 4, 5), hidden)
 """,
             runs=True,
         ),
         Example(
             "a state that another layer gave",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 encode, rnn = nn.Linear(8, 6), nn.RNN(3, 6)
 state = encode(torch.randn(4, 8))
-out, state = rnn(torch.randn(5, 4, 3), state)
-""",
-            after="""\
-import torch
-from torch import nn
-
-encode, rnn = nn.Linear(8, 6), nn.RNN(3, 6)
-state = encode(torch.randn(4, 8))
-out, state = rnn(torch.randn(5, 4, 3), state.unsqueeze(0))
+- out, state = rnn(torch.randn(5, 4, 3), state)
++ out, state = rnn(torch.randn(5, 4, 3), state.unsqueeze(0))
 """,
             runs=True,
         ),
         Example(
             "layers in the state of a cell",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 cell = nn.LSTMCell(5, 2)
 h, c = torch.zeros(1, 4, 2), torch.zeros(1, 4, 2)
-h, c = cell(torch.randn(4, 5), (h, c))
-""",
-            after="""\
-import torch
-from torch import nn
-
-cell = nn.LSTMCell(5, 2)
-h, c = torch.zeros(1, 4, 2), torch.zeros(1, 4, 2)
-h, c = cell(torch.randn(4, 5), (h.squeeze(0), c.squeeze(0)))
+- h, c = cell(torch.randn(4, 5), (h, c))
++ h, c = cell(torch.randn(4, 5), (h.squeeze(0), c.squeeze(0)))
 """,
             runs=True,
         ),
         Example(
             "a sequence without its batch",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 rnn = nn.RNN(5, 2)
 x = torch.randn(6, 5)
-out, h = rnn(x, torch.zeros(1, 1, 2))
-""",
-            after="""\
-import torch
-from torch import nn
-
-rnn = nn.RNN(5, 2)
-x = torch.randn(6, 5)
-out, h = rnn(x.unsqueeze(1), torch.zeros(1, 1, 2))
+- out, h = rnn(x, torch.zeros(1, 1, 2))
++ out, h = rnn(x.unsqueeze(1), torch.zeros(1, 1, 2))
 """,
             runs=True,
         ),

@@ -74,25 +74,15 @@ class InputShapeNotOfData(FixTemplate):
     examples = (
         Example(
             "number of features guessed",
-            before="""\
+            """\
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
 
 x = np.array([[1], [2], [3], [4]])
 model = Sequential()
-model.add(Dense(1, input_dim=5))
-model.compile(optimizer="rmsprop", loss="mse")
-model.fit(x, x * 2.0, verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Dense
-
-x = np.array([[1], [2], [3], [4]])
-model = Sequential()
-model.add(Dense(1, input_dim=1))
+- model.add(Dense(1, input_dim=5))
++ model.add(Dense(1, input_dim=1))
 model.compile(optimizer="rmsprop", loss="mse")
 model.fit(x, x * 2.0, verbose=0)
 """,
@@ -100,25 +90,14 @@ model.fit(x, x * 2.0, verbose=0)
         ),
         Example(
             "length of the data taken for its width",
-            before="""\
+            """\
 import numpy as np
 from keras import Sequential, layers
 
 X = np.random.rand(20, 7)
 model = Sequential([
-    layers.Dense(3, input_shape=(X.shape[0],)),
-    layers.Dense(1),
-])
-model.compile(optimizer="sgd", loss="mse")
-model.fit(X, np.random.rand(20, 1), verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras import Sequential, layers
-
-X = np.random.rand(20, 7)
-model = Sequential([
-    layers.Dense(3, input_shape=(X.shape[1],)),
+-     layers.Dense(3, input_shape=(X.shape[0],)),
++     layers.Dense(3, input_shape=(X.shape[1],)),
     layers.Dense(1),
 ])
 model.compile(optimizer="sgd", loss="mse")
@@ -128,25 +107,14 @@ model.fit(X, np.random.rand(20, 1), verbose=0)
         ),
         Example(
             "axes in another order",
-            before="""\
+            """\
 import numpy as np
 import keras
 from keras import layers
 
 signals = np.random.rand(6, 10, 2)
-inputs = keras.Input(shape=(2, 10))
-outputs = layers.Dense(1)(layers.GRU(3)(inputs))
-model = keras.Model(inputs, outputs)
-model.compile(optimizer="sgd", loss="mse")
-model.fit(signals, np.random.rand(6, 1), verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-from keras import layers
-
-signals = np.random.rand(6, 10, 2)
-inputs = keras.Input(shape=(10, 2))
+- inputs = keras.Input(shape=(2, 10))
++ inputs = keras.Input(shape=(10, 2))
 outputs = layers.Dense(1)(layers.GRU(3)(inputs))
 model = keras.Model(inputs, outputs)
 model.compile(optimizer="sgd", loss="mse")

@@ -108,19 +108,8 @@ members = [nn.Linear(4, 2) for _ in range(3)]
 weights = torch.rand(3, 1, 2)
 x, y = torch.rand(5, 4), torch.rand(5, 2)
 votes = [member(x) for member in members]
-panel = torch.cat(votes, dim=0)
-result = (weights * panel).sum(0)
-error = (result - y) ** 2
-""",
-            """\
-import torch
-from torch import nn
-
-members = [nn.Linear(4, 2) for _ in range(3)]
-weights = torch.rand(3, 1, 2)
-x, y = torch.rand(5, 4), torch.rand(5, 2)
-votes = [member(x) for member in members]
-panel = torch.stack(votes, dim=0)
+- panel = torch.cat(votes, dim=0)
++ panel = torch.stack(votes, dim=0)
 result = (weights * panel).sum(0)
 error = (result - y) ** 2
 """,
@@ -134,20 +123,8 @@ import torch
 
 
 def fuse(views, trust):
-    joined = np.concatenate(views, axis=1)
-    return torch.from_numpy(joined * trust)
-
-
-views = [np.random.rand(6, 5) for _ in range(3)]
-fuse(views, np.ones((6, 3, 1)))
-""",
-            """\
-import numpy as np
-import torch
-
-
-def fuse(views, trust):
-    joined = np.stack(views, axis=1)
+-     joined = np.concatenate(views, axis=1)
++     joined = np.stack(views, axis=1)
     return torch.from_numpy(joined * trust)
 
 
@@ -163,14 +140,8 @@ import torch
 
 scores = [torch.rand(7, 4) for _ in range(2)]
 prior = torch.zeros(2, 7, 4)
-total = torch.cat(scores) + prior
-""",
-            """\
-import torch
-
-scores = [torch.rand(7, 4) for _ in range(2)]
-prior = torch.zeros(2, 7, 4)
-total = torch.stack(scores) + prior
+- total = torch.cat(scores) + prior
++ total = torch.stack(scores) + prior
 """,
             runs=True,
         ),

@@ -96,7 +96,7 @@ class KernelLargerThanInput(FixTemplate):
     examples = (
         Example(
             "convolution behind two poolings",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -105,20 +105,8 @@ net = nn.Sequential(
     nn.MaxPool2d(2),
     nn.Conv2d(4, 4, 3),
     nn.MaxPool2d(2),
-    nn.Conv2d(4, 8, 5),
-)
-print(net(torch.rand(2, 1, 14, 14)).shape)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-net = nn.Sequential(
-    nn.Conv2d(1, 4, 3),
-    nn.MaxPool2d(2),
-    nn.Conv2d(4, 4, 3),
-    nn.MaxPool2d(2),
-    nn.Conv2d(4, 8, 5, padding=2),
+-     nn.Conv2d(4, 8, 5),
++     nn.Conv2d(4, 8, 5, padding=2),
 )
 print(net(torch.rand(2, 1, 14, 14)).shape)
 """,
@@ -126,7 +114,7 @@ print(net(torch.rand(2, 1, 14, 14)).shape)
         ),
         Example(
             "pooling function over a small image",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -138,24 +126,8 @@ class Small(nn.Module):
         self.conv = nn.Conv2d(3, 4, 3)
 
     def forward(self, x):
-        return F.max_pool2d(self.conv(x), 8)
-
-
-print(Small()(torch.rand(2, 3, 8, 8)).shape)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-
-class Small(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv2d(3, 4, 3)
-
-    def forward(self, x):
-        return F.max_pool2d(self.conv(x), 2)
+-         return F.max_pool2d(self.conv(x), 8)
++         return F.max_pool2d(self.conv(x), 2)
 
 
 print(Small()(torch.rand(2, 3, 8, 8)).shape)
@@ -164,7 +136,7 @@ print(Small()(torch.rand(2, 3, 8, 8)).shape)
         ),
         Example(
             "Keras model with one pooling too many",
-            before="""\
+            """\
 import keras
 from keras import layers
 
@@ -172,19 +144,8 @@ model = keras.Sequential([
     keras.Input((10, 10, 1)),
     layers.Conv2D(4, 3),
     layers.MaxPooling2D(4),
-    layers.Conv2D(8, 3),
-    layers.Flatten(),
-])
-""",
-            after="""\
-import keras
-from keras import layers
-
-model = keras.Sequential([
-    keras.Input((10, 10, 1)),
-    layers.Conv2D(4, 3),
-    layers.MaxPooling2D(4),
-    layers.Conv2D(8, 3, padding="same"),
+-     layers.Conv2D(8, 3),
++     layers.Conv2D(8, 3, padding="same"),
     layers.Flatten(),
 ])
 """,
@@ -192,21 +153,13 @@ model = keras.Sequential([
         ),
         Example(
             "Keras axes of the input shape swapped",
-            before="""\
+            """\
 from keras.models import Sequential
 from keras.layers import Conv1D, Flatten, Dense
 
 net = Sequential()
-net.add(Conv1D(4, 10, input_shape=(1, 40)))
-net.add(Flatten())
-net.add(Dense(2))
-""",
-            after="""\
-from keras.models import Sequential
-from keras.layers import Conv1D, Flatten, Dense
-
-net = Sequential()
-net.add(Conv1D(4, 10, input_shape=(40, 1)))
+- net.add(Conv1D(4, 10, input_shape=(1, 40)))
++ net.add(Conv1D(4, 10, input_shape=(40, 1)))
 net.add(Flatten())
 net.add(Dense(2))
 """,
@@ -214,21 +167,13 @@ net.add(Dense(2))
         ),
         Example(
             "Keras images with their channels first",
-            before="""\
+            """\
 from keras.layers import Conv2D, MaxPooling2D
 from keras.models import Sequential
 
 model = Sequential()
-model.add(Conv2D(8, (3, 3), padding="valid", activation="relu", input_shape=(3, 32, 32)))
-model.add(Conv2D(8, (3, 3), activation="relu"))
-model.add(MaxPooling2D(pool_size=(2, 2)))
-""",
-            after="""\
-from keras.layers import Conv2D, MaxPooling2D
-from keras.models import Sequential
-
-model = Sequential()
-model.add(Conv2D(8, (3, 3), padding="valid", activation="relu", input_shape=(32, 32, 3)))
+- model.add(Conv2D(8, (3, 3), padding="valid", activation="relu", input_shape=(3, 32, 32)))
++ model.add(Conv2D(8, (3, 3), padding="valid", activation="relu", input_shape=(32, 32, 3)))
 model.add(Conv2D(8, (3, 3), activation="relu"))
 model.add(MaxPooling2D(pool_size=(2, 2)))
 """,
@@ -236,22 +181,13 @@ model.add(MaxPooling2D(pool_size=(2, 2)))
         ),
         Example(
             "a gray image stated by Input, rows and columns in variables",
-            before="""\
+            """\
 import keras
 from keras import layers
 
 rows, columns = 28, 28
-inputs = keras.Input(shape=(1, rows, columns))
-x = layers.Conv2D(4, 5)(inputs)
-x = layers.Flatten()(layers.MaxPooling2D()(x))
-model = keras.Model(inputs, layers.Dense(10)(x))
-""",
-            after="""\
-import keras
-from keras import layers
-
-rows, columns = 28, 28
-inputs = keras.Input(shape=(rows, columns, 1))
+- inputs = keras.Input(shape=(1, rows, columns))
++ inputs = keras.Input(shape=(rows, columns, 1))
 x = layers.Conv2D(4, 5)(inputs)
 x = layers.Flatten()(layers.MaxPooling2D()(x))
 model = keras.Model(inputs, layers.Dense(10)(x))
@@ -260,25 +196,14 @@ model = keras.Model(inputs, layers.Dense(10)(x))
         ),
         Example(
             "pooling of an image with its channels first, in a list of layers",
-            before="""\
+            """\
 import numpy as np
 import keras
 
 images = np.zeros((4, 16, 16, 3))
 model = keras.Sequential([
-    keras.layers.InputLayer(shape=(3, 16, 16)),
-    keras.layers.AveragePooling2D(4),
-    keras.layers.GlobalAveragePooling2D(),
-])
-model.predict(images)
-""",
-            after="""\
-import numpy as np
-import keras
-
-images = np.zeros((4, 16, 16, 3))
-model = keras.Sequential([
-    keras.layers.InputLayer(shape=(16, 16, 3)),
+-     keras.layers.InputLayer(shape=(3, 16, 16)),
++     keras.layers.InputLayer(shape=(16, 16, 3)),
     keras.layers.AveragePooling2D(4),
     keras.layers.GlobalAveragePooling2D(),
 ])

@@ -103,25 +103,13 @@ class MadeWithOtherSizes(FaultTemplate[_Made]):
     examples = (
         Example(
             "a state with the number of steps for that of samples",
-            before="""\
+            """\
 import torch
 
 
 def run(x, weight):
-    state = torch.zeros(x.size(1), 6)
-    for t in range(x.size(1)):
-        state = torch.tanh(x[:, t] @ weight + state)
-    return state
-
-
-run(torch.rand(4, 7, 3), torch.rand(3, 6))
-""",
-            after="""\
-import torch
-
-
-def run(x, weight):
-    state = torch.zeros(x.size(0), 6)
+-     state = torch.zeros(x.size(1), 6)
++     state = torch.zeros(x.size(0), 6)
     for t in range(x.size(1)):
         state = torch.tanh(x[:, t] @ weight + state)
     return state
@@ -133,41 +121,26 @@ run(torch.rand(4, 7, 3), torch.rand(3, 6))
         ),
         Example(
             "sizes of a mask exchanged",
-            before="""\
+            """\
 import torch
 
 batch, steps = 4, 7
 states = torch.rand(batch, steps)
-mask = torch.ones(steps, batch)
-kept = states * mask
-""",
-            after="""\
-import torch
-
-batch, steps = 4, 7
-states = torch.rand(batch, steps)
-mask = torch.ones(batch, steps)
+- mask = torch.ones(steps, batch)
++ mask = torch.ones(batch, steps)
 kept = states * mask
 """,
             runs=True,
         ),
         Example(
             "a second weight that does not follow the first",
-            before="""\
+            """\
 import torch
 
 inputs, hidden, outputs = 12, 8, 3
 w1 = torch.randn(inputs, hidden, requires_grad=True)
-w2 = torch.randn(inputs, outputs, requires_grad=True)
-x = torch.rand(5, inputs)
-y = x.mm(w1).clamp(min=0).mm(w2)
-""",
-            after="""\
-import torch
-
-inputs, hidden, outputs = 12, 8, 3
-w1 = torch.randn(inputs, hidden, requires_grad=True)
-w2 = torch.randn(hidden, outputs, requires_grad=True)
+- w2 = torch.randn(inputs, outputs, requires_grad=True)
++ w2 = torch.randn(hidden, outputs, requires_grad=True)
 x = torch.rand(5, inputs)
 y = x.mm(w1).clamp(min=0).mm(w2)
 """,
@@ -175,27 +148,20 @@ y = x.mm(w1).clamp(min=0).mm(w2)
         ),
         Example(
             "a kernel with its channels exchanged",
-            before="""\
+            """\
 import torch
 import torch.nn.functional as F
 
 channels, maps = 3, 8
-kernel = torch.randn(channels, maps, 5, 5) * 0.1
-out = F.conv2d(torch.rand(2, channels, 9, 9), kernel)
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-
-channels, maps = 3, 8
-kernel = torch.randn(maps, channels, 5, 5) * 0.1
+- kernel = torch.randn(channels, maps, 5, 5) * 0.1
++ kernel = torch.randn(maps, channels, 5, 5) * 0.1
 out = F.conv2d(torch.rand(2, channels, 9, 9), kernel)
 """,
             runs=True,
         ),
         Example(
             "a bias of another width, as a parameter",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -204,24 +170,8 @@ class Dense(nn.Module):
     def __init__(self):
         super().__init__()
         self.weight = nn.Parameter(torch.randn(5, 3) * 0.1)
-        self.bias = nn.Parameter(torch.zeros(5))
-
-    def forward(self, x):
-        return x @ self.weight + self.bias
-
-
-Dense()(torch.rand(4, 5))
-""",
-            after="""\
-import torch
-from torch import nn
-
-
-class Dense(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(5, 3) * 0.1)
-        self.bias = nn.Parameter(torch.zeros(3))
+-         self.bias = nn.Parameter(torch.zeros(5))
++         self.bias = nn.Parameter(torch.zeros(3))
 
     def forward(self, x):
         return x @ self.weight + self.bias

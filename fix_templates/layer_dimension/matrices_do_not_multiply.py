@@ -104,25 +104,19 @@ class MatricesDoNotMultiply(FaultTemplate[_Product]):
     examples = (
         Example(
             "two matrices given to dot",
-            before="""\
+            """\
 import torch
 
 users = torch.rand(6, 3)
 films = torch.rand(3, 5)
-ratings = torch.dot(users, films) + 1
-""",
-            after="""\
-import torch
-
-users = torch.rand(6, 3)
-films = torch.rand(3, 5)
-ratings = torch.mm(users, films) + 1
+- ratings = torch.dot(users, films) + 1
++ ratings = torch.mm(users, films) + 1
 """,
             runs=True,
         ),
         Example(
             "rows of one sample given to dot",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -133,23 +127,8 @@ class Scores(nn.Module):
         self.attn = nn.Linear(6, 6)
 
     def forward(self, hidden, states):
-        return torch.stack([hidden.dot(self.attn(state)) for state in states])
-
-
-Scores()(torch.rand(1, 6), torch.rand(5, 1, 6))
-""",
-            after="""\
-import torch
-from torch import nn
-
-
-class Scores(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.attn = nn.Linear(6, 6)
-
-    def forward(self, hidden, states):
-        return torch.stack([hidden.flatten().dot(self.attn(state).flatten()) for state in states])
+-         return torch.stack([hidden.dot(self.attn(state)) for state in states])
++         return torch.stack([hidden.flatten().dot(self.attn(state).flatten()) for state in states])
 
 
 Scores()(torch.rand(1, 6), torch.rand(5, 1, 6))
@@ -158,7 +137,7 @@ Scores()(torch.rand(1, 6), torch.rand(5, 1, 6))
         ),
         Example(
             "a batch of sequences given to mm",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -169,23 +148,8 @@ class Attention(nn.Module):
         self.weight = nn.Parameter(torch.rand(8, 1))
 
     def forward(self, states):
-        return torch.tanh(states.mm(self.weight))
-
-
-Attention()(torch.rand(4, 7, 8))
-""",
-            after="""\
-import torch
-from torch import nn
-
-
-class Attention(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.rand(8, 1))
-
-    def forward(self, states):
-        return torch.tanh(states.matmul(self.weight))
+-         return torch.tanh(states.mm(self.weight))
++         return torch.tanh(states.matmul(self.weight))
 
 
 Attention()(torch.rand(4, 7, 8))
@@ -194,26 +158,15 @@ Attention()(torch.rand(4, 7, 8))
         ),
         Example(
             "addmm of a batch of sequences",
-            before="""\
+            """\
 import torch
 
 weight, bias = torch.rand(8, 3), torch.zeros(3)
 
 
 def affine(x):
-    return torch.addmm(bias, x, weight)
-
-
-affine(torch.rand(4, 7, 8))
-""",
-            after="""\
-import torch
-
-weight, bias = torch.rand(8, 3), torch.zeros(3)
-
-
-def affine(x):
-    return torch.matmul(x, weight) + bias
+-     return torch.addmm(bias, x, weight)
++     return torch.matmul(x, weight) + bias
 
 
 affine(torch.rand(4, 7, 8))
@@ -222,105 +175,71 @@ affine(torch.rand(4, 7, 8))
         ),
         Example(
             "weights over time steps without an axis of their own",
-            before="""\
+            """\
 import torch
 
 scores = torch.softmax(torch.rand(4, 7), dim=1)
 states = torch.rand(4, 7, 8)
-context = torch.bmm(scores, states)
-""",
-            after="""\
-import torch
-
-scores = torch.softmax(torch.rand(4, 7), dim=1)
-states = torch.rand(4, 7, 8)
-context = torch.bmm(scores.unsqueeze(1), states)
+- context = torch.bmm(scores, states)
++ context = torch.bmm(scores.unsqueeze(1), states)
 """,
             runs=True,
         ),
         Example(
             "keys that are not turned",
-            before="""\
+            """\
 import torch
 
 query, key, value = torch.rand(2, 7, 8), torch.rand(2, 7, 8), torch.rand(2, 7, 5)
-attention = torch.softmax(query @ key, dim=-1) @ value
-""",
-            after="""\
-import torch
-
-query, key, value = torch.rand(2, 7, 8), torch.rand(2, 7, 8), torch.rand(2, 7, 5)
-attention = torch.softmax(query @ key.transpose(-2, -1), dim=-1) @ value
+- attention = torch.softmax(query @ key, dim=-1) @ value
++ attention = torch.softmax(query @ key.transpose(-2, -1), dim=-1) @ value
 """,
             runs=True,
         ),
         Example(
             "keys of several heads turned along other axes",
-            before="""\
+            """\
 import torch
 
 query, key = torch.rand(2, 4, 7, 8), torch.rand(2, 4, 7, 8)
-attention = torch.matmul(query, key.transpose(1, 2))
-""",
-            after="""\
-import torch
-
-query, key = torch.rand(2, 4, 7, 8), torch.rand(2, 4, 7, 8)
-attention = torch.matmul(query, key.transpose(-2, -1))
+- attention = torch.matmul(query, key.transpose(1, 2))
++ attention = torch.matmul(query, key.transpose(-2, -1))
 """,
             runs=True,
         ),
         Example(
             "factors in the other order",
-            before="""\
+            """\
 import torch
 import torch.nn.functional as F
 
 w = torch.rand(9, 4, requires_grad=True)
 x, y = torch.rand(6, 9), torch.randint(0, 4, (6,))
-F.cross_entropy(torch.matmul(w, x), y).backward()
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-
-w = torch.rand(9, 4, requires_grad=True)
-x, y = torch.rand(6, 9), torch.randint(0, 4, (6,))
-F.cross_entropy(torch.matmul(x, w), y).backward()
+- F.cross_entropy(torch.matmul(w, x), y).backward()
++ F.cross_entropy(torch.matmul(x, w), y).backward()
 """,
             runs=True,
         ),
         Example(
             "a weight of inputs by outputs where layers keep outputs by inputs",
-            before="""\
+            """\
 import torch
 import torch.nn.functional as F
 
 weight = torch.randn(9, 4, requires_grad=True)
-scores = F.linear(torch.rand(6, 9), weight)
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-
-weight = torch.randn(9, 4, requires_grad=True)
-scores = F.linear(torch.rand(6, 9), weight.t())
+- scores = F.linear(torch.rand(6, 9), weight)
++ scores = F.linear(torch.rand(6, 9), weight.t())
 """,
             runs=True,
         ),
         Example(
             "a weight that is turned without need",
-            before="""\
+            """\
 import torch
 
 inputs, weight = torch.rand(6, 9), torch.rand(9, 4)
-outputs = torch.relu(inputs).mm(weight.t())
-""",
-            after="""\
-import torch
-
-inputs, weight = torch.rand(6, 9), torch.rand(9, 4)
-outputs = torch.relu(inputs).mm(weight)
+- outputs = torch.relu(inputs).mm(weight.t())
++ outputs = torch.relu(inputs).mm(weight)
 """,
             runs=True,
         ),

@@ -154,7 +154,7 @@ class MissingFlatten(FixTemplate):
     examples = (
         Example(
             "torch sequential without Flatten",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -162,19 +162,7 @@ model = nn.Sequential(
     nn.Conv2d(1, 4, 3),
     nn.ReLU(),
     nn.MaxPool2d(2),
-    nn.Linear(4 * 3 * 3, 10),
-)
-print(model(torch.randn(2, 1, 8, 8)).shape)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-model = nn.Sequential(
-    nn.Conv2d(1, 4, 3),
-    nn.ReLU(),
-    nn.MaxPool2d(2),
-    nn.Flatten(),
++     nn.Flatten(),
     nn.Linear(4 * 3 * 3, 10),
 )
 print(model(torch.randn(2, 1, 8, 8)).shape)
@@ -183,7 +171,7 @@ print(model(torch.randn(2, 1, 8, 8)).shape)
         ),
         Example(
             "torch forward without flatten",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -192,29 +180,13 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.conv = nn.Conv2d(3, 6, 3)
-        self.fc = nn.Linear(6, 2)
+-         self.fc = nn.Linear(6, 2)
++         self.fc = nn.Linear(150, 2)
 
     def forward(self, x):
         x = torch.relu(self.conv(x))
-        return self.fc(x)
-
-
-loss = nn.CrossEntropyLoss()(Net()(torch.randn(4, 3, 7, 7)), torch.randint(0, 2, (4,)))
-""",
-            after="""\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv2d(3, 6, 3)
-        self.fc = nn.Linear(150, 2)
-
-    def forward(self, x):
-        x = torch.relu(self.conv(x))
-        return self.fc(torch.flatten(x, 1))
+-         return self.fc(x)
++         return self.fc(torch.flatten(x, 1))
 
 
 loss = nn.CrossEntropyLoss()(Net()(torch.randn(4, 3, 7, 7)), torch.randint(0, 2, (4,)))
@@ -223,7 +195,7 @@ loss = nn.CrossEntropyLoss()(Net()(torch.randn(4, 3, 7, 7)), torch.randint(0, 2,
         ),
         Example(
             "Keras convolution before dense",
-            before="""\
+            """\
 import numpy as np
 import keras
 from keras import layers
@@ -231,20 +203,7 @@ from keras import layers
 model = keras.Sequential([
     keras.Input((8, 8, 3)),
     layers.Conv2D(4, 3, activation="relu"),
-    layers.Dense(10, activation="softmax"),
-])
-model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy")
-model.fit(np.random.rand(8, 8, 8, 3), np.random.randint(0, 10, 8), verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-from keras import layers
-
-model = keras.Sequential([
-    keras.Input((8, 8, 3)),
-    layers.Conv2D(4, 3, activation="relu"),
-    layers.Flatten(),
++     layers.Flatten(),
     layers.Dense(10, activation="softmax"),
 ])
 model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy")
@@ -254,31 +213,17 @@ model.fit(np.random.rand(8, 8, 8, 3), np.random.randint(0, 10, 8), verbose=0)
         ),
         Example(
             "Keras layers added one by one, with one-hot targets",
-            before="""\
+            """\
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense, Conv1D, Input
 from keras.utils import to_categorical
++ from keras.layers import Flatten
 
 model = Sequential()
 model.add(Input((12, 2)))
 model.add(Conv1D(3, 3))
-model.add(Dense(4, activation="softmax"))
-model.compile(optimizer="sgd", loss="categorical_crossentropy")
-labels = to_categorical(np.arange(8) % 4, 4)
-model.fit(np.random.rand(8, 12, 2), labels, verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Dense, Conv1D, Input
-from keras.utils import to_categorical
-from keras.layers import Flatten
-
-model = Sequential()
-model.add(Input((12, 2)))
-model.add(Conv1D(3, 3))
-model.add(Flatten())
++ model.add(Flatten())
 model.add(Dense(4, activation="softmax"))
 model.compile(optimizer="sgd", loss="categorical_crossentropy")
 labels = to_categorical(np.arange(8) % 4, 4)
@@ -288,25 +233,14 @@ model.fit(np.random.rand(8, 12, 2), labels, verbose=0)
         ),
         Example(
             "Keras LSTM that returns all its steps",
-            before="""\
+            """\
 import numpy as np
 import keras
 from keras import layers
 
 inputs = keras.Input((6, 3))
-h = layers.LSTM(4, return_sequences=True)(inputs)
-outputs = layers.Dense(5, activation="softmax")(h)
-model = keras.Model(inputs, outputs)
-model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy")
-model.fit(np.random.rand(8, 6, 3), np.random.randint(0, 5, 8), verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-from keras import layers
-
-inputs = keras.Input((6, 3))
-h = layers.LSTM(4, return_sequences=False)(inputs)
+- h = layers.LSTM(4, return_sequences=True)(inputs)
++ h = layers.LSTM(4, return_sequences=False)(inputs)
 outputs = layers.Dense(5, activation="softmax")(h)
 model = keras.Model(inputs, outputs)
 model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy")
@@ -316,7 +250,7 @@ model.fit(np.random.rand(8, 6, 3), np.random.randint(0, 5, 8), verbose=0)
         ),
         Example(
             "a prediction for every step, and one label per sequence",
-            before="""\
+            """\
 import numpy as np
 from keras.models import Sequential
 from keras.layers import LSTM, Activation, Dense, Dropout, TimeDistributed
@@ -324,24 +258,11 @@ from keras.utils import to_categorical
 
 x, y = np.random.rand(8, 6, 2), to_categorical(np.arange(8) % 3, 3)
 model = Sequential()
-model.add(LSTM(4, input_shape=(6, 2), return_sequences=True))
+- model.add(LSTM(4, input_shape=(6, 2), return_sequences=True))
++ model.add(LSTM(4, input_shape=(6, 2), return_sequences=False))
 model.add(Dropout(0.2))
-model.add(TimeDistributed(Dense(3)))
-model.add(Activation('softmax'))
-model.compile(loss='categorical_crossentropy', optimizer='rmsprop')
-model.fit(x, y, verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import LSTM, Activation, Dense, Dropout, TimeDistributed
-from keras.utils import to_categorical
-
-x, y = np.random.rand(8, 6, 2), to_categorical(np.arange(8) % 3, 3)
-model = Sequential()
-model.add(LSTM(4, input_shape=(6, 2), return_sequences=False))
-model.add(Dropout(0.2))
-model.add(Dense(3))
+- model.add(TimeDistributed(Dense(3)))
++ model.add(Dense(3))
 model.add(Activation('softmax'))
 model.compile(loss='categorical_crossentropy', optimizer='rmsprop')
 model.fit(x, y, verbose=0)
@@ -350,7 +271,7 @@ model.fit(x, y, verbose=0)
         ),
         Example(
             "labels of sequences for a functional model of steps",
-            before="""\
+            """\
 import numpy as np
 import keras
 from keras import layers
@@ -358,22 +279,10 @@ from keras import layers
 notes = np.random.rand(10, 5, 3)
 key = np.arange(10) % 4
 inputs = keras.Input((5, 3))
-states = layers.GRU(6, return_sequences=True)(inputs)
-outputs = layers.TimeDistributed(layers.Dense(4, activation="softmax"))(states)
-model = keras.Model(inputs, outputs)
-model.compile("adam", "sparse_categorical_crossentropy")
-model.fit(notes, key, verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-from keras import layers
-
-notes = np.random.rand(10, 5, 3)
-key = np.arange(10) % 4
-inputs = keras.Input((5, 3))
-states = layers.GRU(6, return_sequences=False)(inputs)
-outputs = layers.Dense(4, activation="softmax")(states)
+- states = layers.GRU(6, return_sequences=True)(inputs)
+- outputs = layers.TimeDistributed(layers.Dense(4, activation="softmax"))(states)
++ states = layers.GRU(6, return_sequences=False)(inputs)
++ outputs = layers.Dense(4, activation="softmax")(states)
 model = keras.Model(inputs, outputs)
 model.compile("adam", "sparse_categorical_crossentropy")
 model.fit(notes, key, verbose=0)

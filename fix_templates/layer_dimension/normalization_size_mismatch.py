@@ -88,24 +88,14 @@ class NormalizationSizeMismatch(SizeTemplate):
     examples = (
         Example(
             "batch norm after a widened convolution",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
 net = nn.Sequential(
     nn.Conv2d(3, 16, 3),
-    nn.BatchNorm2d(8),
-    nn.ReLU(),
-)
-net(torch.randn(2, 3, 8, 8))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-net = nn.Sequential(
-    nn.Conv2d(3, 16, 3),
-    nn.BatchNorm2d(16),
+-     nn.BatchNorm2d(8),
++     nn.BatchNorm2d(16),
     nn.ReLU(),
 )
 net(torch.randn(2, 3, 8, 8))
@@ -114,7 +104,7 @@ net(torch.randn(2, 3, 8, 8))
         ),
         Example(
             "group norm in a module",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -123,24 +113,8 @@ class Stem(nn.Module):
     def __init__(self):
         super().__init__()
         self.conv = nn.Conv2d(3, 12, 3)
-        self.norm = nn.GroupNorm(num_groups=4, num_channels=8)
-
-    def forward(self, x):
-        return self.norm(self.conv(x))
-
-
-Stem()(torch.randn(2, 3, 8, 8))
-""",
-            after="""\
-import torch
-from torch import nn
-
-
-class Stem(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv2d(3, 12, 3)
-        self.norm = nn.GroupNorm(num_groups=4, num_channels=12)
+-         self.norm = nn.GroupNorm(num_groups=4, num_channels=8)
++         self.norm = nn.GroupNorm(num_groups=4, num_channels=12)
 
     def forward(self, x):
         return self.norm(self.conv(x))
@@ -152,38 +126,25 @@ Stem()(torch.randn(2, 3, 8, 8))
         ),
         Example(
             "layer norm over features",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
 proj = nn.Linear(5, 24)
-norm = nn.LayerNorm(5)
-print(norm(proj(torch.randn(7, 5))).shape)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-proj = nn.Linear(5, 24)
-norm = nn.LayerNorm(24)
+- norm = nn.LayerNorm(5)
++ norm = nn.LayerNorm(24)
 print(norm(proj(torch.randn(7, 5))).shape)
 """,
             runs=True,
         ),
         Example(
             "layer norm over an image",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
-net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.LayerNorm([4, 8, 8]))
-net(torch.randn(2, 1, 8, 8))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.LayerNorm([4, 6, 6]))
+- net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.LayerNorm([4, 8, 8]))
++ net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.LayerNorm([4, 6, 6]))
 net(torch.randn(2, 1, 8, 8))
 """,
             runs=True,

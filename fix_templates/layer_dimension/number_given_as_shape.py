@@ -71,24 +71,14 @@ class NumberGivenAsShape(CrashTemplate):
     examples = (
         Example(
             "a number for the first layer",
-            before="""\
+            """\
 import numpy as np
 from keras.layers import Dense
 from keras.models import Sequential
 
 model = Sequential()
-model.add(Dense(4, activation="relu", input_shape=3))
-model.add(Dense(1))
-model.compile(loss="mse", optimizer="sgd")
-model.fit(np.ones((6, 3)), np.ones((6, 1)), verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras.layers import Dense
-from keras.models import Sequential
-
-model = Sequential()
-model.add(Dense(4, activation="relu", input_shape=(3,)))
+- model.add(Dense(4, activation="relu", input_shape=3))
++ model.add(Dense(4, activation="relu", input_shape=(3,)))
 model.add(Dense(1))
 model.compile(loss="mse", optimizer="sgd")
 model.fit(np.ones((6, 3)), np.ones((6, 1)), verbose=0)
@@ -97,22 +87,13 @@ model.fit(np.ones((6, 3)), np.ones((6, 1)), verbose=0)
         ),
         Example(
             "brackets without a comma",
-            before="""\
+            """\
 import keras
 import numpy as np
 
 x = np.random.rand(8, 5)
-given = keras.Input(shape=(x.shape[1]))
-model = keras.Model(given, keras.layers.Dense(1)(given))
-model.compile("sgd", "mse")
-model.fit(x, x.sum(axis=1), verbose=0)
-""",
-            after="""\
-import keras
-import numpy as np
-
-x = np.random.rand(8, 5)
-given = keras.Input(shape=(x.shape[1],))
+- given = keras.Input(shape=(x.shape[1]))
++ given = keras.Input(shape=(x.shape[1],))
 model = keras.Model(given, keras.layers.Dense(1)(given))
 model.compile("sgd", "mse")
 model.fit(x, x.sum(axis=1), verbose=0)
@@ -121,26 +102,14 @@ model.fit(x, x.sum(axis=1), verbose=0)
         ),
         Example(
             "a parameter of a function",
-            before="""\
+            """\
 import numpy as np
 from keras import layers, models
 
 
 def network(width):
-    return models.Sequential([layers.Input(width), layers.Dense(2, activation="relu"), layers.Dense(1)])
-
-
-net = network(4)
-net.compile(optimizer="sgd", loss="mse")
-net.fit(np.ones((6, 4)), np.ones((6, 1)), verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras import layers, models
-
-
-def network(width):
-    return models.Sequential([layers.Input((width,)), layers.Dense(2, activation="relu"), layers.Dense(1)])
+-     return models.Sequential([layers.Input(width), layers.Dense(2, activation="relu"), layers.Dense(1)])
++     return models.Sequential([layers.Input((width,)), layers.Dense(2, activation="relu"), layers.Dense(1)])
 
 
 net = network(4)

@@ -105,7 +105,7 @@ class OperandsDoNotAlign(FaultTemplate[_Meeting]):
     examples = (
         Example(
             "one weight for each channel of images",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -117,24 +117,8 @@ class Squeeze(nn.Module):
 
     def forward(self, x):
         scale = torch.sigmoid(self.fc(x.mean(dim=(2, 3))))
-        return x * scale
-
-
-Squeeze()(torch.rand(2, 5, 8, 8))
-""",
-            after="""\
-import torch
-from torch import nn
-
-
-class Squeeze(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(5, 5)
-
-    def forward(self, x):
-        scale = torch.sigmoid(self.fc(x.mean(dim=(2, 3))))
-        return x * scale[:, :, None, None]
+-         return x * scale
++         return x * scale[:, :, None, None]
 
 
 Squeeze()(torch.rand(2, 5, 8, 8))
@@ -143,83 +127,52 @@ Squeeze()(torch.rand(2, 5, 8, 8))
         ),
         Example(
             "a mask of steps on sequences of vectors",
-            before="""\
+            """\
 import torch
 
 states = torch.rand(4, 7, 3)
 lengths = torch.tensor([7, 2, 5, 3])
 mask = (torch.arange(7)[None, :] < lengths[:, None]).float()
-mean = (states * mask).sum(1)
-""",
-            after="""\
-import torch
-
-states = torch.rand(4, 7, 3)
-lengths = torch.tensor([7, 2, 5, 3])
-mask = (torch.arange(7)[None, :] < lengths[:, None]).float()
-mean = (states * mask.unsqueeze(-1)).sum(1)
+- mean = (states * mask).sum(1)
++ mean = (states * mask.unsqueeze(-1)).sum(1)
 """,
             runs=True,
         ),
         Example(
             "one length for each sample",
-            before="""\
+            """\
 import torch
 
 sums = torch.rand(6, 3)
 counts = torch.arange(1.0, 7.0)
-sums /= counts + 1
-""",
-            after="""\
-import torch
-
-sums = torch.rand(6, 3)
-counts = torch.arange(1.0, 7.0)
-sums /= (counts + 1).unsqueeze(-1)
+- sums /= counts + 1
++ sums /= (counts + 1).unsqueeze(-1)
 """,
             runs=True,
         ),
         Example(
             "values of the actions that were taken",
-            before="""\
+            """\
 import torch
 import torch.nn.functional as F
 
 critic = torch.nn.Linear(4, 3)
 states, actions, rewards = torch.rand(6, 4), torch.randint(0, 3, (6,)), torch.rand(6)
-loss = F.mse_loss(critic(states).gather(1, actions), rewards)
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-
-critic = torch.nn.Linear(4, 3)
-states, actions, rewards = torch.rand(6, 4), torch.randint(0, 3, (6,)), torch.rand(6)
-loss = F.mse_loss(critic(states).gather(1, actions.unsqueeze(1)).squeeze(1), rewards)
+- loss = F.mse_loss(critic(states).gather(1, actions), rewards)
++ loss = F.mse_loss(critic(states).gather(1, actions.unsqueeze(1)).squeeze(1), rewards)
 """,
             runs=True,
         ),
         Example(
             "labels written into a table of zeros",
-            before="""\
+            """\
 import torch
 
 
 def one_hot(labels, classes):
     table = torch.zeros(len(labels), classes)
-    table.scatter_(1, labels, 1.0)
-    return table
-
-
-one_hot(torch.tensor([2, 0, 1]), 3)
-""",
-            after="""\
-import torch
-
-
-def one_hot(labels, classes):
-    table = torch.zeros(len(labels), classes)
-    table.scatter_(1, labels.unsqueeze(1), 1.0)
+-     table.scatter_(1, labels, 1.0)
++     table.scatter_(1, labels.unsqueeze(1), 1.0)
     return table
 
 
@@ -229,24 +182,14 @@ one_hot(torch.tensor([2, 0, 1]), 3)
         ),
         Example(
             "a comparison of lengths with steps",
-            before="""\
+            """\
 import torch
 
 
 def steps_within(lengths, most):
     steps = torch.arange(most).repeat(len(lengths), 1)
-    return torch.lt(steps, lengths)
-
-
-steps_within(torch.tensor([2, 5, 1]), 5)
-""",
-            after="""\
-import torch
-
-
-def steps_within(lengths, most):
-    steps = torch.arange(most).repeat(len(lengths), 1)
-    return torch.lt(steps, lengths.unsqueeze(-1))
+-     return torch.lt(steps, lengths)
++     return torch.lt(steps, lengths.unsqueeze(-1))
 
 
 steps_within(torch.tensor([2, 5, 1]), 5)

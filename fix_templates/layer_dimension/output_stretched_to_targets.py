@@ -100,7 +100,7 @@ class OutputStretchedToTargets(FixTemplate):
     examples = (
         Example(
             "one filter for the three channels of a picture",
-            before="""\
+            """\
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Conv2D
@@ -109,20 +109,8 @@ clean = np.random.rand(6, 5, 5, 3)
 noisy = clean + np.random.normal(0, 0.1, clean.shape)
 restore = Sequential()
 restore.add(Conv2D(4, (1, 1), activation='relu', input_shape=(5, 5, 3)))
-restore.add(Conv2D(filters=1, kernel_size=(1, 1)))
-restore.compile(loss='mse', optimizer='adam')
-restore.fit(noisy, clean, epochs=1, verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Conv2D
-
-clean = np.random.rand(6, 5, 5, 3)
-noisy = clean + np.random.normal(0, 0.1, clean.shape)
-restore = Sequential()
-restore.add(Conv2D(4, (1, 1), activation='relu', input_shape=(5, 5, 3)))
-restore.add(Conv2D(filters=3, kernel_size=(1, 1)))
+- restore.add(Conv2D(filters=1, kernel_size=(1, 1)))
++ restore.add(Conv2D(filters=3, kernel_size=(1, 1)))
 restore.compile(loss='mse', optimizer='adam')
 restore.fit(noisy, clean, epochs=1, verbose=0)
 """,
@@ -130,7 +118,7 @@ restore.fit(noisy, clean, epochs=1, verbose=0)
         ),
         Example(
             "a hidden layer left as the output",
-            before="""\
+            """\
 import numpy as np
 import keras
 from keras import layers
@@ -139,21 +127,8 @@ pairs = np.random.rand(20, 2)
 sums = pairs.sum(axis=1, keepdims=True)
 inputs = keras.Input(shape=(2,))
 hidden = layers.Dense(8, activation="tanh")(inputs)
-outputs = layers.Dense(5)(hidden)
-model = keras.Model(inputs, outputs)
-model.compile(optimizer="sgd", loss=keras.losses.MeanAbsoluteError())
-model.fit(pairs, sums, epochs=1, verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-from keras import layers
-
-pairs = np.random.rand(20, 2)
-sums = pairs.sum(axis=1, keepdims=True)
-inputs = keras.Input(shape=(2,))
-hidden = layers.Dense(8, activation="tanh")(inputs)
-outputs = layers.Dense(1)(hidden)
+- outputs = layers.Dense(5)(hidden)
++ outputs = layers.Dense(1)(hidden)
 model = keras.Model(inputs, outputs)
 model.compile(optimizer="sgd", loss=keras.losses.MeanAbsoluteError())
 model.fit(pairs, sums, epochs=1, verbose=0)
@@ -162,21 +137,13 @@ model.fit(pairs, sums, epochs=1, verbose=0)
         ),
         Example(
             "flat targets and several units, where the program stops",
-            before="""\
+            """\
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
 
-net = Sequential([Dense(6, activation='relu', input_shape=(4,)), Dense(3)])
-net.compile(optimizer='adam', loss='mean_squared_error')
-net.fit(np.random.rand(10, 4), np.random.rand(10), batch_size=10, verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Dense
-
-net = Sequential([Dense(6, activation='relu', input_shape=(4,)), Dense(1)])
+- net = Sequential([Dense(6, activation='relu', input_shape=(4,)), Dense(3)])
++ net = Sequential([Dense(6, activation='relu', input_shape=(4,)), Dense(1)])
 net.compile(optimizer='adam', loss='mean_squared_error')
 net.fit(np.random.rand(10, 4), np.random.rand(10), batch_size=10, verbose=0)
 """,
@@ -184,25 +151,12 @@ net.fit(np.random.rand(10, 4), np.random.rand(10), batch_size=10, verbose=0)
         ),
         Example(
             "one output for two coordinates in torch",
-            before="""\
+            """\
 import torch
 from torch import nn
 
-net = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 1))
-criterion = nn.MSELoss()
-optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
-x, position = torch.rand(12, 5), torch.rand(12, 2)
-for _ in range(3):
-    optimizer.zero_grad()
-    loss = criterion(net(x), position)
-    loss.backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-from torch import nn
-
-net = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 2))
+- net = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 1))
++ net = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 2))
 criterion = nn.MSELoss()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
 x, position = torch.rand(12, 5), torch.rand(12, 2)

@@ -28,27 +28,20 @@ class RecurrentSizeMismatch(SizeTemplate):
     examples = (
         Example(
             "length of the sequence given as its width",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
 steps = torch.randn(4, 10, 3)
-lstm = nn.LSTM(input_size=10, hidden_size=6, batch_first=True)
-out, state = lstm(steps)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-steps = torch.randn(4, 10, 3)
-lstm = nn.LSTM(input_size=3, hidden_size=6, batch_first=True)
+- lstm = nn.LSTM(input_size=10, hidden_size=6, batch_first=True)
++ lstm = nn.LSTM(input_size=3, hidden_size=6, batch_first=True)
 out, state = lstm(steps)
 """,
             runs=True,
         ),
         Example(
             "embedding of another width",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -57,26 +50,8 @@ class Tagger(nn.Module):
     def __init__(self, vocab, width, hidden, tags):
         super().__init__()
         self.words = nn.Embedding(vocab, width)
-        self.rnn = nn.GRU(hidden, hidden, batch_first=True)
-        self.out = nn.Linear(hidden, tags)
-
-    def forward(self, x):
-        h, _ = self.rnn(self.words(x))
-        return self.out(h)
-
-
-Tagger(30, 8, 12, 5)(torch.randint(0, 30, (2, 7)))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-
-class Tagger(nn.Module):
-    def __init__(self, vocab, width, hidden, tags):
-        super().__init__()
-        self.words = nn.Embedding(vocab, width)
-        self.rnn = nn.GRU(width, hidden, batch_first=True)
+-         self.rnn = nn.GRU(hidden, hidden, batch_first=True)
++         self.rnn = nn.GRU(width, hidden, batch_first=True)
         self.out = nn.Linear(hidden, tags)
 
     def forward(self, x):
@@ -90,21 +65,13 @@ Tagger(30, 8, 12, 5)(torch.randint(0, 30, (2, 7)))
         ),
         Example(
             "bidirectional layer before",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
 first = nn.LSTM(4, 8, bidirectional=True)
-second = nn.LSTM(8, 8)
-out, _ = first(torch.randn(5, 2, 4))
-out, _ = second(out)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-first = nn.LSTM(4, 8, bidirectional=True)
-second = nn.LSTM(16, 8)
+- second = nn.LSTM(8, 8)
++ second = nn.LSTM(16, 8)
 out, _ = first(torch.randn(5, 2, 4))
 out, _ = second(out)
 """,

@@ -96,19 +96,12 @@ class ReducedAxisNotKept(FaultTemplate[_Reduced]):
     examples = (
         Example(
             "rows of an initializer, widened by expand_as",
-            before="""\
+            """\
 import torch
 
 out = torch.randn(6, 10)
-out *= 0.1 / torch.sqrt(out.pow(2).sum(1).expand_as(out))
-layer = torch.nn.Linear(10, 6)
-layer.weight.data = out
-""",
-            after="""\
-import torch
-
-out = torch.randn(6, 10)
-out *= 0.1 / torch.sqrt(out.pow(2).sum(1, keepdim=True).expand_as(out))
+- out *= 0.1 / torch.sqrt(out.pow(2).sum(1).expand_as(out))
++ out *= 0.1 / torch.sqrt(out.pow(2).sum(1, keepdim=True).expand_as(out))
 layer = torch.nn.Linear(10, 6)
 layer.weight.data = out
 """,
@@ -116,21 +109,13 @@ layer.weight.data = out
         ),
         Example(
             "a softmax written out",
-            before="""\
+            """\
 import torch
 
 def softmax(scores):
     powers = torch.exp(scores)
-    return powers / powers.sum(dim=1)
-
-print(softmax(torch.randn(4, 7)).shape)
-""",
-            after="""\
-import torch
-
-def softmax(scores):
-    powers = torch.exp(scores)
-    return powers / powers.sum(dim=1, keepdim=True)
+-     return powers / powers.sum(dim=1)
++     return powers / powers.sum(dim=1, keepdim=True)
 
 print(softmax(torch.randn(4, 7)).shape)
 """,
@@ -138,28 +123,15 @@ print(softmax(torch.randn(4, 7)).shape)
         ),
         Example(
             "a normalization with a name between",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 
 class Unit(nn.Module):
     def forward(self, z):
-        length = torch.norm(z, dim=-1)
-        length = length.clamp(min=1e-6)
-        return z / length
-
-
-Unit()(torch.randn(2, 5, 8))
-""",
-            after="""\
-import torch
-from torch import nn
-
-
-class Unit(nn.Module):
-    def forward(self, z):
-        length = torch.norm(z, dim=-1, keepdim=True)
+-         length = torch.norm(z, dim=-1)
++         length = torch.norm(z, dim=-1, keepdim=True)
         length = length.clamp(min=1e-6)
         return z / length
 

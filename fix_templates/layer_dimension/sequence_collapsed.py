@@ -69,24 +69,14 @@ class SequenceCollapsed(FixTemplate):
     examples = (
         Example(
             "two LSTMs in a sequential model",
-            before="""\
+            """\
 import keras
 from keras import layers
 
 model = keras.Sequential([
     keras.Input((8, 3)),
-    layers.LSTM(6),
-    layers.LSTM(4),
-    layers.Dense(1),
-])
-""",
-            after="""\
-import keras
-from keras import layers
-
-model = keras.Sequential([
-    keras.Input((8, 3)),
-    layers.LSTM(6, return_sequences=True),
+-     layers.LSTM(6),
++     layers.LSTM(6, return_sequences=True),
     layers.LSTM(4),
     layers.Dense(1),
 ])
@@ -95,24 +85,14 @@ model = keras.Sequential([
         ),
         Example(
             "layers added one by one, with dropout",
-            before="""\
+            """\
 from keras.models import Sequential
 from keras.layers import GRU, Dense, Dropout, Input
 
 model = Sequential()
 model.add(Input((5, 2)))
-model.add(GRU(8, activation="tanh"))
-model.add(Dropout(0.2))
-model.add(GRU(4))
-model.add(Dense(1))
-""",
-            after="""\
-from keras.models import Sequential
-from keras.layers import GRU, Dense, Dropout, Input
-
-model = Sequential()
-model.add(Input((5, 2)))
-model.add(GRU(8, activation="tanh", return_sequences=True))
+- model.add(GRU(8, activation="tanh"))
++ model.add(GRU(8, activation="tanh", return_sequences=True))
 model.add(Dropout(0.2))
 model.add(GRU(4))
 model.add(Dense(1))
@@ -121,20 +101,13 @@ model.add(Dense(1))
         ),
         Example(
             "functional model with a convolution behind",
-            before="""\
+            """\
 import keras
 from keras.layers import Conv1D, SimpleRNN
 
 inputs = keras.Input(shape=(9, 2))
-steps = SimpleRNN(units=4, return_sequences=False)(inputs)
-outputs = Conv1D(3, 2)(steps)
-""",
-            after="""\
-import keras
-from keras.layers import Conv1D, SimpleRNN
-
-inputs = keras.Input(shape=(9, 2))
-steps = SimpleRNN(units=4, return_sequences=True)(inputs)
+- steps = SimpleRNN(units=4, return_sequences=False)(inputs)
++ steps = SimpleRNN(units=4, return_sequences=True)(inputs)
 outputs = Conv1D(3, 2)(steps)
 """,
             runs=True,

@@ -84,7 +84,7 @@ class SizeGivenAsEpsilon(FixTemplate):
     examples = (
         Example(
             "channels twice in a block",
-            before="""\
+            """\
 import torch.nn as nn
 
 
@@ -98,28 +98,8 @@ class Inception(nn.Module):
         )
         self.b3 = nn.Sequential(
             nn.Conv2d(inputs, n5x5, 5, padding=2),
-            nn.BatchNorm2d(n5x5, n5x5),
-            nn.ReLU(inplace=True),
-        )
-
-    def forward(self, x):
-        return self.b2(x), self.b3(x)
-""",
-            after="""\
-import torch.nn as nn
-
-
-class Inception(nn.Module):
-    def __init__(self, inputs, n3x3, n5x5):
-        super().__init__()
-        self.b2 = nn.Sequential(
-            nn.Conv2d(inputs, n3x3, 3, padding=1),
-            nn.BatchNorm2d(n3x3),
-            nn.ReLU(inplace=True),
-        )
-        self.b3 = nn.Sequential(
-            nn.Conv2d(inputs, n5x5, 5, padding=2),
-            nn.BatchNorm2d(n5x5),
+-             nn.BatchNorm2d(n5x5, n5x5),
++             nn.BatchNorm2d(n5x5),
             nn.ReLU(inplace=True),
         )
 
@@ -129,34 +109,23 @@ class Inception(nn.Module):
         ),
         Example(
             "numbers, trained",
-            before="""\
+            """\
 import torch
 from torch import nn
 
-model = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16, 16), nn.ReLU(), nn.Linear(16, 1))
-loss = model(torch.randn(8, 4)).mean()
-loss.backward()
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 1))
+- model = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16, 16), nn.ReLU(), nn.Linear(16, 1))
++ model = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 1))
 loss = model(torch.randn(8, 4)).mean()
 loss.backward()
 """,
         ),
         Example(
             "width and height of a layer norm",
-            before="""\
+            """\
 from torch.nn import LayerNorm, Linear, Sequential
 
-body = Sequential(Linear(8, 32), LayerNorm(32, 32))
-""",
-            after="""\
-from torch.nn import LayerNorm, Linear, Sequential
-
-body = Sequential(Linear(8, 32), LayerNorm(32))
+- body = Sequential(Linear(8, 32), LayerNorm(32, 32))
++ body = Sequential(Linear(8, 32), LayerNorm(32))
 """,
         ),
     )

@@ -109,27 +109,15 @@ class SizesDoNotChain(FaultTemplate[Broken]):
     examples = (
         Example(
             "arguments exchanged in the middle",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
 model = nn.Sequential(
     nn.Linear(20, 64),
     nn.ReLU(),
-    nn.Linear(128, 64),  # 64 to 128
-    nn.ReLU(),
-    nn.Linear(128, 5),
-)
-print(model(torch.randn(4, 20)).shape)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-model = nn.Sequential(
-    nn.Linear(20, 64),
-    nn.ReLU(),
-    nn.Linear(64, 128),  # 64 to 128
+-     nn.Linear(128, 64),  # 64 to 128
++     nn.Linear(64, 128),  # 64 to 128
     nn.ReLU(),
     nn.Linear(128, 5),
 )
@@ -139,7 +127,7 @@ print(model(torch.randn(4, 20)).shape)
         ),
         Example(
             "arguments exchanged in the last layer, seen without a run",
-            before="""\
+            """\
 import torch.nn as nn
 import torch.nn.functional as F
 
@@ -148,21 +136,8 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.hidden = nn.Linear(10, 32)
-        self.out = nn.Linear(3, 32)
-
-    def forward(self, x):
-        return self.out(F.relu(self.hidden(x)))
-""",
-            after="""\
-import torch.nn as nn
-import torch.nn.functional as F
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.hidden = nn.Linear(10, 32)
-        self.out = nn.Linear(32, 3)
+-         self.out = nn.Linear(3, 32)
++         self.out = nn.Linear(32, 3)
 
     def forward(self, x):
         return self.out(F.relu(self.hidden(x)))
@@ -170,7 +145,7 @@ class Net(nn.Module):
         ),
         Example(
             "a wide layer between narrow neighbours",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -180,30 +155,10 @@ class Classifier(nn.Module):
         super().__init__()
         self.fc1 = nn.Linear(12, 24)
         self.norm = nn.BatchNorm1d(24)
-        self.fc2 = nn.Linear(48, 48)
-        self.fc3 = nn.Linear(24, 4)
-
-    def forward(self, x):
-        x = torch.relu(self.norm(self.fc1(x)))
-        x = torch.relu(self.fc2(x))
-        return self.fc3(x)
-
-
-net = Classifier()
-loss = nn.CrossEntropyLoss()(net(torch.randn(6, 12)), torch.randint(0, 4, (6,)))
-""",
-            after="""\
-import torch
-from torch import nn
-
-
-class Classifier(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1 = nn.Linear(12, 24)
-        self.norm = nn.BatchNorm1d(24)
-        self.fc2 = nn.Linear(24, 48)
-        self.fc3 = nn.Linear(48, 4)
+-         self.fc2 = nn.Linear(48, 48)
+-         self.fc3 = nn.Linear(24, 4)
++         self.fc2 = nn.Linear(24, 48)
++         self.fc3 = nn.Linear(48, 4)
 
     def forward(self, x):
         x = torch.relu(self.norm(self.fc1(x)))
@@ -218,7 +173,7 @@ loss = nn.CrossEntropyLoss()(net(torch.randn(6, 12)), torch.randint(0, 4, (6,)))
         ),
         Example(
             "a convolution with its channels exchanged",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -226,20 +181,8 @@ encoder = nn.Sequential(
     nn.Conv2d(3, 16, 3),
     nn.BatchNorm2d(16),
     nn.ReLU(),
-    nn.Conv2d(32, 16, 3),
-    nn.BatchNorm2d(32),
-)
-encoder(torch.randn(2, 3, 9, 9))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-encoder = nn.Sequential(
-    nn.Conv2d(3, 16, 3),
-    nn.BatchNorm2d(16),
-    nn.ReLU(),
-    nn.Conv2d(16, 32, 3),
+-     nn.Conv2d(32, 16, 3),
++     nn.Conv2d(16, 32, 3),
     nn.BatchNorm2d(32),
 )
 encoder(torch.randn(2, 3, 9, 9))

@@ -83,7 +83,7 @@ class WeightNotRepeated(FaultTemplate[_Joined]):
     examples = (
         Example(
             "a class token before the patches of every image",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -96,26 +96,8 @@ class Net(nn.Module):
 
     def forward(self, patches):
         x = self.embed(patches)
-        x = torch.cat((self.token, x), dim=1)
-        return x[:, 0]
-
-
-print(Net()(torch.randn(4, 5, 6)).shape)
-""",
-            after="""\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed = nn.Linear(6, 8)
-        self.token = nn.Parameter(torch.randn(1, 1, 8))
-
-    def forward(self, patches):
-        x = self.embed(patches)
-        x = torch.cat((self.token.expand(x.shape[0], -1, -1), x), dim=1)
+-         x = torch.cat((self.token, x), dim=1)
++         x = torch.cat((self.token.expand(x.shape[0], -1, -1), x), dim=1)
         return x[:, 0]
 
 
@@ -125,27 +107,20 @@ print(Net()(torch.randn(4, 5, 6)).shape)
         ),
         Example(
             "learned features beside those of each sample",
-            before="""\
+            """\
 import torch
 
 layer = torch.nn.Linear(3, 4)
 bias = torch.nn.Parameter(torch.zeros(1, 2))
 hidden = layer(torch.randn(5, 3))
-both = torch.cat([hidden, bias], 1)
-""",
-            after="""\
-import torch
-
-layer = torch.nn.Linear(3, 4)
-bias = torch.nn.Parameter(torch.zeros(1, 2))
-hidden = layer(torch.randn(5, 3))
-both = torch.cat([hidden, bias.expand(hidden.shape[0], -1)], 1)
+- both = torch.cat([hidden, bias], 1)
++ both = torch.cat([hidden, bias.expand(hidden.shape[0], -1)], 1)
 """,
             runs=True,
         ),
         Example(
             "a learned start of sequences, as keywords",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -157,25 +132,8 @@ class Decoder(nn.Module):
         self.rnn = nn.GRU(4, 6, batch_first=True)
 
     def forward(self, words):
-        steps = torch.concat(tensors=(self.start, words), dim=-2)
-        return self.rnn(steps)[0]
-
-
-Decoder()(torch.randn(3, 7, 4))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-
-class Decoder(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.start = nn.Parameter(torch.zeros(1, 1, 4))
-        self.rnn = nn.GRU(4, 6, batch_first=True)
-
-    def forward(self, words):
-        steps = torch.concat(tensors=(self.start.expand(words.shape[0], -1, -1), words), dim=-2)
+-         steps = torch.concat(tensors=(self.start, words), dim=-2)
++         steps = torch.concat(tensors=(self.start.expand(words.shape[0], -1, -1), words), dim=-2)
         return self.rnn(steps)[0]
 
 

@@ -91,7 +91,7 @@ class WeightsOfOtherSizes(FaultTemplate[_Loaded]):
     examples = (
         Example(
             "a width that was changed where the network is trained",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -107,33 +107,15 @@ class Net(nn.Module):
 
 trained = Net(4, hidden=64)
 trained(torch.rand(3, 4)).sum().backward()
-deployed = Net(4, hidden=32)
-deployed.load_state_dict(trained.state_dict())
-""",
-            after="""\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self, inputs, hidden, outputs=2):
-        super().__init__()
-        self.layers = nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, outputs))
-
-    def forward(self, x):
-        return self.layers(x)
-
-
-trained = Net(4, hidden=64)
-trained(torch.rand(3, 4)).sum().backward()
-deployed = Net(4, hidden=64)
+- deployed = Net(4, hidden=32)
++ deployed = Net(4, hidden=64)
 deployed.load_state_dict(trained.state_dict())
 """,
             runs=True,
         ),
         Example(
             "a number of classes that is left to its default",
-            before="""\
+            """\
 import io
 
 import torch
@@ -155,33 +137,8 @@ net(torch.rand(2, 8))
 file = io.BytesIO()
 torch.save(net.state_dict(), file)
 file.seek(0)
-again = Classifier()
-again.load_state_dict(torch.load(file))
-print(again(torch.rand(2, 8)))
-""",
-            after="""\
-import io
-
-import torch
-import torch.nn as nn
-
-
-class Classifier(nn.Module):
-    def __init__(self, n_in=8, n_classes=10):
-        super().__init__()
-        self.fc = nn.Linear(n_in, n_classes)
-
-    def forward(self, x):
-        return self.fc(x)
-
-
-classes = 4
-net = Classifier(n_classes=classes)
-net(torch.rand(2, 8))
-file = io.BytesIO()
-torch.save(net.state_dict(), file)
-file.seek(0)
-again = Classifier(n_classes=classes)
+- again = Classifier()
++ again = Classifier(n_classes=classes)
 again.load_state_dict(torch.load(file))
 print(again(torch.rand(2, 8)))
 """,
@@ -189,36 +146,13 @@ print(again(torch.rand(2, 8)))
         ),
         Example(
             "settings in two tables",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 TRAIN = {"layers": (8, 16, 3), "dropout": 0.5}
-TEST = {"layers": (8, 12, 3), "dropout": 0.0}
-
-
-class Net(nn.Module):
-    def __init__(self, settings):
-        super().__init__()
-        first, middle, last = settings["layers"]
-        self.first, self.last = nn.Linear(first, middle), nn.Linear(middle, last)
-        self.dropout = nn.Dropout(settings["dropout"])
-
-    def forward(self, x):
-        return self.last(self.dropout(torch.relu(self.first(x))))
-
-
-net = Net(TRAIN)
-net(torch.rand(5, 8)).mean().backward()
-judge = Net(TEST)
-judge.load_state_dict(net.state_dict())
-""",
-            after="""\
-import torch
-from torch import nn
-
-TRAIN = {"layers": (8, 16, 3), "dropout": 0.5}
-TEST = {"layers": (8, 16, 3), "dropout": 0.0}
+- TEST = {"layers": (8, 12, 3), "dropout": 0.0}
++ TEST = {"layers": (8, 16, 3), "dropout": 0.0}
 
 
 class Net(nn.Module):

@@ -75,7 +75,7 @@ class AccuracyOnRegression(FixTemplate):
     examples = (
         Example(
             "regression with mse",
-            before="""\
+            """\
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -83,55 +83,33 @@ from keras.layers import Dense
 model = Sequential()
 model.add(Dense(10, activation='relu', input_dim=1))
 model.add(Dense(1))
-model.compile(loss='mse', optimizer='adam', metrics=['accuracy'])
-model.fit(np.array([[1.0], [2.0], [3.0]]), np.array([[2.5], [4.1], [6.3]]), epochs=2)
-""",
-            after="""\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential()
-model.add(Dense(10, activation='relu', input_dim=1))
-model.add(Dense(1))
-model.compile(loss='mse', optimizer='adam', metrics=['mae'])
+- model.compile(loss='mse', optimizer='adam', metrics=['accuracy'])
++ model.compile(loss='mse', optimizer='adam', metrics=['mae'])
 model.fit(np.array([[1.0], [2.0], [3.0]]), np.array([[2.5], [4.1], [6.3]]), epochs=2)
 """,
         ),
         Example(
             "the history reads the name",
-            before="""\
+            """\
 from tensorflow import keras
 
 model = keras.Sequential([keras.layers.Dense(8, activation="tanh"), keras.layers.Dense(1)])
-model.compile(optimizer="sgd", loss="mean_squared_error", metrics=["accuracy"])
+- model.compile(optimizer="sgd", loss="mean_squared_error", metrics=["accuracy"])
++ model.compile(optimizer="sgd", loss="mean_squared_error", metrics=["mse"])
 history = model.fit([[1.0], [2.0]], [[0.3], [0.7]], epochs=2, validation_split=0.5)
-print(history.history["accuracy"], history.history["val_accuracy"])
-""",
-            after="""\
-from tensorflow import keras
-
-model = keras.Sequential([keras.layers.Dense(8, activation="tanh"), keras.layers.Dense(1)])
-model.compile(optimizer="sgd", loss="mean_squared_error", metrics=["mse"])
-history = model.fit([[1.0], [2.0]], [[0.3], [0.7]], epochs=2, validation_split=0.5)
-print(history.history["mse"], history.history["val_mse"])
+- print(history.history["accuracy"], history.history["val_accuracy"])
++ print(history.history["mse"], history.history["val_mse"])
 """,
         ),
         Example(
             "loss object",
-            before="""\
+            """\
 import keras
 
 inputs = keras.Input((3,))
 model = keras.Model(inputs, keras.layers.Dense(2, activation="linear")(inputs))
-model.compile(loss=keras.losses.MeanAbsoluteError(), metrics=["acc"])
-""",
-            after="""\
-import keras
-
-inputs = keras.Input((3,))
-model = keras.Model(inputs, keras.layers.Dense(2, activation="linear")(inputs))
-model.compile(loss=keras.losses.MeanAbsoluteError(), metrics=["mae"])
+- model.compile(loss=keras.losses.MeanAbsoluteError(), metrics=["acc"])
++ model.compile(loss=keras.losses.MeanAbsoluteError(), metrics=["mae"])
 """,
         ),
     )

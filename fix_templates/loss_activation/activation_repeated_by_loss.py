@@ -89,7 +89,7 @@ class ActivationRepeatedByLoss(FaultTemplate[LossUse]):
     examples = (
         Example(
             "softmax in forward before CrossEntropyLoss",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -102,26 +102,8 @@ class Net(nn.Module):
 
     def forward(self, x):
         x = F.relu(self.fc1(x))
-        return F.softmax(self.fc2(x), dim=1)  # class scores
-
-net = Net()
-criterion = nn.CrossEntropyLoss()
-loss = criterion(net(torch.randn(8, 4)), torch.randint(0, 3, (8,)))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1 = nn.Linear(4, 16)
-        self.fc2 = nn.Linear(16, 3)
-
-    def forward(self, x):
-        x = F.relu(self.fc1(x))
-        return self.fc2(x)  # class scores
+-         return F.softmax(self.fc2(x), dim=1)  # class scores
++         return self.fc2(x)  # class scores
 
 net = Net()
 criterion = nn.CrossEntropyLoss()
@@ -130,20 +112,12 @@ loss = criterion(net(torch.randn(8, 4)), torch.randint(0, 3, (8,)))
         ),
         Example(
             "Softmax as the last element of a Sequential",
-            before="""\
+            """\
 import torch
 from torch import nn
 
-model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 10), nn.Softmax(dim=1))
-loss_fn = torch.nn.CrossEntropyLoss()
-out = model(torch.randn(32, 20))
-loss = loss_fn(out, torch.randint(0, 10, (32,)))
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 10))
+- model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 10), nn.Softmax(dim=1))
++ model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 10))
 loss_fn = torch.nn.CrossEntropyLoss()
 out = model(torch.randn(32, 20))
 loss = loss_fn(out, torch.randint(0, 10, (32,)))
@@ -151,7 +125,7 @@ loss = loss_fn(out, torch.randint(0, 10, (32,)))
         ),
         Example(
             "sigmoid layer before BCEWithLogitsLoss",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -160,28 +134,12 @@ class Classifier(nn.Module):
         super().__init__()
         self.hidden = nn.Linear(width, 8)
         self.out = nn.Linear(8, 1)
-        self.squash = nn.Sigmoid()
+-         self.squash = nn.Sigmoid()
 
     def forward(self, batch):
         h = torch.tanh(self.hidden(batch))
-        return self.squash(self.out(h))
-
-clf = Classifier(5)
-loss = nn.BCEWithLogitsLoss()(clf(torch.rand(4, 5)), torch.ones(4, 1))
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Classifier(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.hidden = nn.Linear(width, 8)
-        self.out = nn.Linear(8, 1)
-
-    def forward(self, batch):
-        h = torch.tanh(self.hidden(batch))
-        return self.out(h)
+-         return self.squash(self.out(h))
++         return self.out(h)
 
 clf = Classifier(5)
 loss = nn.BCEWithLogitsLoss()(clf(torch.rand(4, 5)), torch.ones(4, 1))
@@ -189,51 +147,29 @@ loss = nn.BCEWithLogitsLoss()(clf(torch.rand(4, 5)), torch.ones(4, 1))
         ),
         Example(
             "Keras softmax output with from_logits=True",
-            before="""\
+            """\
 import keras
 from keras import layers
 
 model = keras.Sequential([
     keras.Input((8,)),
     layers.Dense(16, activation="relu"),
-    layers.Dense(4, activation="softmax"),
-])
-model.compile(optimizer="adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-""",
-            after="""\
-import keras
-from keras import layers
-
-model = keras.Sequential([
-    keras.Input((8,)),
-    layers.Dense(16, activation="relu"),
-    layers.Dense(4),
+-     layers.Dense(4, activation="softmax"),
++     layers.Dense(4),
 ])
 model.compile(optimizer="adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 """,
         ),
         Example(
             "modules with names",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 def build(inputs, classes):
     model = nn.Sequential()
     model.add_module("linear", nn.Linear(inputs, classes, bias=False))
-    model.add_module("softmax", nn.Softmax(dim=1))
-    return model
-
-net = build(6, 3)
-loss = nn.CrossEntropyLoss()(net(torch.rand(4, 6)), torch.tensor([0, 1, 2, 0]))
-""",
-            after="""\
-import torch
-from torch import nn
-
-def build(inputs, classes):
-    model = nn.Sequential()
-    model.add_module("linear", nn.Linear(inputs, classes, bias=False))
+-     model.add_module("softmax", nn.Softmax(dim=1))
     return model
 
 net = build(6, 3)
@@ -242,21 +178,14 @@ loss = nn.CrossEntropyLoss()(net(torch.rand(4, 6)), torch.tensor([0, 1, 2, 0]))
         ),
         Example(
             "Keras loss told that it gets raw scores",
-            before="""\
+            """\
 import tensorflow as tf
 
 model = tf.keras.models.Sequential()
 model.add(tf.keras.layers.Dense(12, activation="relu"))
 model.add(tf.keras.layers.Dense(3, activation="softmax"))
-model.compile("adam", loss=tf.keras.losses.CategoricalCrossentropy(from_logits=True))
-""",
-            after="""\
-import tensorflow as tf
-
-model = tf.keras.models.Sequential()
-model.add(tf.keras.layers.Dense(12, activation="relu"))
-model.add(tf.keras.layers.Dense(3, activation="softmax"))
-model.compile("adam", loss=tf.keras.losses.CategoricalCrossentropy())
+- model.compile("adam", loss=tf.keras.losses.CategoricalCrossentropy(from_logits=True))
++ model.compile("adam", loss=tf.keras.losses.CategoricalCrossentropy())
 """,
         ),
     )

@@ -100,7 +100,7 @@ class AverageOverWrongCount(FaultTemplate[Average]):
     examples = (
         Example(
             "hits over batches",
-            before="""\
+            """\
 import torch
 from torch.utils.data import DataLoader
 
@@ -110,24 +110,13 @@ with torch.no_grad():
     for images, labels in test_loader:
         predicted = model(images).argmax(dim=1)
         correct += (predicted == labels).sum().item()
-print("accuracy", 100 * correct / len(test_loader))
-""",
-            after="""\
-import torch
-from torch.utils.data import DataLoader
-
-test_loader = DataLoader(test_set, batch_size=64)
-correct = 0
-with torch.no_grad():
-    for images, labels in test_loader:
-        predicted = model(images).argmax(dim=1)
-        correct += (predicted == labels).sum().item()
-print("accuracy", 100 * correct / len(test_loader.dataset))
+- print("accuracy", 100 * correct / len(test_loader))
++ print("accuracy", 100 * correct / len(test_loader.dataset))
 """,
         ),
         Example(
             "means over samples",
-            before="""\
+            """\
 import torch.nn.functional as F
 from torch.utils.data import DataLoader
 
@@ -136,21 +125,8 @@ def test(model, loader):
     for data, target in loader:
         output = model(data)
         test_loss += F.nll_loss(output, target).item()
-    test_loss /= len(loader.dataset)
-    return test_loss
-
-test(net, DataLoader(digits, batch_size=100, shuffle=False))
-""",
-            after="""\
-import torch.nn.functional as F
-from torch.utils.data import DataLoader
-
-def test(model, loader):
-    test_loss = 0
-    for data, target in loader:
-        output = model(data)
-        test_loss += F.nll_loss(output, target).item()
-    test_loss /= len(loader)
+-     test_loss /= len(loader.dataset)
++     test_loss /= len(loader)
     return test_loss
 
 test(net, DataLoader(digits, batch_size=100, shuffle=False))
@@ -158,7 +134,7 @@ test(net, DataLoader(digits, batch_size=100, shuffle=False))
         ),
         Example(
             "a loss that is made once, and a loop that is counted",
-            before="""\
+            """\
 from torch import nn, optim
 from torch.utils.data import DataLoader
 from tqdm import tqdm
@@ -176,28 +152,8 @@ for epoch in range(5):
         optimizer.step()
         running_loss += loss.item()
         hits += outputs.argmax(1).eq(labels).sum().item()
-    epoch_loss = running_loss / len(train_set)
-    epoch_acc = hits / len(train_set)
-""",
-            after="""\
-from torch import nn, optim
-from torch.utils.data import DataLoader
-from tqdm import tqdm
-
-train_loader = DataLoader(train_set, 32, shuffle=True)
-criterion = nn.CrossEntropyLoss()
-for epoch in range(5):
-    running_loss = 0.0
-    hits = 0
-    for step, (inputs, labels) in enumerate(tqdm(train_loader)):
-        outputs = model(inputs)
-        loss = criterion(outputs, labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        running_loss += loss.item()
-        hits += outputs.argmax(1).eq(labels).sum().item()
-    epoch_loss = running_loss / len(train_loader)
+-     epoch_loss = running_loss / len(train_set)
++     epoch_loss = running_loss / len(train_loader)
     epoch_acc = hits / len(train_set)
 """,
         ),

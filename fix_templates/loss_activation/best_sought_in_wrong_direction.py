@@ -79,22 +79,12 @@ class BestSoughtInWrongDirection(FaultTemplate[Watch]):
     examples = (
         Example(
             "the best accuracy so far begins at infinity",
-            before="""\
+            """\
 import copy
 import torch
 
-best_acc = float('inf')
-for epoch in range(10):
-    acc = validate(model)
-    if acc > best_acc:
-        best_acc = acc
-        kept = copy.deepcopy(model.state_dict())
-""",
-            after="""\
-import copy
-import torch
-
-best_acc = 0.0
+- best_acc = float('inf')
++ best_acc = 0.0
 for epoch in range(10):
     acc = validate(model)
     if acc > best_acc:
@@ -104,20 +94,11 @@ for epoch in range(10):
         ),
         Example(
             "the best loss so far begins at 0",
-            before="""\
+            """\
 import torch
 
-best_loss = 0
-for epoch in range(10):
-    val_loss = validate(model)
-    if val_loss < best_loss:
-        best_loss = val_loss
-        torch.save(model.state_dict(), 'best.pt')
-""",
-            after="""\
-import torch
-
-best_loss = float("inf")
+- best_loss = 0
++ best_loss = float("inf")
 for epoch in range(10):
     val_loss = validate(model)
     if val_loss < best_loss:
@@ -127,30 +108,21 @@ for epoch in range(10):
         ),
         Example(
             "the smaller accuracy is kept",
-            before="""\
+            """\
 import torch
 
 best_accuracy = 0.0
 for epoch in range(10):
     accuracy = validate(model)
-    if best_accuracy > accuracy:
-        best_accuracy = accuracy
-        torch.save(model, 'best.pt')
-""",
-            after="""\
-import torch
-
-best_accuracy = 0.0
-for epoch in range(10):
-    accuracy = validate(model)
-    if best_accuracy < accuracy:
+-     if best_accuracy > accuracy:
++     if best_accuracy < accuracy:
         best_accuracy = accuracy
         torch.save(model, 'best.pt')
 """,
         ),
         Example(
             "the best epoch of a history",
-            before="""\
+            """\
 import numpy as np
 import torch
 
@@ -160,27 +132,8 @@ class Log:
 
     def best_epoch(self, key):
         seen = np.array(self.kept[key])
-        return int(seen.argmin()), seen.min()
-
-    def stop(self, key):
-        best, _ = self.best_epoch(key)
-        return len(self.kept[key]) - best > 5
-
-log = Log()
-if log.stop("valid_acc"):
-    print("done")
-""",
-            after="""\
-import numpy as np
-import torch
-
-class Log:
-    def __init__(self):
-        self.kept = {}
-
-    def best_epoch(self, key):
-        seen = np.array(self.kept[key])
-        return int(seen.argmax()), seen.max()
+-         return int(seen.argmin()), seen.min()
++         return int(seen.argmax()), seen.max()
 
     def stop(self, key):
         best, _ = self.best_epoch(key)

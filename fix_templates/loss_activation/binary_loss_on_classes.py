@@ -100,88 +100,57 @@ class BinaryLossOnClasses(FaultTemplate[LossUse]):
     examples = (
         Example(
             "Keras softmax over ten classes",
-            before="""\
+            """\
 from keras.models import Sequential
 from keras.layers import Dense
 
 model = Sequential()
 model.add(Dense(32, activation="relu", input_shape=(20,)))
 model.add(Dense(10, activation="softmax"))
-model.compile(loss="binary_crossentropy", optimizer="adam", metrics=["accuracy"])
-""",
-            after="""\
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential()
-model.add(Dense(32, activation="relu", input_shape=(20,)))
-model.add(Dense(10, activation="softmax"))
-model.compile(loss="categorical_crossentropy", optimizer="adam", metrics=["accuracy"])
+- model.compile(loss="binary_crossentropy", optimizer="adam", metrics=["accuracy"])
++ model.compile(loss="categorical_crossentropy", optimizer="adam", metrics=["accuracy"])
 """,
         ),
         Example(
             "several labels at once",
-            before="""\
+            """\
 import tensorflow as tf
 
 inputs = tf.keras.Input((12,))
-tags = tf.keras.layers.Dense(5, activation='softmax')(inputs)
-model = tf.keras.Model(inputs, tags)
-model.compile(optimizer='adam', loss=tf.keras.losses.BinaryCrossentropy())
-""",
-            after="""\
-import tensorflow as tf
-
-inputs = tf.keras.Input((12,))
-tags = tf.keras.layers.Dense(5, activation='sigmoid')(inputs)
+- tags = tf.keras.layers.Dense(5, activation='softmax')(inputs)
++ tags = tf.keras.layers.Dense(5, activation='sigmoid')(inputs)
 model = tf.keras.Model(inputs, tags)
 model.compile(optimizer='adam', loss=tf.keras.losses.BinaryCrossentropy())
 """,
         ),
         Example(
             "torch softmax with BCELoss and one-hot targets",
-            before="""\
+            """\
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-model = nn.Sequential(nn.Linear(4, 3), nn.Softmax(dim=1))
-criterion = nn.BCELoss()
-y = F.one_hot(torch.tensor([0, 1, 2]), 3).float()
-loss = criterion(model(torch.rand(3, 4)), y)
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-from torch import nn
-
-model = nn.Sequential(nn.Linear(4, 3))
-criterion = nn.CrossEntropyLoss()
+- model = nn.Sequential(nn.Linear(4, 3), nn.Softmax(dim=1))
+- criterion = nn.BCELoss()
++ model = nn.Sequential(nn.Linear(4, 3))
++ criterion = nn.CrossEntropyLoss()
 y = F.one_hot(torch.tensor([0, 1, 2]), 3).float()
 loss = criterion(model(torch.rand(3, 4)), y)
 """,
         ),
         Example(
             "class indices against a loss for labels",
+            """\
+import torch
+from torch import nn
+
+model = nn.Linear(4, 3)
+- criterion = nn.BCEWithLogitsLoss()
++ criterion = nn.CrossEntropyLoss()
+loss = criterion(model(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
+loss.backward()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-
-model = nn.Linear(4, 3)
-criterion = nn.BCEWithLogitsLoss()
-loss = criterion(model(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
-loss.backward()
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Linear(4, 3)
-criterion = nn.CrossEntropyLoss()
-loss = criterion(model(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
-loss.backward()
-""",
         ),
     )
     rejects = (

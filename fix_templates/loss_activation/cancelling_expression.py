@@ -99,13 +99,8 @@ class CancellingExpression(FixTemplate):
 import torch
 
 x = torch.tensor([1e-9, 0.5])
-y = torch.log(x + 1.0)
-""",
-            """\
-import torch
-
-x = torch.tensor([1e-9, 0.5])
-y = torch.log1p(x)
+- y = torch.log(x + 1.0)
++ y = torch.log1p(x)
 """,
         ),
         Example(
@@ -114,13 +109,8 @@ y = torch.log1p(x)
 import torch
 
 x = torch.tensor([1e-9, 0.5])
-y = 2 * (torch.exp(x) - 1)
-""",
-            """\
-import torch
-
-x = torch.tensor([1e-9, 0.5])
-y = 2 * (torch.expm1(x))
+- y = 2 * (torch.exp(x) - 1)
++ y = 2 * (torch.expm1(x))
 """,
         ),
         Example(
@@ -129,13 +119,8 @@ y = 2 * (torch.expm1(x))
 import torch as th
 
 scores = th.tensor([[1000.0, 2.0]])
-normalized = scores - th.log(th.sum(th.exp(scores), dim=1, keepdim=True))
-""",
-            """\
-import torch as th
-
-scores = th.tensor([[1000.0, 2.0]])
-normalized = scores - th.logsumexp(scores, dim=1, keepdim=True)
+- normalized = scores - th.log(th.sum(th.exp(scores), dim=1, keepdim=True))
++ normalized = scores - th.logsumexp(scores, dim=1, keepdim=True)
 """,
         ),
     )

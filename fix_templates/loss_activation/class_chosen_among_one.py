@@ -80,7 +80,7 @@ class ClassChosenAmongOne(FaultTemplate[Choice]):
     examples = (
         Example(
             "classes for a report",
-            before="""\
+            """\
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -88,24 +88,14 @@ from keras.layers import Dense
 model = Sequential([Dense(8, activation="relu", input_shape=(4,)), Dense(1, activation="sigmoid")])
 model.compile(loss="binary_crossentropy", optimizer="adam")
 model.fit(x, y)
-predicted = np.argmax(model.predict(x_test), axis=1)
-print((predicted == y_test).mean())
-""",
-            after="""\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential([Dense(8, activation="relu", input_shape=(4,)), Dense(1, activation="sigmoid")])
-model.compile(loss="binary_crossentropy", optimizer="adam")
-model.fit(x, y)
-predicted = (model.predict(x_test) > 0.5).astype(int).ravel()
+- predicted = np.argmax(model.predict(x_test), axis=1)
++ predicted = (model.predict(x_test) > 0.5).astype(int).ravel()
 print((predicted == y_test).mean())
 """,
         ),
         Example(
             "the method of an array that has a name",
-            before="""\
+            """\
 import keras
 from keras import layers
 
@@ -114,23 +104,13 @@ net.add(layers.Dense(16, activation="relu", input_dim=10))
 net.add(layers.Dense(1, activation="sigmoid"))
 net.compile(loss=keras.losses.BinaryCrossentropy(), optimizer="sgd")
 probabilities = net.predict(images)
-classes = probabilities.argmax(axis=-1)
-""",
-            after="""\
-import keras
-from keras import layers
-
-net = keras.Sequential()
-net.add(layers.Dense(16, activation="relu", input_dim=10))
-net.add(layers.Dense(1, activation="sigmoid"))
-net.compile(loss=keras.losses.BinaryCrossentropy(), optimizer="sgd")
-probabilities = net.predict(images)
-classes = (probabilities > 0.5).astype(int).ravel()
+- classes = probabilities.argmax(axis=-1)
++ classes = (probabilities > 0.5).astype(int).ravel()
 """,
         ),
         Example(
             "the axis by position in a functional model",
-            before="""\
+            """\
 import numpy as np
 from tensorflow.keras.layers import Dense, Input
 from tensorflow.keras.models import Model
@@ -139,18 +119,8 @@ inputs = Input(shape=(6,))
 outputs = Dense(1, activation="sigmoid")(Dense(12, activation="tanh")(inputs))
 model = Model(inputs, outputs)
 model.compile("adam", loss="binary_crossentropy")
-y_pred = np.argmax(model.predict(x_val), 1)
-""",
-            after="""\
-import numpy as np
-from tensorflow.keras.layers import Dense, Input
-from tensorflow.keras.models import Model
-
-inputs = Input(shape=(6,))
-outputs = Dense(1, activation="sigmoid")(Dense(12, activation="tanh")(inputs))
-model = Model(inputs, outputs)
-model.compile("adam", loss="binary_crossentropy")
-y_pred = (model.predict(x_val) > 0.5).astype(int).ravel()
+- y_pred = np.argmax(model.predict(x_val), 1)
++ y_pred = (model.predict(x_val) > 0.5).astype(int).ravel()
 """,
         ),
     )

@@ -85,81 +85,53 @@ class ClassLossOnRealTargets(FaultTemplate[LossUse]):
     examples = (
         Example(
             "Keras prices with binary cross-entropy",
+            """\
+import numpy as np
+import keras
+
+x = np.random.rand(32, 3).astype("float32")
+y = 10 * x.sum(axis=1, keepdims=True) + 0.5
+- model = keras.Sequential([keras.layers.Dense(8, activation="relu"), keras.layers.Dense(1, activation="sigmoid")])
+- model.compile(optimizer="adam", loss="binary_crossentropy")
++ model = keras.Sequential([keras.layers.Dense(8, activation="relu"), keras.layers.Dense(1)])
++ model.compile(optimizer="adam", loss="mean_squared_error")
+model.fit(x, y, epochs=1, verbose=0)
+""",
             runs=True,
-            before="""\
-import numpy as np
-import keras
-
-x = np.random.rand(32, 3).astype("float32")
-y = 10 * x.sum(axis=1, keepdims=True) + 0.5
-model = keras.Sequential([keras.layers.Dense(8, activation="relu"), keras.layers.Dense(1, activation="sigmoid")])
-model.compile(optimizer="adam", loss="binary_crossentropy")
-model.fit(x, y, epochs=1, verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-
-x = np.random.rand(32, 3).astype("float32")
-y = 10 * x.sum(axis=1, keepdims=True) + 0.5
-model = keras.Sequential([keras.layers.Dense(8, activation="relu"), keras.layers.Dense(1)])
-model.compile(optimizer="adam", loss="mean_squared_error")
-model.fit(x, y, epochs=1, verbose=0)
-""",
         ),
         Example(
             "torch amounts with BCEWithLogitsLoss",
+            """\
+import torch
+from torch import nn
+
+torch.manual_seed(1)
+model = nn.Linear(3, 1)
+- criterion = nn.BCEWithLogitsLoss()
++ criterion = nn.MSELoss()
+x = torch.randn(16, 3)
+loss = criterion(model(x), 7 * x[:, :1])
+loss.backward()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-
-torch.manual_seed(1)
-model = nn.Linear(3, 1)
-criterion = nn.BCEWithLogitsLoss()
-x = torch.randn(16, 3)
-loss = criterion(model(x), 7 * x[:, :1])
-loss.backward()
-""",
-            after="""\
-import torch
-from torch import nn
-
-torch.manual_seed(1)
-model = nn.Linear(3, 1)
-criterion = nn.MSELoss()
-x = torch.randn(16, 3)
-loss = criterion(model(x), 7 * x[:, :1])
-loss.backward()
-""",
         ),
         Example(
             "torch amounts with cross-entropy",
+            """\
+import torch
+from torch import nn
+
+torch.manual_seed(1)
+model = nn.Linear(3, 1)
+- criterion = nn.CrossEntropyLoss()
++ criterion = nn.MSELoss()
+x = torch.randn(16, 3)
+price = 7 * x.sum(dim=1)
+- loss = criterion(model(x), price)
++ loss = criterion(model(x), price.unsqueeze(1))
+loss.backward()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-
-torch.manual_seed(1)
-model = nn.Linear(3, 1)
-criterion = nn.CrossEntropyLoss()
-x = torch.randn(16, 3)
-price = 7 * x.sum(dim=1)
-loss = criterion(model(x), price)
-loss.backward()
-""",
-            after="""\
-import torch
-from torch import nn
-
-torch.manual_seed(1)
-model = nn.Linear(3, 1)
-criterion = nn.MSELoss()
-x = torch.randn(16, 3)
-price = 7 * x.sum(dim=1)
-loss = criterion(model(x), price.unsqueeze(1))
-loss.backward()
-""",
         ),
     )
     rejects = (

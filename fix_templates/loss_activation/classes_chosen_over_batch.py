@@ -78,7 +78,7 @@ class ClassesChosenOverBatch(FaultTemplate[Call]):
     examples = (
         Example(
             "argmax in the accuracy",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -87,23 +87,13 @@ criterion = nn.CrossEntropyLoss()
 x, y = torch.rand(6, 4), torch.tensor([0, 1, 2, 0, 1, 2])
 out = model(x)
 loss = criterion(out, y)
-predicted = torch.argmax(out, dim=0)
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Linear(4, 3)
-criterion = nn.CrossEntropyLoss()
-x, y = torch.rand(6, 4), torch.tensor([0, 1, 2, 0, 1, 2])
-out = model(x)
-loss = criterion(out, y)
-predicted = torch.argmax(out, dim=1)
+- predicted = torch.argmax(out, dim=0)
++ predicted = torch.argmax(out, dim=1)
 """,
         ),
         Example(
             "max with the axis by position",
-            before="""\
+            """\
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -111,42 +101,24 @@ from torch import nn
 net = nn.Linear(4, 3)
 scores = net(torch.rand(6, 4))
 loss = F.cross_entropy(scores, torch.tensor([0, 1, 2, 0, 1, 2]))
-_, predicted = torch.max(scores.data, 0)
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-from torch import nn
-
-net = nn.Linear(4, 3)
-scores = net(torch.rand(6, 4))
-loss = F.cross_entropy(scores, torch.tensor([0, 1, 2, 0, 1, 2]))
-_, predicted = torch.max(scores.data, 1)
+- _, predicted = torch.max(scores.data, 0)
++ _, predicted = torch.max(scores.data, 1)
 """,
         ),
         Example(
             "argmax of a softmax as a method, seen in a run",
+            """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+net = nn.Linear(4, 3)
+scores = net(torch.rand(6, 4))
+F.cross_entropy(scores, torch.tensor([0, 1, 2, 0, 1, 2])).backward()
+- predicted = F.softmax(scores, dim=1).argmax(0)
++ predicted = F.softmax(scores, dim=1).argmax(1)
+""",
             runs=True,
-            before="""\
-import torch
-import torch.nn.functional as F
-from torch import nn
-
-net = nn.Linear(4, 3)
-scores = net(torch.rand(6, 4))
-F.cross_entropy(scores, torch.tensor([0, 1, 2, 0, 1, 2])).backward()
-predicted = F.softmax(scores, dim=1).argmax(0)
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-from torch import nn
-
-net = nn.Linear(4, 3)
-scores = net(torch.rand(6, 4))
-F.cross_entropy(scores, torch.tensor([0, 1, 2, 0, 1, 2])).backward()
-predicted = F.softmax(scores, dim=1).argmax(1)
-""",
         ),
     )
     rejects = (

@@ -77,45 +77,31 @@ class GradientsOfAnotherModel(FaultTemplate[Mixed]):
     examples = (
         Example(
             "gradients for the weights of the other model",
-            before="""\
+            """\
 import tensorflow as tf
 
 with tf.GradientTape() as tape:
     disc_loss = judge(discriminator(real), discriminator(generator(noise)))
-disc_grads = tape.gradient(disc_loss, generator.trainable_variables)
-disc_optimizer.apply_gradients(zip(disc_grads, discriminator.trainable_variables))
-""",
-            after="""\
-import tensorflow as tf
-
-with tf.GradientTape() as tape:
-    disc_loss = judge(discriminator(real), discriminator(generator(noise)))
-disc_grads = tape.gradient(disc_loss, discriminator.trainable_variables)
+- disc_grads = tape.gradient(disc_loss, generator.trainable_variables)
++ disc_grads = tape.gradient(disc_loss, discriminator.trainable_variables)
 disc_optimizer.apply_gradients(zip(disc_grads, discriminator.trainable_variables))
 """,
         ),
         Example(
             "gradients applied to the other model",
-            before="""\
+            """\
 import tensorflow as tf
 
 with tf.GradientTape() as tape:
     loss = tf.reduce_mean(tf.square(y - decoder(encoder(x))))
 grads = tape.gradient(loss, decoder.trainable_weights)
-decoder_opt.apply_gradients(zip(grads, encoder.trainable_weights))
-""",
-            after="""\
-import tensorflow as tf
-
-with tf.GradientTape() as tape:
-    loss = tf.reduce_mean(tf.square(y - decoder(encoder(x))))
-grads = tape.gradient(loss, decoder.trainable_weights)
-decoder_opt.apply_gradients(zip(grads, decoder.trainable_weights))
+- decoder_opt.apply_gradients(zip(grads, encoder.trainable_weights))
++ decoder_opt.apply_gradients(zip(grads, decoder.trainable_weights))
 """,
         ),
         Example(
             "two tapes in a training step",
-            before="""\
+            """\
 import tensorflow as tf
 
 class Trainer:
@@ -124,19 +110,8 @@ class Trainer:
             gen_loss, critic_loss = self.losses(x)
         gen_grads = gen_tape.gradient(gen_loss, self.generator.trainable_variables)
         self.gen_opt.apply_gradients(zip(gen_grads, self.generator.trainable_variables))
-        critic_grads = critic_tape.gradient(critic_loss, self.generator.trainable_variables)
-        self.critic_opt.apply_gradients(zip(critic_grads, self.critic.trainable_variables))
-""",
-            after="""\
-import tensorflow as tf
-
-class Trainer:
-    def train_step(self, x):
-        with tf.GradientTape() as gen_tape, tf.GradientTape() as critic_tape:
-            gen_loss, critic_loss = self.losses(x)
-        gen_grads = gen_tape.gradient(gen_loss, self.generator.trainable_variables)
-        self.gen_opt.apply_gradients(zip(gen_grads, self.generator.trainable_variables))
-        critic_grads = critic_tape.gradient(critic_loss, self.critic.trainable_variables)
+-         critic_grads = critic_tape.gradient(critic_loss, self.generator.trainable_variables)
++         critic_grads = critic_tape.gradient(critic_loss, self.critic.trainable_variables)
         self.critic_opt.apply_gradients(zip(critic_grads, self.critic.trainable_variables))
 """,
         ),

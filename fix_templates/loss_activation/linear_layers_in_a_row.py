@@ -74,49 +74,30 @@ class LinearLayersInARow(FaultTemplate[tuple[Call, ...]]):
     examples = (
         Example(
             "Keras chain",
-            before="""\
+            """\
 from keras.models import Sequential
 from keras.layers import Dense
 
 model = Sequential()
-model.add(Dense(64, input_dim=8))
-model.add(Dense(32))
-model.add(Dense(1, activation='sigmoid'))
-model.compile(loss='binary_crossentropy', optimizer='adam')
-""",
-            after="""\
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential()
-model.add(Dense(64, input_dim=8, activation="relu"))
-model.add(Dense(32, activation="relu"))
+- model.add(Dense(64, input_dim=8))
+- model.add(Dense(32))
++ model.add(Dense(64, input_dim=8, activation="relu"))
++ model.add(Dense(32, activation="relu"))
 model.add(Dense(1, activation='sigmoid'))
 model.compile(loss='binary_crossentropy', optimizer='adam')
 """,
         ),
         Example(
             "torch sequence",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 model = nn.Sequential(
     nn.Linear(8, 64),
++     nn.ReLU(),
     nn.Linear(64, 32),
-    nn.Linear(32, 3),
-)
-loss = nn.CrossEntropyLoss()(model(torch.rand(4, 8)), torch.tensor([0, 1, 2, 0]))
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Sequential(
-    nn.Linear(8, 64),
-    nn.ReLU(),
-    nn.Linear(64, 32),
-    nn.ReLU(),
++     nn.ReLU(),
     nn.Linear(32, 3),
 )
 loss = nn.CrossEntropyLoss()(model(torch.rand(4, 8)), torch.tensor([0, 1, 2, 0]))
@@ -124,7 +105,7 @@ loss = nn.CrossEntropyLoss()(model(torch.rand(4, 8)), torch.tensor([0, 1, 2, 0])
         ),
         Example(
             "torch module",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -136,24 +117,8 @@ class Net(nn.Module):
         self.out = nn.Linear(20, 1)
 
     def forward(self, x):
-        x = self.drop(self.hidden(x))
-        return self.out(x)
-
-loss = nn.functional.mse_loss(Net()(torch.rand(4, 8)), torch.rand(4, 1))
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.hidden = nn.Linear(8, 20)
-        self.drop = nn.Dropout(0.2)
-        self.out = nn.Linear(20, 1)
-
-    def forward(self, x):
-        x = self.drop(torch.relu(self.hidden(x)))
+-         x = self.drop(self.hidden(x))
++         x = self.drop(torch.relu(self.hidden(x)))
         return self.out(x)
 
 loss = nn.functional.mse_loss(Net()(torch.rand(4, 8)), torch.rand(4, 1))

@@ -72,7 +72,7 @@ class LogSoftmaxBeforeCrossEntropy(FaultTemplate[LossUse]):
     examples = (
         Example(
             "module with log_softmax",
-            before="""\
+            """\
 import torch
 from torch import nn
 import torch.nn.functional as F
@@ -88,32 +88,14 @@ class Bow(nn.Module):
         return F.log_softmax(x, dim=1)
 
 model = Bow(30, 2)
-criterion = nn.CrossEntropyLoss()
-loss = criterion(model(torch.randint(0, 30, (8, 4))), torch.randint(0, 30, (8,)))
-""",
-            after="""\
-import torch
-from torch import nn
-import torch.nn.functional as F
-
-class Bow(nn.Module):
-    def __init__(self, words, context):
-        super().__init__()
-        self.embed = nn.Embedding(words, 10)
-        self.linear = nn.Linear(10, words)
-
-    def forward(self, x):
-        x = self.linear(self.embed(x).sum(dim=1))
-        return F.log_softmax(x, dim=1)
-
-model = Bow(30, 2)
-criterion = nn.NLLLoss()
+- criterion = nn.CrossEntropyLoss()
++ criterion = nn.NLLLoss()
 loss = criterion(model(torch.randint(0, 30, (8, 4))), torch.randint(0, 30, (8,)))
 """,
         ),
         Example(
             "sequential with LogSoftmax",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -121,41 +103,23 @@ net = nn.Sequential(
     nn.Linear(4, 8),
     nn.ReLU(),
     nn.Linear(8, 3),
-    nn.LogSoftmax(dim=1),
-)
-loss = nn.functional.cross_entropy(net(torch.rand(5, 4)), torch.tensor([0, 1, 2, 0, 1]))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-net = nn.Sequential(
-    nn.Linear(4, 8),
-    nn.ReLU(),
-    nn.Linear(8, 3),
+-     nn.LogSoftmax(dim=1),
 )
 loss = nn.functional.cross_entropy(net(torch.rand(5, 4)), torch.tensor([0, 1, 2, 0, 1]))
 """,
         ),
         Example(
             "function loss",
+            """\
+import torch
+import torch.nn.functional as F
+
+weight = torch.randn(4, 3, requires_grad=True)
+scores = torch.log_softmax(torch.rand(5, 4) @ weight, dim=1)
+- F.cross_entropy(scores, torch.tensor([0, 1, 2, 0, 1])).backward()
++ F.nll_loss(scores, torch.tensor([0, 1, 2, 0, 1])).backward()
+""",
             runs=True,
-            before="""\
-import torch
-import torch.nn.functional as F
-
-weight = torch.randn(4, 3, requires_grad=True)
-scores = torch.log_softmax(torch.rand(5, 4) @ weight, dim=1)
-F.cross_entropy(scores, torch.tensor([0, 1, 2, 0, 1])).backward()
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-
-weight = torch.randn(4, 3, requires_grad=True)
-scores = torch.log_softmax(torch.rand(5, 4) @ weight, dim=1)
-F.nll_loss(scores, torch.tensor([0, 1, 2, 0, 1])).backward()
-""",
         ),
     )
     rejects = (

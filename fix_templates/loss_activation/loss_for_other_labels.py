@@ -84,73 +84,47 @@ class LossForOtherLabels(FaultTemplate[LossUse]):
     examples = (
         Example(
             "indices with the loss for one-hot rows",
+            """\
+import numpy as np
+import keras
+
+x, y = np.random.rand(12, 4), np.random.randint(0, 3, 12)
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+- model.compile(optimizer="sgd", loss="categorical_crossentropy")
++ model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy")
+model.fit(x, y, epochs=1, verbose=0)
+""",
             runs=True,
-            before="""\
-import numpy as np
-import keras
-
-x, y = np.random.rand(12, 4), np.random.randint(0, 3, 12)
-model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-model.compile(optimizer="sgd", loss="categorical_crossentropy")
-model.fit(x, y, epochs=1, verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-
-x, y = np.random.rand(12, 4), np.random.randint(0, 3, 12)
-model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy")
-model.fit(x, y, epochs=1, verbose=0)
-""",
         ),
         Example(
             "one-hot rows with the loss for indices",
+            """\
+import numpy as np
+import keras
+from keras import layers
+
+x, y = np.random.rand(12, 4), keras.utils.to_categorical(np.arange(12) % 3)
+model = keras.Sequential([keras.Input((4,)), layers.Dense(8, activation="relu"), layers.Dense(3, activation="softmax")])
+- model.compile(optimizer="sgd", loss=keras.losses.SparseCategoricalCrossentropy())
++ model.compile(optimizer="sgd", loss=keras.losses.CategoricalCrossentropy())
+model.fit(x, y, epochs=1, verbose=0)
+""",
             runs=True,
-            before="""\
-import numpy as np
-import keras
-from keras import layers
-
-x, y = np.random.rand(12, 4), keras.utils.to_categorical(np.arange(12) % 3)
-model = keras.Sequential([keras.Input((4,)), layers.Dense(8, activation="relu"), layers.Dense(3, activation="softmax")])
-model.compile(optimizer="sgd", loss=keras.losses.SparseCategoricalCrossentropy())
-model.fit(x, y, epochs=1, verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-from keras import layers
-
-x, y = np.random.rand(12, 4), keras.utils.to_categorical(np.arange(12) % 3)
-model = keras.Sequential([keras.Input((4,)), layers.Dense(8, activation="relu"), layers.Dense(3, activation="softmax")])
-model.compile(optimizer="sgd", loss=keras.losses.CategoricalCrossentropy())
-model.fit(x, y, epochs=1, verbose=0)
-""",
         ),
         Example(
             "a column of indices",
+            """\
+import numpy as np
+import keras
+
+x, y = np.random.rand(12, 4), np.arange(12).reshape(12, 1) % 3
+inputs = keras.Input((4,))
+model = keras.Model(inputs, keras.layers.Dense(3, activation="softmax")(inputs))
+- model.compile(optimizer="sgd", loss='categorical_crossentropy')
++ model.compile(optimizer="sgd", loss='sparse_categorical_crossentropy')
+model.fit(x, y, epochs=1, verbose=0)
+""",
             runs=True,
-            before="""\
-import numpy as np
-import keras
-
-x, y = np.random.rand(12, 4), np.arange(12).reshape(12, 1) % 3
-inputs = keras.Input((4,))
-model = keras.Model(inputs, keras.layers.Dense(3, activation="softmax")(inputs))
-model.compile(optimizer="sgd", loss='categorical_crossentropy')
-model.fit(x, y, epochs=1, verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-
-x, y = np.random.rand(12, 4), np.arange(12).reshape(12, 1) % 3
-inputs = keras.Input((4,))
-model = keras.Model(inputs, keras.layers.Dense(3, activation="softmax")(inputs))
-model.compile(optimizer="sgd", loss='sparse_categorical_crossentropy')
-model.fit(x, y, epochs=1, verbose=0)
-""",
         ),
     )
     rejects = (

@@ -94,23 +94,14 @@ class MatrixProductsInARow(FaultTemplate[Chain]):
     examples = (
         Example(
             "a perceptron in a graph",
-            before="""\
+            """\
 import tensorflow.compat.v1 as tf
 
 def perceptron(x):
-    hidden = tf.add(tf.matmul(x, w1), b1)
-    deeper = tf.add(tf.matmul(hidden, w2), b2)
-    return tf.matmul(deeper, w3) + b3
-
-logits = perceptron(x)
-cost = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(logits=logits, labels=y))
-""",
-            after="""\
-import tensorflow.compat.v1 as tf
-
-def perceptron(x):
-    hidden = tf.nn.relu(tf.add(tf.matmul(x, w1), b1))
-    deeper = tf.nn.relu(tf.add(tf.matmul(hidden, w2), b2))
+-     hidden = tf.add(tf.matmul(x, w1), b1)
+-     deeper = tf.add(tf.matmul(hidden, w2), b2)
++     hidden = tf.nn.relu(tf.add(tf.matmul(x, w1), b1))
++     deeper = tf.nn.relu(tf.add(tf.matmul(hidden, w2), b2))
     return tf.matmul(deeper, w3) + b3
 
 logits = perceptron(x)
@@ -119,28 +110,21 @@ cost = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(logits=logits, lab
         ),
         Example(
             "weights of torch",
-            before="""\
+            """\
 import torch
 import torch.nn.functional as F
 
-h1 = x @ w1 + b1
-h2 = torch.mm(F.dropout(h1), w2) + b2
-out = torch.matmul(h2, w3) + b3
-loss = F.cross_entropy(out, y)
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-
-h1 = torch.relu(x @ w1 + b1)
-h2 = torch.relu(torch.mm(F.dropout(h1), w2) + b2)
+- h1 = x @ w1 + b1
+- h2 = torch.mm(F.dropout(h1), w2) + b2
++ h1 = torch.relu(x @ w1 + b1)
++ h2 = torch.relu(torch.mm(F.dropout(h1), w2) + b2)
 out = torch.matmul(h2, w3) + b3
 loss = F.cross_entropy(out, y)
 """,
         ),
         Example(
             "a function that makes layers is given no activation",
-            before="""\
+            """\
 import tensorflow as tf
 
 def add_layer(inputs, in_size, out_size, activation_function=None):
@@ -150,21 +134,8 @@ def add_layer(inputs, in_size, out_size, activation_function=None):
         return sums
     return activation_function(sums)
 
-l1 = add_layer(xs, 2, 10)
-logits = add_layer(l1, 10, 3)
-loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=ys, logits=logits))
-""",
-            after="""\
-import tensorflow as tf
-
-def add_layer(inputs, in_size, out_size, activation_function=None):
-    weights = tf.Variable(tf.random.normal([in_size, out_size]))
-    sums = tf.matmul(inputs, weights) + tf.Variable(tf.zeros([1, out_size]))
-    if activation_function is None:
-        return sums
-    return activation_function(sums)
-
-l1 = add_layer(xs, 2, 10, activation_function=tf.nn.relu)
+- l1 = add_layer(xs, 2, 10)
++ l1 = add_layer(xs, 2, 10, activation_function=tf.nn.relu)
 logits = add_layer(l1, 10, 3)
 loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=ys, logits=logits))
 """,

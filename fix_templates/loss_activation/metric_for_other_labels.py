@@ -105,51 +105,34 @@ class MetricForOtherLabels(FaultTemplate[Misfit]):
     examples = (
         Example(
             "Accuracy object on probabilities",
-            before="""\
+            """\
 import keras
 
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-model.compile(loss="sparse_categorical_crossentropy", metrics=[keras.metrics.Accuracy()])
-""",
-            after="""\
-import keras
-
-model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-model.compile(loss="sparse_categorical_crossentropy", metrics=[keras.metrics.SparseCategoricalAccuracy()])
+- model.compile(loss="sparse_categorical_crossentropy", metrics=[keras.metrics.Accuracy()])
++ model.compile(loss="sparse_categorical_crossentropy", metrics=[keras.metrics.SparseCategoricalAccuracy()])
 """,
         ),
         Example(
             "binary accuracy over classes",
-            before="""\
+            """\
 from keras.models import Sequential
 from keras.layers import Dense
 
 model = Sequential([Dense(5, activation='softmax', input_shape=(4,))])
-model.compile(loss='categorical_crossentropy', optimizer='adam', metrics=['binary_accuracy'])
-""",
-            after="""\
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential([Dense(5, activation='softmax', input_shape=(4,))])
-model.compile(loss='categorical_crossentropy', optimizer='adam', metrics=['categorical_accuracy'])
+- model.compile(loss='categorical_crossentropy', optimizer='adam', metrics=['binary_accuracy'])
++ model.compile(loss='categorical_crossentropy', optimizer='adam', metrics=['categorical_accuracy'])
 """,
         ),
         Example(
             "one-hot metric for class indices",
-            before="""\
+            """\
 import tensorflow as tf
 
 model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(3)])
 loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-model.compile(optimizer="adam", loss=loss, metrics=[tf.keras.metrics.CategoricalAccuracy()])
-""",
-            after="""\
-import tensorflow as tf
-
-model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(3)])
-loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-model.compile(optimizer="adam", loss=loss, metrics=[tf.keras.metrics.SparseCategoricalAccuracy()])
+- model.compile(optimizer="adam", loss=loss, metrics=[tf.keras.metrics.CategoricalAccuracy()])
++ model.compile(optimizer="adam", loss=loss, metrics=[tf.keras.metrics.SparseCategoricalAccuracy()])
 """,
         ),
     )

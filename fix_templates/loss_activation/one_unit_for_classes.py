@@ -80,66 +80,44 @@ class OneUnitForClasses(FaultTemplate[LossUse]):
     examples = (
         Example(
             "sigmoid unit with sparse cross-entropy",
-            before="""\
+            """\
 from keras.models import Sequential
 from keras.layers import Dense
 
 model = Sequential([Dense(8, activation="relu", input_shape=(5,)), Dense(1, activation="sigmoid")])
-model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
-""",
-            after="""\
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential([Dense(8, activation="relu", input_shape=(5,)), Dense(1, activation="sigmoid")])
-model.compile(optimizer="adam", loss="binary_crossentropy", metrics=["accuracy"])
+- model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
++ model.compile(optimizer="adam", loss="binary_crossentropy", metrics=["accuracy"])
 """,
         ),
         Example(
             "one raw score for several classes, seen in a run",
+            """\
+import torch
+from torch import nn
+
+- model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
++ model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+criterion = nn.CrossEntropyLoss()
+loss = criterion(model(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
+loss.backward()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
-criterion = nn.CrossEntropyLoss()
-loss = criterion(model(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
-loss.backward()
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
-criterion = nn.CrossEntropyLoss()
-loss = criterion(model(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
-loss.backward()
-""",
         ),
         Example(
             "one raw score for two classes, seen in a run",
+            """\
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+- criterion = nn.CrossEntropyLoss()
++ criterion = nn.BCEWithLogitsLoss()
+labels = torch.tensor([0, 1, 1, 0, 1, 0])
+- loss = criterion(model(torch.rand(6, 4)), labels)
++ loss = criterion(model(torch.rand(6, 4)), labels.float().unsqueeze(1))
+loss.backward()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-
-model = nn.Linear(4, 1)
-criterion = nn.CrossEntropyLoss()
-labels = torch.tensor([0, 1, 1, 0, 1, 0])
-loss = criterion(model(torch.rand(6, 4)), labels)
-loss.backward()
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Linear(4, 1)
-criterion = nn.BCEWithLogitsLoss()
-labels = torch.tensor([0, 1, 1, 0, 1, 0])
-loss = criterion(model(torch.rand(6, 4)), labels.float().unsqueeze(1))
-loss.backward()
-""",
         ),
     )
     rejects = (

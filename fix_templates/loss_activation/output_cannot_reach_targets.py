@@ -84,98 +84,59 @@ class OutputCannotReachTargets(FaultTemplate[tuple[LossUse, ActivationFacts]]):
     examples = (
         Example(
             "Keras sigmoid and targets up to 20",
-            before="""\
+            """\
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
 
 x = np.array([[1.0], [2.0], [3.0], [4.0]])
 y = np.array([[5.0], [10.0], [15.0], [20.0]])
-model = Sequential([Dense(8, activation="relu", input_shape=(1,)), Dense(1, activation="sigmoid")])
-model.compile(loss="mse", optimizer="adam")
-model.fit(x, y, epochs=2, verbose=0)
-""",
-            after="""\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Dense
-
-x = np.array([[1.0], [2.0], [3.0], [4.0]])
-y = np.array([[5.0], [10.0], [15.0], [20.0]])
-model = Sequential([Dense(8, activation="relu", input_shape=(1,)), Dense(1)])
+- model = Sequential([Dense(8, activation="relu", input_shape=(1,)), Dense(1, activation="sigmoid")])
++ model = Sequential([Dense(8, activation="relu", input_shape=(1,)), Dense(1)])
 model.compile(loss="mse", optimizer="adam")
 model.fit(x, y, epochs=2, verbose=0)
 """,
         ),
         Example(
             "ReLU and negative targets, seen in a run",
+            """\
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class Regressor(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(2, 8)
+        self.b = nn.Linear(8, 1)
+
+    def forward(self, x):
+        x = F.relu(self.a(x))
+-         x = F.relu(self.b(x))
++         x = self.b(x)
+        return x
+
+torch.manual_seed(0)
+x = torch.randn(32, 2)
+loss = nn.MSELoss()(Regressor()(x), 3 * x[:, :1])
+loss.backward()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-import torch.nn.functional as F
-
-class Regressor(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.a = nn.Linear(2, 8)
-        self.b = nn.Linear(8, 1)
-
-    def forward(self, x):
-        x = F.relu(self.a(x))
-        x = F.relu(self.b(x))
-        return x
-
-torch.manual_seed(0)
-x = torch.randn(32, 2)
-loss = nn.MSELoss()(Regressor()(x), 3 * x[:, :1])
-loss.backward()
-""",
-            after="""\
-import torch
-from torch import nn
-import torch.nn.functional as F
-
-class Regressor(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.a = nn.Linear(2, 8)
-        self.b = nn.Linear(8, 1)
-
-    def forward(self, x):
-        x = F.relu(self.a(x))
-        x = self.b(x)
-        return x
-
-torch.manual_seed(0)
-x = torch.randn(32, 2)
-loss = nn.MSELoss()(Regressor()(x), 3 * x[:, :1])
-loss.backward()
-""",
         ),
         Example(
             "tanh at the end of a sequence, seen in a run",
+            """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+x = torch.randn(32, 2)
+- model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1), nn.Tanh())
++ model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+loss = nn.functional.l1_loss(model(x), 10 + 3 * x[:, :1])
+loss.backward()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-
-torch.manual_seed(0)
-x = torch.randn(32, 2)
-model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1), nn.Tanh())
-loss = nn.functional.l1_loss(model(x), 10 + 3 * x[:, :1])
-loss.backward()
-""",
-            after="""\
-import torch
-from torch import nn
-
-torch.manual_seed(0)
-x = torch.randn(32, 2)
-model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
-loss = nn.functional.l1_loss(model(x), 10 + 3 * x[:, :1])
-loss.backward()
-""",
         ),
     )
     rejects = (

@@ -93,80 +93,51 @@ class OutputNotADistribution(FaultTemplate[LossUse]):
     examples = (
         Example(
             "sigmoid with sparse cross-entropy",
-            before="""\
+            """\
 from keras.models import Sequential
 from keras.layers import Dense
 
 model = Sequential()
 model.add(Dense(4, input_dim=4, activation='relu'))
-model.add(Dense(3, activation='sigmoid'))
-model.compile(loss='sparse_categorical_crossentropy', optimizer='adam')
-""",
-            after="""\
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential()
-model.add(Dense(4, input_dim=4, activation='relu'))
-model.add(Dense(3, activation='softmax'))
+- model.add(Dense(3, activation='sigmoid'))
++ model.add(Dense(3, activation='softmax'))
 model.compile(loss='sparse_categorical_crossentropy', optimizer='adam')
 """,
         ),
         Example(
             "ReLU layer before categorical cross-entropy",
-            before="""\
+            """\
 import keras
 from keras import layers
 
 model = keras.Sequential([
     keras.Input((7,)),
     layers.Dense(5),
-    layers.Activation("relu"),
-])
-model.compile(loss=keras.losses.CategoricalCrossentropy(), optimizer="sgd")
-""",
-            after="""\
-import keras
-from keras import layers
-
-model = keras.Sequential([
-    keras.Input((7,)),
-    layers.Dense(5),
-    layers.Activation("softmax"),
+-     layers.Activation("relu"),
++     layers.Activation("softmax"),
 ])
 model.compile(loss=keras.losses.CategoricalCrossentropy(), optimizer="sgd")
 """,
         ),
         Example(
             "tanh before BCELoss",
-            before="""\
+            """\
 import torch
 from torch import nn
 
-model = nn.Sequential(nn.Linear(5, 1), nn.Tanh())
-loss = nn.BCELoss()(model(torch.rand(4, 5)), torch.ones(4, 1))
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Linear(5, 1), nn.Sigmoid())
+- model = nn.Sequential(nn.Linear(5, 1), nn.Tanh())
++ model = nn.Sequential(nn.Linear(5, 1), nn.Sigmoid())
 loss = nn.BCELoss()(model(torch.rand(4, 5)), torch.ones(4, 1))
 """,
         ),
         Example(
             "several labels with the loss for classes",
-            before="""\
+            """\
 import keras
 
 model = keras.Sequential([keras.Input((7,)), keras.layers.Dense(5, activation="sigmoid")])
-model.compile(loss="categorical_crossentropy", optimizer="sgd")
-""",
-            after="""\
-import keras
-
-model = keras.Sequential([keras.Input((7,)), keras.layers.Dense(5, activation="sigmoid")])
-model.compile(loss="binary_crossentropy", optimizer="sgd")
+- model.compile(loss="categorical_crossentropy", optimizer="sgd")
++ model.compile(loss="binary_crossentropy", optimizer="sgd")
 """,
         ),
     )

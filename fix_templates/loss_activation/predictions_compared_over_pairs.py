@@ -94,7 +94,7 @@ class PredictionsComparedOverPairs(FaultTemplate[Pairs]):
     examples = (
         Example(
             "hits counted while training",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -108,31 +108,15 @@ for epoch in range(3):
     loss.backward()
     optimizer.step()
     pred = (torch.sigmoid(scores) > 0.5).float()
-    correct = (pred == y).sum().item()  # of all samples
-    print(epoch, correct / len(y))
-""",
-            after="""\
-import torch
-from torch import nn
-
-x, y = torch.randn(16, 3), torch.arange(16.0) % 2
-net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
-optimizer = torch.optim.Adam(net.parameters())
-for epoch in range(3):
-    optimizer.zero_grad()
-    scores = net(x)
-    loss = nn.functional.binary_cross_entropy_with_logits(scores, y.unsqueeze(1))
-    loss.backward()
-    optimizer.step()
-    pred = (torch.sigmoid(scores) > 0.5).float()
-    correct = (pred.squeeze(1) == y).sum().item()  # of all samples
+-     correct = (pred == y).sum().item()  # of all samples
++     correct = (pred.squeeze(1) == y).sum().item()  # of all samples
     print(epoch, correct / len(y))
 """,
             runs=True,
         ),
         Example(
             "the chosen classes of an evaluation in batches",
-            before="""\
+            """\
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -142,64 +126,35 @@ model.eval()
 hits = 0
 with torch.no_grad():
     for images, labels in loader:
-        hits += model(images).argmax(dim=1, keepdim=True).eq(labels).sum().item()
-print(hits / 20)
-""",
-            after="""\
-import torch
-from torch.utils.data import DataLoader, TensorDataset
-
-model = torch.nn.Linear(5, 3)
-loader = DataLoader(TensorDataset(torch.randn(20, 5), torch.randint(0, 3, (20,))), batch_size=8)
-model.eval()
-hits = 0
-with torch.no_grad():
-    for images, labels in loader:
-        hits += model(images).argmax(dim=1, keepdim=True).squeeze(1).eq(labels).sum().item()
+-         hits += model(images).argmax(dim=1, keepdim=True).eq(labels).sum().item()
++         hits += model(images).argmax(dim=1, keepdim=True).squeeze(1).eq(labels).sum().item()
 print(hits / 20)
 """,
             runs=True,
         ),
         Example(
             "the share of errors of a network written out, the labels first",
-            before="""\
+            """\
 import torch
 
 weights = torch.randn(2, 1, requires_grad=True)
 points = torch.randn(12, 2)
 classes = (points[:, 0] > 0).long()
 guessed = points @ weights > 0
-wrong = (classes != guessed).float()
-print("error", torch.mean(wrong))
-""",
-            after="""\
-import torch
-
-weights = torch.randn(2, 1, requires_grad=True)
-points = torch.randn(12, 2)
-classes = (points[:, 0] > 0).long()
-guessed = points @ weights > 0
-wrong = (classes != guessed.squeeze(1)).float()
+- wrong = (classes != guessed).float()
++ wrong = (classes != guessed.squeeze(1)).float()
 print("error", torch.mean(wrong))
 """,
             runs=True,
         ),
         Example(
             "a function of torch",
-            before="""\
+            """\
 import torch
 
 def binary_accuracy(outputs, targets):
-    return torch.eq(outputs.round(), targets).float().mean()
-
-classifier = torch.nn.Sequential(torch.nn.Linear(6, 1), torch.nn.Sigmoid())
-print(binary_accuracy(classifier(torch.rand(10, 6)), torch.arange(10) % 2))
-""",
-            after="""\
-import torch
-
-def binary_accuracy(outputs, targets):
-    return torch.eq(outputs.round().squeeze(1), targets).float().mean()
+-     return torch.eq(outputs.round(), targets).float().mean()
++     return torch.eq(outputs.round().squeeze(1), targets).float().mean()
 
 classifier = torch.nn.Sequential(torch.nn.Linear(6, 1), torch.nn.Sigmoid())
 print(binary_accuracy(classifier(torch.rand(10, 6)), torch.arange(10) % 2))

@@ -109,107 +109,64 @@ class RateOffByOrders(FaultTemplate[Rate]):
     examples = (
         Example(
             "gradient descent that runs away",
+            """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+x = torch.randn(64, 3)
+y = x.sum(1, keepdim=True)
+net = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
+- optimizer = torch.optim.SGD(net.parameters(), lr=5.0)
++ optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for _ in range(12):
+    loss = nn.functional.mse_loss(net(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-
-torch.manual_seed(0)
-x = torch.randn(64, 3)
-y = x.sum(1, keepdim=True)
-net = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
-optimizer = torch.optim.SGD(net.parameters(), lr=5.0)
-for _ in range(12):
-    loss = nn.functional.mse_loss(net(x), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-from torch import nn
-
-torch.manual_seed(0)
-x = torch.randn(64, 3)
-y = x.sum(1, keepdim=True)
-net = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
-optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
-for _ in range(12):
-    loss = nn.functional.mse_loss(net(x), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
         ),
         Example(
             "a rate that has a name",
+            """\
+import torch
+from torch import nn
+
+- RATE = 1e2
++ RATE = 0.01
+torch.manual_seed(0)
+x = torch.randn(64, 3)
+y = 2 * x[:, :1]
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), RATE)
+for _ in range(40):
+    loss = ((net(x) - y) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-
-RATE = 1e2
-torch.manual_seed(0)
-x = torch.randn(64, 3)
-y = 2 * x[:, :1]
-net = nn.Linear(3, 1)
-optimizer = torch.optim.SGD(net.parameters(), RATE)
-for _ in range(40):
-    loss = ((net(x) - y) ** 2).mean()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-from torch import nn
-
-RATE = 0.01
-torch.manual_seed(0)
-x = torch.randn(64, 3)
-y = 2 * x[:, :1]
-net = nn.Linear(3, 1)
-optimizer = torch.optim.SGD(net.parameters(), RATE)
-for _ in range(40):
-    loss = ((net(x) - y) ** 2).mean()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
         ),
         Example(
             "a rate with which nothing moves",
+            """\
+import torch
+from torch import nn, optim
+
+torch.manual_seed(0)
+x = torch.randn(64, 3)
+y = 2 * x[:, :1]
+net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+- adam = optim.Adam(net.parameters(), lr=1e-9)
++ adam = optim.Adam(net.parameters(), lr=0.001)
+for _ in range(12):
+    loss = nn.functional.mse_loss(net(x), y)
+    adam.zero_grad()
+    loss.backward()
+    adam.step()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn, optim
-
-torch.manual_seed(0)
-x = torch.randn(64, 3)
-y = 2 * x[:, :1]
-net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
-adam = optim.Adam(net.parameters(), lr=1e-9)
-for _ in range(12):
-    loss = nn.functional.mse_loss(net(x), y)
-    adam.zero_grad()
-    loss.backward()
-    adam.step()
-""",
-            after="""\
-import torch
-from torch import nn, optim
-
-torch.manual_seed(0)
-x = torch.randn(64, 3)
-y = 2 * x[:, :1]
-net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
-adam = optim.Adam(net.parameters(), lr=0.001)
-for _ in range(12):
-    loss = nn.functional.mse_loss(net(x), y)
-    adam.zero_grad()
-    loss.backward()
-    adam.step()
-""",
         ),
     )
     rejects = (

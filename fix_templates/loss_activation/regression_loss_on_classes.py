@@ -85,73 +85,48 @@ class RegressionLossOnClasses(FaultTemplate[LossUse]):
     examples = (
         Example(
             "Keras softmax with mse",
+            """\
+import numpy as np
+import keras
+
+x, y = np.random.rand(30, 4), np.arange(30) % 3
+model = keras.Sequential([keras.layers.Dense(3, activation='softmax')])
+- model.compile(optimizer="adam", loss="mse")
++ model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
+model.fit(x, y, batch_size=10, epochs=1, verbose=0)
+""",
             runs=True,
-            before="""\
-import numpy as np
-import keras
-
-x, y = np.random.rand(30, 4), np.arange(30) % 3
-model = keras.Sequential([keras.layers.Dense(3, activation='softmax')])
-model.compile(optimizer="adam", loss="mse")
-model.fit(x, y, batch_size=10, epochs=1, verbose=0)
-""",
-            after="""\
-import numpy as np
-import keras
-
-x, y = np.random.rand(30, 4), np.arange(30) % 3
-model = keras.Sequential([keras.layers.Dense(3, activation='softmax')])
-model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
-model.fit(x, y, batch_size=10, epochs=1, verbose=0)
-""",
         ),
         Example(
             "torch scores with MSELoss",
+            """\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 5))
+- criterion = nn.MSELoss()
++ criterion = nn.CrossEntropyLoss()
+labels = torch.arange(20) % 5
+loss = criterion(model(torch.rand(20, 4)), labels)
+loss.backward()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 5))
-criterion = nn.MSELoss()
-labels = torch.arange(20) % 5
-loss = criterion(model(torch.rand(20, 4)), labels)
-loss.backward()
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 5))
-criterion = nn.CrossEntropyLoss()
-labels = torch.arange(20) % 5
-loss = criterion(model(torch.rand(20, 4)), labels)
-loss.backward()
-""",
         ),
         Example(
             "torch softmax with a float column of labels",
+            """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+- model = nn.Sequential(nn.Linear(4, 3), nn.Softmax(dim=1))
++ model = nn.Sequential(nn.Linear(4, 3))
+labels = (torch.arange(12) % 3).float().unsqueeze(1)
+- loss = F.mse_loss(model(torch.rand(12, 4)), labels)
++ loss = F.cross_entropy(model(torch.rand(12, 4)), labels.squeeze(-1).long())
+loss.backward()
+""",
             runs=True,
-            before="""\
-import torch
-import torch.nn.functional as F
-from torch import nn
-
-model = nn.Sequential(nn.Linear(4, 3), nn.Softmax(dim=1))
-labels = (torch.arange(12) % 3).float().unsqueeze(1)
-loss = F.mse_loss(model(torch.rand(12, 4)), labels)
-loss.backward()
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-from torch import nn
-
-model = nn.Sequential(nn.Linear(4, 3))
-labels = (torch.arange(12) % 3).float().unsqueeze(1)
-loss = F.cross_entropy(model(torch.rand(12, 4)), labels.squeeze(-1).long())
-loss.backward()
-""",
         ),
     )
     rejects = (

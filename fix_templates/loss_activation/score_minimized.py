@@ -85,7 +85,7 @@ class ScoreMinimized(FaultTemplate[Goal]):
     examples = (
         Example(
             "the Dice coefficient as the loss of Keras",
-            before="""\
+            """\
 from keras import backend as K
 from keras.layers import Conv2D
 from keras.models import Sequential
@@ -95,24 +95,13 @@ def dice_coef(y_true, y_pred, smooth=1.0):
     return (2.0 * overlap + smooth) / (K.sum(y_true) + K.sum(y_pred) + smooth)
 
 model = Sequential([Conv2D(1, 3, padding="same", activation="sigmoid")])
-model.compile(optimizer="adam", loss=dice_coef, metrics=[dice_coef])
-""",
-            after="""\
-from keras import backend as K
-from keras.layers import Conv2D
-from keras.models import Sequential
-
-def dice_coef(y_true, y_pred, smooth=1.0):
-    overlap = K.sum(y_true * y_pred)
-    return (2.0 * overlap + smooth) / (K.sum(y_true) + K.sum(y_pred) + smooth)
-
-model = Sequential([Conv2D(1, 3, padding="same", activation="sigmoid")])
-model.compile(optimizer="adam", loss=lambda y_true, y_pred: 1 - dice_coef(y_true, y_pred), metrics=[dice_coef])
+- model.compile(optimizer="adam", loss=dice_coef, metrics=[dice_coef])
++ model.compile(optimizer="adam", loss=lambda y_true, y_pred: 1 - dice_coef(y_true, y_pred), metrics=[dice_coef])
 """,
         ),
         Example(
             "a loss that is there and not used",
-            before="""\
+            """\
 import tensorflow as tf
 
 def iou(y_true, y_pred):
@@ -123,25 +112,13 @@ def iou_loss(y_true, y_pred):
     return -iou(y_true, y_pred)
 
 net = unet()
-net.compile("adam", iou, metrics=["accuracy"])
-""",
-            after="""\
-import tensorflow as tf
-
-def iou(y_true, y_pred):
-    both = tf.reduce_sum(y_true * y_pred)
-    return both / (tf.reduce_sum(y_true + y_pred) - both)
-
-def iou_loss(y_true, y_pred):
-    return -iou(y_true, y_pred)
-
-net = unet()
-net.compile("adam", iou_loss, metrics=["accuracy"])
+- net.compile("adam", iou, metrics=["accuracy"])
++ net.compile("adam", iou_loss, metrics=["accuracy"])
 """,
         ),
         Example(
             "an overlap whose gradient is taken",
-            before="""\
+            """\
 import torch
 
 def dice_score(pred, mask):
@@ -150,21 +127,8 @@ def dice_score(pred, mask):
     return score
 
 for image, mask in batches:
-    loss = dice_score(torch.sigmoid(net(image)), mask)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-
-def dice_score(pred, mask):
-    overlap = (pred * mask).sum()
-    score = 2 * overlap / (pred.sum() + mask.sum() + 1e-6)
-    return score
-
-for image, mask in batches:
-    loss = 1 - dice_score(torch.sigmoid(net(image)), mask)
+-     loss = dice_score(torch.sigmoid(net(image)), mask)
++     loss = 1 - dice_score(torch.sigmoid(net(image)), mask)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
@@ -172,35 +136,23 @@ for image, mask in batches:
         ),
         Example(
             "a cross-entropy without its minus in a graph",
-            before="""\
+            """\
 import tensorflow.compat.v1 as tf
 
 y = tf.nn.softmax(tf.matmul(x, w) + b)
-cross_entropy = tf.reduce_mean(tf.reduce_sum(y_ * tf.log(y), axis=1))
-train_step = tf.train.GradientDescentOptimizer(0.5).minimize(cross_entropy)
-""",
-            after="""\
-import tensorflow.compat.v1 as tf
-
-y = tf.nn.softmax(tf.matmul(x, w) + b)
-cross_entropy = -tf.reduce_mean(tf.reduce_sum(y_ * tf.log(y), axis=1))
+- cross_entropy = tf.reduce_mean(tf.reduce_sum(y_ * tf.log(y), axis=1))
++ cross_entropy = -tf.reduce_mean(tf.reduce_sum(y_ * tf.log(y), axis=1))
 train_step = tf.train.GradientDescentOptimizer(0.5).minimize(cross_entropy)
 """,
         ),
         Example(
             "a binary cross-entropy without its minus in torch",
-            before="""\
+            """\
 import torch
 
 p = torch.sigmoid(x @ w)
-cost = (y * torch.log(p) + (1 - y) * torch.log(1 - p)).mean()
-cost.backward()
-""",
-            after="""\
-import torch
-
-p = torch.sigmoid(x @ w)
-cost = -(y * torch.log(p) + (1 - y) * torch.log(1 - p)).mean()
+- cost = (y * torch.log(p) + (1 - y) * torch.log(1 - p)).mean()
++ cost = -(y * torch.log(p) + (1 - y) * torch.log(1 - p)).mean()
 cost.backward()
 """,
         ),

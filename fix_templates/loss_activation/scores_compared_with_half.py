@@ -78,7 +78,7 @@ class ScoresComparedWithHalf(FaultTemplate[ast.expr]):
     examples = (
         Example(
             "compared in the loop",
-            before="""\
+            """\
 import torch
 from torch import nn
 
@@ -87,25 +87,14 @@ for x, y in batches:
     outputs = model(x)
     loss = criterion(outputs, y)
     loss.backward()
-    predicted = outputs > 0.5
-    correct = (predicted == y).sum()
-""",
-            after="""\
-import torch
-from torch import nn
-
-criterion = nn.BCEWithLogitsLoss()
-for x, y in batches:
-    outputs = model(x)
-    loss = criterion(outputs, y)
-    loss.backward()
-    predicted = torch.sigmoid(outputs) > 0.5
+-     predicted = outputs > 0.5
++     predicted = torch.sigmoid(outputs) > 0.5
     correct = (predicted == y).sum()
 """,
         ),
         Example(
             "rounded after training",
-            before="""\
+            """\
 import torch
 import torch.nn.functional as F
 
@@ -113,46 +102,22 @@ for x, y in batches:
     out = net(x).squeeze(1)
     F.binary_cross_entropy_with_logits(out, y).backward()
 with torch.no_grad():
-    guesses = torch.round(net(x_test))
-    print((guesses.squeeze(1) == y_test).float().mean())
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-
-for x, y in batches:
-    out = net(x).squeeze(1)
-    F.binary_cross_entropy_with_logits(out, y).backward()
-with torch.no_grad():
-    guesses = torch.round(torch.sigmoid(net(x_test)))
+-     guesses = torch.round(net(x_test))
++     guesses = torch.round(torch.sigmoid(net(x_test)))
     print((guesses.squeeze(1) == y_test).float().mean())
 """,
         ),
         Example(
             "compared in a function",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 loss_fn = nn.BCEWithLogitsLoss()
 
 def accuracy(scores, y):
-    return ((scores >= 0.5) == y).float().mean()
-
-for x, y in batches:
-    scores = clf(x)
-    loss = loss_fn(scores, y)
-    loss.backward()
-    print(accuracy(scores, y))
-""",
-            after="""\
-import torch
-from torch import nn
-
-loss_fn = nn.BCEWithLogitsLoss()
-
-def accuracy(scores, y):
-    return ((torch.sigmoid(scores) >= 0.5) == y).float().mean()
+-     return ((scores >= 0.5) == y).float().mean()
++     return ((torch.sigmoid(scores) >= 0.5) == y).float().mean()
 
 for x, y in batches:
     scores = clf(x)

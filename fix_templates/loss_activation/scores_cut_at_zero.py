@@ -98,20 +98,12 @@ class ScoresCutAtZero(FaultTemplate[Cut]):
     examples = (
         Example(
             "binary scores from a ReLU",
-            before="""\
+            """\
 import torch
 from torch import nn
 
-model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1), nn.ReLU())
-criterion = nn.BCEWithLogitsLoss()
-loss = criterion(model(torch.rand(4, 8)), torch.ones(4, 1))
-loss.backward()
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+- model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1), nn.ReLU())
++ model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
 criterion = nn.BCEWithLogitsLoss()
 loss = criterion(model(torch.rand(4, 8)), torch.ones(4, 1))
 loss.backward()
@@ -119,7 +111,7 @@ loss.backward()
         ),
         Example(
             "class scores from a ReLU",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -132,27 +124,8 @@ class Net(nn.Module):
 
     def forward(self, x):
         x = F.relu(self.fc1(x))
-        x = F.relu(self.fc2(x))
-        return x
-
-net = Net()
-loss = F.cross_entropy(net(torch.rand(4, 20)), torch.tensor([1, 2, 3, 4]))
-loss.backward()
-""",
-            after="""\
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1 = nn.Linear(20, 64)
-        self.fc2 = nn.Linear(64, 10)
-
-    def forward(self, x):
-        x = F.relu(self.fc1(x))
-        x = self.fc2(x)
+-         x = F.relu(self.fc2(x))
++         x = self.fc2(x)
         return x
 
 net = Net()
@@ -162,7 +135,7 @@ loss.backward()
         ),
         Example(
             "a ReLU inside the softmax",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -175,25 +148,8 @@ class Net(nn.Module):
 
     def forward(self, x):
         x = F.relu(self.hidden(x))
-        return F.log_softmax(F.relu(self.out(x)), dim=1)
-
-loss = F.nll_loss(Net()(torch.rand(4, 20)), torch.tensor([1, 2, 3, 4]))
-loss.backward()
-""",
-            after="""\
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.hidden = nn.Linear(20, 64)
-        self.out = nn.Linear(64, 10)
-
-    def forward(self, x):
-        x = F.relu(self.hidden(x))
-        return F.log_softmax(self.out(x), dim=1)
+-         return F.log_softmax(F.relu(self.out(x)), dim=1)
++         return F.log_softmax(self.out(x), dim=1)
 
 loss = F.nll_loss(Net()(torch.rand(4, 20)), torch.tensor([1, 2, 3, 4]))
 loss.backward()
@@ -201,7 +157,7 @@ loss.backward()
         ),
         Example(
             "masks from a ReLU whose overlap is the loss",
-            before="""\
+            """\
 from keras import Model, layers, ops
 
 def dice_loss(y_true, y_pred):
@@ -211,23 +167,8 @@ def dice_loss(y_true, y_pred):
 def build():
     image = layers.Input((32, 32, 1))
     x = layers.Conv2D(8, 3, padding="same", activation="relu")(image)
-    mask = layers.Conv2D(1, 1, activation="relu")(x)
-    return Model(image, mask)
-
-model = build()
-model.compile("adam", loss=dice_loss)
-""",
-            after="""\
-from keras import Model, layers, ops
-
-def dice_loss(y_true, y_pred):
-    shared = ops.sum(y_true * y_pred)
-    return 1 - 2 * shared / (ops.sum(y_true) + ops.sum(y_pred) + 1)
-
-def build():
-    image = layers.Input((32, 32, 1))
-    x = layers.Conv2D(8, 3, padding="same", activation="relu")(image)
-    mask = layers.Conv2D(1, 1, activation="sigmoid")(x)
+-     mask = layers.Conv2D(1, 1, activation="relu")(x)
++     mask = layers.Conv2D(1, 1, activation="sigmoid")(x)
     return Model(image, mask)
 
 model = build()

@@ -88,7 +88,7 @@ class ScoresGivenAsLogProbabilities(FaultTemplate[LossUse]):
     examples = (
         Example(
             "softmax before the NLL loss",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -99,65 +99,34 @@ class Net(nn.Module):
         self.fc = nn.Linear(4, 3)
 
     def forward(self, x):
-        return F.softmax(self.fc(x), dim=1)
-
-loss = F.nll_loss(Net()(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(4, 3)
-
-    def forward(self, x):
-        return F.log_softmax(self.fc(x), dim=1)
+-         return F.softmax(self.fc(x), dim=1)
++         return F.log_softmax(self.fc(x), dim=1)
 
 loss = F.nll_loss(Net()(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
 """,
         ),
         Example(
             "raw scores into NLLLoss",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
-criterion = nn.NLLLoss()
-loss = criterion(model(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
-criterion = nn.CrossEntropyLoss()
+- criterion = nn.NLLLoss()
++ criterion = nn.CrossEntropyLoss()
 loss = criterion(model(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
 """,
         ),
         Example(
             "Softmax layer before NLLLoss",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 model = nn.Sequential(
     nn.Linear(4, 3),
-    nn.Softmax(dim=1),
-)
-criterion = nn.NLLLoss()
-loss = criterion(model(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Sequential(
-    nn.Linear(4, 3),
-    nn.LogSoftmax(dim=1),
+-     nn.Softmax(dim=1),
++     nn.LogSoftmax(dim=1),
 )
 criterion = nn.NLLLoss()
 loss = criterion(model(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
@@ -165,25 +134,17 @@ loss = criterion(model(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
         ),
         Example(
             "scores by hand, seen in a run",
+            """\
+import torch
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+w = torch.randn(4, 3, requires_grad=True)
+- loss = F.nll_loss(torch.randn(9, 4) @ w, torch.tensor([0, 1, 2] * 3))
++ loss = F.cross_entropy(torch.randn(9, 4) @ w, torch.tensor([0, 1, 2] * 3))
+loss.backward()
+""",
             runs=True,
-            before="""\
-import torch
-import torch.nn.functional as F
-
-torch.manual_seed(0)
-w = torch.randn(4, 3, requires_grad=True)
-loss = F.nll_loss(torch.randn(9, 4) @ w, torch.tensor([0, 1, 2] * 3))
-loss.backward()
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-
-torch.manual_seed(0)
-w = torch.randn(4, 3, requires_grad=True)
-loss = F.cross_entropy(torch.randn(9, 4) @ w, torch.tensor([0, 1, 2] * 3))
-loss.backward()
-""",
         ),
     )
     rejects = (

@@ -97,90 +97,59 @@ class ScoresGivenAsProbabilities(FaultTemplate[LossUse]):
     examples = (
         Example(
             "Keras classifier without softmax",
-            before="""\
+            """\
 from keras.models import Sequential
 from keras.layers import Dense
 
 model = Sequential()
 model.add(Dense(64, activation="relu", input_shape=(20,)))
-model.add(Dense(10))
-model.compile(optimizer="adam", loss="categorical_crossentropy", metrics=["accuracy"])
-""",
-            after="""\
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential()
-model.add(Dense(64, activation="relu", input_shape=(20,)))
-model.add(Dense(10, activation="softmax"))
+- model.add(Dense(10))
++ model.add(Dense(10, activation="softmax"))
 model.compile(optimizer="adam", loss="categorical_crossentropy", metrics=["accuracy"])
 """,
         ),
         Example(
             "Keras loss told that it gets scores",
-            before="""\
+            """\
 import keras
 from keras import layers
 
 inputs = keras.Input((6,))
 model = keras.Model(inputs, layers.Dense(1)(layers.Dense(8, activation="relu")(inputs)))
-model.compile(loss=keras.losses.BinaryCrossentropy(), optimizer="sgd")
-""",
-            after="""\
-import keras
-from keras import layers
-
-inputs = keras.Input((6,))
-model = keras.Model(inputs, layers.Dense(1)(layers.Dense(8, activation="relu")(inputs)))
-model.compile(loss=keras.losses.BinaryCrossentropy(from_logits=True), optimizer="sgd")
+- model.compile(loss=keras.losses.BinaryCrossentropy(), optimizer="sgd")
++ model.compile(loss=keras.losses.BinaryCrossentropy(from_logits=True), optimizer="sgd")
 """,
         ),
         Example(
             "BCELoss on a linear layer",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 model = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 1))
-criterion = nn.BCELoss()
-loss = criterion(model(torch.rand(4, 5)), torch.ones(4, 1))
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 1))
-criterion = nn.BCEWithLogitsLoss()
+- criterion = nn.BCELoss()
++ criterion = nn.BCEWithLogitsLoss()
 loss = criterion(model(torch.rand(4, 5)), torch.ones(4, 1))
 """,
         ),
         Example(
             "scores by hand, seen in a run",
+            """\
+import torch
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+w = torch.randn(5, 1, requires_grad=True)
+x = torch.randn(16, 5)
+- loss = F.binary_cross_entropy(x @ w, (x[:, :1] > 0).float())
++ loss = F.binary_cross_entropy_with_logits(x @ w, (x[:, :1] > 0).float())
+loss.backward()
+""",
             runs=True,
-            before="""\
-import torch
-import torch.nn.functional as F
-
-torch.manual_seed(0)
-w = torch.randn(5, 1, requires_grad=True)
-x = torch.randn(16, 5)
-loss = F.binary_cross_entropy(x @ w, (x[:, :1] > 0).float())
-loss.backward()
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-
-torch.manual_seed(0)
-w = torch.randn(5, 1, requires_grad=True)
-x = torch.randn(16, 5)
-loss = F.binary_cross_entropy_with_logits(x @ w, (x[:, :1] > 0).float())
-loss.backward()
-""",
         ),
         Example(
             "sigmoid put behind the last layer",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 
@@ -191,22 +160,8 @@ class Judge(nn.Module):
         self.b = nn.Linear(8, 1)
 
     def forward(self, x):
-        return self.b(torch.relu(self.a(x)))
-
-loss = nn.BCELoss()(Judge()(torch.rand(4, 5)), torch.ones(4, 1))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-
-class Judge(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.a = nn.Linear(5, 8)
-        self.b = nn.Linear(8, 1)
-
-    def forward(self, x):
-        return torch.sigmoid(self.b(torch.relu(self.a(x))))
+-         return self.b(torch.relu(self.a(x)))
++         return torch.sigmoid(self.b(torch.relu(self.a(x))))
 
 loss = nn.BCELoss()(Judge()(torch.rand(4, 5)), torch.ones(4, 1))
 """,

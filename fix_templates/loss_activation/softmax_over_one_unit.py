@@ -100,7 +100,7 @@ class SoftmaxOverOneUnit(FaultTemplate[Constant]):
     examples = (
         Example(
             "an Activation layer of its own behind the single unit",
-            before="""\
+            """\
 import numpy
 from keras.models import Sequential
 from keras.layers import Dense, Activation
@@ -108,19 +108,8 @@ from keras.layers import Dense, Activation
 net = Sequential()
 net.add(Dense(6, input_dim=3, activation='relu'))
 net.add(Dense(1))
-net.add(Activation('softmax'))
-net.compile(loss='binary_crossentropy', optimizer='adam')
-net.fit(numpy.random.rand(16, 3), numpy.random.randint(0, 2, (16, 1)), verbose=0)
-""",
-            after="""\
-import numpy
-from keras.models import Sequential
-from keras.layers import Dense, Activation
-
-net = Sequential()
-net.add(Dense(6, input_dim=3, activation='relu'))
-net.add(Dense(1))
-net.add(Activation('sigmoid'))
+- net.add(Activation('softmax'))
++ net.add(Activation('sigmoid'))
 net.compile(loss='binary_crossentropy', optimizer='adam')
 net.fit(numpy.random.rand(16, 3), numpy.random.randint(0, 2, (16, 1)), verbose=0)
 """,
@@ -128,129 +117,80 @@ net.fit(numpy.random.rand(16, 3), numpy.random.randint(0, 2, (16, 1)), verbose=0
         ),
         Example(
             "Keras binary classifier",
-            before="""\
+            """\
 import keras
 from keras.layers import Dense
 
 model = keras.Sequential([
     keras.Input((8,)),
     Dense(16, activation='relu'),
-    Dense(1, activation='softmax'),  # probability
-])
-model.compile(optimizer='adam', loss='binary_crossentropy', metrics=['accuracy'])
-""",
-            after="""\
-import keras
-from keras.layers import Dense
-
-model = keras.Sequential([
-    keras.Input((8,)),
-    Dense(16, activation='relu'),
-    Dense(1, activation='sigmoid'),  # probability
+-     Dense(1, activation='softmax'),  # probability
++     Dense(1, activation='sigmoid'),  # probability
 ])
 model.compile(optimizer='adam', loss='binary_crossentropy', metrics=['accuracy'])
 """,
         ),
         Example(
             "torch module with BCELoss",
-            before="""\
+            """\
 import torch
 from torch import nn
 
-model = nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 1), nn.Softmax(dim=-1))
-criterion = nn.BCELoss()
-loss = criterion(model(torch.rand(4, 6)), torch.ones(4, 1))
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 1), nn.Sigmoid())
+- model = nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 1), nn.Softmax(dim=-1))
++ model = nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 1), nn.Sigmoid())
 criterion = nn.BCELoss()
 loss = criterion(model(torch.rand(4, 6)), torch.ones(4, 1))
 """,
         ),
         Example(
             "Keras regression with a softmax output",
-            before="""\
+            """\
 from tensorflow import keras
 from tensorflow.keras import layers
 
 inputs = keras.Input(shape=(3,))
 hidden = layers.Dense(8, activation="relu")(inputs)
-price = layers.Dense(1, activation="softmax")(hidden)
-model = keras.Model(inputs, price)
-model.compile(optimizer="rmsprop", loss="mse")
-""",
-            after="""\
-from tensorflow import keras
-from tensorflow.keras import layers
-
-inputs = keras.Input(shape=(3,))
-hidden = layers.Dense(8, activation="relu")(inputs)
-price = layers.Dense(1)(hidden)
+- price = layers.Dense(1, activation="softmax")(hidden)
++ price = layers.Dense(1)(hidden)
 model = keras.Model(inputs, price)
 model.compile(optimizer="rmsprop", loss="mse")
 """,
         ),
         Example(
             "one unit for classes",
-            before="""\
+            """\
 from keras.layers import Input, Dense
 from keras.models import Model
 
 inputs = Input(shape=(5,))
-outputs = Dense(1, activation="softmax")(inputs)
+- outputs = Dense(1, activation="softmax")(inputs)
++ outputs = Dense(1, activation="sigmoid")(inputs)
 model = Model(inputs, outputs)
-model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
-""",
-            after="""\
-from keras.layers import Input, Dense
-from keras.models import Model
-
-inputs = Input(shape=(5,))
-outputs = Dense(1, activation="sigmoid")(inputs)
-model = Model(inputs, outputs)
-model.compile(optimizer="adam", loss="binary_crossentropy")
+- model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
++ model.compile(optimizer="adam", loss="binary_crossentropy")
 """,
         ),
         Example(
             "function in forward, seen in a run",
+            """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(4, 1)
+
+    def forward(self, x):
+-         return F.softmax(self.out(x), dim=1)
++         return torch.sigmoid(self.out(x))
+
+net = Net()
+loss = F.binary_cross_entropy(net(torch.randn(8, 4)), torch.ones(8, 1))
+loss.backward()
+""",
             runs=True,
-            before="""\
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.out = nn.Linear(4, 1)
-
-    def forward(self, x):
-        return F.softmax(self.out(x), dim=1)
-
-net = Net()
-loss = F.binary_cross_entropy(net(torch.randn(8, 4)), torch.ones(8, 1))
-loss.backward()
-""",
-            after="""\
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.out = nn.Linear(4, 1)
-
-    def forward(self, x):
-        return torch.sigmoid(self.out(x))
-
-net = Net()
-loss = F.binary_cross_entropy(net(torch.randn(8, 4)), torch.ones(8, 1))
-loss.backward()
-""",
         ),
     )
     rejects = (

@@ -80,7 +80,7 @@ class SoftmaxOverWrongAxis(FixTemplate):
     examples = (
         Example(
             "class scores normalized over the batch",
-            before="""\
+            """\
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -91,182 +91,106 @@ class Net(nn.Module):
         self.fc = nn.Linear(6, 3)
 
     def forward(self, x):
-        return F.log_softmax(self.fc(x), dim=0)
-
-loss = F.nll_loss(Net()(torch.rand(5, 6)), torch.tensor([0, 1, 2, 0, 1]))
-""",
-            after="""\
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(6, 3)
-
-    def forward(self, x):
-        return F.log_softmax(self.fc(x), dim=1)
+-         return F.log_softmax(self.fc(x), dim=0)
++         return F.log_softmax(self.fc(x), dim=1)
 
 loss = F.nll_loss(Net()(torch.rand(5, 6)), torch.tensor([0, 1, 2, 0, 1]))
 """,
         ),
         Example(
             "attention without dim, seen in a run",
+            """\
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+q, k = nn.Linear(8, 4), nn.Linear(8, 4)
+x = torch.randn(5, 7, 8)
+- weights = F.softmax(torch.bmm(q(x), k(x).transpose(1, 2)))
++ weights = F.softmax(torch.bmm(q(x), k(x).transpose(1, 2)), dim=-1)
+out = torch.bmm(weights, x)
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-from torch.nn import functional as F
-
-q, k = nn.Linear(8, 4), nn.Linear(8, 4)
-x = torch.randn(5, 7, 8)
-weights = F.softmax(torch.bmm(q(x), k(x).transpose(1, 2)))
-out = torch.bmm(weights, x)
-""",
-            after="""\
-import torch
-from torch import nn
-from torch.nn import functional as F
-
-q, k = nn.Linear(8, 4), nn.Linear(8, 4)
-x = torch.randn(5, 7, 8)
-weights = F.softmax(torch.bmm(q(x), k(x).transpose(1, 2)), dim=-1)
-out = torch.bmm(weights, x)
-""",
         ),
         Example(
             "heads of attention normalized against one another",
+            """\
+import math
+import torch
+from torch import nn
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+-         self.softmax = nn.Softmax()
++         self.softmax = nn.Softmax(dim=-1)
+
+    def forward(self, q, k, v):
+        score = (q @ k.transpose(2, 3)) / math.sqrt(k.size(3))
+        score = self.softmax(score)
+        return score @ v
+
+q, k, v = torch.rand(3, 2, 4, 6, 5)
+out = Attention()(q, k, v)
+""",
             runs=True,
-            before="""\
-import math
-import torch
-from torch import nn
-
-class Attention(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.softmax = nn.Softmax()
-
-    def forward(self, q, k, v):
-        score = (q @ k.transpose(2, 3)) / math.sqrt(k.size(3))
-        score = self.softmax(score)
-        return score @ v
-
-q, k, v = torch.rand(3, 2, 4, 6, 5)
-out = Attention()(q, k, v)
-""",
-            after="""\
-import math
-import torch
-from torch import nn
-
-class Attention(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.softmax = nn.Softmax(dim=-1)
-
-    def forward(self, q, k, v):
-        score = (q @ k.transpose(2, 3)) / math.sqrt(k.size(3))
-        score = self.softmax(score)
-        return score @ v
-
-q, k, v = torch.rand(3, 2, 4, 6, 5)
-out = Attention()(q, k, v)
-""",
         ),
         Example(
             "positions weighed and added up",
+            """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Pooling(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.score = nn.Linear(size, 3)
+
+    def forward(self, states):
+-         weights = F.softmax(self.score(torch.tanh(states)))
++         weights = F.softmax(self.score(torch.tanh(states)), dim=1)
+        return torch.sum(weights[:, :, 0:1] * states, dim=1)
+
+print(Pooling(6)(torch.randn(4, 7, 6)).shape)
+""",
             runs=True,
-            before="""\
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Pooling(nn.Module):
-    def __init__(self, size):
-        super().__init__()
-        self.score = nn.Linear(size, 3)
-
-    def forward(self, states):
-        weights = F.softmax(self.score(torch.tanh(states)))
-        return torch.sum(weights[:, :, 0:1] * states, dim=1)
-
-print(Pooling(6)(torch.randn(4, 7, 6)).shape)
-""",
-            after="""\
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Pooling(nn.Module):
-    def __init__(self, size):
-        super().__init__()
-        self.score = nn.Linear(size, 3)
-
-    def forward(self, states):
-        weights = F.softmax(self.score(torch.tanh(states)), dim=1)
-        return torch.sum(weights[:, :, 0:1] * states, dim=1)
-
-print(Pooling(6)(torch.randn(4, 7, 6)).shape)
-""",
         ),
         Example(
             "time on the first axis, the batch on the second",
+            """\
+import torch
+import torch.nn.functional as F
+
+states = torch.randn(7, 4, 6)
+scores = (states * torch.randn(6)).sum(2)
+- weights = F.softmax(scores)
++ weights = F.softmax(scores, dim=0)
+context = torch.einsum("tb,tbh->bh", weights, states)
+""",
             runs=True,
-            before="""\
-import torch
-import torch.nn.functional as F
-
-states = torch.randn(7, 4, 6)
-scores = (states * torch.randn(6)).sum(2)
-weights = F.softmax(scores)
-context = torch.einsum("tb,tbh->bh", weights, states)
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-
-states = torch.randn(7, 4, 6)
-scores = (states * torch.randn(6)).sum(2)
-weights = F.softmax(scores, dim=0)
-context = torch.einsum("tb,tbh->bh", weights, states)
-""",
         ),
         Example(
             "image classes on the last axis, seen in a run",
+            """\
+import torch
+from torch import nn
+
+- model = nn.Sequential(nn.Conv2d(3, 4, 1), nn.LogSoftmax(dim=-1))
++ model = nn.Sequential(nn.Conv2d(3, 4, 1), nn.LogSoftmax(dim=1))
+loss = nn.NLLLoss()(model(torch.rand(2, 3, 5, 6)), torch.randint(0, 4, (2, 5, 6)))
+loss.backward()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Conv2d(3, 4, 1), nn.LogSoftmax(dim=-1))
-loss = nn.NLLLoss()(model(torch.rand(2, 3, 5, 6)), torch.randint(0, 4, (2, 5, 6)))
-loss.backward()
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Conv2d(3, 4, 1), nn.LogSoftmax(dim=1))
-loss = nn.NLLLoss()(model(torch.rand(2, 3, 5, 6)), torch.randint(0, 4, (2, 5, 6)))
-loss.backward()
-""",
         ),
         Example(
             "Keras softmax layer over the batch",
-            before="""\
+            """\
 import keras
 from keras import layers
 
-model = keras.Sequential([keras.Input((8,)), layers.Dense(4), layers.Softmax(axis=0)])
-model.compile(loss="categorical_crossentropy", optimizer="adam")
-""",
-            after="""\
-import keras
-from keras import layers
-
-model = keras.Sequential([keras.Input((8,)), layers.Dense(4), layers.Softmax(axis=-1)])
+- model = keras.Sequential([keras.Input((8,)), layers.Dense(4), layers.Softmax(axis=0)])
++ model = keras.Sequential([keras.Input((8,)), layers.Dense(4), layers.Softmax(axis=-1)])
 model.compile(loss="categorical_crossentropy", optimizer="adam")
 """,
         ),

@@ -75,107 +75,66 @@ class SwappedLossArguments(FixTemplate):
     examples = (
         Example(
             "labels first in torch",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
 criterion = nn.BCELoss()
 x, y = torch.rand(8, 4), torch.ones(8, 1)
-loss = criterion(y, model(x))  # per batch
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
-criterion = nn.BCELoss()
-x, y = torch.rand(8, 4), torch.ones(8, 1)
-loss = criterion(model(x), y)  # per batch
+- loss = criterion(y, model(x))  # per batch
++ loss = criterion(model(x), y)  # per batch
 """,
         ),
         Example(
             "class indices first, which stops the program",
+            """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+model = nn.Linear(4, 3)
+labels = torch.tensor([0, 1, 2, 1])
+out = model(torch.rand(4, 4))
+- loss = F.cross_entropy(labels, out)
++ loss = F.cross_entropy(out, labels)
+loss.backward()
+""",
             runs=True,
-            before="""\
-import torch
-import torch.nn.functional as F
-from torch import nn
-
-model = nn.Linear(4, 3)
-labels = torch.tensor([0, 1, 2, 1])
-out = model(torch.rand(4, 4))
-loss = F.cross_entropy(labels, out)
-loss.backward()
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-from torch import nn
-
-model = nn.Linear(4, 3)
-labels = torch.tensor([0, 1, 2, 1])
-out = model(torch.rand(4, 4))
-loss = F.cross_entropy(out, labels)
-loss.backward()
-""",
         ),
         Example(
             "prediction first in Keras",
-            before="""\
+            """\
 import numpy as np
 import keras
 
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
 loss_fn = keras.losses.CategoricalCrossentropy()
 x, y = np.random.rand(8, 4), np.eye(3)[np.arange(8) % 3]
-loss = loss_fn(model(x), y)
-""",
-            after="""\
-import numpy as np
-import keras
-
-model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-loss_fn = keras.losses.CategoricalCrossentropy()
-x, y = np.random.rand(8, 4), np.eye(3)[np.arange(8) % 3]
-loss = loss_fn(y, model(x))
+- loss = loss_fn(model(x), y)
++ loss = loss_fn(y, model(x))
 """,
         ),
         Example(
             "in a training loop, seen in a run",
+            """\
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+criterion = nn.BCEWithLogitsLoss()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(3):
+    x = torch.rand(8, 4)
+    y = (x[:, :1] > 0.5).float()
+    pred = model(x)
+-     loss = criterion(y, pred)
++     loss = criterion(pred, y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-
-model = nn.Linear(4, 1)
-criterion = nn.BCEWithLogitsLoss()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for step in range(3):
-    x = torch.rand(8, 4)
-    y = (x[:, :1] > 0.5).float()
-    pred = model(x)
-    loss = criterion(y, pred)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-from torch import nn
-
-model = nn.Linear(4, 1)
-criterion = nn.BCEWithLogitsLoss()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for step in range(3):
-    x = torch.rand(8, 4)
-    y = (x[:, :1] > 0.5).float()
-    pred = model(x)
-    loss = criterion(pred, y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
         ),
     )
     rejects = (

@@ -84,81 +84,50 @@ class TermNotSquared(FaultTemplate[Term]):
     examples = (
         Example(
             "one of three penalties",
-            before="""\
+            """\
 import torch
 
 def penalty(self, bias, weights, factors):
-    return (self.rate_bias * bias
-            + self.rate_weights * (weights ** 2).sum()
-            + self.rate_factors * (factors ** 2).sum())
-""",
-            after="""\
-import torch
-
-def penalty(self, bias, weights, factors):
-    return (self.rate_bias * bias ** 2
+-     return (self.rate_bias * bias
++     return (self.rate_bias * bias ** 2
             + self.rate_weights * (weights ** 2).sum()
             + self.rate_factors * (factors ** 2).sum())
 """,
         ),
         Example(
             "the sum of all weights as their norm",
-            before="""\
+            """\
 import torch
 
 l2_reg = 0.0
 for param in model.parameters():
-    l2_reg += torch.sum(param)
-loss = criterion(model(x), y) + 1e-4 * l2_reg
-loss.backward()
-""",
-            after="""\
-import torch
-
-l2_reg = 0.0
-for param in model.parameters():
-    l2_reg += torch.sum(param ** 2)
+-     l2_reg += torch.sum(param)
++     l2_reg += torch.sum(param ** 2)
 loss = criterion(model(x), y) + 1e-4 * l2_reg
 loss.backward()
 """,
         ),
         Example(
             "an L1 norm without absolute values",
-            before="""\
+            """\
 import torch
 
-l1_norm = sum(p.sum() for p in model.parameters())
-loss = criterion(model(x), y) + 0.001 * l1_norm
-loss.backward()
-""",
-            after="""\
-import torch
-
-l1_norm = sum(p.abs().sum() for p in model.parameters())
+- l1_norm = sum(p.sum() for p in model.parameters())
++ l1_norm = sum(p.abs().sum() for p in model.parameters())
 loss = criterion(model(x), y) + 0.001 * l1_norm
 loss.backward()
 """,
         ),
         Example(
             "the mean difference as the loss of Keras",
-            before="""\
+            """\
 from keras import backend as K
 from keras.layers import Dense
 from keras.models import Sequential
 
 def my_mse(y_true, y_pred):
-    return K.mean(y_pred - y_true, axis=-1)
-
-model = Sequential([Dense(1)])
-model.compile(optimizer="adam", loss=my_mse)
-""",
-            after="""\
-from keras import backend as K
-from keras.layers import Dense
-from keras.models import Sequential
-
-def my_mse(y_true, y_pred):
-    return K.mean((y_pred - y_true) ** 2, axis=-1)
+-     return K.mean(y_pred - y_true, axis=-1)
++     return K.mean((y_pred - y_true) ** 2, axis=-1)
 
 model = Sequential([Dense(1)])
 model.compile(optimizer="adam", loss=my_mse)
@@ -166,20 +135,13 @@ model.compile(optimizer="adam", loss=my_mse)
         ),
         Example(
             "the sum of differences in torch",
-            before="""\
+            """\
 import torch
 
 output = net(x)
 loss = (output - target).sum() / len(x)
-mean = (output - target).mean()
-mean.backward()
-""",
-            after="""\
-import torch
-
-output = net(x)
-loss = (output - target).sum() / len(x)
-mean = ((output - target) ** 2).mean()
+- mean = (output - target).mean()
++ mean = ((output - target) ** 2).mean()
 mean.backward()
 """,
         ),

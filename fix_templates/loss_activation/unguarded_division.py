@@ -74,65 +74,43 @@ class UnguardedDivision(FixTemplate):
     examples = (
         Example(
             "weights divided by their sum",
+            """\
+import torch
+
+scores = torch.zeros(2, 3, requires_grad=True)
+weights = torch.relu(scores)
+- weights = weights / weights.sum(dim=1, keepdim=True)
++ weights = weights / (weights.sum(dim=1, keepdim=True) + 1e-8)
+loss = weights.sum()
+loss.backward()
+""",
             runs=True,
-            before="""\
-import torch
-
-scores = torch.zeros(2, 3, requires_grad=True)
-weights = torch.relu(scores)
-weights = weights / weights.sum(dim=1, keepdim=True)
-loss = weights.sum()
-loss.backward()
-""",
-            after="""\
-import torch
-
-scores = torch.zeros(2, 3, requires_grad=True)
-weights = torch.relu(scores)
-weights = weights / (weights.sum(dim=1, keepdim=True) + 1e-8)
-loss = weights.sum()
-loss.backward()
-""",
         ),
         Example(
             "mean of an empty selection",
+            """\
+import torch
+
+x = torch.rand(4, 2, requires_grad=True)
+mask = torch.zeros(4, 1)
+count = mask.sum()
+- loss = torch.div((x * mask).sum(), count)
++ loss = torch.div((x * mask).sum(), count.clamp(min=1e-8))
+loss.backward()
+""",
             runs=True,
-            before="""\
-import torch
-
-x = torch.rand(4, 2, requires_grad=True)
-mask = torch.zeros(4, 1)
-count = mask.sum()
-loss = torch.div((x * mask).sum(), count)
-loss.backward()
-""",
-            after="""\
-import torch
-
-x = torch.rand(4, 2, requires_grad=True)
-mask = torch.zeros(4, 1)
-count = mask.sum()
-loss = torch.div((x * mask).sum(), count.clamp(min=1e-8))
-loss.backward()
-""",
         ),
         Example(
             "normalization by a norm",
+            """\
+import torch
+
+v = torch.zeros(3, 4, requires_grad=True)
+- unit = v / v.norm(dim=1, keepdim=True)
++ unit = v / (v.norm(dim=1, keepdim=True) + 1e-8)
+unit.sum().backward()
+""",
             runs=True,
-            before="""\
-import torch
-
-v = torch.zeros(3, 4, requires_grad=True)
-unit = v / v.norm(dim=1, keepdim=True)
-unit.sum().backward()
-""",
-            after="""\
-import torch
-
-v = torch.zeros(3, 4, requires_grad=True)
-unit = v / (v.norm(dim=1, keepdim=True) + 1e-8)
-unit.sum().backward()
-""",
         ),
     )
     rejects = (

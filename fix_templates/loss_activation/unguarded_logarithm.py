@@ -97,83 +97,53 @@ class UnguardedLogarithm(FixTemplate):
     examples = (
         Example(
             "log of softmax",
-            before="""\
+            """\
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 net = nn.Linear(4, 3)
-logp = torch.log(F.softmax(net(torch.rand(5, 4)), dim=1))
-loss = F.nll_loss(logp, torch.tensor([0, 1, 2, 0, 1]))
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-from torch import nn
-
-net = nn.Linear(4, 3)
-logp = F.log_softmax(net(torch.rand(5, 4)), dim=1)
+- logp = torch.log(F.softmax(net(torch.rand(5, 4)), dim=1))
++ logp = F.log_softmax(net(torch.rand(5, 4)), dim=1)
 loss = F.nll_loss(logp, torch.tensor([0, 1, 2, 0, 1]))
 """,
         ),
         Example(
             "log of sigmoid as methods",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 net = nn.Linear(4, 1)
 scores = net(torch.rand(5, 4))
-loss = -scores.sigmoid().log().mean()
-loss.backward()
-""",
-            after="""\
-import torch
-from torch import nn
-
-net = nn.Linear(4, 1)
-scores = net(torch.rand(5, 4))
-loss = -torch.nn.functional.logsigmoid(scores).mean()
+- loss = -scores.sigmoid().log().mean()
++ loss = -torch.nn.functional.logsigmoid(scores).mean()
 loss.backward()
 """,
         ),
         Example(
             "log of a probability that was 0 in the run",
+            """\
+import torch
+
+scores = (200 * torch.tensor([[1.0, -1.0], [2.0, -3.0]])).requires_grad_()
+label = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+p = torch.sigmoid(scores)
+pt = torch.where(label == 1, p, 1 - p)
+- loss = -torch.log(pt).mean()
++ loss = -torch.log(pt + 1e-12).mean()
+loss.backward()
+""",
             runs=True,
-            before="""\
-import torch
-
-scores = (200 * torch.tensor([[1.0, -1.0], [2.0, -3.0]])).requires_grad_()
-label = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-p = torch.sigmoid(scores)
-pt = torch.where(label == 1, p, 1 - p)
-loss = -torch.log(pt).mean()
-loss.backward()
-""",
-            after="""\
-import torch
-
-scores = (200 * torch.tensor([[1.0, -1.0], [2.0, -3.0]])).requires_grad_()
-label = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-p = torch.sigmoid(scores)
-pt = torch.where(label == 1, p, 1 - p)
-loss = -torch.log(pt + 1e-12).mean()
-loss.backward()
-""",
         ),
         Example(
             "TensorFlow",
-            before="""\
+            """\
 import tensorflow as tf
 
 x = tf.random.normal((4, 3))
-loss = -tf.reduce_mean(tf.math.log(tf.nn.softmax(x)))
-""",
-            after="""\
-import tensorflow as tf
-
-x = tf.random.normal((4, 3))
-loss = -tf.reduce_mean(tf.nn.log_softmax(x))
+- loss = -tf.reduce_mean(tf.math.log(tf.nn.softmax(x)))
++ loss = -tf.reduce_mean(tf.nn.log_softmax(x))
 """,
         ),
     )

@@ -73,93 +73,57 @@ class UnguardedRoot(FaultTemplate[Call]):
     examples = (
         Example(
             "root of a distance of 0",
+            """\
+import torch
+
+torch.manual_seed(0)
+w = torch.randn(3, 3, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.1)
+for step in range(3):
+    x = torch.randn(4, 3) @ w
+    d2 = ((x[:, None] - x[None]) ** 2).sum(-1)
+-     loss = torch.sqrt(d2).mean()
++     loss = torch.sqrt(d2 + 1e-8).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
             runs=True,
-            before="""\
-import torch
-
-torch.manual_seed(0)
-w = torch.randn(3, 3, requires_grad=True)
-optimizer = torch.optim.SGD([w], lr=0.1)
-for step in range(3):
-    x = torch.randn(4, 3) @ w
-    d2 = ((x[:, None] - x[None]) ** 2).sum(-1)
-    loss = torch.sqrt(d2).mean()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-
-torch.manual_seed(0)
-w = torch.randn(3, 3, requires_grad=True)
-optimizer = torch.optim.SGD([w], lr=0.1)
-for step in range(3):
-    x = torch.randn(4, 3) @ w
-    d2 = ((x[:, None] - x[None]) ** 2).sum(-1)
-    loss = torch.sqrt(d2 + 1e-8).mean()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
         ),
         Example(
             "root as a method",
+            """\
+import torch
+from torch import nn
+
+net = nn.Linear(2, 2)
+optimizer = torch.optim.Adam(net.parameters())
+for step in range(3):
+    out = net(torch.ones(4, 2)) ** 2 * torch.tensor([1.0, 0.0])
+-     loss = out.sqrt().sum()
++     loss = (out + 1e-8).sqrt().sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
             runs=True,
-            before="""\
-import torch
-from torch import nn
-
-net = nn.Linear(2, 2)
-optimizer = torch.optim.Adam(net.parameters())
-for step in range(3):
-    out = net(torch.ones(4, 2)) ** 2 * torch.tensor([1.0, 0.0])
-    loss = out.sqrt().sum()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-from torch import nn
-
-net = nn.Linear(2, 2)
-optimizer = torch.optim.Adam(net.parameters())
-for step in range(3):
-    out = net(torch.ones(4, 2)) ** 2 * torch.tensor([1.0, 0.0])
-    loss = (out + 1e-8).sqrt().sum()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
         ),
         Example(
             "root of an error that is 0",
+            """\
+import torch
+import torch.nn.functional as F
+
+w = torch.zeros(2, 1, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.1)
+for step in range(3):
+-     rmse = torch.sqrt(F.mse_loss(torch.ones(4, 2) @ w, torch.zeros(4, 1)))
++     rmse = torch.sqrt(F.mse_loss(torch.ones(4, 2) @ w, torch.zeros(4, 1)) + 1e-8)
+    optimizer.zero_grad()
+    rmse.backward()
+    optimizer.step()
+""",
             runs=True,
-            before="""\
-import torch
-import torch.nn.functional as F
-
-w = torch.zeros(2, 1, requires_grad=True)
-optimizer = torch.optim.SGD([w], lr=0.1)
-for step in range(3):
-    rmse = torch.sqrt(F.mse_loss(torch.ones(4, 2) @ w, torch.zeros(4, 1)))
-    optimizer.zero_grad()
-    rmse.backward()
-    optimizer.step()
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-
-w = torch.zeros(2, 1, requires_grad=True)
-optimizer = torch.optim.SGD([w], lr=0.1)
-for step in range(3):
-    rmse = torch.sqrt(F.mse_loss(torch.ones(4, 2) @ w, torch.zeros(4, 1)) + 1e-8)
-    optimizer.zero_grad()
-    rmse.backward()
-    optimizer.step()
-""",
         ),
     )
     rejects = (

@@ -63,16 +63,8 @@ import torch
 
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for x, y in loader:
-    optimizer.zero_grad(set_to_none=False)
-    loss(model(x), y).backward()
-    optimizer.step()
-""",
-            """\
-import torch
-
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for x, y in loader:
-    optimizer.zero_grad()
+-     optimizer.zero_grad(set_to_none=False)
++     optimizer.zero_grad()
     loss(model(x), y).backward()
     optimizer.step()
 """,
@@ -84,14 +76,8 @@ import torch
 
 net = torch.nn.Linear(2, 1)
 net(torch.ones(1, 2)).sum().backward()
-net.zero_grad(set_to_none=False)
-""",
-            """\
-import torch
-
-net = torch.nn.Linear(2, 1)
-net(torch.ones(1, 2)).sum().backward()
-net.zero_grad()
+- net.zero_grad(set_to_none=False)
++ net.zero_grad()
 """,
             runs=True,
         ),
@@ -103,15 +89,8 @@ import torch
 
 def clear(optimizers):
     for each in optimizers:
-        each.zero_grad(set_to_none=False)  # as before
-""",
-            """\
-import torch
-
-
-def clear(optimizers):
-    for each in optimizers:
-        each.zero_grad()  # as before
+-         each.zero_grad(set_to_none=False)  # as before
++         each.zero_grad()  # as before
 """,
         ),
     )

@@ -61,12 +61,8 @@ class LoadingInOneProcess(FixTemplate):
             """\
 from torch.utils.data import DataLoader
 
-loader = DataLoader(pictures, batch_size=64, shuffle=True)
-""",
-            """\
-from torch.utils.data import DataLoader
-
-loader = DataLoader(pictures, batch_size=64, shuffle=True, num_workers=2)
+- loader = DataLoader(pictures, batch_size=64, shuffle=True)
++ loader = DataLoader(pictures, batch_size=64, shuffle=True, num_workers=2)
 """,
         ),
         Example(
@@ -74,12 +70,8 @@ loader = DataLoader(pictures, batch_size=64, shuffle=True, num_workers=2)
             """\
 import torch
 
-loaders = {part: torch.utils.data.DataLoader(data[part]) for part in ("train", "test")}
-""",
-            """\
-import torch
-
-loaders = {part: torch.utils.data.DataLoader(data[part], num_workers=2) for part in ("train", "test")}
+- loaders = {part: torch.utils.data.DataLoader(data[part]) for part in ("train", "test")}
++ loaders = {part: torch.utils.data.DataLoader(data[part], num_workers=2) for part in ("train", "test")}
 """,
         ),
         Example(
@@ -91,16 +83,7 @@ loader = data.DataLoader(
     rows,
     32,
     True,
-)
-""",
-            """\
-from torch.utils import data
-
-loader = data.DataLoader(
-    rows,
-    32,
-    True,
-    num_workers=2,
++     num_workers=2,
 )
 """,
         ),

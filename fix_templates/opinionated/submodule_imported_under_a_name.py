@@ -61,12 +61,8 @@ class SubmoduleImportedUnderAName(FixTemplate):
         Example(
             "the models",
             """\
-import torchvision.models as models
-
-net = models.resnet18()
-""",
-            """\
-from torchvision import models
+- import torchvision.models as models
++ from torchvision import models
 
 net = models.resnet18()
 """,
@@ -75,14 +71,8 @@ net = models.resnet18()
             "data sets, with a comment",
             """\
 import torch
-import torchvision.datasets as datasets  # MNIST
-from torchvision import transforms
-
-data = datasets.FakeData(transform=transforms.ToTensor())
-""",
-            """\
-import torch
-from torchvision import datasets  # MNIST
+- import torchvision.datasets as datasets  # MNIST
++ from torchvision import datasets  # MNIST
 from torchvision import transforms
 
 data = datasets.FakeData(transform=transforms.ToTensor())
@@ -92,13 +82,8 @@ data = datasets.FakeData(transform=transforms.ToTensor())
             "further down",
             """\
 def build():
-    import torchvision.models.detection as detection
-
-    return detection.maskrcnn_resnet50_fpn()
-""",
-            """\
-def build():
-    from torchvision.models import detection
+-     import torchvision.models.detection as detection
++     from torchvision.models import detection
 
     return detection.maskrcnn_resnet50_fpn()
 """,

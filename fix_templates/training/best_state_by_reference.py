@@ -85,6 +85,7 @@ class BestStateByReference(FaultTemplate[Reference]):
             "the best of all epochs",
             """\
 import torch
++ import copy
 
 best_loss = float("inf")
 for epoch in range(20):
@@ -95,23 +96,8 @@ for epoch in range(20):
     val_loss = validate(net)
     if val_loss < best_loss:
         best_loss = val_loss
-        best_weights = net.state_dict()
-net.load_state_dict(best_weights)
-""",
-            """\
-import torch
-import copy
-
-best_loss = float("inf")
-for epoch in range(20):
-    train(net)
-    for x, y in loader:
-        criterion(net(x), y).backward()
-        optimizer.step()
-    val_loss = validate(net)
-    if val_loss < best_loss:
-        best_loss = val_loss
-        best_weights = copy.deepcopy(net.state_dict())
+-         best_weights = net.state_dict()
++         best_weights = copy.deepcopy(net.state_dict())
 net.load_state_dict(best_weights)
 """,
         ),
@@ -130,24 +116,8 @@ def fit(model, epochs):
         acc = measure(model)
         if acc > best_acc:
             best_acc = acc
-            best_wts = model.state_dict()
-    model.load_state_dict(best_wts)
-    return model
-""",
-            """\
-import copy
-import torch
-
-def fit(model, epochs):
-    best_acc, best_wts = 0.0, copy.deepcopy(model.state_dict())
-    for epoch in range(epochs):
-        loss = step_of(model)
-        loss.backward()
-        optimizer.step()
-        acc = measure(model)
-        if acc > best_acc:
-            best_acc = acc
-            best_wts = copy.deepcopy(model.state_dict())
+-             best_wts = model.state_dict()
++             best_wts = copy.deepcopy(model.state_dict())
     model.load_state_dict(best_wts)
     return model
 """,
@@ -164,20 +134,8 @@ for epoch in range(3):
     loss.backward()
     optimizer.step()
     if loss.item() < least:
-        least, state = loss.item(), net.state_dict()
-net.load_state_dict(state)
-""",
-            """\
-from copy import deepcopy
-import torch
-
-start = deepcopy(net)
-for epoch in range(3):
-    loss = net(x).mean()
-    loss.backward()
-    optimizer.step()
-    if loss.item() < least:
-        least, state = loss.item(), deepcopy(net.state_dict())
+-         least, state = loss.item(), net.state_dict()
++         least, state = loss.item(), deepcopy(net.state_dict())
 net.load_state_dict(state)
 """,
         ),

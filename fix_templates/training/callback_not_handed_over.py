@@ -92,16 +92,8 @@ model = keras.Sequential([keras.layers.Dense(1)])
 model.compile('adam', 'mse')
 logger = keras.callbacks.CSVLogger('log.csv')
 logger.set_model(model)
-model.fit(x, y, epochs=4)
-""",
-            """\
-import keras
-
-model = keras.Sequential([keras.layers.Dense(1)])
-model.compile('adam', 'mse')
-logger = keras.callbacks.CSVLogger('log.csv')
-logger.set_model(model)
-model.fit(x, y, epochs=4, callbacks=[logger])
+- model.fit(x, y, epochs=4)
++ model.fit(x, y, epochs=4, callbacks=[logger])
 """,
         ),
         Example(
@@ -114,38 +106,22 @@ def train(model, x, y):
     stop.set_model(model)
     best = ModelCheckpoint('best.keras', save_best_only=True)
     best.set_model(model)
-    return model.fit(x, y, validation_split=0.2, epochs=100)
-""",
-            """\
-from tensorflow.keras.callbacks import EarlyStopping, ModelCheckpoint
-
-def train(model, x, y):
-    stop = EarlyStopping(monitor='val_loss', patience=3)
-    stop.set_model(model)
-    best = ModelCheckpoint('best.keras', save_best_only=True)
-    best.set_model(model)
-    return model.fit(x, y, validation_split=0.2, epochs=100, callbacks=[stop, best])
+-     return model.fit(x, y, validation_split=0.2, epochs=100)
++     return model.fit(x, y, validation_split=0.2, epochs=100, callbacks=[stop, best])
 """,
         ),
         Example(
             "in a class of the program",
-            """from keras.callbacks import ReduceLROnPlateau
+            """\
+from keras.callbacks import ReduceLROnPlateau
 
 class Trainer:
     def train(self, x, y):
         slower = ReduceLROnPlateau(patience=2)
         slower.set_params({"epochs": 10})
         slower.set_model(self.model)
-        self.model.fit(x, y, epochs=10)
-""",
-            """from keras.callbacks import ReduceLROnPlateau
-
-class Trainer:
-    def train(self, x, y):
-        slower = ReduceLROnPlateau(patience=2)
-        slower.set_params({"epochs": 10})
-        slower.set_model(self.model)
-        self.model.fit(x, y, epochs=10, callbacks=[slower])
+-         self.model.fit(x, y, epochs=10)
++         self.model.fit(x, y, epochs=10, callbacks=[slower])
 """,
         ),
     )

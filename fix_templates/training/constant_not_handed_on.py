@@ -119,17 +119,8 @@ nb_epoch = 20
 
 model = keras.Sequential([keras.layers.Dense(2)])
 model.compile('sgd', 'mse')
-model.fit(x, y, batch_size=batch_size, epochs=1)
-""",
-            """\
-import keras
-
-batch_size = 32
-nb_epoch = 20
-
-model = keras.Sequential([keras.layers.Dense(2)])
-model.compile('sgd', 'mse')
-model.fit(x, y, batch_size=batch_size, epochs=nb_epoch)
+- model.fit(x, y, batch_size=batch_size, epochs=1)
++ model.fit(x, y, batch_size=batch_size, epochs=nb_epoch)
 """,
         ),
         Example(
@@ -140,15 +131,8 @@ from tensorflow.keras.models import Sequential
 EPOCHS = 50
 model = Sequential(layers)
 model.compile(optimizer='adam', loss='mse')
-history = model.fit(x_train, y_train, validation_data=(x_test, y_test))
-""",
-            """\
-from tensorflow.keras.models import Sequential
-
-EPOCHS = 50
-model = Sequential(layers)
-model.compile(optimizer='adam', loss='mse')
-history = model.fit(x_train, y_train, validation_data=(x_test, y_test), epochs=EPOCHS)
+- history = model.fit(x_train, y_train, validation_data=(x_test, y_test))
++ history = model.fit(x_train, y_train, validation_data=(x_test, y_test), epochs=EPOCHS)
 """,
         ),
         Example(
@@ -163,19 +147,8 @@ def build(inputs, hidden_size=8):
     return torch.nn.Sequential(torch.nn.Linear(inputs, hidden_size), torch.nn.Linear(hidden_size, 1))
 
 
-net = build(4)
-""",
-            """\
-import torch
-
-hidden_size = 64
-
-
-def build(inputs, hidden_size=8):
-    return torch.nn.Sequential(torch.nn.Linear(inputs, hidden_size), torch.nn.Linear(hidden_size, 1))
-
-
-net = build(4, hidden_size=hidden_size)
+- net = build(4)
++ net = build(4, hidden_size=hidden_size)
 """,
         ),
     )

@@ -83,16 +83,8 @@ import sys
 
 settings = dict(argument.split('=') for argument in sys.argv[1:])
 batch_size = int(settings.get('batch_size', 32))
-epochs = bool(settings.get('epochs', 20))
-model.fit(x, y, batch_size=batch_size, epochs=epochs)
-""",
-            """\
-import keras
-import sys
-
-settings = dict(argument.split('=') for argument in sys.argv[1:])
-batch_size = int(settings.get('batch_size', 32))
-epochs = int(settings.get('epochs', 20))
+- epochs = bool(settings.get('epochs', 20))
++ epochs = int(settings.get('epochs', 20))
 model.fit(x, y, batch_size=batch_size, epochs=epochs)
 """,
         ),
@@ -104,17 +96,8 @@ import argparse
 import torch
 
 parser = argparse.ArgumentParser()
-parser.add_argument('--num-epochs', type=bool, default=10, help='how often')
-parser.add_argument('--cuda', type=bool, default=False)
-args = parser.parse_args()
-""",
-            """\
-import argparse
-
-import torch
-
-parser = argparse.ArgumentParser()
-parser.add_argument('--num-epochs', type=int, default=10, help='how often')
+- parser.add_argument('--num-epochs', type=bool, default=10, help='how often')
++ parser.add_argument('--num-epochs', type=int, default=10, help='how often')
 parser.add_argument('--cuda', type=bool, default=False)
 args = parser.parse_args()
 """,
@@ -127,15 +110,8 @@ import torch
 
 class Trainer:
     def __init__(self, config):
-        self.n_steps = bool(config["steps"])
-""",
-            """\
-import torch
-
-
-class Trainer:
-    def __init__(self, config):
-        self.n_steps = int(config["steps"])
+-         self.n_steps = bool(config["steps"])
++         self.n_steps = int(config["steps"])
 """,
         ),
     )

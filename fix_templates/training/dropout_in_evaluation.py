@@ -99,25 +99,8 @@ class Net(nn.Module):
 
     def forward(self, x):
         x = F.relu(self.fc1(x))
-        x = F.dropout(x, 0.5)
-        return self.fc2(x)
-
-net = Net()
-net.eval()
-""",
-            """\
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1 = nn.Linear(4, 8)
-        self.fc2 = nn.Linear(8, 2)
-
-    def forward(self, x):
-        x = F.relu(self.fc1(x))
-        x = F.dropout(x, 0.5, training=self.training)
+-         x = F.dropout(x, 0.5)
++         x = F.dropout(x, 0.5, training=self.training)
         return self.fc2(x)
 
 net = Net()
@@ -132,21 +115,10 @@ from torch import nn
 
 class Convolutions(nn.Module):
     def forward(self, x):
-        x = nn.functional.relu(nn.functional.dropout2d(self.conv1(x), p=0.2))
-        return self.out(nn.functional.dropout(x.flatten(1)))
-
-def accuracy(model, loader):
-    model.eval()
-    return [model(x).argmax(1) for x, _ in loader]
-""",
-            """\
-import torch
-from torch import nn
-
-class Convolutions(nn.Module):
-    def forward(self, x):
-        x = nn.functional.relu(nn.functional.dropout2d(self.conv1(x), p=0.2, training=self.training))
-        return self.out(nn.functional.dropout(x.flatten(1), training=self.training))
+-         x = nn.functional.relu(nn.functional.dropout2d(self.conv1(x), p=0.2))
+-         return self.out(nn.functional.dropout(x.flatten(1)))
++         x = nn.functional.relu(nn.functional.dropout2d(self.conv1(x), p=0.2, training=self.training))
++         return self.out(nn.functional.dropout(x.flatten(1), training=self.training))
 
 def accuracy(model, loader):
     model.eval()
@@ -164,26 +136,8 @@ class Base(Module):
 
 class Attention(Base):
     def forward(self, scores):
-        return dropout(scores.softmax(-1), self.rate)
-
-class Reader(Base):
-    def __init__(self):
-        super().__init__()
-        self.attention = Attention()
-
-model = Reader()
-model.train(False)
-""",
-            """\
-from torch.nn import Module
-from torch.nn.functional import dropout
-
-class Base(Module):
-    pass
-
-class Attention(Base):
-    def forward(self, scores):
-        return dropout(scores.softmax(-1), self.rate, training=self.training)
+-         return dropout(scores.softmax(-1), self.rate)
++         return dropout(scores.softmax(-1), self.rate, training=self.training)
 
 class Reader(Base):
     def __init__(self):

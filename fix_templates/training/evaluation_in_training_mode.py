@@ -105,20 +105,7 @@ for x, y in loader:
     criterion(net(x), y).backward()
     optimizer.step()
 
-with torch.no_grad():
-    print((net(x_test).argmax(1) == y_test).float().mean())
-""",
-            """\
-import torch
-from torch import nn
-
-net = nn.Sequential(nn.Linear(4, 16), nn.Dropout(0.5), nn.Linear(16, 2))
-for x, y in loader:
-    optimizer.zero_grad()
-    criterion(net(x), y).backward()
-    optimizer.step()
-
-net.eval()
++ net.eval()
 with torch.no_grad():
     print((net(x_test).argmax(1) == y_test).float().mean())
 """,
@@ -131,28 +118,13 @@ import torch.nn as nn
 
 model = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16), nn.Linear(16, 1))
 for epoch in range(10):
++     model.train()
     for x, y in loader:
         loss = criterion(model(x), y)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    with torch.no_grad():
-        val_loss = criterion(model(x_val), y_val)
-        print(epoch, val_loss.item())
-""",
-            """\
-import torch
-import torch.nn as nn
-
-model = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16), nn.Linear(16, 1))
-for epoch in range(10):
-    model.train()
-    for x, y in loader:
-        loss = criterion(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    model.eval()
++     model.eval()
     with torch.no_grad():
         val_loss = criterion(model(x_val), y_val)
         print(epoch, val_loss.item())
@@ -178,30 +150,7 @@ for images, labels in train_loader:
     loss.backward()
     optimizer.step()
 correct = 0
-with torch.no_grad():
-    for images, labels in test_loader:
-        _, predicted = torch.max(cnn(images).data, 1)
-        correct += (predicted == labels).sum().item()
-""",
-            """\
-import torch
-from torch.nn import Dropout2d, Module
-
-
-class Net(Module):
-    def __init__(self):
-        super().__init__()
-        self.drop = Dropout2d()
-
-
-cnn = Net()
-for images, labels in train_loader:
-    optimizer.zero_grad()
-    loss = loss_func(cnn(images), labels)
-    loss.backward()
-    optimizer.step()
-correct = 0
-cnn.eval()
++ cnn.eval()
 with torch.no_grad():
     for images, labels in test_loader:
         _, predicted = torch.max(cnn(images).data, 1)

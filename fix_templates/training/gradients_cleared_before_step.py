@@ -87,17 +87,9 @@ import torch
 
 for x, y in loader:
     loss = criterion(net(x), y)
++     optimizer.zero_grad()
     loss.backward()
-    optimizer.zero_grad()
-    optimizer.step()
-""",
-            """\
-import torch
-
-for x, y in loader:
-    loss = criterion(net(x), y)
-    optimizer.zero_grad()
-    loss.backward()
+-     optimizer.zero_grad()
     optimizer.step()
 """,
         ),
@@ -111,20 +103,9 @@ def train(model, opt, batches):
         for x, y in batches:
             opt.zero_grad()
             error = ((model(x) - y) ** 2).mean()
++             error.backward()
             opt.step()
-            error.backward()
-            print(error.item())
-""",
-            """\
-import torch
-
-def train(model, opt, batches):
-    for epoch in range(5):
-        for x, y in batches:
-            opt.zero_grad()
-            error = ((model(x) - y) ** 2).mean()
-            error.backward()
-            opt.step()
+-             error.backward()
             print(error.item())
 """,
         ),
@@ -136,21 +117,10 @@ import torch
 class Learner:
     def update(self, batch):
         loss = self.loss(batch)
++         self.optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
-        self.optimizer.zero_grad()
-        self.optimizer.step()
-        return loss.item()
-""",
-            """\
-import torch
-
-class Learner:
-    def update(self, batch):
-        loss = self.loss(batch)
-        self.optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
+-         self.optimizer.zero_grad()
         self.optimizer.step()
         return loss.item()
 """,

@@ -94,19 +94,9 @@ from torch import nn
 for x, y in loader:
     optimizer.zero_grad()
     loss = criterion(rnn(x), y)
++     loss.backward()
     nn.utils.clip_grad_norm_(rnn.parameters(), 1.0)
-    loss.backward()
-    optimizer.step()
-""",
-            """\
-import torch
-from torch import nn
-
-for x, y in loader:
-    optimizer.zero_grad()
-    loss = criterion(rnn(x), y)
-    loss.backward()
-    nn.utils.clip_grad_norm_(rnn.parameters(), 1.0)
+-     loss.backward()
     optimizer.step()
 """,
         ),
@@ -118,20 +108,10 @@ from torch.nn.utils import clip_grad_value_
 
 class Learner:
     def update(self, batch):
-        clip_grad_value_(self.net.parameters(), 0.5)
+-         clip_grad_value_(self.net.parameters(), 0.5)
         self.optimizer.zero_grad()
         self.loss(batch).backward()
-        self.optimizer.step()
-""",
-            """\
-import torch
-from torch.nn.utils import clip_grad_value_
-
-class Learner:
-    def update(self, batch):
-        self.optimizer.zero_grad()
-        self.loss(batch).backward()
-        clip_grad_value_(self.net.parameters(), 0.5)
++         clip_grad_value_(self.net.parameters(), 0.5)
         self.optimizer.step()
 """,
         ),
@@ -143,19 +123,9 @@ import torch
 def train(model, opt, batches):
     for step, (ids, labels) in enumerate(batches):
         out = model(ids, labels=labels)
++         out.loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=5)
-        out.loss.backward()
-        opt.step()
-        opt.zero_grad()
-""",
-            """\
-import torch
-
-def train(model, opt, batches):
-    for step, (ids, labels) in enumerate(batches):
-        out = model(ids, labels=labels)
-        out.loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=5)
+-         out.loss.backward()
         opt.step()
         opt.zero_grad()
 """,

@@ -125,20 +125,7 @@ criterion = nn.MSELoss()
 for epoch in range(10):
     for x, y in loader:
         loss = criterion(model(x), y)
-        loss.backward()
-        optimizer.step()
-""",
-            """\
-import torch
-from torch import nn
-
-model = nn.Linear(4, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-criterion = nn.MSELoss()
-for epoch in range(10):
-    for x, y in loader:
-        loss = criterion(model(x), y)
-        optimizer.zero_grad()
++         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
 """,
@@ -152,20 +139,9 @@ import torch.optim as optim
 def train(net, batches, loss_fn, epochs):
     opt = optim.Adam(net.parameters())
     for epoch in range(epochs):
-        opt.zero_grad()
+-         opt.zero_grad()
         for x, y in batches:
-            loss_fn(net(x), y).backward()
-            opt.step()
-""",
-            """\
-import torch
-import torch.optim as optim
-
-def train(net, batches, loss_fn, epochs):
-    opt = optim.Adam(net.parameters())
-    for epoch in range(epochs):
-        for x, y in batches:
-            opt.zero_grad()
++             opt.zero_grad()
             loss_fn(net(x), y).backward()
             opt.step()
 """,
@@ -183,22 +159,7 @@ class Trainer:
     def epoch(self, loader, criterion):
         for batch in loader:
             error = criterion(self.net(batch[0]), batch[1])
-            error.backward()  # through time
-            torch.nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
-            self.optim.step()
-""",
-            """\
-import torch
-
-class Trainer:
-    def __init__(self, net):
-        self.net = net
-        self.optim = torch.optim.RMSprop(net.parameters())
-
-    def epoch(self, loader, criterion):
-        for batch in loader:
-            error = criterion(self.net(batch[0]), batch[1])
-            self.optim.zero_grad()
++             self.optim.zero_grad()
             error.backward()  # through time
             torch.nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
             self.optim.step()
@@ -215,20 +176,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 norms = []
 for epoch in range(100):
     loss = ((model(x) - y) ** 2).mean()
-    loss.backward()
-    norms.append(model.weight.grad.norm().item())
-    optimizer.step()
-""",
-            """\
-import torch
-from torch import nn
-
-model = nn.Linear(1, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-norms = []
-for epoch in range(100):
-    loss = ((model(x) - y) ** 2).mean()
-    optimizer.zero_grad()
++     optimizer.zero_grad()
     loss.backward()
     norms.append(model.weight.grad.norm().item())
     optimizer.step()
@@ -247,20 +195,8 @@ for turn in range(200):
     with torch.no_grad():
         slope -= 0.01 * slope.grad
         offset -= 0.01 * offset.grad
-""",
-            """\
-import torch
-
-slope = torch.randn(1, requires_grad=True)
-offset = torch.zeros(1, requires_grad=True)
-for turn in range(200):
-    error = ((slope * x + offset - y) ** 2).mean()
-    error.backward()
-    with torch.no_grad():
-        slope -= 0.01 * slope.grad
-        offset -= 0.01 * offset.grad
-        slope.grad.zero_()
-        offset.grad.zero_()
++         slope.grad.zero_()
++         offset.grad.zero_()
 """,
         ),
     )

@@ -111,17 +111,8 @@ import numpy as np
 x, y = np.random.rand(20, 4), np.arange(20) % 2
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
 net.compile("adam", "binary_crossentropy", metrics=["accuracy"])
-past = net.fit(x, y, verbose=0)
-print(past.history["val_accuracy"])
-""",
-            """\
-import keras
-import numpy as np
-
-x, y = np.random.rand(20, 4), np.arange(20) % 2
-net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
-net.compile("adam", "binary_crossentropy", metrics=["accuracy"])
-past = net.fit(x, y, verbose=0, validation_split=0.2)
+- past = net.fit(x, y, verbose=0)
++ past = net.fit(x, y, verbose=0, validation_split=0.2)
 print(past.history["val_accuracy"])
 """,
             runs=True,
@@ -141,29 +132,8 @@ def curves(log):
 def train(x_train, y_train, x_test, y_test):
     net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
     net.compile("adam", "mse")
-    past = net.fit(x_train, y_train, verbose=0)
-    print(net.evaluate(x_test, y_test, verbose=0))
-    return past
-
-
-data = np.random.rand(24, 4)
-answers = data.sum(1)
-curves(train(data[:16], answers[:16], data[16:], answers[16:]).history)
-""",
-            """\
-import keras
-import numpy as np
-
-
-def curves(log):
-    for name in ("loss", "val_loss"):
-        print(name, log[name])
-
-
-def train(x_train, y_train, x_test, y_test):
-    net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
-    net.compile("adam", "mse")
-    past = net.fit(x_train, y_train, verbose=0, validation_data=(x_test, y_test))
+-     past = net.fit(x_train, y_train, verbose=0)
++     past = net.fit(x_train, y_train, verbose=0, validation_data=(x_test, y_test))
     print(net.evaluate(x_test, y_test, verbose=0))
     return past
 
@@ -181,16 +151,8 @@ import keras
 import numpy as np
 
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-net.compile(optimizer="sgd", loss=keras.losses.SparseCategoricalCrossentropy())
-log = net.fit(np.random.rand(12, 4), np.arange(12) % 3, verbose=0).history
-print(log["accuracy"][-1])
-""",
-            """\
-import keras
-import numpy as np
-
-net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-net.compile(optimizer="sgd", loss=keras.losses.SparseCategoricalCrossentropy(), metrics=["accuracy"])
+- net.compile(optimizer="sgd", loss=keras.losses.SparseCategoricalCrossentropy())
++ net.compile(optimizer="sgd", loss=keras.losses.SparseCategoricalCrossentropy(), metrics=["accuracy"])
 log = net.fit(np.random.rand(12, 4), np.arange(12) % 3, verbose=0).history
 print(log["accuracy"][-1])
 """,
@@ -205,16 +167,8 @@ import numpy as np
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
 net.compile("sgd", "sparse_categorical_crossentropy", metrics=[keras.metrics.SparseCategoricalAccuracy()])
 past = net.fit(np.random.rand(12, 4), np.arange(12) % 3, validation_split=0.25, verbose=0)
-print(past.history["accuracy"], past.history["val_accuracy"])
-""",
-            """\
-import keras
-import numpy as np
-
-net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-net.compile("sgd", "sparse_categorical_crossentropy", metrics=[keras.metrics.SparseCategoricalAccuracy()])
-past = net.fit(np.random.rand(12, 4), np.arange(12) % 3, validation_split=0.25, verbose=0)
-print(past.history["sparse_categorical_accuracy"], past.history["val_sparse_categorical_accuracy"])
+- print(past.history["accuracy"], past.history["val_accuracy"])
++ print(past.history["sparse_categorical_accuracy"], past.history["val_sparse_categorical_accuracy"])
 """,
             runs=True,
         ),

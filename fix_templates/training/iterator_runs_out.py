@@ -90,32 +90,19 @@ class IteratorRunsOut(FaultTemplate[OnePass]):
             """\
 import torch
 from torch.utils.data import DataLoader, TensorDataset
++
++
++ def endless(data):
++     \"\"\"The batches of one pass over the data after another.\"\"\"
++     while True:
++         yield from data
++
 
 net = torch.nn.Linear(2, 1)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)), batch_size=4)
-batches = iter(loader)
-for step in range(5):
-    x, y = next(batches)
-    optimizer.zero_grad()
-    torch.nn.functional.mse_loss(net(x), y).backward()
-    optimizer.step()
-""",
-            """\
-import torch
-from torch.utils.data import DataLoader, TensorDataset
-
-
-def endless(data):
-    \"\"\"The batches of one pass over the data after another.\"\"\"
-    while True:
-        yield from data
-
-
-net = torch.nn.Linear(2, 1)
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)), batch_size=4)
-batches = endless(loader)
+- batches = iter(loader)
++ batches = endless(loader)
 for step in range(5):
     x, y = next(batches)
     optimizer.zero_grad()
@@ -129,34 +116,20 @@ for step in range(5):
             """\
 import torch
 from torch.utils.data import DataLoader
++
++
++ def endless(data):
++     \"\"\"The batches of one pass over the data after another.\"\"\"
++     while True:
++         yield from data
++
 
 net = torch.nn.Linear(3, 1)
 opt = torch.optim.Adam(net.parameters())
 few_loader = DataLoader(torch.randn(4, 3), batch_size=2)
 many_loader = DataLoader(torch.randn(12, 3), batch_size=2)
-few_iter = iter(few_loader)
-for many in many_loader:
-    few = next(few_iter)
-    opt.zero_grad()
-    (net(few) - net(many)).pow(2).mean().backward()
-    opt.step()
-""",
-            """\
-import torch
-from torch.utils.data import DataLoader
-
-
-def endless(data):
-    \"\"\"The batches of one pass over the data after another.\"\"\"
-    while True:
-        yield from data
-
-
-net = torch.nn.Linear(3, 1)
-opt = torch.optim.Adam(net.parameters())
-few_loader = DataLoader(torch.randn(4, 3), batch_size=2)
-many_loader = DataLoader(torch.randn(12, 3), batch_size=2)
-few_iter = endless(few_loader)
+- few_iter = iter(few_loader)
++ few_iter = endless(few_loader)
 for many in many_loader:
     few = next(few_iter)
     opt.zero_grad()
@@ -172,34 +145,16 @@ import torch
 from torch.utils.data import DataLoader
 
 
++ def endless(data):
++     \"\"\"The batches of one pass over the data after another.\"\"\"
++     while True:
++         yield from data
++
++
 def train(net, train_loader, steps):
     opt = torch.optim.SGD(net.parameters(), lr=0.1)
-    data_iter = iter(train_loader)
-    done = 0
-    while done < steps:
-        batch = data_iter.__next__()
-        opt.zero_grad()
-        net(batch).pow(2).mean().backward()
-        opt.step()
-        done += 1
-
-
-train(torch.nn.Linear(3, 1), DataLoader(torch.randn(6, 3), batch_size=2), 5)
-""",
-            """\
-import torch
-from torch.utils.data import DataLoader
-
-
-def endless(data):
-    \"\"\"The batches of one pass over the data after another.\"\"\"
-    while True:
-        yield from data
-
-
-def train(net, train_loader, steps):
-    opt = torch.optim.SGD(net.parameters(), lr=0.1)
-    data_iter = endless(train_loader)
+-     data_iter = iter(train_loader)
++     data_iter = endless(train_loader)
     done = 0
     while done < steps:
         batch = data_iter.__next__()

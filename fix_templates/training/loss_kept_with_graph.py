@@ -86,20 +86,8 @@ for epoch in range(10):
         loss = criterion(net(x), y)
         loss.backward()
         optimizer.step()
-        total_loss += loss
-    print(epoch, total_loss / len(loader))
-""",
-            """\
-import torch
-
-for epoch in range(10):
-    total_loss = 0
-    for x, y in loader:
-        optimizer.zero_grad()
-        loss = criterion(net(x), y)
-        loss.backward()
-        optimizer.step()
-        total_loss += loss.item()
+-         total_loss += loss
++         total_loss += loss.item()
     print(epoch, total_loss / len(loader))
 """,
         ),
@@ -115,20 +103,8 @@ for step in range(1000):
     optimizer.zero_grad()
     cost.backward()
     optimizer.step()
-    losses.append(cost)
-plt.plot(losses)
-""",
-            """\
-import matplotlib.pyplot as plt
-import torch
-
-losses = []
-for step in range(1000):
-    cost = (net(x) - y).pow(2).mean()
-    optimizer.zero_grad()
-    cost.backward()
-    optimizer.step()
-    losses.append(cost.item())
+-     losses.append(cost)
++     losses.append(cost.item())
 plt.plot(losses)
 """,
         ),
@@ -144,20 +120,8 @@ def train(model, loader, optimizer, criterion):
         loss = criterion(model(images), labels)
         loss.backward()
         optimizer.step()
-        running += loss * images.size(0)
-    return running / len(loader.dataset)
-""",
-            """\
-import torch
-
-def train(model, loader, optimizer, criterion):
-    running = 0.0
-    for images, labels in loader:
-        optimizer.zero_grad()
-        loss = criterion(model(images), labels)
-        loss.backward()
-        optimizer.step()
-        running += loss.item() * images.size(0)
+-         running += loss * images.size(0)
++         running += loss.item() * images.size(0)
     return running / len(loader.dataset)
 """,
         ),

@@ -80,13 +80,8 @@ class OptimizerWithoutParameters(CrashTemplate):
 import torch
 
 net = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
-optimizer = torch.optim.SGD(net, lr=0.1)
-""",
-            """\
-import torch
-
-net = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+- optimizer = torch.optim.SGD(net, lr=0.1)
++ optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 """,
             runs=True,
         ),
@@ -108,28 +103,8 @@ class Scorer(nn.Module):
 class Trainer:
     def __init__(self, model):
         self.model = model
-        self.optimizer = optim.Adam(params=self.model, lr=1e-3)
-
-
-Trainer(Scorer())
-""",
-            """\
-from torch import nn, optim
-
-
-class Scorer(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(3, 1)
-
-    def forward(self, x):
-        return self.fc(x)
-
-
-class Trainer:
-    def __init__(self, model):
-        self.model = model
-        self.optimizer = optim.Adam(params=self.model.parameters(), lr=1e-3)
+-         self.optimizer = optim.Adam(params=self.model, lr=1e-3)
++         self.optimizer = optim.Adam(params=self.model.parameters(), lr=1e-3)
 
 
 Trainer(Scorer())
@@ -142,13 +117,8 @@ Trainer(Scorer())
 import torch
 
 model = torch.nn.Linear(3, 2)
-opt = torch.optim.AdamW(model.state_dict(), 0.001)
-""",
-            """\
-import torch
-
-model = torch.nn.Linear(3, 2)
-opt = torch.optim.AdamW(model.parameters(), 0.001)
+- opt = torch.optim.AdamW(model.state_dict(), 0.001)
++ opt = torch.optim.AdamW(model.parameters(), 0.001)
 """,
             runs=True,
         ),
@@ -158,14 +128,8 @@ opt = torch.optim.AdamW(model.parameters(), 0.001)
 import torch
 
 encoder, decoder = torch.nn.Linear(4, 2), torch.nn.Linear(2, 4)
-parts = [encoder.parameters(), decoder.parameters()]
-opt = torch.optim.Adam(parts, lr=0.001)
-""",
-            """\
-import torch
-
-encoder, decoder = torch.nn.Linear(4, 2), torch.nn.Linear(2, 4)
-parts = [*encoder.parameters(), *decoder.parameters()]
+- parts = [encoder.parameters(), decoder.parameters()]
++ parts = [*encoder.parameters(), *decoder.parameters()]
 opt = torch.optim.Adam(parts, lr=0.001)
 """,
             runs=True,
@@ -176,13 +140,8 @@ opt = torch.optim.Adam(parts, lr=0.001)
 import torch
 
 encoder, decoder = torch.nn.Linear(4, 2), torch.nn.Linear(2, 4)
-opt = torch.optim.Adam(encoder.parameters() + decoder.parameters(), lr=0.001)
-""",
-            """\
-import torch
-
-encoder, decoder = torch.nn.Linear(4, 2), torch.nn.Linear(2, 4)
-opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.001)
+- opt = torch.optim.Adam(encoder.parameters() + decoder.parameters(), lr=0.001)
++ opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.001)
 """,
             runs=True,
         ),
@@ -192,13 +151,8 @@ opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.001)
 import torch
 
 weights = {"w": torch.zeros(3, requires_grad=True), "b": torch.zeros(1, requires_grad=True)}
-opt = torch.optim.SGD(weights, lr=0.1)
-""",
-            """\
-import torch
-
-weights = {"w": torch.zeros(3, requires_grad=True), "b": torch.zeros(1, requires_grad=True)}
-opt = torch.optim.SGD(weights.values(), lr=0.1)
+- opt = torch.optim.SGD(weights, lr=0.1)
++ opt = torch.optim.SGD(weights.values(), lr=0.1)
 """,
             runs=True,
         ),
@@ -208,13 +162,8 @@ opt = torch.optim.SGD(weights.values(), lr=0.1)
 import torch
 
 net = torch.nn.Linear(3, 1)
-opt = torch.optim.SGD({"params": net.parameters(), "weight_decay": 0.01}, lr=0.1)
-""",
-            """\
-import torch
-
-net = torch.nn.Linear(3, 1)
-opt = torch.optim.SGD([{"params": net.parameters(), "weight_decay": 0.01}], lr=0.1)
+- opt = torch.optim.SGD({"params": net.parameters(), "weight_decay": 0.01}, lr=0.1)
++ opt = torch.optim.SGD([{"params": net.parameters(), "weight_decay": 0.01}], lr=0.1)
 """,
             runs=True,
         ),
@@ -224,13 +173,8 @@ opt = torch.optim.SGD([{"params": net.parameters(), "weight_decay": 0.01}], lr=0
 import torch
 
 image = torch.zeros(1, 3, 8, 8, requires_grad=True)
-opt = torch.optim.Adam(image, lr=0.1)
-""",
-            """\
-import torch
-
-image = torch.zeros(1, 3, 8, 8, requires_grad=True)
-opt = torch.optim.Adam([image], lr=0.1)
+- opt = torch.optim.Adam(image, lr=0.1)
++ opt = torch.optim.Adam([image], lr=0.1)
 """,
             runs=True,
         ),
@@ -240,15 +184,8 @@ opt = torch.optim.Adam([image], lr=0.1)
 import torch
 
 net = torch.nn.Linear(3, 1)
-params = net.parameters()
-print(sum(p.numel() for p in params))
-opt = torch.optim.SGD(params, lr=0.1)
-""",
-            """\
-import torch
-
-net = torch.nn.Linear(3, 1)
-params = list(net.parameters())
+- params = net.parameters()
++ params = list(net.parameters())
 print(sum(p.numel() for p in params))
 opt = torch.optim.SGD(params, lr=0.1)
 """,

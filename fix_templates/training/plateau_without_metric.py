@@ -80,20 +80,8 @@ for epoch in range(3):
     opt.zero_grad()
     loss.backward()
     opt.step()
-    scheduler.step()
-""",
-            """\
-import torch
-
-net = torch.nn.Linear(3, 1)
-opt = torch.optim.SGD(net.parameters(), lr=0.1)
-scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, patience=2)
-for epoch in range(3):
-    loss = net(torch.ones(4, 3)).pow(2).mean()
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-    scheduler.step(loss)
+-     scheduler.step()
++     scheduler.step(loss)
 """,
             runs=True,
         ),
@@ -113,23 +101,8 @@ for epoch in range(2):
     optimizer.step()
     with torch.no_grad():
         val_loss = model(torch.zeros(4, 3)).pow(2).mean().item()
-    plateau.step()
-""",
-            """\
-import torch
-from torch.optim.lr_scheduler import ReduceLROnPlateau
-
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.Adam(model.parameters())
-plateau = ReduceLROnPlateau(optimizer, mode="min")
-for epoch in range(2):
-    train_loss = model(torch.ones(4, 3)).pow(2).mean()
-    optimizer.zero_grad()
-    train_loss.backward()
-    optimizer.step()
-    with torch.no_grad():
-        val_loss = model(torch.zeros(4, 3)).pow(2).mean().item()
-    plateau.step(val_loss)
+-     plateau.step()
++     plateau.step(val_loss)
 """,
             runs=True,
         ),
@@ -150,27 +123,8 @@ def fit(net, batches):
             loss.backward()
             opt.step()
             running_loss += loss.item()
-        sched.step()
-
-
-fit(torch.nn.Linear(3, 1), torch.ones(2, 4, 3))
-""",
-            """\
-import torch
-
-
-def fit(net, batches):
-    opt = torch.optim.SGD(net.parameters(), lr=0.01)
-    sched = torch.optim.lr_scheduler.ReduceLROnPlateau(opt)
-    for epoch in range(2):
-        running_loss = 0.0
-        for batch in batches:
-            loss = net(batch).pow(2).mean()
-            opt.zero_grad()
-            loss.backward()
-            opt.step()
-            running_loss += loss.item()
-        sched.step(running_loss)
+-         sched.step()
++         sched.step(running_loss)
 
 
 fit(torch.nn.Linear(3, 1), torch.ones(2, 4, 3))

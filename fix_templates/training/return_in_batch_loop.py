@@ -90,20 +90,8 @@ def train(net, loader, optimizer):
         loss.backward()
         optimizer.step()
         total += loss.item()
-        return total / len(loader)
-""",
-            """\
-import torch
-
-def train(net, loader, optimizer):
-    total = 0.0
-    for x, y in loader:
-        optimizer.zero_grad()
-        loss = criterion(net(x), y)
-        loss.backward()
-        optimizer.step()
-        total += loss.item()
-    return total / len(loader)
+-         return total / len(loader)
++     return total / len(loader)
 """,
         ),
         Example(
@@ -117,18 +105,8 @@ def accuracy(model, batches):
         for images, labels in batches:
             correct += (model(images).argmax(1) == labels).sum().item()
             count += len(labels)
-            return correct / count
-""",
-            """\
-import torch
-
-def accuracy(model, batches):
-    correct = count = 0
-    with torch.no_grad():
-        for images, labels in batches:
-            correct += (model(images).argmax(1) == labels).sum().item()
-            count += len(labels)
-        return correct / count
+-             return correct / count
++         return correct / count
 """,
         ),
         Example(
@@ -142,18 +120,8 @@ def fit(net, data, opt, epochs):
             opt.zero_grad()
             (net(x) - y).pow(2).mean().backward()
             opt.step()
-            return net
-""",
-            """\
-import torch
-
-def fit(net, data, opt, epochs):
-    for epoch in range(epochs):
-        for x, y in data:
-            opt.zero_grad()
-            (net(x) - y).pow(2).mean().backward()
-            opt.step()
-    return net
+-             return net
++     return net
 """,
         ),
     )

@@ -90,19 +90,7 @@ for epoch in range(20):
         optimizer.zero_grad()
         criterion(net(x), y).backward()
         optimizer.step()
-""",
-            """\
-import torch
-from torch.optim.lr_scheduler import StepLR
-
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-scheduler = StepLR(optimizer, step_size=5, gamma=0.1)
-for epoch in range(20):
-    for x, y in loader:
-        optimizer.zero_grad()
-        criterion(net(x), y).backward()
-        optimizer.step()
-    scheduler.step()
++     scheduler.step()
 """,
         ),
         Example(
@@ -116,18 +104,7 @@ for epoch in range(20):
     for x, y in loader:
         criterion(net(x), y).backward()
         optimizer.step()
-        optimizer.zero_grad()
-""",
-            """\
-import torch
-
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, epochs=20, steps_per_epoch=len(loader))
-for epoch in range(20):
-    for x, y in loader:
-        criterion(net(x), y).backward()
-        optimizer.step()
-        cycle.step()
++         cycle.step()
         optimizer.zero_grad()
 """,
         ),
@@ -145,20 +122,7 @@ def fit(model, batches, epochs):
             loss_of(model, x, y).backward()
             opt.step()
         print(epoch)
-""",
-            """\
-import torch.optim as optim
-
-def fit(model, batches, epochs):
-    opt = optim.Adam(model.parameters())
-    decay = optim.lr_scheduler.ExponentialLR(opt, 0.9)
-    for epoch in range(epochs):
-        for x, y in batches:
-            opt.zero_grad()
-            loss_of(model, x, y).backward()
-            opt.step()
-        print(epoch)
-        decay.step()
++         decay.step()
 """,
         ),
         Example(
@@ -175,20 +139,7 @@ for epoch in range(10):
         optim.step()
     with torch.no_grad():
         print(validate(model))
-""",
-            """\
-import torch
-
-optim = torch.optim.SGD(model.parameters(), lr=1.0)
-cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optim, T_max=10)
-for epoch in range(10):
-    for x, y in train_loader:
-        optim.zero_grad()
-        loss_fn(model(x), y).backward()
-        optim.step()
-    with torch.no_grad():
-        print(validate(model))
-    cosine.step()
++     cosine.step()
 """,
         ),
     )

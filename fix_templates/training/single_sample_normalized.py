@@ -91,21 +91,8 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 data = TensorDataset(torch.randn(13, 4), torch.randn(13, 1))
-loader = DataLoader(data, batch_size=4, shuffle=True)
-net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))
-optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
-for x, y in loader:
-    optimizer.zero_grad()
-    nn.functional.mse_loss(net(x), y).backward()
-    optimizer.step()
-""",
-            """\
-import torch
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
-
-data = TensorDataset(torch.randn(13, 4), torch.randn(13, 1))
-loader = DataLoader(data, batch_size=4, shuffle=True, drop_last=True)
+- loader = DataLoader(data, batch_size=4, shuffle=True)
++ loader = DataLoader(data, batch_size=4, shuffle=True, drop_last=True)
 net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
 for x, y in loader:
@@ -142,35 +129,8 @@ def fit(model, batches):
         opt.step()
 
 
-train_loader = DataLoader(torch.randn(9, 3), 4)
-fit(Encoder(), train_loader)
-""",
-            """\
-import torch
-from torch import nn
-from torch.utils.data import DataLoader
-
-
-class Encoder(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(3, 6)
-        self.norm = nn.BatchNorm1d(6)
-
-    def forward(self, x):
-        return self.norm(self.fc(x))
-
-
-def fit(model, batches):
-    opt = torch.optim.Adam(model.parameters())
-    for i, batch in enumerate(batches):
-        loss = model(batch).pow(2).mean()
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
-
-
-train_loader = DataLoader(torch.randn(9, 3), 4, drop_last=True)
+- train_loader = DataLoader(torch.randn(9, 3), 4)
++ train_loader = DataLoader(torch.randn(9, 3), 4, drop_last=True)
 fit(Encoder(), train_loader)
 """,
             runs=True,
@@ -188,20 +148,7 @@ for _ in range(3):
     opt.zero_grad()
     nn.functional.cross_entropy(net(x), y).backward()
     opt.step()
-print(net(x[:1]).argmax())
-""",
-            """\
-import torch
-from torch import nn
-
-net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 3))
-opt = torch.optim.SGD(net.parameters(), lr=0.01)
-x, y = torch.randn(10, 4), torch.randint(0, 3, (10,))
-for _ in range(3):
-    opt.zero_grad()
-    nn.functional.cross_entropy(net(x), y).backward()
-    opt.step()
-net.eval()
++ net.eval()
 print(net(x[:1]).argmax())
 """,
             runs=True,
@@ -213,22 +160,9 @@ import torch
 from torch import nn
 
 net = nn.Sequential(nn.Flatten(), nn.Linear(16, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
++ net.eval()
 out = net(torch.randn(1, 4, 4))
-print(out.shape)
-opt = torch.optim.SGD(net.parameters(), lr=0.01)
-for _ in range(2):
-    opt.zero_grad()
-    net(torch.randn(6, 4, 4)).pow(2).mean().backward()
-    opt.step()
-""",
-            """\
-import torch
-from torch import nn
-
-net = nn.Sequential(nn.Flatten(), nn.Linear(16, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
-net.eval()
-out = net(torch.randn(1, 4, 4))
-net.train()
++ net.train()
 print(out.shape)
 opt = torch.optim.SGD(net.parameters(), lr=0.01)
 for _ in range(2):

@@ -82,22 +82,8 @@ def batches():
 
 net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 net.compile("sgd", "mse")
-net.fit(batches(), steps_per_epoch=3, validation_split=0.2, verbose=0)
-""",
-            """\
-import keras
-import numpy as np
-
-
-def batches():
-    while True:
-        x = np.random.rand(4, 3)
-        yield x, x.sum(1)
-
-
-net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-net.compile("sgd", "mse")
-net.fit(batches(), steps_per_epoch=3, verbose=0)
+- net.fit(batches(), steps_per_epoch=3, validation_split=0.2, verbose=0)
++ net.fit(batches(), steps_per_epoch=3, verbose=0)
 """,
             runs=True,
         ),
@@ -123,30 +109,7 @@ net.compile(optimizer="sgd", loss="mse")
 past = net.fit(
     x=data,
     epochs=2,
-    validation_split=0.1,
-    verbose=0,
-)
-""",
-            """\
-import keras
-import numpy as np
-
-
-class Sums(keras.utils.PyDataset):
-    def __len__(self):
-        return 3
-
-    def __getitem__(self, index):
-        x = np.full((4, 3), index / 3)
-        return x, x.sum(1)
-
-
-data = Sums()
-net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-net.compile(optimizer="sgd", loss="mse")
-past = net.fit(
-    x=data,
-    epochs=2,
+-     validation_split=0.1,
     verbose=0,
 )
 """,
@@ -162,25 +125,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 def train(net, loader, share):
     net.compile("adam", "mse")
-    return net.fit(loader, validation_split=share, verbose=0)
-
-
-x = torch.rand(12, 3)
-train(
-    keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)]),
-    DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=4),
-    0.25,
-)
-""",
-            """\
-import keras
-import torch
-from torch.utils.data import DataLoader, TensorDataset
-
-
-def train(net, loader, share):
-    net.compile("adam", "mse")
-    return net.fit(loader, verbose=0)
+-     return net.fit(loader, validation_split=share, verbose=0)
++     return net.fit(loader, verbose=0)
 
 
 x = torch.rand(12, 3)

@@ -81,18 +81,8 @@ for epoch in range(epochs):
         optimizer.zero_grad()
         loss = criterion(net(x), y)
         loss.backward()
-    optimizer.step()
-    print(epoch, loss.item())
-""",
-            """\
-import torch
-
-for epoch in range(epochs):
-    for x, y in loader:
-        optimizer.zero_grad()
-        loss = criterion(net(x), y)
-        loss.backward()
-        optimizer.step()
+-     optimizer.step()
++         optimizer.step()
     print(epoch, loss.item())
 """,
         ),
@@ -107,22 +97,10 @@ def train(model, opt, data):
         opt.zero_grad()
         error = (model(x) - y).pow(2).mean()
         error.backward()
++         opt.step()
         if i % 10 == 0:
             print(error.item())
-    opt.step()
-""",
-            """\
-import torch
-
-def train(model, opt, data):
-    model.train()
-    for i, (x, y) in enumerate(data):
-        opt.zero_grad()
-        error = (model(x) - y).pow(2).mean()
-        error.backward()
-        opt.step()
-        if i % 10 == 0:
-            print(error.item())
+-     opt.step()
 """,
         ),
         Example(
@@ -136,19 +114,8 @@ class Trainer:
             for batch in self.loader:
                 self.optim.zero_grad()
                 self.loss(batch).backward()
-            self.optim.step()
-            self.validate()
-""",
-            """\
-import torch
-
-class Trainer:
-    def fit(self):
-        for self.epoch in range(self.epochs):
-            for batch in self.loader:
-                self.optim.zero_grad()
-                self.loss(batch).backward()
-                self.optim.step()
+-             self.optim.step()
++                 self.optim.step()
             self.validate()
 """,
         ),

@@ -86,21 +86,7 @@ from torch import nn
 
 model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1))
 for epoch in range(10):
-    for x, y in train_loader:
-        optimizer.zero_grad()
-        criterion(model(x), y).backward()
-        optimizer.step()
-    model.eval()
-    with torch.no_grad():
-        print(sum(criterion(model(x), y).item() for x, y in val_loader))
-""",
-            """\
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1))
-for epoch in range(10):
-    model.train()
++     model.train()
     for x, y in train_loader:
         optimizer.zero_grad()
         criterion(model(x), y).backward()
@@ -119,22 +105,7 @@ from torchvision.models import resnet18
 def fit(net, batches, valid, optimizer, epochs):
     net.train()
     for epoch in range(epochs):
-        for x, y in batches:
-            loss = torch.nn.functional.cross_entropy(net(x), y)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        net.eval()
-        print((net(valid[0]).argmax(1) == valid[1]).float().mean().item())
-""",
-            """\
-import torch
-from torchvision.models import resnet18
-
-def fit(net, batches, valid, optimizer, epochs):
-    net.train()
-    for epoch in range(epochs):
-        net.train()
++         net.train()
         for x, y in batches:
             loss = torch.nn.functional.cross_entropy(net(x), y)
             optimizer.zero_grad()
@@ -157,24 +128,7 @@ def accuracy(model, x, y):
         return (model(x).argmax(1) == y).float().mean()
 
 for epoch in range(3):
-    loss = torch.nn.functional.cross_entropy(net(x), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-    print(accuracy(net, x_val, y_val))
-""",
-            """\
-import torch
-
-net = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 2))
-
-def accuracy(model, x, y):
-    model.eval()
-    with torch.no_grad():
-        return (model(x).argmax(1) == y).float().mean()
-
-for epoch in range(3):
-    net.train()
++     net.train()
     loss = torch.nn.functional.cross_entropy(net(x), y)
     optimizer.zero_grad()
     loss.backward()

@@ -102,17 +102,7 @@ for x, y in loader:
     optimizer.zero_grad()
     loss = criterion(net(x), y)
     loss.backward()
-    print(loss.item())
-""",
-            """\
-import torch
-
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for x, y in loader:
-    optimizer.zero_grad()
-    loss = criterion(net(x), y)
-    loss.backward()
-    optimizer.step()
++     optimizer.step()
     print(loss.item())
 """,
         ),
@@ -127,18 +117,7 @@ opt = optim.Adam(model.parameters())
 for epoch in range(100):
     opt.zero_grad()
     cost = criterion(model(x), y)
-    opt.step()
-""",
-            """\
-import torch
-from torch import nn, optim
-
-criterion = nn.MSELoss()
-opt = optim.Adam(model.parameters())
-for epoch in range(100):
-    opt.zero_grad()
-    cost = criterion(model(x), y)
-    cost.backward()
++     cost.backward()
     opt.step()
 """,
         ),
@@ -153,18 +132,8 @@ def train(model, batches):
     for x, y in batches:
         optimizer.zero_grad()
         (model(x) - y).pow(2).mean().backward()
-        optimizer.step  # one step
-""",
-            """\
-import torch
-import torch.optim as optim
-
-def train(model, batches):
-    optimizer = optim.Adam(model.parameters())
-    for x, y in batches:
-        optimizer.zero_grad()
-        (model(x) - y).pow(2).mean().backward()
-        optimizer.step()  # one step
+-         optimizer.step  # one step
++         optimizer.step()  # one step
 """,
         ),
         Example(
@@ -178,21 +147,9 @@ def fit(net, x, y, turns):
     history = []
     for turn in range(turns):
         error = F.mse_loss(net(x), y)
-        history.append(error.item())
-    return history
-""",
-            """\
-import torch
-import torch.nn.functional as F
-
-def fit(net, x, y, turns):
-    sgd = torch.optim.SGD(net.parameters(), lr=0.01)
-    history = []
-    for turn in range(turns):
-        error = F.mse_loss(net(x), y)
-        sgd.zero_grad()
-        error.backward()
-        sgd.step()
++         sgd.zero_grad()
++         error.backward()
++         sgd.step()
         history.append(error.item())
     return history
 """,
@@ -204,15 +161,8 @@ import torch
 
 optimizer = torch.optim.Adam(net.parameters())
 train(net, optimizer)
-net.eval
-print(net(x_test).argmax(1))
-""",
-            """\
-import torch
-
-optimizer = torch.optim.Adam(net.parameters())
-train(net, optimizer)
-net.eval()
+- net.eval
++ net.eval()
 print(net(x_test).argmax(1))
 """,
         ),

@@ -95,14 +95,8 @@ class WatchedInWrongDirection(FaultTemplate[Watched]):
             """\
 from keras.callbacks import EarlyStopping, ModelCheckpoint
 
-stop = EarlyStopping(monitor='val_accuracy', patience=5, mode='min')
-save = ModelCheckpoint('best.keras', monitor='val_accuracy', mode='max')
-model.fit(x, y, callbacks=[stop, save])
-""",
-            """\
-from keras.callbacks import EarlyStopping, ModelCheckpoint
-
-stop = EarlyStopping(monitor='val_accuracy', patience=5, mode='max')
+- stop = EarlyStopping(monitor='val_accuracy', patience=5, mode='min')
++ stop = EarlyStopping(monitor='val_accuracy', patience=5, mode='max')
 save = ModelCheckpoint('best.keras', monitor='val_accuracy', mode='max')
 model.fit(x, y, callbacks=[stop, save])
 """,
@@ -113,16 +107,8 @@ model.fit(x, y, callbacks=[stop, save])
 import torch
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
-scheduler = ReduceLROnPlateau(optimizer, patience=3)
-for epoch in range(10):
-    val_acc = evaluate(net)
-    scheduler.step(val_acc)
-""",
-            """\
-import torch
-from torch.optim.lr_scheduler import ReduceLROnPlateau
-
-scheduler = ReduceLROnPlateau(optimizer, patience=3, mode='max')
+- scheduler = ReduceLROnPlateau(optimizer, patience=3)
++ scheduler = ReduceLROnPlateau(optimizer, patience=3, mode='max')
 for epoch in range(10):
     val_acc = evaluate(net)
     scheduler.step(val_acc)
@@ -133,12 +119,8 @@ for epoch in range(10):
             """\
 import tensorflow as tf
 
-keep = tf.keras.callbacks.ModelCheckpoint("w.keras", "val_loss", 1, True, mode="max")
-""",
-            """\
-import tensorflow as tf
-
-keep = tf.keras.callbacks.ModelCheckpoint("w.keras", "val_loss", 1, True, mode="min")
+- keep = tf.keras.callbacks.ModelCheckpoint("w.keras", "val_loss", 1, True, mode="max")
++ keep = tf.keras.callbacks.ModelCheckpoint("w.keras", "val_loss", 1, True, mode="min")
 """,
         ),
     )

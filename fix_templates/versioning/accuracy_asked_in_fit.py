@@ -55,20 +55,12 @@ from keras.layers import Dense
 
 model = Sequential()
 model.add(Dense(3, activation="softmax"))
-model.compile(loss="categorical_crossentropy", optimizer="adam")
-model.fit(x, y, batch_size=32, show_accuracy=True, verbose=1)
-score = model.evaluate(x, y, show_accuracy=True)
-print(score[1])
-""",
-            """\
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential()
-model.add(Dense(3, activation="softmax"))
-model.compile(loss="categorical_crossentropy", optimizer="adam", metrics=['accuracy'])
-model.fit(x, y, batch_size=32, verbose=1)
-score = model.evaluate(x, y)
+- model.compile(loss="categorical_crossentropy", optimizer="adam")
+- model.fit(x, y, batch_size=32, show_accuracy=True, verbose=1)
+- score = model.evaluate(x, y, show_accuracy=True)
++ model.compile(loss="categorical_crossentropy", optimizer="adam", metrics=['accuracy'])
++ model.fit(x, y, batch_size=32, verbose=1)
++ score = model.evaluate(x, y)
 print(score[1])
 """,
         ),
@@ -81,20 +73,11 @@ from keras.layers import Dense
 coder = Sequential([Dense(4)])
 coder.compile(optimizer="sgd", loss="mse")
 judge = Sequential([Dense(1, activation="sigmoid")])
-judge.compile("sgd", "binary_crossentropy")
+- judge.compile("sgd", "binary_crossentropy")
++ judge.compile("sgd", "binary_crossentropy", metrics=['accuracy'])
 coder.fit(x, x)
-loss, accuracy = judge.train_on_batch(x, y, show_accuracy=True)
-""",
-            """\
-from keras.models import Sequential
-from keras.layers import Dense
-
-coder = Sequential([Dense(4)])
-coder.compile(optimizer="sgd", loss="mse")
-judge = Sequential([Dense(1, activation="sigmoid")])
-judge.compile("sgd", "binary_crossentropy", metrics=['accuracy'])
-coder.fit(x, x)
-loss, accuracy = judge.train_on_batch(x, y)
+- loss, accuracy = judge.train_on_batch(x, y, show_accuracy=True)
++ loss, accuracy = judge.train_on_batch(x, y)
 """,
         ),
         Example(
@@ -108,29 +91,15 @@ def network():
     net = Sequential()
     net.add(Dense(2, activation="softmax"))
     net.compile(loss="categorical_crossentropy",
-                optimizer="rmsprop")
+-                 optimizer="rmsprop")
++                 optimizer="rmsprop",
++                 metrics=['accuracy'])
     return net
 
 
 model = network()
-print(model.evaluate(x, y, batch_size=8, show_accuracy=True))
-""",
-            """\
-from keras.models import Sequential
-from keras.layers import Dense
-
-
-def network():
-    net = Sequential()
-    net.add(Dense(2, activation="softmax"))
-    net.compile(loss="categorical_crossentropy",
-                optimizer="rmsprop",
-                metrics=['accuracy'])
-    return net
-
-
-model = network()
-print(model.evaluate(x, y, batch_size=8))
+- print(model.evaluate(x, y, batch_size=8, show_accuracy=True))
++ print(model.evaluate(x, y, batch_size=8))
 """,
         ),
     )

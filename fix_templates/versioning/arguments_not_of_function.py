@@ -136,17 +136,8 @@ import keras
 from keras import layers
 
 inputs = keras.Input((8, 8, 1))
-x = layers.Conv2D(num_filters=4, kernel_size=3, stride=2, name="first")(inputs)
-model = keras.Model(inputs, layers.Dense(1)(layers.Flatten()(x)))
-print(model.predict(np.ones((2, 8, 8, 1)), verbose=0).shape)
-""",
-            """\
-import numpy as np
-import keras
-from keras import layers
-
-inputs = keras.Input((8, 8, 1))
-x = layers.Conv2D(filters=4, kernel_size=3, strides=2, name="first")(inputs)
+- x = layers.Conv2D(num_filters=4, kernel_size=3, stride=2, name="first")(inputs)
++ x = layers.Conv2D(filters=4, kernel_size=3, strides=2, name="first")(inputs)
 model = keras.Model(inputs, layers.Dense(1)(layers.Flatten()(x)))
 print(model.predict(np.ones((2, 8, 8, 1)), verbose=0).shape)
 """,
@@ -158,16 +149,8 @@ print(model.predict(np.ones((2, 8, 8, 1)), verbose=0).shape)
 import torch
 from torch import nn
 
-net = nn.Sequential(nn.Linear(4, 4, use_bias=False), nn.ReLU(), nn.Linear(4, 1))
-optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
-net(torch.ones(2, 4)).sum().backward()
-optimizer.step()
-""",
-            """\
-import torch
-from torch import nn
-
-net = nn.Sequential(nn.Linear(4, 4, bias=False), nn.ReLU(), nn.Linear(4, 1))
+- net = nn.Sequential(nn.Linear(4, 4, use_bias=False), nn.ReLU(), nn.Linear(4, 1))
++ net = nn.Sequential(nn.Linear(4, 4, bias=False), nn.ReLU(), nn.Linear(4, 1))
 optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
 net(torch.ones(2, 4)).sum().backward()
 optimizer.step()
@@ -180,14 +163,8 @@ optimizer.step()
 import torch
 import torch.nn as nn
 
-net = nn.Conv2d(1, 2, kernal_size=3)
-print(net(torch.ones(1, 1, 8, 8)).shape)
-""",
-            """\
-import torch
-import torch.nn as nn
-
-net = nn.Conv2d(1, 2, kernel_size=3)
+- net = nn.Conv2d(1, 2, kernal_size=3)
++ net = nn.Conv2d(1, 2, kernel_size=3)
 print(net(torch.ones(1, 1, 8, 8)).shape)
 """,
             runs=True,

@@ -62,14 +62,8 @@ import torch
 
 w = torch.nn.Linear(1, 1).weight.data
 for epoch in range(2):
-    print("after %s: w = %.2f" % (epoch, w.numpy()))
-""",
-            """\
-import torch
-
-w = torch.nn.Linear(1, 1).weight.data
-for epoch in range(2):
-    print("after %s: w = %.2f" % (epoch, w.item()))
+-     print("after %s: w = %.2f" % (epoch, w.numpy()))
++     print("after %s: w = %.2f" % (epoch, w.item()))
 """,
             runs=True,
         ),
@@ -81,15 +75,8 @@ import keras
 
 model = keras.Sequential([keras.layers.Dense(1)])
 answer = model.predict(np.ones((1, 3)), verbose=0)
-print("sure:", float(answer) > 0.5)
-""",
-            """\
-import numpy as np
-import keras
-
-model = keras.Sequential([keras.layers.Dense(1)])
-answer = model.predict(np.ones((1, 3)), verbose=0)
-print("sure:", float(answer.item()) > 0.5)
+- print("sure:", float(answer) > 0.5)
++ print("sure:", float(answer.item()) > 0.5)
 """,
             runs=True,
         ),
@@ -102,16 +89,8 @@ import torch
 net = torch.nn.Linear(2, 1)
 curve = np.zeros(4)
 for i in range(4):
-    curve[i] = net(torch.ones(2) * i).detach().numpy()
-""",
-            """\
-import numpy as np
-import torch
-
-net = torch.nn.Linear(2, 1)
-curve = np.zeros(4)
-for i in range(4):
-    curve[i] = net(torch.ones(2) * i).detach().item()
+-     curve[i] = net(torch.ones(2) * i).detach().numpy()
++     curve[i] = net(torch.ones(2) * i).detach().item()
 """,
             runs=True,
         ),
@@ -123,15 +102,8 @@ import numpy as np
 import torch
 
 losses = np.array([[0.5]])
-print(math.exp(losses * 2), torch.ones(1))
-""",
-            """\
-import math
-import numpy as np
-import torch
-
-losses = np.array([[0.5]])
-print(math.exp((losses * 2).item()), torch.ones(1))
+- print(math.exp(losses * 2), torch.ones(1))
++ print(math.exp((losses * 2).item()), torch.ones(1))
 """,
             runs=True,
         ),
@@ -145,18 +117,8 @@ series = np.arange(40.0).reshape(4, 10)
 for _ in range(2):
     rows = np.random.choice(4, 2)
     start = np.random.choice(10 - 3, 1)
-    piece = series[rows, start : start + 3]
-print(torch.from_numpy(piece).shape)
-""",
-            """\
-import numpy as np
-import torch
-
-series = np.arange(40.0).reshape(4, 10)
-for _ in range(2):
-    rows = np.random.choice(4, 2)
-    start = np.random.choice(10 - 3, 1)
-    piece = series[rows, start.item() : start.item() + 3]
+-     piece = series[rows, start : start + 3]
++     piece = series[rows, start.item() : start.item() + 3]
 print(torch.from_numpy(piece).shape)
 """,
             runs=True,

@@ -92,21 +92,12 @@ class AxesOrderedBySettings(ApiChange):
             """\
 from keras.models import Sequential
 from keras.layers import Convolution2D, Dense, Flatten, MaxPooling2D
++ from keras import backend
 
++ backend.set_image_data_format('channels_first')
 model = Sequential()
-model.add(Convolution2D(32, 3, 3, border_mode="same", input_shape=(1, 28, 28)))
-model.add(MaxPooling2D(pool_size=(2, 2)))
-model.add(Flatten())
-model.add(Dense(10, activation="softmax"))
-""",
-            """\
-from keras.models import Sequential
-from keras.layers import Convolution2D, Dense, Flatten, MaxPooling2D
-from keras import backend
-
-backend.set_image_data_format('channels_first')
-model = Sequential()
-model.add(Convolution2D(32, (3, 3), padding="same", input_shape=(1, 28, 28)))
+- model.add(Convolution2D(32, 3, 3, border_mode="same", input_shape=(1, 28, 28)))
++ model.add(Convolution2D(32, (3, 3), padding="same", input_shape=(1, 28, 28)))
 model.add(MaxPooling2D(pool_size=(2, 2)))
 model.add(Flatten())
 model.add(Dense(10, activation="softmax"))
@@ -120,27 +111,15 @@ from keras import backend as K
 from keras.layers import Conv2D, Input
 from keras.models import Model
 
++ K.set_image_data_format('channels_first')
 rows, cols = 32, 32
 channels = 3
 images = np.random.rand(100, channels, rows, cols)
 inputs = Input(shape=(channels, rows, cols))
-x = Conv2D(8, 3, 3)(inputs)
-model = Model(input=inputs, output=x)
-K.clear_session()
-""",
-            """\
-import numpy as np
-from keras import backend as K
-from keras.layers import Conv2D, Input
-from keras.models import Model
-
-K.set_image_data_format('channels_first')
-rows, cols = 32, 32
-channels = 3
-images = np.random.rand(100, channels, rows, cols)
-inputs = Input(shape=(channels, rows, cols))
-x = Conv2D(8, (3, 3))(inputs)
-model = Model(inputs=inputs, outputs=x)
+- x = Conv2D(8, 3, 3)(inputs)
+- model = Model(input=inputs, output=x)
++ x = Conv2D(8, (3, 3))(inputs)
++ model = Model(inputs=inputs, outputs=x)
 K.clear_session()
 """,
         ),
@@ -149,27 +128,16 @@ K.clear_session()
             """\
 import keras
 from keras.layers import Conv2D, Flatten
++
++
++ keras.backend.set_image_data_format('channels_first')
 
 
 def network(data):
     data = data.reshape(data.shape[0], 1, 48, 48)
     model = keras.models.Sequential()
-    model.add(Conv2D(16, (5, 5), border_mode="valid", input_shape=data.shape[1:]))
-    model.add(Flatten())
-    return model
-""",
-            """\
-import keras
-from keras.layers import Conv2D, Flatten
-
-
-keras.backend.set_image_data_format('channels_first')
-
-
-def network(data):
-    data = data.reshape(data.shape[0], 1, 48, 48)
-    model = keras.models.Sequential()
-    model.add(Conv2D(16, (5, 5), padding="valid", input_shape=data.shape[1:]))
+-     model.add(Conv2D(16, (5, 5), border_mode="valid", input_shape=data.shape[1:]))
++     model.add(Conv2D(16, (5, 5), padding="valid", input_shape=data.shape[1:]))
     model.add(Flatten())
     return model
 """,

@@ -76,16 +76,10 @@ import tensorflow as tf
 
 
 def grid(points, ones):
-    both = tf.concat(2, [ones, points])
-    return tf.concat(concat_dim=1, values=[both, both])
-""",
-            """\
-import tensorflow as tf
-
-
-def grid(points, ones):
-    both = tf.concat([ones, points], axis=2)
-    return tf.concat(axis=1, values=[both, both])
+-     both = tf.concat(2, [ones, points])
+-     return tf.concat(concat_dim=1, values=[both, both])
++     both = tf.concat([ones, points], axis=2)
++     return tf.concat(axis=1, values=[both, both])
 """,
         ),
         Example(
@@ -95,18 +89,12 @@ import tensorflow as tf
 
 
 def halves(x):
-    left, right = tf.split(1, 2, x)
-    first, last = tf.split(split_dim=0, num_split=2, value=left)
-    return tf.reverse(right, [False, True]), first, last
-""",
-            """\
-import tensorflow as tf
-
-
-def halves(x):
-    left, right = tf.split(x, axis=1, num_or_size_splits=2)
-    first, last = tf.split(axis=0, num_or_size_splits=2, value=left)
-    return tf.reverse(right, [1]), first, last
+-     left, right = tf.split(1, 2, x)
+-     first, last = tf.split(split_dim=0, num_split=2, value=left)
+-     return tf.reverse(right, [False, True]), first, last
++     left, right = tf.split(x, axis=1, num_or_size_splits=2)
++     first, last = tf.split(axis=0, num_or_size_splits=2, value=left)
++     return tf.reverse(right, [1]), first, last
 """,
         ),
         Example(
@@ -116,16 +104,10 @@ import tensorflow as tf
 
 
 def cost(logits, labels, weights):
-    loss = tf.nn.softmax_cross_entropy_with_logits(logits, labels)
-    return tf.reduce_mean(tf.mul(loss, weights)) + tf.reduce_sum(tf.batch_matmul(logits, labels, adj_x=True))
-""",
-            """\
-import tensorflow as tf
-
-
-def cost(logits, labels, weights):
-    loss = tf.nn.softmax_cross_entropy_with_logits(logits=logits, labels=labels)
-    return tf.reduce_mean(tf.multiply(loss, weights)) + tf.reduce_sum(tf.matmul(logits, labels, adjoint_a=True))
+-     loss = tf.nn.softmax_cross_entropy_with_logits(logits, labels)
+-     return tf.reduce_mean(tf.mul(loss, weights)) + tf.reduce_sum(tf.batch_matmul(logits, labels, adj_x=True))
++     loss = tf.nn.softmax_cross_entropy_with_logits(logits=logits, labels=labels)
++     return tf.reduce_mean(tf.multiply(loss, weights)) + tf.reduce_sum(tf.matmul(logits, labels, adjoint_a=True))
 """,
         ),
     )

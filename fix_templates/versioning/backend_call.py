@@ -33,51 +33,36 @@ class BackendCall(ApiChange):
         Example(
             "axes that were understood",
             """\
-from keras import backend as K
+- from keras import backend as K
++ from keras import ops
 
 
 def accuracy(y_true, y_pred):
-    joined = K.concatenate([y_true, y_pred])
-    wide = K.expand_dims(K.cumsum(joined))
-    return K.mean(K.equal(K.argmax(y_true), K.argmax(y_pred, axis=1))), wide, K.gather(joined, 0)
-""",
-            """\
-from keras import ops
-
-
-def accuracy(y_true, y_pred):
-    joined = ops.concatenate([y_true, y_pred], axis=-1)
-    wide = ops.expand_dims(ops.cumsum(joined, axis=0), axis=-1)
-    return ops.mean(ops.equal(ops.argmax(y_true, axis=-1), ops.argmax(y_pred, axis=1))), wide, ops.take(joined, 0, axis=0)
+-     joined = K.concatenate([y_true, y_pred])
+-     wide = K.expand_dims(K.cumsum(joined))
+-     return K.mean(K.equal(K.argmax(y_true), K.argmax(y_pred, axis=1))), wide, K.gather(joined, 0)
++     joined = ops.concatenate([y_true, y_pred], axis=-1)
++     wide = ops.expand_dims(ops.cumsum(joined, axis=0), axis=-1)
++     return ops.mean(ops.equal(ops.argmax(y_true, axis=-1), ops.argmax(y_pred, axis=1))), wide, ops.take(joined, 0, axis=0)
 """,
         ),
         Example(
             "products of batches, and the shape of a tensor",
             """\
-import keras.backend as K
+- import keras.backend as K
++ from keras import ops
++ from keras import layers
 from keras.layers import Lambda
 
 
 def attend(tensors):
     query, key = tensors
-    turned = K.permute_dimensions(key, pattern=(0, 2, 1))
-    scores = K.batch_dot(query, turned, axes=[2, 1])
-    return K.batch_dot(scores, key, [2, 1]) / K.int_shape(key)[-1] ** 0.5
-
-
-layer = Lambda(attend)
-""",
-            """\
-from keras import ops
-from keras import layers
-from keras.layers import Lambda
-
-
-def attend(tensors):
-    query, key = tensors
-    turned = ops.transpose(key, axes=(0, 2, 1))
-    scores = layers.dot([query, turned], axes=[2, 1])
-    return layers.dot([scores, key], axes=[2, 1]) / key.shape[-1] ** 0.5
+-     turned = K.permute_dimensions(key, pattern=(0, 2, 1))
+-     scores = K.batch_dot(query, turned, axes=[2, 1])
+-     return K.batch_dot(scores, key, [2, 1]) / K.int_shape(key)[-1] ** 0.5
++     turned = ops.transpose(key, axes=(0, 2, 1))
++     scores = layers.dot([query, turned], axes=[2, 1])
++     return layers.dot([scores, key], axes=[2, 1]) / key.shape[-1] ** 0.5
 
 
 layer = Lambda(attend)
@@ -86,8 +71,10 @@ layer = Lambda(attend)
         Example(
             "products with a matrix, which may be sparse, and with what is not known",
             """\
-from keras import backend as K
-from keras.engine import Layer
+- from keras import backend as K
+- from keras.engine import Layer
++ from keras import ops
++ from keras.layers import Layer
 
 
 class Spread(Layer):
@@ -99,63 +86,36 @@ class Spread(Layer):
 
     def call(self, inputs, mask=None):
         features = inputs[0]
-        spread = K.dot(inputs[1], features)
-        return K.dot(K.dot(x=spread, y=self.W), self.u)
-""",
-            """\
-from keras import ops
-from keras.layers import Layer
-
-
-class Spread(Layer):
-    def build(self, input_shapes):
-        shape = input_shapes[0]
-        assert len(shape) == 2
-        self.W = self.add_weight((shape[1], 4), initializer="uniform", name="W")
-        self.u = self.add_weight((4,), initializer="uniform", name="u")
-
-    def call(self, inputs, mask=None):
-        features = inputs[0]
-        spread = ops.matmul(inputs[1], features)
-        return ops.dot(ops.matmul(x1=spread, x2=self.W), self.u)
+-         spread = K.dot(inputs[1], features)
+-         return K.dot(K.dot(x=spread, y=self.W), self.u)
++         spread = ops.matmul(inputs[1], features)
++         return ops.dot(ops.matmul(x1=spread, x2=self.W), self.u)
 """,
         ),
         Example(
             "a variable that is set, and the phase of training",
             """\
-from keras import backend
+- from keras import backend
++ from keras import random
++ from keras import ops
 from keras.layers import Layer
 
 
 class Noise(Layer):
     def call(self, inputs, training=None):
         def noised():
-            return inputs + backend.random_normal(backend.shape(inputs), mean=0.0, stddev=0.1)
+-             return inputs + backend.random_normal(backend.shape(inputs), mean=0.0, stddev=0.1)
++             return inputs + random.normal(ops.shape(inputs), mean=0.0, stddev=0.1)
 
-        return backend.in_train_phase(noised, inputs, training=training)
-
-
-def halve(model):
-    rate = backend.get_value(model.optimizer.learning_rate)
-    backend.set_value(model.optimizer.lr, rate / 2)
-""",
-            """\
-from keras import random
-from keras import ops
-from keras.layers import Layer
-
-
-class Noise(Layer):
-    def call(self, inputs, training=None):
-        def noised():
-            return inputs + random.normal(ops.shape(inputs), mean=0.0, stddev=0.1)
-
-        return noised() if training else inputs
+-         return backend.in_train_phase(noised, inputs, training=training)
++         return noised() if training else inputs
 
 
 def halve(model):
-    rate = ops.convert_to_numpy(model.optimizer.learning_rate)
-    model.optimizer.learning_rate.assign(rate / 2)
+-     rate = backend.get_value(model.optimizer.learning_rate)
+-     backend.set_value(model.optimizer.lr, rate / 2)
++     rate = ops.convert_to_numpy(model.optimizer.learning_rate)
++     model.optimizer.learning_rate.assign(rate / 2)
 """,
         ),
     )

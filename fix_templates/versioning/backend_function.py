@@ -5,7 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import AddDefinition, ApiChange, Edit, Example, Hit, Reject, Replace, Source, Subject, spell, uses_of
+from dnnfix.api import (
+    AddDefinition,
+    ApiChange,
+    Edit,
+    Example,
+    Hit,
+    Reject,
+    Replace,
+    Source,
+    Subject,
+    added,
+    spell,
+    uses_of,
+)
 
 _NAME = "backend_function"
 _CODE = f'''\
@@ -73,102 +86,73 @@ class BackendFunction(ApiChange):
         Example(
             "what a layer in the middle gives",
             """\
-from keras import backend as K
+- from keras import backend as K
++ import keras
 from keras.models import load_model
 
 model = load_model("net.h5")
-middle = K.function([model.layers[0].input], [model.layers[3].output])
-print(middle([images])[0].shape)
-""",
-            """\
-import keras
-from keras.models import load_model
-
-model = load_model("net.h5")
-middle = keras.Model(model.layers[0].input, model.layers[3].output).predict_on_batch
-print(middle(images).shape)
+- middle = K.function([model.layers[0].input], [model.layers[3].output])
+- print(middle([images])[0].shape)
++ middle = keras.Model(model.layers[0].input, model.layers[3].output).predict_on_batch
++ print(middle(images).shape)
 """,
         ),
         Example(
             "two outputs",
             """\
 import keras
-from keras import backend as K
+- from keras import backend as K
 
 model = keras.models.load_model("net.h5")
-both = K.function([model.input], [model.layers[0].output, model.output])
-first, last = both([images])
-""",
-            """\
-import keras
-
-model = keras.models.load_model("net.h5")
-both = keras.Model([model.input], [model.layers[0].output, model.output]).predict_on_batch
+- both = K.function([model.input], [model.layers[0].output, model.output])
++ both = keras.Model([model.input], [model.layers[0].output, model.output]).predict_on_batch
 first, last = both([images])
 """,
         ),
         Example(
             "a list that is kept",
-            """\
-from keras import backend as K
-from keras.models import load_model
-
-model = load_model("net.h5")
-middle = K.function([model.layers[0].input], [model.layers[3].output])
-found = middle([images])
-""",
             f"""\
+- from keras import backend as K
 from keras.models import load_model
 
-
-{_CODE}
-
-
++
+{added(_CODE)}
++
++
 model = load_model("net.h5")
-middle = {_NAME}([model.layers[0].input], [model.layers[3].output])
+- middle = K.function([model.layers[0].input], [model.layers[3].output])
++ middle = {_NAME}([model.layers[0].input], [model.layers[3].output])
 found = middle([images])
 """,
         ),
         Example(
             "with the phase among the inputs",
-            """\
-import keras
-
-model = keras.models.Sequential([keras.layers.Dense(4), keras.layers.Dropout(0.5)])
-outputs = [layer.output for layer in model.layers]
-run = keras.backend.function([model.input, keras.backend.learning_phase()], outputs)
-print(run([images, 0]), run([images, 1]))
-""",
             f"""\
 import keras
-
-
-{_CODE}
-
++
++
+{added(_CODE)}
++
 
 model = keras.models.Sequential([keras.layers.Dense(4), keras.layers.Dropout(0.5)])
 outputs = [layer.output for layer in model.layers]
-run = {_NAME}([model.input, "training"], outputs)
+- run = keras.backend.function([model.input, keras.backend.learning_phase()], outputs)
++ run = {_NAME}([model.input, "training"], outputs)
 print(run([images, 0]), run([images, 1]))
 """,
         ),
         Example(
             "of tf.keras, by names",
-            """\
-import tensorflow as tf
-
-model = tf.keras.models.Sequential([tf.keras.layers.Dense(4, input_shape=(3,))])
-run = tf.keras.backend.function(inputs=model.input, outputs=model.output, updates=[])
-""",
             f"""\
 import tensorflow as tf
 
-
-{_CODE}
-
-
++
+{added(_CODE)}
++
++
 model = tf.keras.models.Sequential([tf.keras.layers.Dense(4, input_shape=(3,))])
-run = {_NAME}(inputs=model.input, outputs=model.output)
+- run = tf.keras.backend.function(inputs=model.input, outputs=model.output, updates=[])
++ run = {_NAME}(inputs=model.input, outputs=model.output)
 """,
         ),
     )

@@ -70,15 +70,8 @@ from keras.layers import Activation, BatchNormalization, Dense, Input
 
 x = Input((8,))
 h = Dense(4)(x)
-h = BatchNormalization(mode=2, axis=1)(h)
-h = Activation("relu")(h)
-""",
-            """\
-from keras.layers import Activation, BatchNormalization, Dense, Input
-
-x = Input((8,))
-h = Dense(4)(x)
-h = BatchNormalization(axis=1)(h, training=True)
+- h = BatchNormalization(mode=2, axis=1)(h)
++ h = BatchNormalization(axis=1)(h, training=True)
 h = Activation("relu")(h)
 """,
         ),
@@ -86,41 +79,31 @@ h = Activation("relu")(h)
             "a layer that two branches share, and one in a sequence",
             """\
 from keras.layers import Dense
-from keras.layers.normalization import BatchNormalization
+- from keras.layers.normalization import BatchNormalization
++ from keras.layers import BatchNormalization
 from keras.models import Sequential
 
-norm = BatchNormalization(mode=2)
-both = norm(left), norm(right)
+- norm = BatchNormalization(mode=2)
+- both = norm(left), norm(right)
++ norm = BatchNormalization()
++ both = norm(left, training=True), norm(right, training=True)
 model = Sequential()
-model.add(BatchNormalization(mode=2))
-model.add(BatchNormalization(mode=0))
-""",
-            """\
-from keras.layers import Dense
-from keras.layers import BatchNormalization
-from keras.models import Sequential
-
-norm = BatchNormalization()
-both = norm(left, training=True), norm(right, training=True)
-model = Sequential()
-model.add(BatchNormalization())
-model.add(BatchNormalization())
+- model.add(BatchNormalization(mode=2))
+- model.add(BatchNormalization(mode=0))
++ model.add(BatchNormalization())
++ model.add(BatchNormalization())
 """,
         ),
         Example(
             "each sample by itself",
             """\
 from keras.models import Sequential
-from keras.layers import BatchNormalization, Dense
+- from keras.layers import BatchNormalization, Dense
++ from keras.layers import Dense
++ from keras import layers
 
-model = Sequential([Dense(8), BatchNormalization(mode=1)])
-""",
-            """\
-from keras.models import Sequential
-from keras.layers import Dense
-from keras import layers
-
-model = Sequential([Dense(8), layers.LayerNormalization()])
+- model = Sequential([Dense(8), BatchNormalization(mode=1)])
++ model = Sequential([Dense(8), layers.LayerNormalization()])
 """,
         ),
     )

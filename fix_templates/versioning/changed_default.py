@@ -78,17 +78,10 @@ from keras.models import Sequential
 from keras.layers import Dense
 
 model = Sequential()
-model.add(Dense(10, activation="softmax", init="uniform"))
-model.compile(loss="categorical_crossentropy", optimizer=keras.optimizers.Adagrad())
-""",
-            """\
-import keras
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential()
-model.add(Dense(10, activation="softmax", kernel_initializer="uniform"))
-model.compile(loss="categorical_crossentropy", optimizer=keras.optimizers.Adagrad(learning_rate=0.01))
+- model.add(Dense(10, activation="softmax", init="uniform"))
+- model.compile(loss="categorical_crossentropy", optimizer=keras.optimizers.Adagrad())
++ model.add(Dense(10, activation="softmax", kernel_initializer="uniform"))
++ model.compile(loss="categorical_crossentropy", optimizer=keras.optimizers.Adagrad(learning_rate=0.01))
 """,
         ),
         Example(
@@ -97,18 +90,11 @@ model.compile(loss="categorical_crossentropy", optimizer=keras.optimizers.Adagra
 # pip install keras==2.2.4
 from keras.models import Sequential
 from keras.layers import Dense
++ from keras.optimizers import Adadelta
 
 model = Sequential([Dense(10, activation="softmax")])
-model.compile(loss="categorical_crossentropy", optimizer="adadelta", metrics=["accuracy"])
-""",
-            """\
-# pip install keras==2.2.4
-from keras.models import Sequential
-from keras.layers import Dense
-from keras.optimizers import Adadelta
-
-model = Sequential([Dense(10, activation="softmax")])
-model.compile(loss="categorical_crossentropy", optimizer=Adadelta(learning_rate=1.0), metrics=["accuracy"])
+- model.compile(loss="categorical_crossentropy", optimizer="adadelta", metrics=["accuracy"])
++ model.compile(loss="categorical_crossentropy", optimizer=Adadelta(learning_rate=1.0), metrics=["accuracy"])
 """,
         ),
         Example(
@@ -116,19 +102,11 @@ model.compile(loss="categorical_crossentropy", optimizer=Adadelta(learning_rate=
             """\
 from keras.models import Sequential
 from keras.layers import Dense, GRU
++ from keras.ops import clip
 
 model = Sequential()
-model.add(GRU(output_dim=32, input_shape=(10, 4)))
-model.add(Dense(1))
-model.load_weights("gru.h5")
-""",
-            """\
-from keras.models import Sequential
-from keras.layers import Dense, GRU
-from keras.ops import clip
-
-model = Sequential()
-model.add(GRU(units=32, input_shape=(10, 4), recurrent_activation=lambda x: clip(0.2 * x + 0.5, 0.0, 1.0), reset_after=False))
+- model.add(GRU(output_dim=32, input_shape=(10, 4)))
++ model.add(GRU(units=32, input_shape=(10, 4), recurrent_activation=lambda x: clip(0.2 * x + 0.5, 0.0, 1.0), reset_after=False))
 model.add(Dense(1))
 model.load_weights("gru.h5")
 """,
@@ -143,17 +121,8 @@ import torch.nn.functional as F
 
 def warp(x, flow):
     steps = torch.linspace(-1, 1, 8)
-    return F.grid_sample(x, torch.stack([steps, steps], -1) + flow)
-""",
-            """\
-# Tested with PyTorch 0.4.1
-import torch
-import torch.nn.functional as F
-
-
-def warp(x, flow):
-    steps = torch.linspace(-1, 1, 8)
-    return F.grid_sample(x, torch.stack([steps, steps], -1) + flow, align_corners=True)
+-     return F.grid_sample(x, torch.stack([steps, steps], -1) + flow)
++     return F.grid_sample(x, torch.stack([steps, steps], -1) + flow, align_corners=True)
 """,
         ),
         Example(
@@ -162,13 +131,8 @@ def warp(x, flow):
 import tensorflow as tf
 
 flags = tf.contrib.training.HParams(width=3)
-initial = tf.random_normal_initializer()
-""",
-            """\
-import tensorflow as tf
-
-flags = tf.contrib.training.HParams(width=3)
-initial = tf.random_normal_initializer(stddev=1.0)
+- initial = tf.random_normal_initializer()
++ initial = tf.random_normal_initializer(stddev=1.0)
 """,
         ),
     )

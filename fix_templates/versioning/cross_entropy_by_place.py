@@ -93,14 +93,8 @@ import tensorflow.compat.v1 as tf
 
 targets = tf.placeholder(tf.float32, [None, 3])
 logits = tf.layers.dense(tf.placeholder(tf.float32, [None, 4]), 3)
-loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(logits, targets, name="loss"))
-""",
-            """\
-import tensorflow.compat.v1 as tf
-
-targets = tf.placeholder(tf.float32, [None, 3])
-logits = tf.layers.dense(tf.placeholder(tf.float32, [None, 4]), 3)
-loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(logits=logits, labels=targets, name="loss"))
+- loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(logits, targets, name="loss"))
++ loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(logits=logits, labels=targets, name="loss"))
 """,
         ),
         Example(
@@ -112,16 +106,8 @@ import tensorflow as tf
 class Net:
     def loss(self, x):
         scores = tf.matmul(x, self.weight)
-        return tf.nn.sparse_softmax_cross_entropy_with_logits(scores, self.labels)
-""",
-            """\
-import tensorflow as tf
-
-
-class Net:
-    def loss(self, x):
-        scores = tf.matmul(x, self.weight)
-        return tf.nn.sparse_softmax_cross_entropy_with_logits(logits=scores, labels=self.labels)
+-         return tf.nn.sparse_softmax_cross_entropy_with_logits(scores, self.labels)
++         return tf.nn.sparse_softmax_cross_entropy_with_logits(logits=scores, labels=self.labels)
 """,
         ),
         Example(
@@ -131,14 +117,8 @@ import tensorflow as tf
 
 
 def cost_of(labels, logits):
-    return tf.nn.sigmoid_cross_entropy_with_logits(logits, labels)
-""",
-            """\
-import tensorflow as tf
-
-
-def cost_of(labels, logits):
-    return tf.nn.sigmoid_cross_entropy_with_logits(logits=logits, labels=labels)
+-     return tf.nn.sigmoid_cross_entropy_with_logits(logits, labels)
++     return tf.nn.sigmoid_cross_entropy_with_logits(logits=logits, labels=labels)
 """,
         ),
     )

@@ -17,6 +17,7 @@ from dnnfix.api import (
     Reject,
     Replace,
     Subject,
+    added,
     definitions,
     pictures_are_plain,
     replaced_import,
@@ -84,48 +85,35 @@ class DefinitionTakenAway(ApiChange):
     examples = (
         Example(
             "a data set, by its module",
-            """\
-import numpy as np
-from sklearn import datasets
-from keras.layers import Dense
-
-boston = datasets.load_boston()
-print(np.mean(boston.target), Dense(1))
-""",
             f"""\
 import numpy as np
-from urllib.request import urlopen
-from sklearn.utils import Bunch
+- from sklearn import datasets
++ from urllib.request import urlopen
++ from sklearn.utils import Bunch
 from keras.layers import Dense
 
-
-{definitions()["sklearn.datasets.load_boston"].code}
-
-
-boston = load_boston()
+- boston = datasets.load_boston()
++
+{added(definitions()["sklearn.datasets.load_boston"].code)}
++
++
++ boston = load_boston()
 print(np.mean(boston.target), Dense(1))
 """,
         ),
         Example(
             "a data set, by its name",
-            """\
-import torch
-import numpy
-from sklearn.datasets import load_boston, load_iris
-
-x, y = load_boston(return_X_y=True)
-print(torch.tensor(x).shape, numpy.mean(y), load_iris())
-""",
             f"""\
 import torch
 import numpy
-from sklearn.datasets import load_iris
-from urllib.request import urlopen
-from sklearn.utils import Bunch
-
-
-{definitions()["sklearn.datasets.load_boston"].code.replace("np.", "numpy.")}
-
+- from sklearn.datasets import load_boston, load_iris
++ from sklearn.datasets import load_iris
++ from urllib.request import urlopen
++ from sklearn.utils import Bunch
++
++
+{added(definitions()["sklearn.datasets.load_boston"].code.replace("np.", "numpy."))}
++
 
 x, y = load_boston(return_X_y=True)
 print(torch.tensor(x).shape, numpy.mean(y), load_iris())
@@ -133,33 +121,17 @@ print(torch.tensor(x).shape, numpy.mean(y), load_iris())
         ),
         Example(
             "a network in a search of scikit-learn",
-            """\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Dense
-from keras.wrappers.scikit_learn import KerasClassifier
-from sklearn.model_selection import cross_val_score
-
-
-def build():
-    model = Sequential([Dense(3, activation="softmax")])
-    model.compile(loss="categorical_crossentropy", optimizer="adam", metrics=["accuracy"])
-    return model
-
-
-estimator = KerasClassifier(build_fn=build, nb_epoch=200, batch_size=5)
-print(cross_val_score(estimator, np.eye(9), np.arange(9)))
-""",
             f"""\
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
+- from keras.wrappers.scikit_learn import KerasClassifier
 from sklearn.model_selection import cross_val_score
-import inspect
-from sklearn.base import BaseEstimator, ClassifierMixin
-
-
-{definitions()["keras.wrappers.scikit_learn.KerasClassifier"].only(["KerasClassifier"]).code}
++ import inspect
++ from sklearn.base import BaseEstimator, ClassifierMixin
++
++
+{added(definitions()["keras.wrappers.scikit_learn.KerasClassifier"].only(["KerasClassifier"]).code)}
 
 
 def build():
@@ -168,27 +140,21 @@ def build():
     return model
 
 
-estimator = KerasClassifier(build_fn=build, epochs=200, batch_size=5)
+- estimator = KerasClassifier(build_fn=build, nb_epoch=200, batch_size=5)
++ estimator = KerasClassifier(build_fn=build, epochs=200, batch_size=5)
 print(cross_val_score(estimator, np.eye(9), np.arange(9)))
 """,
         ),
         Example(
             "a private function of the ready-made networks",
-            """\
-from keras import backend as K
-from keras.applications.imagenet_utils import _obtain_input_shape
-from keras.layers import Input
-
-shape = _obtain_input_shape(None, default_size=224, min_size=48, data_format=K.image_data_format(), include_top=True)
-image = Input(shape=shape)
-""",
             f"""\
 from keras import backend as K
+- from keras.applications.imagenet_utils import _obtain_input_shape
 from keras.layers import Input
-
-
-{definitions()["keras.applications.imagenet_utils._obtain_input_shape"].code}
-
++
++
+{added(definitions()["keras.applications.imagenet_utils._obtain_input_shape"].code)}
++
 
 shape = _obtain_input_shape(None, default_size=224, min_size=48, data_format=K.image_data_format(), include_top=True)
 image = Input(shape=shape)
@@ -196,58 +162,41 @@ image = Input(shape=shape)
         ),
         Example(
             "pictures, in a program that has a function of the same name",
-            """\
-import numpy as np
-import scipy.misc
-from keras.layers import Dense
-
-
-def imsave(images, path):
-    return scipy.misc.imsave(path, np.squeeze(images[0]))
-
-
-imsave(np.zeros((1, 8, 8, 1)), "a.png")
-print(scipy.misc.bytescale(np.ones((2, 2))), Dense(1))
-""",
             f"""\
 import numpy as np
-import PIL.Image
+- import scipy.misc
++ import PIL.Image
 from keras.layers import Dense
 
 
-{definitions()["scipy.misc.imsave"].only({"bytescale", "toimage", "imsave"}).code.replace("imsave", "scipy_imsave")}
-
-
+{added(definitions()["scipy.misc.imsave"].only({"bytescale", "toimage", "imsave"}).code.replace("imsave", "scipy_imsave"))}
++
++
 def imsave(images, path):
-    return scipy_imsave(path, np.squeeze(images[0]))
+-     return scipy.misc.imsave(path, np.squeeze(images[0]))
++     return scipy_imsave(path, np.squeeze(images[0]))
 
 
 imsave(np.zeros((1, 8, 8, 1)), "a.png")
-print(bytescale(np.ones((2, 2))), Dense(1))
+- print(scipy.misc.bytescale(np.ones((2, 2))), Dense(1))
++ print(bytescale(np.ones((2, 2))), Dense(1))
 """,
         ),
         Example(
             "pictures that are resized by a share of their size",
-            """\
-import numpy as np
-import torch
-from PIL import Image
-from scipy import misc
-
-image = np.asarray(Image.new("RGB", (8, 6)))
-print(torch.from_numpy(misc.imresize(image, 0.5)).shape)
-""",
             f"""\
 import numpy as np
 import torch
 from PIL import Image
-
-
-{definitions()["scipy.misc.imresize"].only({"imresize"}).code.replace("PIL.Image.", "Image.")}
-
+- from scipy import misc
++
++
+{added(definitions()["scipy.misc.imresize"].only({"imresize"}).code.replace("PIL.Image.", "Image."))}
++
 
 image = np.asarray(Image.new("RGB", (8, 6)))
-print(torch.from_numpy(imresize(image, 0.5)).shape)
+- print(torch.from_numpy(misc.imresize(image, 0.5)).shape)
++ print(torch.from_numpy(imresize(image, 0.5)).shape)
 """,
         ),
     )

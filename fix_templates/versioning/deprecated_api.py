@@ -47,32 +47,23 @@ class DeprecatedApi(ApiChange):
             """\
 import torch
 import torch.nn as nn
-import torch.nn.functional as F
+- import torch.nn.functional as F
 
 layer = nn.Linear(2, 2)
-nn.init.xavier_uniform(layer.weight)
-y = F.sigmoid(layer(torch.ones(1, 2)))
-""",
-            """\
-import torch
-import torch.nn as nn
-
-layer = nn.Linear(2, 2)
-nn.init.xavier_uniform_(layer.weight)
-y = torch.sigmoid(layer(torch.ones(1, 2)))
+- nn.init.xavier_uniform(layer.weight)
+- y = F.sigmoid(layer(torch.ones(1, 2)))
++ nn.init.xavier_uniform_(layer.weight)
++ y = torch.sigmoid(layer(torch.ones(1, 2)))
 """,
         ),
         Example(
             "clipping, imported by name",
             """\
-from torch.nn.utils import clip_grad_norm
+- from torch.nn.utils import clip_grad_norm
++ from torch.nn.utils import clip_grad_norm_
 
-clip_grad_norm(model.parameters(), 1.0)
-""",
-            """\
-from torch.nn.utils import clip_grad_norm_
-
-clip_grad_norm_(model.parameters(), 1.0)
+- clip_grad_norm(model.parameters(), 1.0)
++ clip_grad_norm_(model.parameters(), 1.0)
 """,
         ),
         Example(
@@ -80,12 +71,8 @@ clip_grad_norm_(model.parameters(), 1.0)
             """\
 from keras.layers import LeakyReLU
 
-layer = LeakyReLU(alpha=0.1)
-""",
-            """\
-from keras.layers import LeakyReLU
-
-layer = LeakyReLU(negative_slope=0.1)
+- layer = LeakyReLU(alpha=0.1)
++ layer = LeakyReLU(negative_slope=0.1)
 """,
         ),
         Example(
@@ -95,16 +82,10 @@ from tensorflow.keras.layers import Embedding, LSTM
 from tensorflow.keras.models import Sequential
 
 model = Sequential()
-model.add(Embedding(1000, 16, input_length=20))
-model.add(LSTM(8, implementation=2))
-""",
-            """\
-from tensorflow.keras.layers import Embedding, LSTM
-from tensorflow.keras.models import Sequential
-
-model = Sequential()
-model.add(Embedding(1000, 16))
-model.add(LSTM(8))
+- model.add(Embedding(1000, 16, input_length=20))
+- model.add(LSTM(8, implementation=2))
++ model.add(Embedding(1000, 16))
++ model.add(LSTM(8))
 """,
         ),
         Example(
@@ -113,35 +94,25 @@ model.add(LSTM(8))
 import torch
 from torchvision import models
 
-net = models.resnet18(pretrained=True)
-other = models.vgg16(pretrained=False)
-criterion = torch.nn.MSELoss(size_average=False)
-""",
-            """\
-import torch
-from torchvision import models
-
-net = models.resnet18(weights="IMAGENET1K_V1")
-other = models.vgg16(weights=None)
-criterion = torch.nn.MSELoss(reduction="sum")
+- net = models.resnet18(pretrained=True)
+- other = models.vgg16(pretrained=False)
+- criterion = torch.nn.MSELoss(size_average=False)
++ net = models.resnet18(weights="IMAGENET1K_V1")
++ other = models.vgg16(weights=None)
++ criterion = torch.nn.MSELoss(reduction="sum")
 """,
         ),
         Example(
             "automatic mixed precision, imported by name",
             """\
 import torch
-from torch.cuda.amp import GradScaler, autocast
+- from torch.cuda.amp import GradScaler, autocast
++ from torch.amp import GradScaler, autocast
 
-scaler = GradScaler(enabled=True)
-with autocast():
-    y = torch.ones(2) * 2
-""",
-            """\
-import torch
-from torch.amp import GradScaler, autocast
-
-scaler = GradScaler("cuda", enabled=True)
-with autocast("cuda"):
+- scaler = GradScaler(enabled=True)
+- with autocast():
++ scaler = GradScaler("cuda", enabled=True)
++ with autocast("cuda"):
     y = torch.ones(2) * 2
 """,
         ),
@@ -151,17 +122,12 @@ with autocast("cuda"):
 import torch
 from torch.utils.checkpoint import checkpoint
 
-with torch.cuda.amp.autocast(enabled=False):
-    y = torch.chain_matmul(torch.eye(2), torch.eye(2), torch.eye(2))
-z = checkpoint(torch.sin, y)
-""",
-            """\
-import torch
-from torch.utils.checkpoint import checkpoint
-
-with torch.amp.autocast("cuda", enabled=False):
-    y = torch.linalg.multi_dot([torch.eye(2), torch.eye(2), torch.eye(2)])
-z = checkpoint(torch.sin, y, use_reentrant=True)
+- with torch.cuda.amp.autocast(enabled=False):
+-     y = torch.chain_matmul(torch.eye(2), torch.eye(2), torch.eye(2))
+- z = checkpoint(torch.sin, y)
++ with torch.amp.autocast("cuda", enabled=False):
++     y = torch.linalg.multi_dot([torch.eye(2), torch.eye(2), torch.eye(2)])
++ z = checkpoint(torch.sin, y, use_reentrant=True)
 """,
         ),
         Example(
@@ -170,13 +136,8 @@ z = checkpoint(torch.sin, y, use_reentrant=True)
 import torch
 from torchvision.transforms import v2
 
-to_tensor = v2.Compose([v2.Resize(8), v2.ToTensor()])
-""",
-            """\
-import torch
-from torchvision.transforms import v2
-
-to_tensor = v2.Compose([v2.Resize(8), v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])])
+- to_tensor = v2.Compose([v2.Resize(8), v2.ToTensor()])
++ to_tensor = v2.Compose([v2.Resize(8), v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])])
 """,
         ),
         Example(
@@ -185,29 +146,20 @@ to_tensor = v2.Compose([v2.Resize(8), v2.Compose([v2.ToImage(), v2.ToDtype(torch
 import torch
 from torchvision import models
 
-net = models.resnet18(True)
+- net = models.resnet18(True)
++ net = models.resnet18(weights="IMAGENET1K_V1")
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2)
-rows, columns = torch.meshgrid(torch.arange(2), torch.arange(3))
+- rows, columns = torch.meshgrid(torch.arange(2), torch.arange(3))
++ rows, columns = torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij")
 mean = torch.zeros(2)
 for epoch in range(3):
-    mean.mul_(0.9).add_(0.1, torch.ones(2))
-    step = torch.addcdiv(mean, -0.1, mean, torch.ones(2))
-    schedule.step(epoch + 1)
-""",
-            """\
-import torch
-from torchvision import models
-
-net = models.resnet18(weights="IMAGENET1K_V1")
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2)
-rows, columns = torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij")
-mean = torch.zeros(2)
-for epoch in range(3):
-    mean.mul_(0.9).add_(torch.ones(2), alpha=0.1)
-    step = torch.addcdiv(mean, mean, torch.ones(2), value=-0.1)
-    schedule.step()
+-     mean.mul_(0.9).add_(0.1, torch.ones(2))
+-     step = torch.addcdiv(mean, -0.1, mean, torch.ones(2))
+-     schedule.step(epoch + 1)
++     mean.mul_(0.9).add_(torch.ones(2), alpha=0.1)
++     step = torch.addcdiv(mean, mean, torch.ones(2), value=-0.1)
++     schedule.step()
 """,
         ),
     )

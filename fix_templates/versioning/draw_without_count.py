@@ -58,56 +58,37 @@ class DrawWithoutCount(FixTemplate):
     examples = (
         Example(
             "an action drawn from a policy",
-            before="""\
+            """\
 import torch
 import torch.nn.functional as F
 
 policy = torch.nn.Linear(4, 3)
 prob = F.softmax(policy(torch.randn(1, 4)), dim=1)
-action = prob.multinomial().data
-""",
-            after="""\
-import torch
-import torch.nn.functional as F
-
-policy = torch.nn.Linear(4, 3)
-prob = F.softmax(policy(torch.randn(1, 4)), dim=1)
-action = prob.multinomial(1).data
+- action = prob.multinomial().data
++ action = prob.multinomial(1).data
 """,
             runs=True,
         ),
         Example(
             "as a function",
-            before="""\
+            """\
 import torch
 
 weights = torch.tensor([0.2, 0.8])
-first = torch.multinomial(weights)
-""",
-            after="""\
-import torch
-
-weights = torch.tensor([0.2, 0.8])
-first = torch.multinomial(weights, 1)
+- first = torch.multinomial(weights)
++ first = torch.multinomial(weights, 1)
 """,
         ),
         Example(
             "in a method",
-            before="""\
+            """\
 import torch
 from torch import nn
 
 class Agent(nn.Module):
     def act(self, probs):
-        return probs.multinomial().item()
-""",
-            after="""\
-import torch
-from torch import nn
-
-class Agent(nn.Module):
-    def act(self, probs):
-        return probs.multinomial(1).item()
+-         return probs.multinomial().item()
++         return probs.multinomial(1).item()
 """,
         ),
     )

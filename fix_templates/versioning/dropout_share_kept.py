@@ -67,12 +67,8 @@ class DropoutShareKept(ApiChange):
             """\
 import tensorflow as tf
 
-hidden = tf.nn.dropout(tf.ones([2, 8]), keep_prob=0.8)
-""",
-            """\
-import tensorflow as tf
-
-hidden = tf.nn.dropout(tf.ones([2, 8]), rate=0.2)
+- hidden = tf.nn.dropout(tf.ones([2, 8]), keep_prob=0.8)
++ hidden = tf.nn.dropout(tf.ones([2, 8]), rate=0.2)
 """,
         ),
         Example(
@@ -83,15 +79,8 @@ import tensorflow as tf
 
 @tf.function
 def network(x, keep_prob):
-    return tf.nn.dropout(tf.nn.relu(x), keep_prob=keep_prob, seed=1)
-""",
-            """\
-import tensorflow as tf
-
-
-@tf.function
-def network(x, keep_prob):
-    return tf.nn.dropout(tf.nn.relu(x), rate=1 - keep_prob, seed=1)
+-     return tf.nn.dropout(tf.nn.relu(x), keep_prob=keep_prob, seed=1)
++     return tf.nn.dropout(tf.nn.relu(x), rate=1 - keep_prob, seed=1)
 """,
         ),
         Example(
@@ -102,16 +91,8 @@ import tensorflow as tf
 drop = 0.1
 h = tf.nn.dropout(
     tf.ones([4]),
-    keep_prob=1 - drop,  # what stays
-)
-""",
-            """\
-import tensorflow as tf
-
-drop = 0.1
-h = tf.nn.dropout(
-    tf.ones([4]),
-    rate=1 - (1 - drop),  # what stays
+-     keep_prob=1 - drop,  # what stays
++     rate=1 - (1 - drop),  # what stays
 )
 """,
         ),

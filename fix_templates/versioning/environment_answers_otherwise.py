@@ -67,34 +67,21 @@ class EnvironmentAnswersOtherwise(CrashTemplate):
     examples = (
         Example(
             "both of them",
-            before="""\
+            """\
 import gymnasium as gym
 import torch
 
 env = gym.make("CartPole-v1")
 policy = torch.nn.Linear(4, 2)
-state = env.reset()
+- state = env.reset()
++ state, _ = env.reset()
 done = False
 steps = 0
 while not done and steps < 5:
     action = int(policy(torch.from_numpy(state)).argmax())
-    state, reward, done, info = env.step(action)
-    steps += 1
-print(state.shape)
-""",
-            after="""\
-import gymnasium as gym
-import torch
-
-env = gym.make("CartPole-v1")
-policy = torch.nn.Linear(4, 2)
-state, _ = env.reset()
-done = False
-steps = 0
-while not done and steps < 5:
-    action = int(policy(torch.from_numpy(state)).argmax())
-    state, reward, done, truncated, info = env.step(action)
-    done = done or truncated
+-     state, reward, done, info = env.step(action)
++     state, reward, done, truncated, info = env.step(action)
++     done = done or truncated
     steps += 1
 print(state.shape)
 """,
@@ -102,36 +89,26 @@ print(state.shape)
         ),
         Example(
             "a batch of one state",
-            before="""\
+            """\
 import gymnasium as gym
 import torch
 
 env = gym.make("CartPole-v1")
 policy = torch.nn.Linear(4, 2)
-now = env.reset()
+- now = env.reset()
++ now, _ = env.reset()
 for _ in range(3):
     action = policy(torch.tensor([now], dtype=torch.float)).argmax().item()
-    now, reward, over, _ = env.step(action)
-print(now.shape)
-""",
-            after="""\
-import gymnasium as gym
-import torch
-
-env = gym.make("CartPole-v1")
-policy = torch.nn.Linear(4, 2)
-now, _ = env.reset()
-for _ in range(3):
-    action = policy(torch.tensor([now], dtype=torch.float)).argmax().item()
-    now, reward, over, truncated, _ = env.step(action)
-    over = over or truncated
+-     now, reward, over, _ = env.step(action)
++     now, reward, over, truncated, _ = env.step(action)
++     over = over or truncated
 print(now.shape)
 """,
             runs=True,
         ),
         Example(
             "in a method, and in an expression",
-            before="""\
+            """\
 import gymnasium
 import numpy as np
 
@@ -141,31 +118,12 @@ class Player:
         self.env = gymnasium.make(name)
 
     def play(self, most):
-        seen = [np.array(self.env.reset(), dtype="float32")]
+-         seen = [np.array(self.env.reset(), dtype="float32")]
++         seen = [np.array(self.env.reset()[0], dtype="float32")]
         for _ in range(most):
-            now, gained, over, _ = self.env.step(self.env.action_space.sample())
-            seen.append(np.array(now, dtype="float32"))
-            if over:
-                break
-        return np.stack(seen)
-
-
-print(Player("CartPole-v1").play(3).shape[1])
-""",
-            after="""\
-import gymnasium
-import numpy as np
-
-
-class Player:
-    def __init__(self, name):
-        self.env = gymnasium.make(name)
-
-    def play(self, most):
-        seen = [np.array(self.env.reset()[0], dtype="float32")]
-        for _ in range(most):
-            now, gained, over, truncated, _ = self.env.step(self.env.action_space.sample())
-            over = over or truncated
+-             now, gained, over, _ = self.env.step(self.env.action_space.sample())
++             now, gained, over, truncated, _ = self.env.step(self.env.action_space.sample())
++             over = over or truncated
             seen.append(np.array(now, dtype="float32"))
             if over:
                 break
@@ -178,25 +136,15 @@ print(Player("CartPole-v1").play(3).shape[1])
         ),
         Example(
             "only the last of them crashes",
-            before="""\
+            """\
 import gymnasium as gym
 
 env = gym.make("MountainCar-v0")
 env.reset()
 total = 0.0
 for _ in range(4):
-    _, reward, _, _ = env.step(env.action_space.sample())
-    total += reward
-print(total)
-""",
-            after="""\
-import gymnasium as gym
-
-env = gym.make("MountainCar-v0")
-env.reset()
-total = 0.0
-for _ in range(4):
-    _, reward, _, _, _ = env.step(env.action_space.sample())
+-     _, reward, _, _ = env.step(env.action_space.sample())
++     _, reward, _, _, _ = env.step(env.action_space.sample())
     total += reward
 print(total)
 """,

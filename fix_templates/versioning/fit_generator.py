@@ -156,35 +156,24 @@ class FitGenerator(ApiChange):
             "a number of batches that is a quotient",
             """\
 import keras
++ import math
 
 model = keras.Sequential([keras.layers.Dense(1)])
-model.fit(batches(), steps_per_epoch=len(x) / 32, epochs=3)
-""",
-            """\
-import keras
-import math
-
-model = keras.Sequential([keras.layers.Dense(1)])
-model.fit(batches(), steps_per_epoch=math.ceil(len(x) / 32), epochs=3)
+- model.fit(batches(), steps_per_epoch=len(x) / 32, epochs=3)
++ model.fit(batches(), steps_per_epoch=math.ceil(len(x) / 32), epochs=3)
 """,
         ),
         Example(
             "a number of batches that was assigned before, and parts of larger expressions",
             """\
 import keras
++ import math
 
 model = keras.Sequential([keras.layers.Dense(1)])
-steps = len(x) / 32
-model.fit(batches(), steps_per_epoch=steps, validation_steps=len(v) / 32 - 1)
-model.evaluate(batches(), steps=steps)
-""",
-            """\
-import keras
-import math
-
-model = keras.Sequential([keras.layers.Dense(1)])
-steps = math.ceil(len(x) / 32)
-model.fit(batches(), steps_per_epoch=steps, validation_steps=math.ceil(len(v) / 32 - 1))
+- steps = len(x) / 32
+- model.fit(batches(), steps_per_epoch=steps, validation_steps=len(v) / 32 - 1)
++ steps = math.ceil(len(x) / 32)
++ model.fit(batches(), steps_per_epoch=steps, validation_steps=math.ceil(len(v) / 32 - 1))
 model.evaluate(batches(), steps=steps)
 """,
         ),
@@ -192,18 +181,13 @@ model.evaluate(batches(), steps=steps)
             "quotients by a product, by position and by a name",
             """\
 import keras
++ import math
 
 model = keras.Sequential([keras.layers.Dense(1)])
-tested = (len(v) + 1) / size
-model.fit_generator(batches(), len(x) / (size * hvd.size()), 3, validation_data=held(), validation_steps=tested)
-""",
-            """\
-import keras
-import math
-
-model = keras.Sequential([keras.layers.Dense(1)])
-tested = math.ceil((len(v) + 1) / size)
-model.fit(batches(), validation_data=held(), validation_steps=tested, steps_per_epoch=math.ceil(len(x) / (size * hvd.size())), epochs=3)
+- tested = (len(v) + 1) / size
+- model.fit_generator(batches(), len(x) / (size * hvd.size()), 3, validation_data=held(), validation_steps=tested)
++ tested = math.ceil((len(v) + 1) / size)
++ model.fit(batches(), validation_data=held(), validation_steps=tested, steps_per_epoch=math.ceil(len(x) / (size * hvd.size())), epochs=3)
 """,
         ),
         Example(
@@ -211,6 +195,7 @@ model.fit(batches(), validation_data=held(), validation_steps=tested, steps_per_
             """\
 import numpy as np
 from keras.models import Sequential
++ import math
 
 BATCH_SIZE = 16
 
@@ -228,30 +213,8 @@ def flipped(lines):
 
 
 model = Sequential()
-model.fit_generator(flipped(lines), samples_per_epoch=3200, nb_epoch=2)
-""",
-            """\
-import numpy as np
-from keras.models import Sequential
-import math
-
-BATCH_SIZE = 16
-
-
-def flipped(lines):
-    while True:
-        for start in range(0, len(lines), BATCH_SIZE):
-            x, y = [], []
-            for image, angle in lines[start : start + BATCH_SIZE]:
-                x.append(image)
-                y.append(angle)
-                x.append(np.fliplr(image))
-                y.append(-angle)
-            yield np.array(x), np.array(y)
-
-
-model = Sequential()
-model.fit(flipped(lines), steps_per_epoch=math.ceil(3200 / len(next(flipped(lines))[0])), epochs=2)
+- model.fit_generator(flipped(lines), samples_per_epoch=3200, nb_epoch=2)
++ model.fit(flipped(lines), steps_per_epoch=math.ceil(3200 / len(next(flipped(lines))[0])), epochs=2)
 """,
         ),
         Example(
@@ -260,25 +223,14 @@ model.fit(flipped(lines), steps_per_epoch=math.ceil(3200 / len(next(flipped(line
 from keras.models import Sequential
 
 model = Sequential()
-model.fit_generator(
+- model.fit_generator(
++ model.fit(
     batches,
     steps_per_epoch=100,
     epochs=5,
     validation_data=test_batches,
     validation_steps=10,
-    workers=4,
-)
-""",
-            """\
-from keras.models import Sequential
-
-model = Sequential()
-model.fit(
-    batches,
-    steps_per_epoch=100,
-    epochs=5,
-    validation_data=test_batches,
-    validation_steps=10,
+-     workers=4,
 )
 """,
         ),
@@ -288,37 +240,27 @@ model.fit(
 import keras
 
 model = keras.Sequential()
-history = model.fit_generator(generate(), 50, 3, verbose=2)
-""",
-            """\
-import keras
-
-model = keras.Sequential()
-history = model.fit(generate(), verbose=2, steps_per_epoch=50, epochs=3)
+- history = model.fit_generator(generate(), 50, 3, verbose=2)
++ history = model.fit(generate(), verbose=2, steps_per_epoch=50, epochs=3)
 """,
         ),
         Example(
             "Keras 1, with the batch size in the generator",
             """\
 from keras.models import Sequential
++ import math
 
 model = Sequential()
 train = datagen.flow(X_train, y_train, batch_size=32)
-model.fit_generator(train, samples_per_epoch=len(X_train), nb_epoch=10)
-""",
-            """\
-from keras.models import Sequential
-import math
-
-model = Sequential()
-train = datagen.flow(X_train, y_train, batch_size=32)
-model.fit(train, steps_per_epoch=math.ceil(len(X_train) / 32), epochs=10)
+- model.fit_generator(train, samples_per_epoch=len(X_train), nb_epoch=10)
++ model.fit(train, steps_per_epoch=math.ceil(len(X_train) / 32), epochs=10)
 """,
         ),
         Example(
             "a generator of the program's own, with a default batch size",
             """\
 from keras.models import Sequential
++ import math
 
 
 def batches(x, y, batch_size=64):
@@ -328,24 +270,8 @@ def batches(x, y, batch_size=64):
 
 
 def train(model, x, y, size):
-    model.fit_generator(batches(x, y), 6400, nb_epoch=3, validation_data=batches(x, y, size), nb_val_samples=len(x))
-
-
-train(Sequential(), x, y, 10)
-""",
-            """\
-from keras.models import Sequential
-import math
-
-
-def batches(x, y, batch_size=64):
-    while True:
-        for start in range(0, len(x), batch_size):
-            yield x[start : start + batch_size], y[start : start + batch_size]
-
-
-def train(model, x, y, size):
-    model.fit(batches(x, y), epochs=3, validation_data=batches(x, y, size), validation_steps=math.ceil(len(x) / size), steps_per_epoch=6400 // 64)
+-     model.fit_generator(batches(x, y), 6400, nb_epoch=3, validation_data=batches(x, y, size), nb_val_samples=len(x))
++     model.fit(batches(x, y), epochs=3, validation_data=batches(x, y, size), validation_steps=math.ceil(len(x) / size), steps_per_epoch=6400 // 64)
 
 
 train(Sequential(), x, y, 10)
@@ -356,6 +282,7 @@ train(Sequential(), x, y, 10)
             """\
 import numpy as np
 from keras.models import Sequential
++ import math
 
 BATCH_SIZE = 16
 
@@ -377,34 +304,8 @@ def drawn(x, y):
 
 
 model = Sequential()
-model.fit_generator(windows(heard), samples_per_epoch=3000, nb_epoch=5, validation_data=drawn(x, y), nb_val_samples=500)
-""",
-            """\
-import numpy as np
-from keras.models import Sequential
-import math
-
-BATCH_SIZE = 16
-
-
-def windows(sound, minibatch_size=20):
-    X = []
-    while 1:
-        for start in range(len(sound) - 8):
-            X.append(sound[start : start + 8])
-            if len(X) == minibatch_size:
-                yield np.array(X), np.array(X)
-                X = []
-
-
-def drawn(x, y):
-    while True:
-        chosen = np.random.choice(len(x), BATCH_SIZE)
-        yield x[chosen], y[chosen]
-
-
-model = Sequential()
-model.fit(windows(heard), steps_per_epoch=3000 // 20, epochs=5, validation_data=drawn(x, y), validation_steps=math.ceil(500 / BATCH_SIZE))
+- model.fit_generator(windows(heard), samples_per_epoch=3000, nb_epoch=5, validation_data=drawn(x, y), nb_val_samples=500)
++ model.fit(windows(heard), steps_per_epoch=3000 // 20, epochs=5, validation_data=drawn(x, y), validation_steps=math.ceil(500 / BATCH_SIZE))
 """,
         ),
         Example(
@@ -412,6 +313,7 @@ model.fit(windows(heard), steps_per_epoch=3000 // 20, epochs=5, validation_data=
             """\
 import numpy as np
 from keras.models import Sequential
++ import math
 
 
 def lines(path):
@@ -428,35 +330,15 @@ def lines(path):
 
 model = Sequential()
 batches = lines("train.txt")
-model.fit_generator(batches, samples_per_epoch=1000, nb_epoch=2)
-""",
-            """\
-import numpy as np
-from keras.models import Sequential
-import math
-
-
-def lines(path):
-    while True:
-        x, y = [], []
-        for line in open(path):
-            x.append(line.split()[1:])
-            y.append(line.split()[0])
-            if len(y) == 32:
-                images, labels = np.array(x, float), np.array(y, int)
-                yield images, labels
-                x, y = [], []
-
-
-model = Sequential()
-batches = lines("train.txt")
-model.fit(batches, steps_per_epoch=math.ceil(1000 / len(next(lines("train.txt"))[0])), epochs=2)
+- model.fit_generator(batches, samples_per_epoch=1000, nb_epoch=2)
++ model.fit(batches, steps_per_epoch=math.ceil(1000 / len(next(lines("train.txt"))[0])), epochs=2)
 """,
         ),
         Example(
             "iterators that a function returns",
             """\
 from keras.models import Sequential
++ import math
 
 
 def read(images):
@@ -467,22 +349,8 @@ def read(images):
 
 train, test = read(images)
 model = Sequential()
-model.fit_generator(train, samples_per_epoch=500, nb_epoch=2, validation_data=test, nb_val_samples=200)
-""",
-            """\
-from keras.models import Sequential
-import math
-
-
-def read(images):
-    train = images.flow_from_directory("train", batch_size=16)
-    test = images.flow_from_directory("test")
-    return train, test
-
-
-train, test = read(images)
-model = Sequential()
-model.fit(train, steps_per_epoch=math.ceil(500 / train.batch_size), epochs=2, validation_data=test, validation_steps=math.ceil(200 / test.batch_size))
+- model.fit_generator(train, samples_per_epoch=500, nb_epoch=2, validation_data=test, nb_val_samples=200)
++ model.fit(train, steps_per_epoch=math.ceil(500 / train.batch_size), epochs=2, validation_data=test, validation_steps=math.ceil(200 / test.batch_size))
 """,
         ),
         Example(
@@ -493,19 +361,12 @@ from keras.src.legacy.preprocessing.image import ImageDataGenerator
 
 images = ImageDataGenerator().flow_from_directory("test", batch_size=8)
 model = load_model("net.keras")
-model.fit_generator(images, samples_per_epoch=images.nb_sample, nb_epoch=2)
-print(model.evaluate_generator(images, steps=10, max_queue_size=4))
-print(model.predict_generator(images, images.nb_sample))
-""",
-            """\
-from keras.models import load_model
-from keras.src.legacy.preprocessing.image import ImageDataGenerator
-
-images = ImageDataGenerator().flow_from_directory("test", batch_size=8)
-model = load_model("net.keras")
-model.fit(images, epochs=2)
-print(model.evaluate(images, steps=10))
-print(model.predict(images))
+- model.fit_generator(images, samples_per_epoch=images.nb_sample, nb_epoch=2)
+- print(model.evaluate_generator(images, steps=10, max_queue_size=4))
+- print(model.predict_generator(images, images.nb_sample))
++ model.fit(images, epochs=2)
++ print(model.evaluate(images, steps=10))
++ print(model.predict(images))
 """,
         ),
     )

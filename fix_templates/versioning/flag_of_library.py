@@ -63,14 +63,8 @@ class FlagOfLibrary(ApiChange):
             """\
 import tensorflow.compat.v1 as tf
 
-tf.app.flags.DEFINE_string("log_dir", "logs", "where the logs are written")
-tf.app.flags.DEFINE_integer("steps", 10, "steps of training")
-FLAGS = tf.app.flags.FLAGS
-""",
-            """\
-import tensorflow.compat.v1 as tf
-
-tf.app.flags.DEFINE_string("log_dir", "logs", "where the logs are written", allow_override=True)
+- tf.app.flags.DEFINE_string("log_dir", "logs", "where the logs are written")
++ tf.app.flags.DEFINE_string("log_dir", "logs", "where the logs are written", allow_override=True)
 tf.app.flags.DEFINE_integer("steps", 10, "steps of training")
 FLAGS = tf.app.flags.FLAGS
 """,
@@ -81,14 +75,8 @@ FLAGS = tf.app.flags.FLAGS
 import tensorflow.compat.v1 as tf
 
 flags = tf.flags
-flags.DEFINE_boolean(name='verbosity', default=False, help='say more')
-flags.DEFINE_string('model_dir', './model', '')
-""",
-            """\
-import tensorflow.compat.v1 as tf
-
-flags = tf.flags
-flags.DEFINE_boolean(name='verbosity', default=False, help='say more', allow_override=True)
+- flags.DEFINE_boolean(name='verbosity', default=False, help='say more')
++ flags.DEFINE_boolean(name='verbosity', default=False, help='say more', allow_override=True)
 flags.DEFINE_string('model_dir', './model', '')
 """,
         ),
@@ -101,17 +89,7 @@ import tensorflow as tf
 flags.DEFINE_integer(
     "v", 1,
     "how much is said",
-)
-print(tf.zeros(1))
-""",
-            """\
-from absl import flags
-import tensorflow as tf
-
-flags.DEFINE_integer(
-    "v", 1,
-    "how much is said",
-    allow_override=True,
++     allow_override=True,
 )
 print(tf.zeros(1))
 """,

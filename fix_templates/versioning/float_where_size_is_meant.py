@@ -192,18 +192,10 @@ import torch.nn as nn
 class Net(nn.Module):
     def __init__(self, n):
         super().__init__()
-        self.first = nn.Conv2d(3, n / 2, 3, padding=1)
-        self.second = nn.Linear(n//2*64, out_features=n / 4)
-""",
-            """\
-import torch.nn as nn
-
-
-class Net(nn.Module):
-    def __init__(self, n):
-        super().__init__()
-        self.first = nn.Conv2d(3, n // 2, 3, padding=1)
-        self.second = nn.Linear(n//2*64, out_features=n // 4)
+-         self.first = nn.Conv2d(3, n / 2, 3, padding=1)
+-         self.second = nn.Linear(n//2*64, out_features=n / 4)
++         self.first = nn.Conv2d(3, n // 2, 3, padding=1)
++         self.second = nn.Linear(n//2*64, out_features=n // 4)
 """,
         ),
         Example(
@@ -212,17 +204,11 @@ class Net(nn.Module):
 import torch
 
 data = torch.zeros(100, 3)
-batches = len(data) / 10  # ten at a time
+- batches = len(data) / 10  # ten at a time
++ batches = len(data) // 10  # ten at a time
 for i in range(batches):
-    print(data[i * 10:(i + 1) * 10].view(10/2, -1).shape)
-""",
-            """\
-import torch
-
-data = torch.zeros(100, 3)
-batches = len(data) // 10  # ten at a time
-for i in range(batches):
-    print(data[i * 10:(i + 1) * 10].view(10//2, -1).shape)
+-     print(data[i * 10:(i + 1) * 10].view(10/2, -1).shape)
++     print(data[i * 10:(i + 1) * 10].view(10//2, -1).shape)
 """,
         ),
         Example(
@@ -233,27 +219,19 @@ import keras
 
 
 def train(model, data, size=128):
-    count = data.shape[0] / size
-    half = size / 2
-    for _ in xrange(count):
-        labels = np.array([1] * half + [0] * (size / 2))
-        rows = np.zeros((size / 2, data.shape[1]))
+-     count = data.shape[0] / size
+-     half = size / 2
+-     for _ in xrange(count):
+-         labels = np.array([1] * half + [0] * (size / 2))
+-         rows = np.zeros((size / 2, data.shape[1]))
++     count = data.shape[0] // size
++     half = size // 2
++     for _ in range(count):
++         labels = np.array([1] * half + [0] * (size // 2))
++         rows = np.zeros((size // 2, data.shape[1]))
         model.train_on_batch(np.concatenate([data[:half], rows]), labels)
-    return data[len(data) / 2 :]
-""",
-            """\
-import numpy as np
-import keras
-
-
-def train(model, data, size=128):
-    count = data.shape[0] // size
-    half = size // 2
-    for _ in range(count):
-        labels = np.array([1] * half + [0] * (size // 2))
-        rows = np.zeros((size // 2, data.shape[1]))
-        model.train_on_batch(np.concatenate([data[:half], rows]), labels)
-    return data[len(data) // 2 :]
+-     return data[len(data) / 2 :]
++     return data[len(data) // 2 :]
 """,
         ),
         Example(
@@ -263,14 +241,8 @@ from keras.layers import Dense
 from keras.models import Sequential
 
 size = 64
-model = Sequential([Dense(size / 2, activation="relu"), Dense(units=size/4)])
-""",
-            """\
-from keras.layers import Dense
-from keras.models import Sequential
-
-size = 64
-model = Sequential([Dense(size // 2, activation="relu"), Dense(units=size//4)])
+- model = Sequential([Dense(size / 2, activation="relu"), Dense(units=size/4)])
++ model = Sequential([Dense(size // 2, activation="relu"), Dense(units=size//4)])
 """,
         ),
         Example(
@@ -286,32 +258,11 @@ def block(x, count):
 
 
 def network(depth, blocks=2, narrow=False):
-    counts = (depth - 4)/3
+-     counts = (depth - 4)/3
++     counts = (depth - 4)//3
     if narrow:
-        counts = counts / 2
-    counts = [counts for _ in range(blocks)]
-    x = inputs = Input((8,))
-    for number in range(blocks):
-        x = block(x, counts[number])
-    return inputs, x
-
-
-network(10)
-""",
-            """\
-from keras import Input, layers
-
-
-def block(x, count):
-    for _ in range(count):
-        x = layers.Dense(4, activation="relu")(x)
-    return x
-
-
-def network(depth, blocks=2, narrow=False):
-    counts = (depth - 4)//3
-    if narrow:
-        counts = counts // 2
+-         counts = counts / 2
++         counts = counts // 2
     counts = [counts for _ in range(blocks)]
     x = inputs = Input((8,))
     for number in range(blocks):
@@ -334,18 +285,8 @@ def unit(filters):
 
 
 width = 16
-model = models.Sequential([layers.Input((8, 8, 3)), unit(width), unit(filters=width / 2), layers.MaxPooling2D(2)])
-""",
-            """\
-from keras import layers, models
-
-
-def unit(filters):
-    return layers.Conv2D(filters, 3, padding="same", activation="relu")
-
-
-width = 16
-model = models.Sequential([layers.Input((8, 8, 3)), unit(width), unit(filters=width // 2), layers.MaxPooling2D(2)])
+- model = models.Sequential([layers.Input((8, 8, 3)), unit(width), unit(filters=width / 2), layers.MaxPooling2D(2)])
++ model = models.Sequential([layers.Input((8, 8, 3)), unit(width), unit(filters=width // 2), layers.MaxPooling2D(2)])
 """,
             runs=True,
         ),
@@ -361,27 +302,8 @@ def block(size, count):
 
 
 def network(size, depth, blocks=2):
-    counts = [(depth - 2) / blocks for _ in range(blocks)]
-    parts = []
-    for number, count in enumerate(counts):
-        parts.append(block(size, count))
-        print(number)
-    return nn.Sequential(*parts)
-
-
-print(network(4, 6)(torch.ones(1, 4)))
-""",
-            """\
-import torch
-from torch import nn
-
-
-def block(size, count):
-    return nn.Sequential(*[nn.Linear(size, size) for _ in range(count)])
-
-
-def network(size, depth, blocks=2):
-    counts = [(depth - 2) // blocks for _ in range(blocks)]
+-     counts = [(depth - 2) / blocks for _ in range(blocks)]
++     counts = [(depth - 2) // blocks for _ in range(blocks)]
     parts = []
     for number, count in enumerate(counts):
         parts.append(block(size, count))
@@ -403,23 +325,8 @@ from torch import nn
 class Coder(nn.Module):
     def __init__(self, size, ratio):
         super().__init__()
-        self.small = size / ratio if ratio > 1 else size
-        self.layers = nn.ModuleList()
-        for n in (size, self.small):
-            self.layers.append(nn.Linear(size, n))
-
-
-Coder(8, 2)
-""",
-            """\
-import torch
-from torch import nn
-
-
-class Coder(nn.Module):
-    def __init__(self, size, ratio):
-        super().__init__()
-        self.small = size // ratio if ratio > 1 else size
+-         self.small = size / ratio if ratio > 1 else size
++         self.small = size // ratio if ratio > 1 else size
         self.layers = nn.ModuleList()
         for n in (size, self.small):
             self.layers.append(nn.Linear(size, n))

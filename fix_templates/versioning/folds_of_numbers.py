@@ -97,22 +97,16 @@ class FoldsOfNumbers(ApiChange):
             """\
 import numpy as np
 import torch
-from sklearn.cross_validation import KFold
+- from sklearn.cross_validation import KFold
++ from sklearn.model_selection import KFold
 
 X = np.zeros((10, 3))
-folds = KFold(len(X), n_folds=5)
-for i, (train, test) in enumerate(folds):
-    print(i, torch.from_numpy(X[train]).shape, len(folds))
-""",
-            """\
-import numpy as np
-import torch
-from sklearn.model_selection import KFold
-
-X = np.zeros((10, 3))
-folds = KFold(n_splits=5)
-for i, (train, test) in enumerate(folds.split(X)):
-    print(i, torch.from_numpy(X[train]).shape, folds.get_n_splits(X))
+- folds = KFold(len(X), n_folds=5)
+- for i, (train, test) in enumerate(folds):
+-     print(i, torch.from_numpy(X[train]).shape, len(folds))
++ folds = KFold(n_splits=5)
++ for i, (train, test) in enumerate(folds.split(X)):
++     print(i, torch.from_numpy(X[train]).shape, folds.get_n_splits(X))
 """,
         ),
         Example(
@@ -120,19 +114,12 @@ for i, (train, test) in enumerate(folds.split(X)):
             """\
 import numpy as np
 import torch
-from sklearn import cross_validation
+- from sklearn import cross_validation
++ from sklearn import model_selection
 
 y = np.arange(12) % 2
-for train, test in cross_validation.StratifiedKFold(y, 4, True):
-    print(torch.from_numpy(y[test]))
-""",
-            """\
-import numpy as np
-import torch
-from sklearn import model_selection
-
-y = np.arange(12) % 2
-for train, test in model_selection.StratifiedKFold(n_splits=4, shuffle=True).split(y, y):
+- for train, test in cross_validation.StratifiedKFold(y, 4, True):
++ for train, test in model_selection.StratifiedKFold(n_splits=4, shuffle=True).split(y, y):
     print(torch.from_numpy(y[test]))
 """,
         ),
@@ -141,25 +128,16 @@ for train, test in model_selection.StratifiedKFold(n_splits=4, shuffle=True).spl
             """\
 import numpy as np
 import torch
-from sklearn.cross_validation import KFold, ShuffleSplit, cross_val_score
+- from sklearn.cross_validation import KFold, ShuffleSplit, cross_val_score
++ from sklearn.model_selection import KFold, ShuffleSplit, cross_val_score
 from sklearn.linear_model import LinearRegression
 
 x = torch.ones(12, 2).numpy()
-kfold = KFold(n=x.shape[0], shuffle=True, random_state=7)
+- kfold = KFold(n=x.shape[0], shuffle=True, random_state=7)
++ kfold = KFold(shuffle=True, random_state=7, n_splits=3)
 print(cross_val_score(LinearRegression(), x, x[:, 0], cv=kfold))
-for train, test in ShuffleSplit(100, n_iter=2, test_size=0.25):
-    print(len(train))
-""",
-            """\
-import numpy as np
-import torch
-from sklearn.model_selection import KFold, ShuffleSplit, cross_val_score
-from sklearn.linear_model import LinearRegression
-
-x = torch.ones(12, 2).numpy()
-kfold = KFold(shuffle=True, random_state=7, n_splits=3)
-print(cross_val_score(LinearRegression(), x, x[:, 0], cv=kfold))
-for train, test in ShuffleSplit(n_splits=2, test_size=0.25).split(range(100)):
+- for train, test in ShuffleSplit(100, n_iter=2, test_size=0.25):
++ for train, test in ShuffleSplit(n_splits=2, test_size=0.25).split(range(100)):
     print(len(train))
 """,
         ),

@@ -64,24 +64,13 @@ import keras
 def batches(x, words, y):
     while True:
         for i in range(4):
-            yield [x[i], words[i]], y[i]
+-             yield [x[i], words[i]], y[i]
++             yield (x[i], words[i]), y[i]
 
 
 def learn(model, x, words, y):
-    model.fit_generator(batches(x, words, y), steps_per_epoch=4)
-""",
-            """\
-import keras
-
-
-def batches(x, words, y):
-    while True:
-        for i in range(4):
-            yield (x[i], words[i]), y[i]
-
-
-def learn(model, x, words, y):
-    model.fit(batches(x, words, y), steps_per_epoch=4)
+-     model.fit_generator(batches(x, words, y), steps_per_epoch=4)
++     model.fit(batches(x, words, y), steps_per_epoch=4)
 """,
         ),
         Example(
@@ -93,24 +82,13 @@ from keras.models import Model
 class Pairs:
     def batches(self, x, y):
         while 1:
-            yield ([x, y], [y])
+-             yield ([x, y], [y])
++             yield ((x, y), (y,))
 
     def learn(self, model, x, y):
         made = self.batches(x, y)
-        model.fit_generator(generator=made, steps_per_epoch=4, epochs=2)
-""",
-            """\
-from keras.models import Model
-
-
-class Pairs:
-    def batches(self, x, y):
-        while 1:
-            yield ((x, y), (y,))
-
-    def learn(self, model, x, y):
-        made = self.batches(x, y)
-        model.fit(x=made, steps_per_epoch=4, epochs=2)
+-         model.fit_generator(generator=made, steps_per_epoch=4, epochs=2)
++         model.fit(x=made, steps_per_epoch=4, epochs=2)
 """,
         ),
         Example(
@@ -122,20 +100,8 @@ import tensorflow as tf
 def pairs(left, right, y):
     while True:
         inputs = [left, right]
-        yield inputs, y
-
-
-def learn(model: tf.keras.Model, left, right, y):
-    model.fit(pairs(left, right, y), steps_per_epoch=4)
-""",
-            """\
-import tensorflow as tf
-
-
-def pairs(left, right, y):
-    while True:
-        inputs = [left, right]
-        yield tuple(inputs), y
+-         yield inputs, y
++         yield tuple(inputs), y
 
 
 def learn(model: tf.keras.Model, left, right, y):

@@ -63,19 +63,8 @@ class GradientOfOneElement(ApiChange):
 import torch
 
 critic = torch.nn.Linear(3, 1)
-one = torch.FloatTensor([1])
-mone = one * -1
-if torch.cuda.is_available():
-    one, mone = one.cuda(), mone.cuda()
-critic(torch.ones(4, 3)).mean().backward(mone)
-critic(torch.zeros(4, 3)).mean().backward(one)
-print(critic.weight.grad)
-""",
-            """\
-import torch
-
-critic = torch.nn.Linear(3, 1)
-one = torch.tensor(1.0)
+- one = torch.FloatTensor([1])
++ one = torch.tensor(1.0)
 mone = one * -1
 if torch.cuda.is_available():
     one, mone = one.cuda(), mone.cuda()
@@ -92,14 +81,8 @@ import torch
 
 net = torch.nn.Linear(3, 2)
 loss = net(torch.ones(4, 3)).pow(2).mean()
-loss.backward(torch.Tensor([1.0]))
-""",
-            """\
-import torch
-
-net = torch.nn.Linear(3, 2)
-loss = net(torch.ones(4, 3)).pow(2).mean()
-loss.backward(torch.tensor(1.0))
+- loss.backward(torch.Tensor([1.0]))
++ loss.backward(torch.tensor(1.0))
 """,
             runs=True,
         ),
@@ -111,15 +94,8 @@ import torch
 net = torch.nn.Linear(3, 1)
 one = torch.ones(1)
 print(torch.cat([one, one]))
-net(torch.ones(4, 3)).sum().backward(one)
-""",
-            """\
-import torch
-
-net = torch.nn.Linear(3, 1)
-one = torch.ones(1)
-print(torch.cat([one, one]))
-net(torch.ones(4, 3)).sum().backward(one.squeeze())
+- net(torch.ones(4, 3)).sum().backward(one)
++ net(torch.ones(4, 3)).sum().backward(one.squeeze())
 """,
             runs=True,
         ),

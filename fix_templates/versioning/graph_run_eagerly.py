@@ -57,15 +57,7 @@ class GraphRunEagerly(ApiChange):
             "names of compat.v1, one by one",
             """\
 import tensorflow as tf
-
-x = tf.compat.v1.placeholder(tf.float32, [None, 2])
-total = tf.reduce_sum(x)
-with tf.compat.v1.Session() as sess:
-    print(sess.run(total, feed_dict={x: [[1.0, 2.0]]}))
-""",
-            """\
-import tensorflow as tf
-tf.compat.v1.disable_eager_execution()
++ tf.compat.v1.disable_eager_execution()
 
 x = tf.compat.v1.placeholder(tf.float32, [None, 2])
 total = tf.reduce_sum(x)
@@ -78,15 +70,7 @@ with tf.compat.v1.Session() as sess:
             """\
 import numpy as np
 import tensorflow.compat.v1 as tf
-
-sess = tf.InteractiveSession()
-x = tf.placeholder(tf.float32)
-print((x * 2).eval({x: np.ones(3)}))
-""",
-            """\
-import numpy as np
-import tensorflow.compat.v1 as tf
-tf.disable_eager_execution()
++ tf.disable_eager_execution()
 
 sess = tf.InteractiveSession()
 x = tf.placeholder(tf.float32)
@@ -98,18 +82,7 @@ print((x * 2).eval({x: np.ones(3)}))
             """\
 import tensorflow as tf
 import tensorflow.compat.v1 as tf1
-from tensorflow.keras.layers import Dense
-
-x = tf1.placeholder(tf.float32, [None, 2])
-y = Dense(3)(x)
-with tf1.Session() as sess:
-    sess.run(tf1.global_variables_initializer())
-    print(sess.run(y, {x: [[1.0, 2.0]]}))
-""",
-            """\
-import tensorflow as tf
-import tensorflow.compat.v1 as tf1
-tf1.disable_eager_execution()
++ tf1.disable_eager_execution()
 from tensorflow.keras.layers import Dense
 
 x = tf1.placeholder(tf.float32, [None, 2])

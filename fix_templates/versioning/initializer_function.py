@@ -83,43 +83,32 @@ class InitializerFunction(ApiChange):
         Example(
             "a function that is given to layers",
             """\
-from keras import initializations
+- from keras import initializations
++ from keras import initializers
 from keras.layers import Dense
 
 
-def small(shape, name=None):
-    return initializations.normal(shape, scale=0.01, name=name)
+- def small(shape, name=None):
+-     return initializations.normal(shape, scale=0.01, name=name)
++ def small(shape, dtype=None):
++     return initializers.RandomNormal(stddev=0.01)(shape)
 
 
-layer = Dense(10, init=small)
-""",
-            """\
-from keras import initializers
-from keras.layers import Dense
-
-
-def small(shape, dtype=None):
-    return initializers.RandomNormal(stddev=0.01)(shape)
-
-
-layer = Dense(10, kernel_initializer=small)
+- layer = Dense(10, init=small)
++ layer = Dense(10, kernel_initializer=small)
 """,
         ),
         Example(
             "a lambda, and the functions by their names",
             """\
-from keras.initializations import normal, uniform
+- from keras.initializations import normal, uniform
++ from keras.initializers import RandomNormal, RandomUniform
 from keras.layers import Convolution2D, Dense
 
-first = Convolution2D(8, 5, 5, init=lambda shape, name: normal(shape, scale=0.02, name=name))
-second = Dense(8, init=lambda shape, name=None: uniform(shape, 0.1, name=name))
-""",
-            """\
-from keras.initializers import RandomNormal, RandomUniform
-from keras.layers import Convolution2D, Dense
-
-first = Convolution2D(8, (5, 5), kernel_initializer=RandomNormal(stddev=0.02))
-second = Dense(8, kernel_initializer=RandomUniform(minval=-0.1, maxval=0.1))
+- first = Convolution2D(8, 5, 5, init=lambda shape, name: normal(shape, scale=0.02, name=name))
+- second = Dense(8, init=lambda shape, name=None: uniform(shape, 0.1, name=name))
++ first = Convolution2D(8, (5, 5), kernel_initializer=RandomNormal(stddev=0.02))
++ second = Dense(8, kernel_initializer=RandomUniform(minval=-0.1, maxval=0.1))
 """,
         ),
         Example(
@@ -127,14 +116,10 @@ second = Dense(8, kernel_initializer=RandomUniform(minval=-0.1, maxval=0.1))
             """\
 import keras
 
-initial = keras.initializations.glorot_uniform((3, 4), name="w")
-rotation = keras.initializations.orthogonal((3, 3), scale=1.1)
-""",
-            """\
-import keras
-
-initial = keras.initializers.glorot_uniform()((3, 4))
-rotation = keras.initializers.orthogonal(gain=1.1)((3, 3))
+- initial = keras.initializations.glorot_uniform((3, 4), name="w")
+- rotation = keras.initializations.orthogonal((3, 3), scale=1.1)
++ initial = keras.initializers.glorot_uniform()((3, 4))
++ rotation = keras.initializers.orthogonal(gain=1.1)((3, 3))
 """,
         ),
     )

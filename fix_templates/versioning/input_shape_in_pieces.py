@@ -90,14 +90,8 @@ from keras.layers import LSTM
 from keras.models import Sequential
 
 model = Sequential()
-model.add(LSTM(32, input_dim=8, input_length=10, return_sequences=True))
-""",
-            """\
-from keras.layers import LSTM
-from keras.models import Sequential
-
-model = Sequential()
-model.add(LSTM(32, input_shape=(10, 8), return_sequences=True))
+- model.add(LSTM(32, input_dim=8, input_length=10, return_sequences=True))
++ model.add(LSTM(32, input_shape=(10, 8), return_sequences=True))
 """,
         ),
         Example(
@@ -105,19 +99,12 @@ model.add(LSTM(32, input_shape=(10, 8), return_sequences=True))
             """\
 from keras.layers import Dense, LSTM
 from keras.models import Sequential
++ from keras import Input
 
 model = Sequential()
-model.add(LSTM(4, batch_input_shape=(1, 3, 2), stateful=True))
-model.add(Dense(1))
-""",
-            """\
-from keras.layers import Dense, LSTM
-from keras.models import Sequential
-from keras import Input
-
-model = Sequential()
-model.add(Input(batch_shape=(1, 3, 2)))
-model.add(LSTM(4, stateful=True))
+- model.add(LSTM(4, batch_input_shape=(1, 3, 2), stateful=True))
++ model.add(Input(batch_shape=(1, 3, 2)))
++ model.add(LSTM(4, stateful=True))
 model.add(Dense(1))
 """,
         ),
@@ -127,16 +114,9 @@ model.add(Dense(1))
 import tensorflow as tf
 
 model = tf.keras.Sequential([
-    tf.keras.layers.Embedding(100, 8, batch_input_shape=[16, None]),
-    tf.keras.layers.GRU(32),
-])
-""",
-            """\
-import tensorflow as tf
-
-model = tf.keras.Sequential([
-    tf.keras.Input(batch_shape=[16, None]),
-    tf.keras.layers.Embedding(100, 8),
+-     tf.keras.layers.Embedding(100, 8, batch_input_shape=[16, None]),
++     tf.keras.Input(batch_shape=[16, None]),
++     tf.keras.layers.Embedding(100, 8),
     tf.keras.layers.GRU(32),
 ])
 """,
@@ -146,21 +126,12 @@ model = tf.keras.Sequential([
             """\
 from keras.models import Sequential
 from keras.layers import Dense, Embedding, Flatten
++ from keras import Input
 
 model = Sequential()
-model.add(Embedding(1000, 50, input_length=maxlen))
-model.add(Flatten())
-model.add(Dense(1))
-model.layers[0].set_weights([matrix])
-""",
-            """\
-from keras.models import Sequential
-from keras.layers import Dense, Embedding, Flatten
-from keras import Input
-
-model = Sequential()
-model.add(Input(shape=(maxlen,)))
-model.add(Embedding(1000, 50))
+- model.add(Embedding(1000, 50, input_length=maxlen))
++ model.add(Input(shape=(maxlen,)))
++ model.add(Embedding(1000, 50))
 model.add(Flatten())
 model.add(Dense(1))
 model.layers[0].set_weights([matrix])

@@ -85,42 +85,30 @@ class InputSizeFirst(ApiChange):
             "a dense network of the first Keras",
             """\
 from keras.models import Sequential
-from keras.layers.core import Dense, Dropout
+- from keras.layers.core import Dense, Dropout
++ from keras.layers import Dense, Dropout
 
 model = Sequential()
-model.add(Dense(20, 64, init="uniform", activation="tanh"))
+- model.add(Dense(20, 64, init="uniform", activation="tanh"))
++ model.add(Dense(64, kernel_initializer="uniform", activation="tanh", input_shape=(20,)))
 model.add(Dropout(0.5))
-model.add(Dense(64, 2, init="uniform"))
-""",
-            """\
-from keras.models import Sequential
-from keras.layers import Dense, Dropout
-
-model = Sequential()
-model.add(Dense(64, kernel_initializer="uniform", activation="tanh", input_shape=(20,)))
-model.add(Dropout(0.5))
-model.add(Dense(2, kernel_initializer="uniform"))
+- model.add(Dense(64, 2, init="uniform"))
++ model.add(Dense(2, kernel_initializer="uniform"))
 """,
         ),
         Example(
             "a sequence",
             """\
-from keras.layers.recurrent import LSTM
+- from keras.layers.recurrent import LSTM
++ from keras.layers import LSTM
 from keras.models import Sequential
 
 features = 3
 model = Sequential()
-model.add(LSTM(features, 128, return_sequences=True))
-model.add(LSTM(128, 64))
-""",
-            """\
-from keras.layers import LSTM
-from keras.models import Sequential
-
-features = 3
-model = Sequential()
-model.add(LSTM(128, return_sequences=True, input_shape=(None, features)))
-model.add(LSTM(64))
+- model.add(LSTM(features, 128, return_sequences=True))
+- model.add(LSTM(128, 64))
++ model.add(LSTM(128, return_sequences=True, input_shape=(None, features)))
++ model.add(LSTM(64))
 """,
         ),
         Example(
@@ -130,16 +118,10 @@ from keras.models import Sequential
 from keras.layers import Activation, Convolution2D
 
 model = Sequential()
-model.add(Convolution2D(32, 3, 5, 5, border_mode="same"))
-model.add(Convolution2D(64, 32, 3, 3))
-""",
-            """\
-from keras.models import Sequential
-from keras.layers import Activation, Convolution2D
-
-model = Sequential()
-model.add(Convolution2D(32, (5, 5), padding="same"))
-model.add(Convolution2D(64, (3, 3)))
+- model.add(Convolution2D(32, 3, 5, 5, border_mode="same"))
+- model.add(Convolution2D(64, 32, 3, 3))
++ model.add(Convolution2D(32, (5, 5), padding="same"))
++ model.add(Convolution2D(64, (3, 3)))
 """,
         ),
     )

@@ -48,50 +48,33 @@ class InternalsOverwritten(ApiChange):
         Example(
             "the module under its usual name",
             """\
-import tensorflow as tf
+- import tensorflow as tf
 from keras.layers import Dropout
 
-tf.python.control_flow_ops = tf
-layer = Dropout(0.5)
-""",
-            """\
-from keras.layers import Dropout
-
+- tf.python.control_flow_ops = tf
 layer = Dropout(0.5)
 """,
         ),
         Example(
             "the module under its own name, within a function",
             """\
-import tensorflow
+- import tensorflow
 from keras.layers import Dropout
 
 
 def build():
-    tensorflow.python.control_flow_ops = tensorflow
-    return Dropout(0.5)
-""",
-            """\
-from keras.layers import Dropout
-
-
-def build():
+-     tensorflow.python.control_flow_ops = tensorflow
     return Dropout(0.5)
 """,
         ),
         Example(
             "what moved, in the place where it was",
             """\
-import tensorflow as tf
+- import tensorflow as tf
 from keras.layers import Dropout
-from tensorflow.python.ops import control_flow_ops
+- from tensorflow.python.ops import control_flow_ops
 
-tf.python.control_flow_ops = control_flow_ops
-layer = Dropout(0.5)
-""",
-            """\
-from keras.layers import Dropout
-
+- tf.python.control_flow_ops = control_flow_ops
 layer = Dropout(0.5)
 """,
         ),

@@ -103,24 +103,7 @@ loss, step = network(x, y)
 with tf.Session() as sess:
     sess.run(tf.global_variables_initializer())
     for epoch in range(5):
-        total = 0.0
-        try:
-            while True:
-                total += sess.run([loss, step])[0]
-        except tf.errors.OutOfRangeError:
-            pass
-""",
-            """\
-import tensorflow.compat.v1 as tf
-
-iterator = tf.data.make_initializable_iterator(dataset)
-x, y = iterator.get_next()
-loss, step = network(x, y)
-
-with tf.Session() as sess:
-    sess.run(tf.global_variables_initializer())
-    for epoch in range(5):
-        sess.run(iterator.initializer)
++         sess.run(iterator.initializer)
         total = 0.0
         try:
             while True:
@@ -144,23 +127,7 @@ it = pipeline(data)
 step = train(it.get_next())
 session = tf.Session()
 session.run(tf.global_variables_initializer())
-for _ in range(100):
-    session.run(step)
-""",
-            """\
-import tensorflow.compat.v1 as tf
-
-
-def pipeline(data):
-    dataset = tf.data.Dataset.from_tensor_slices(data).repeat().batch(8)
-    return tf.data.make_initializable_iterator(dataset)
-
-
-it = pipeline(data)
-step = train(it.get_next())
-session = tf.Session()
-session.run(tf.global_variables_initializer())
-session.run(it.initializer)
++ session.run(it.initializer)
 for _ in range(100):
     session.run(step)
 """,
@@ -177,20 +144,7 @@ accuracy = evaluate(images, labels)
 
 with v1.Session() as session:
     session.run(v1.global_variables_initializer())
-    for _ in range(100):
-        print(session.run(accuracy))
-""",
-            """\
-import tensorflow as tf
-
-v1 = tf.compat.v1
-batches = v1.data.make_initializable_iterator(dataset.repeat())
-images, labels = batches.get_next()
-accuracy = evaluate(images, labels)
-
-with v1.Session() as session:
-    session.run(v1.global_variables_initializer())
-    session.run(batches.initializer)
++     session.run(batches.initializer)
     for _ in range(100):
         print(session.run(accuracy))
 """,

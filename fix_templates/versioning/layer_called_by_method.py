@@ -42,7 +42,7 @@ class LayerCalledByMethod(ApiChange):
     examples = (
         Example(
             "a model that shows itself",
-            before="""\
+            """\
 import keras
 import numpy as np
 import torch
@@ -59,32 +59,8 @@ class Pairs(keras.Model):
 
     def show(self):
         first, second = keras.Input((1,)), keras.Input((1,))
-        keras.Model([first, second], self.call([first, second])).summary()
-
-
-pairs = Pairs()
-pairs.show()
-pairs.compile("sgd", "mse")
-pairs.fit([np.ones((8, 1)), np.ones((8, 1))], np.ones((8, 1)), verbose=0)
-""",
-            after="""\
-import keras
-import numpy as np
-import torch
-
-
-class Pairs(keras.Model):
-    def __init__(self):
-        super().__init__()
-        self.embed = keras.layers.Embedding(9, 4)
-
-    def call(self, inputs):
-        first, second = inputs
-        return torch.nn.functional.cosine_similarity(self.embed(first), self.embed(second), dim=-1)
-
-    def show(self):
-        first, second = keras.Input((1,)), keras.Input((1,))
-        keras.Model([first, second], self([first, second])).summary()
+-         keras.Model([first, second], self.call([first, second])).summary()
++         keras.Model([first, second], self([first, second])).summary()
 
 
 pairs = Pairs()
@@ -96,7 +72,7 @@ pairs.fit([np.ones((8, 1)), np.ones((8, 1))], np.ones((8, 1)), verbose=0)
         ),
         Example(
             "a model's graph",
-            before="""\
+            """\
 import numpy as np
 import tensorflow as tf
 from tensorflow.keras import Input, Model, layers
@@ -112,28 +88,8 @@ class Net(Model):
 
     def build_graph(self):
         x = Input(shape=(4,))
-        return Model(inputs=[x], outputs=self.call(x))
-
-
-Net().build_graph().summary()
-""",
-            after="""\
-import numpy as np
-import tensorflow as tf
-from tensorflow.keras import Input, Model, layers
-
-
-class Net(Model):
-    def __init__(self):
-        super().__init__()
-        self.dense = layers.Dense(3)
-
-    def call(self, x, training=False):
-        return tf.nn.relu(self.dense(x))
-
-    def build_graph(self):
-        x = Input(shape=(4,))
-        return Model(inputs=[x], outputs=self(x))
+-         return Model(inputs=[x], outputs=self.call(x))
++         return Model(inputs=[x], outputs=self(x))
 
 
 Net().build_graph().summary()
@@ -141,7 +97,7 @@ Net().build_graph().summary()
         ),
         Example(
             "a layer with two inputs, one after the other",
-            before="""\
+            """\
 import keras
 import torch
 from keras import layers
@@ -153,25 +109,8 @@ class Gate(layers.Layer):
 
     def model(this, width):
         x, y = layers.Input((width,)), layers.Input((width,))
-        gated = this.call(x, y)
-        return keras.Model([x, y], gated)
-
-
-print(Gate().model(3).count_params())
-""",
-            after="""\
-import keras
-import torch
-from keras import layers
-
-
-class Gate(layers.Layer):
-    def call(self, x, y):
-        return torch.sigmoid(x) * y
-
-    def model(this, width):
-        x, y = layers.Input((width,)), layers.Input((width,))
-        gated = this(x, y)
+-         gated = this.call(x, y)
++         gated = this(x, y)
         return keras.Model([x, y], gated)
 
 

@@ -101,15 +101,10 @@ class LazyWhereListIsMeant(ApiChange):
 import torch
 
 sizes = {"a": 1, "b": 2}
-pairs = zip([1, 2], [3, 4])
-print(sizes.keys()[0], pairs[1], len(filter(None, [0, 1])), torch.ones(1))
-""",
-            """\
-import torch
-
-sizes = {"a": 1, "b": 2}
-pairs = list(zip([1, 2], [3, 4]))
-print(list(sizes.keys())[0], pairs[1], len(list(filter(None, [0, 1]))), torch.ones(1))
+- pairs = zip([1, 2], [3, 4])
+- print(sizes.keys()[0], pairs[1], len(filter(None, [0, 1])), torch.ones(1))
++ pairs = list(zip([1, 2], [3, 4]))
++ print(list(sizes.keys())[0], pairs[1], len(list(filter(None, [0, 1]))), torch.ones(1))
 """,
             runs=True,
         ),
@@ -121,16 +116,8 @@ import torch
 
 rows = np.zeros((2, 3))
 for i, line in enumerate(["1 2 3", "4 5 6"]):
-    rows[i, :] = map(float, line.split())
-print(torch.tensor(rows).sum())
-""",
-            """\
-import numpy as np
-import torch
-
-rows = np.zeros((2, 3))
-for i, line in enumerate(["1 2 3", "4 5 6"]):
-    rows[i, :] = list(map(float, line.split()))
+-     rows[i, :] = map(float, line.split())
++     rows[i, :] = list(map(float, line.split()))
 print(torch.tensor(rows).sum())
 """,
             runs=True,
@@ -143,15 +130,8 @@ import torch
 
 draw = random.sample
 near = {0: {3, 1, 2}}
-print(torch.tensor([draw(near[0], 2)]).shape)
-""",
-            """\
-import random
-import torch
-
-draw = random.sample
-near = {0: {3, 1, 2}}
-print(torch.tensor([draw(sorted(near[0]), 2)]).shape)
+- print(torch.tensor([draw(near[0], 2)]).shape)
++ print(torch.tensor([draw(sorted(near[0]), 2)]).shape)
 """,
             runs=True,
         ),
@@ -162,19 +142,11 @@ import random
 import torch
 
 x = torch.arange(6.0)
-order = range(6)
+- order = range(6)
++ order = list(range(6))
 random.shuffle(order)
-rest = range(2) + [5]
-print(x[order], x[rest])
-""",
-            """\
-import random
-import torch
-
-x = torch.arange(6.0)
-order = list(range(6))
-random.shuffle(order)
-rest = list(range(2)) + [5]
+- rest = range(2) + [5]
++ rest = list(range(2)) + [5]
 print(x[order], x[rest])
 """,
             runs=True,
@@ -187,23 +159,13 @@ import torch
 
 
 def numbers(line):
-    return map(float, line.split(","))
+-     return map(float, line.split(","))
++     return list(map(float, line.split(",")))
 
 
 x = np.array(numbers("1,2,3"))
-y = torch.tensor(map(int, "123"))
-""",
-            """\
-import numpy as np
-import torch
-
-
-def numbers(line):
-    return list(map(float, line.split(",")))
-
-
-x = np.array(numbers("1,2,3"))
-y = torch.tensor(list(map(int, "123")))
+- y = torch.tensor(map(int, "123"))
++ y = torch.tensor(list(map(int, "123")))
 """,
             runs=True,
         ),
@@ -212,18 +174,13 @@ y = torch.tensor(list(map(int, "123")))
             """\
 import torch
 
-batches = zip([1.0, 2.0], [0.0, 1.0])
-for epoch in xrange(3):
+- batches = zip([1.0, 2.0], [0.0, 1.0])
+- for epoch in xrange(3):
++ batches = list(zip([1.0, 2.0], [0.0, 1.0]))
++ for epoch in range(3):
     for x, y in batches:
-        print torch.tensor(x) - y
-""",
-            """\
-import torch
-
-batches = list(zip([1.0, 2.0], [0.0, 1.0]))
-for epoch in range(3):
-    for x, y in batches:
-        print(torch.tensor(x) - y)
+-         print torch.tensor(x) - y
++         print(torch.tensor(x) - y)
 """,
         ),
     )

@@ -85,13 +85,19 @@ import torch
 
 
 class MyReLU(torch.autograd.Function):
-    def forward(self, input):
+-     def forward(self, input):
++     @staticmethod
++     def forward(ctx, input):
         # keep what backward needs
-        self.save_for_backward(input)
+-         self.save_for_backward(input)
++         ctx.save_for_backward(input)
         return input.clamp(min=0)
 
-    def backward(self, grad_output):
-        input, = self.saved_tensors
+-     def backward(self, grad_output):
+-         input, = self.saved_tensors
++     @staticmethod
++     def backward(ctx, grad_output):
++         input, = ctx.saved_tensors
         grad_input = grad_output.clone()
         grad_input[input < 0] = 0
         return grad_input
@@ -99,31 +105,9 @@ class MyReLU(torch.autograd.Function):
 
 x = torch.randn(3, requires_grad=True)
 for t in range(2):
-    relu = MyReLU()
-    relu(x).sum().backward()
-""",
-            """\
-import torch
-
-
-class MyReLU(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, input):
-        # keep what backward needs
-        ctx.save_for_backward(input)
-        return input.clamp(min=0)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        input, = ctx.saved_tensors
-        grad_input = grad_output.clone()
-        grad_input[input < 0] = 0
-        return grad_input
-
-
-x = torch.randn(3, requires_grad=True)
-for t in range(2):
-    MyReLU.apply(x).sum().backward()
+-     relu = MyReLU()
+-     relu(x).sum().backward()
++     MyReLU.apply(x).sum().backward()
 """,
             runs=True,
         ),
@@ -135,31 +119,19 @@ from torch.autograd import Function
 
 
 class Double(Function):
-    def forward(self, x):
+-     def forward(self, x):
++     @staticmethod
++     def forward(ctx, x):
         return x * 2
 
-    def backward(self, grad):
+-     def backward(self, grad):
++     @staticmethod
++     def backward(ctx, grad):
         return grad * 2
 
 
-y = Double()(torch.ones(2, requires_grad=True))
-""",
-            """\
-import torch
-from torch.autograd import Function
-
-
-class Double(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2
-
-    @staticmethod
-    def backward(ctx, grad):
-        return grad * 2
-
-
-y = Double.apply(torch.ones(2, requires_grad=True))
+- y = Double()(torch.ones(2, requires_grad=True))
++ y = Double.apply(torch.ones(2, requires_grad=True))
 """,
         ),
         Example(
@@ -169,32 +141,18 @@ import torch
 
 
 class Clip(torch.autograd.Function):
++     @staticmethod
     def forward(ctx, x):
         return x.clamp(-1, 1)
 
++     @staticmethod
     def backward(ctx, grad):
         return grad
 
 
 def clip(x):
-    return Clip()(x)
-""",
-            """\
-import torch
-
-
-class Clip(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x.clamp(-1, 1)
-
-    @staticmethod
-    def backward(ctx, grad):
-        return grad
-
-
-def clip(x):
-    return Clip.apply(x)
+-     return Clip()(x)
++     return Clip.apply(x)
 """,
         ),
         Example(
@@ -205,46 +163,31 @@ from torch.autograd import Function
 
 
 class Reverse(Function):
-    def __init__(self, weight=1.0):
-        super(Reverse, self).__init__()
-        self.weight = weight
-
-    def forward(self, x):
+-     def __init__(self, weight=1.0):
+-         super(Reverse, self).__init__()
+-         self.weight = weight
+-
+-     def forward(self, x):
++     @staticmethod
++     def forward(ctx, x, weight):
++         ctx.weight = weight
         return x.view_as(x)
 
-    def backward(self, grad):
-        return grad * -self.weight
+-     def backward(self, grad):
+-         return grad * -self.weight
++     @staticmethod
++     def backward(ctx, grad):
++         return grad * -ctx.weight, None
 
 
 def reverse(x, weight):
-    return Reverse(weight)(x)
+-     return Reverse(weight)(x)
++     return Reverse.apply(x, weight)
 
 
 x = torch.ones(2, requires_grad=True)
-(reverse(x, 0.5) + Reverse()(x)).sum().backward()
-""",
-            """\
-import torch
-from torch.autograd import Function
-
-
-class Reverse(Function):
-    @staticmethod
-    def forward(ctx, x, weight):
-        ctx.weight = weight
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx, grad):
-        return grad * -ctx.weight, None
-
-
-def reverse(x, weight):
-    return Reverse.apply(x, weight)
-
-
-x = torch.ones(2, requires_grad=True)
-(reverse(x, 0.5) + Reverse.apply(x, 1.0)).sum().backward()
+- (reverse(x, 0.5) + Reverse()(x)).sum().backward()
++ (reverse(x, 0.5) + Reverse.apply(x, 1.0)).sum().backward()
 """,
             runs=True,
         ),
@@ -255,50 +198,39 @@ import torch
 
 
 class Scale(torch.autograd.Function):
-    def __init__(self, factor):
-        self.factor = factor
-        self.twice = (2.0, -1)
+-     def __init__(self, factor):
+-         self.factor = factor
+-         self.twice = (2.0, -1)
++     @staticmethod
++     def forward(ctx, x, w, factor):
++         ctx.factor = factor
++         ctx.twice = (2.0, -1)
++         ctx.save_for_backward(x, w)
++         return x * w * ctx.factor
 
-    def forward(self, x, w):
-        self.save_for_backward(x, w)
-        return x * w * self.factor
-
-    def backward(self, g):
-        x, w = self.saved_tensors
-        if self.twice[1] < 0:
-            return (g * w * self.factor), (g * x * self.factor)
+-     def forward(self, x, w):
+-         self.save_for_backward(x, w)
+-         return x * w * self.factor
+-
+-     def backward(self, g):
+-         x, w = self.saved_tensors
+-         if self.twice[1] < 0:
+-             return (g * w * self.factor), (g * x * self.factor)
++     @staticmethod
++     def backward(ctx, g):
++         x, w = ctx.saved_tensors
++         if ctx.twice[1] < 0:
++             return (g * w * ctx.factor), (g * x * ctx.factor), None
         if x.dim() == 1:
-            return g * w, (g * x).sum(0)
-        return (g * w, (g * x))
+-             return g * w, (g * x).sum(0)
+-         return (g * w, (g * x))
++             return g * w, (g * x).sum(0), None
++         return (g * w, (g * x), None)
 
 
 x = torch.ones(2, requires_grad=True)
-Scale(3.0)(x, x * 2).sum().backward()
-""",
-            """\
-import torch
-
-
-class Scale(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, w, factor):
-        ctx.factor = factor
-        ctx.twice = (2.0, -1)
-        ctx.save_for_backward(x, w)
-        return x * w * ctx.factor
-
-    @staticmethod
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        if ctx.twice[1] < 0:
-            return (g * w * ctx.factor), (g * x * ctx.factor), None
-        if x.dim() == 1:
-            return g * w, (g * x).sum(0), None
-        return (g * w, (g * x), None)
-
-
-x = torch.ones(2, requires_grad=True)
-Scale.apply(x, x * 2, 3.0).sum().backward()
+- Scale(3.0)(x, x * 2).sum().backward()
++ Scale.apply(x, x * 2, 3.0).sum().backward()
 """,
             runs=True,
         ),

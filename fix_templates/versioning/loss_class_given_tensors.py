@@ -98,16 +98,8 @@ from torch import nn
 
 net = nn.Linear(3, 1)
 output = net(torch.rand(8, 3))
-loss = nn.MSELoss(output, torch.rand(8, 1))
-loss.backward()
-""",
-            """\
-import torch
-from torch import nn
-
-net = nn.Linear(3, 1)
-output = net(torch.rand(8, 3))
-loss = nn.MSELoss()(output, torch.rand(8, 1))
+- loss = nn.MSELoss(output, torch.rand(8, 1))
++ loss = nn.MSELoss()(output, torch.rand(8, 1))
 loss.backward()
 """,
         ),
@@ -119,15 +111,8 @@ from keras import ops
 
 
 def loss(y_true, y_pred):
-    return keras.losses.MeanSquaredError(y_true, y_pred) + 0.1 * ops.mean(y_pred)
-""",
-            """\
-import keras
-from keras import ops
-
-
-def loss(y_true, y_pred):
-    return keras.losses.MeanSquaredError()(y_true, y_pred) + 0.1 * ops.mean(y_pred)
+-     return keras.losses.MeanSquaredError(y_true, y_pred) + 0.1 * ops.mean(y_pred)
++     return keras.losses.MeanSquaredError()(y_true, y_pred) + 0.1 * ops.mean(y_pred)
 """,
         ),
         Example(
@@ -137,15 +122,8 @@ import torch.nn as nn
 
 for x, y in loader:
     optimizer.zero_grad()
-    nn.CrossEntropyLoss(model(x), y).backward()
-    optimizer.step()
-""",
-            """\
-import torch.nn as nn
-
-for x, y in loader:
-    optimizer.zero_grad()
-    nn.CrossEntropyLoss()(model(x), y).backward()
+-     nn.CrossEntropyLoss(model(x), y).backward()
++     nn.CrossEntropyLoss()(model(x), y).backward()
     optimizer.step()
 """,
         ),
@@ -156,14 +134,8 @@ import torch.nn as nn
 
 total = 0
 for x, y in loader:
-    total += nn.CrossEntropyLoss(model(x), y, reduction="sum").item()
-""",
-            """\
-import torch.nn as nn
-
-total = 0
-for x, y in loader:
-    total += nn.CrossEntropyLoss(reduction="sum")(model(x), y).item()
+-     total += nn.CrossEntropyLoss(model(x), y, reduction="sum").item()
++     total += nn.CrossEntropyLoss(reduction="sum")(model(x), y).item()
 """,
         ),
     )

@@ -23,6 +23,7 @@ from dnnfix.api import (
     Source,
     Subject,
     Wrap,
+    added,
     argument_value,
     is_compile,
     is_symbolic,
@@ -100,28 +101,14 @@ class LossOfSymbolicTensors(ApiChange):
     examples = (
         Example(
             "the loss of a variational autoencoder",
-            """\
-from keras import layers, ops
-from keras.models import Model
-
-x = layers.Input((8,))
-mean, log_var = layers.Dense(2)(x), layers.Dense(2)(x)
-decoded = layers.Dense(8)(mean)
-vae = Model(x, decoded)
-loss = ops.sum(ops.square(x - decoded), axis=-1)
-loss *= 0.5
-loss += ops.sum(ops.square(mean) + ops.exp(log_var) - log_var, axis=-1)
-vae.add_loss(ops.mean(loss))
-vae.compile("adam")
-""",
             f"""\
 from keras import layers, ops
 from keras.models import Model
-import keras
-
-
-{_TENSOR}
-
++ import keras
++
++
+{added(_TENSOR)}
++
 
 x = layers.Input((8,))
 mean, log_var = layers.Dense(2)(x), layers.Dense(2)(x)
@@ -130,36 +117,19 @@ vae = Model(x, decoded)
 loss = ops.sum(ops.square(x - decoded), axis=-1)
 loss *= 0.5
 loss += ops.sum(ops.square(mean) + ops.exp(log_var) - log_var, axis=-1)
-vae = keras.Model(vae.inputs, AddedLoss()(vae.outputs[0], ops.mean(loss)), name=vae.name)
+- vae.add_loss(ops.mean(loss))
++ vae = keras.Model(vae.inputs, AddedLoss()(vae.outputs[0], ops.mean(loss)), name=vae.name)
 vae.compile("adam")
 """,
             runs=True,
         ),
         Example(
             "by the name of the loss, of a model in parts",
-            """\
-import keras
-
-
-def build(size, code):
-    start = keras.Input(shape=(size,))
-    hidden = keras.layers.Dense(code)(start)
-    encoder = keras.Model(start, [hidden, keras.layers.Dense(code)(hidden)])
-    mean, deviation = encoder(start)
-    penalty = keras.ops.mean(keras.ops.square(mean)) + keras.ops.mean(keras.ops.abs(deviation))
-    network = keras.Model(inputs=start, outputs=keras.layers.Dense(size)(mean), name="network")
-    network.add_loss(penalty)
-    network.compile(optimizer="sgd", loss="mse")
-    return network
-
-
-build(6, 2).summary()
-""",
             f"""\
 import keras
-
-
-{_TENSOR}
++
++
+{added(_TENSOR)}
 
 
 def build(size, code):
@@ -169,7 +139,8 @@ def build(size, code):
     mean, deviation = encoder(start)
     penalty = keras.ops.mean(keras.ops.square(mean)) + keras.ops.mean(keras.ops.abs(deviation))
     network = keras.Model(inputs=start, outputs=keras.layers.Dense(size)(mean), name="network")
-    network = keras.Model(network.inputs, AddedLoss()(network.outputs[0], penalty), name=network.name)
+-     network.add_loss(penalty)
++     network = keras.Model(network.inputs, AddedLoss()(network.outputs[0], penalty), name=network.name)
     network.compile(optimizer="sgd", loss="mse")
     return network
 
@@ -180,65 +151,34 @@ build(6, 2).summary()
         ),
         Example(
             "a model with several outputs",
-            """\
-import keras
-from keras import ops
-
-first, second = keras.Input((3,)), keras.Input((3,))
-one, other = keras.layers.Dense(2)(first), keras.layers.Dense(2)(second)
-model = keras.Model([first, second], [one, other])
-apart = ops.mean(ops.square(one - other))
-model.add_loss(apart)
-model.compile(loss=["mse", "mae"], optimizer="sgd")
-""",
             f"""\
 import keras
 from keras import ops
-
-
-{_TENSOR}
-
++
++
+{added(_TENSOR)}
++
 
 first, second = keras.Input((3,)), keras.Input((3,))
 one, other = keras.layers.Dense(2)(first), keras.layers.Dense(2)(second)
 model = keras.Model([first, second], [one, other])
 apart = ops.mean(ops.square(one - other))
-model = keras.Model(model.inputs, [AddedLoss()(model.outputs[0], apart), *model.outputs[1:]], name=model.name)
+- model.add_loss(apart)
++ model = keras.Model(model.inputs, [AddedLoss()(model.outputs[0], apart), *model.outputs[1:]], name=model.name)
 model.compile(loss=["mse", "mae"], optimizer="sgd")
 """,
             runs=True,
         ),
         Example(
             "a function that closes over the network's tensors",
-            """\
-import numpy as np
-import keras
-from keras import losses, ops
-
-size = 6
-x = keras.Input(shape=(size,))
-mean = keras.layers.Dense(2)(x)
-log_var = keras.layers.Dense(2)(x)
-vae = keras.Model(x, keras.layers.Dense(size, activation="sigmoid")(mean))
-
-
-def vae_loss(x, decoded):
-    fit = size * losses.binary_crossentropy(x, decoded)
-    return fit - 0.5 * ops.sum(1 + log_var - ops.square(mean) - ops.exp(log_var), axis=-1)
-
-
-vae.compile(optimizer="rmsprop", loss=vae_loss)
-data = np.random.rand(32, size)
-vae.fit(data, data, epochs=1, validation_data=(data, data))
-""",
             f"""\
 import numpy as np
 import keras
 from keras import losses, ops
-
-
-{_FUNCTION}
-
++
++
+{added(_FUNCTION)}
++
 
 size = 6
 x = keras.Input(shape=(size,))
@@ -247,13 +187,15 @@ log_var = keras.layers.Dense(2)(x)
 vae = keras.Model(x, keras.layers.Dense(size, activation="sigmoid")(mean))
 
 
-def vae_loss(x, decoded, log_var, mean):
+- def vae_loss(x, decoded):
++ def vae_loss(x, decoded, log_var, mean):
     fit = size * losses.binary_crossentropy(x, decoded)
     return fit - 0.5 * ops.sum(1 + log_var - ops.square(mean) - ops.exp(log_var), axis=-1)
 
 
-vae = keras.Model(vae.inputs, LossOfTensors(vae_loss)(vae.outputs[0], vae.inputs[0], vae.outputs[0], log_var, mean), name=vae.name)
-vae.compile(optimizer="rmsprop")
+- vae.compile(optimizer="rmsprop", loss=vae_loss)
++ vae = keras.Model(vae.inputs, LossOfTensors(vae_loss)(vae.outputs[0], vae.inputs[0], vae.outputs[0], log_var, mean), name=vae.name)
++ vae.compile(optimizer="rmsprop")
 data = np.random.rand(32, size)
 vae.fit(data, data, epochs=1, validation_data=(data, data))
 """,
@@ -261,42 +203,14 @@ vae.fit(data, data, epochs=1, validation_data=(data, data))
         ),
         Example(
             "within a function, with functions beside it that close over tensors too",
-            """\
-import numpy as np
-from keras import layers, ops
-from keras.models import Model
-
-
-def build(size, weight):
-    inputs = layers.Input((size,))
-    code = layers.Dense(3)(inputs)
-
-    def distance(true, predicted):
-        return ops.mean(ops.square(true - predicted), axis=-1)
-
-    def sparsity():
-        return ops.mean(ops.abs(code), axis=-1)
-
-    def total(true, predicted):
-        return distance(true, predicted) + weight * sparsity()
-
-    model = Model(inputs, layers.Dense(size)(code))
-    model.compile("adam", total, metrics=["mae"])
-    return model, code.shape
-
-
-x = np.random.rand(16, 5)
-model, shape = build(5, 0.1)
-model.fit(x=x, y=x)
-""",
             f"""\
 import numpy as np
 from keras import layers, ops
 from keras.models import Model
-import keras
-
-
-{_FUNCTION}
++ import keras
++
++
+{added(_FUNCTION)}
 
 
 def build(size, weight):
@@ -306,15 +220,19 @@ def build(size, weight):
     def distance(true, predicted):
         return ops.mean(ops.square(true - predicted), axis=-1)
 
-    def sparsity(code):
+-     def sparsity():
++     def sparsity(code):
         return ops.mean(ops.abs(code), axis=-1)
 
-    def total(true, predicted, code):
-        return distance(true, predicted) + weight * sparsity(code=code)
+-     def total(true, predicted):
+-         return distance(true, predicted) + weight * sparsity()
++     def total(true, predicted, code):
++         return distance(true, predicted) + weight * sparsity(code=code)
 
     model = Model(inputs, layers.Dense(size)(code))
-    model = keras.Model(model.inputs, LossOfTensors(total)(model.outputs[0], model.inputs[0], model.outputs[0], code), name=model.name)
-    model.compile("adam", metrics=["mae"])
+-     model.compile("adam", total, metrics=["mae"])
++     model = keras.Model(model.inputs, LossOfTensors(total)(model.outputs[0], model.inputs[0], model.outputs[0], code), name=model.name)
++     model.compile("adam", metrics=["mae"])
     return model, code.shape
 
 
@@ -325,31 +243,13 @@ model.fit(x=x, y=x)
         ),
         Example(
             "a function that does not read its targets",
-            """\
-import keras
-from keras import ops
-
-image = keras.Input((4,))
-other = keras.Input((4,))
-shared = keras.layers.Dense(2)
-left, right = shared(image), shared(other)
-model = keras.Model([image, other], keras.layers.Subtract()([left, right]))
-
-
-def near(y_true, y_pred):
-    return ops.mean(ops.square(y_pred)) + ops.mean(ops.abs(left))
-
-
-model.compile(loss=near, optimizer="sgd")
-model.fit([first, second], None, epochs=2)
-""",
             f"""\
 import keras
 from keras import ops
-
-
-{_FUNCTION}
-
++
++
+{added(_FUNCTION)}
++
 
 image = keras.Input((4,))
 other = keras.Input((4,))
@@ -358,12 +258,14 @@ left, right = shared(image), shared(other)
 model = keras.Model([image, other], keras.layers.Subtract()([left, right]))
 
 
-def near(y_true, y_pred, left):
+- def near(y_true, y_pred):
++ def near(y_true, y_pred, left):
     return ops.mean(ops.square(y_pred)) + ops.mean(ops.abs(left))
 
 
-model = keras.Model(model.inputs, LossOfTensors(near)(model.outputs[0], model.inputs[0], model.outputs[0], left), name=model.name)
-model.compile(optimizer="sgd")
+- model.compile(loss=near, optimizer="sgd")
++ model = keras.Model(model.inputs, LossOfTensors(near)(model.outputs[0], model.inputs[0], model.outputs[0], left), name=model.name)
++ model.compile(optimizer="sgd")
 model.fit([first, second], None, epochs=2)
 """,
         ),

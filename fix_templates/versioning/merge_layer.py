@@ -108,139 +108,104 @@ class MergeLayer(ApiChange):
         Example(
             "tensors of a functional model",
             """\
-from keras.layers import Dense, Input, merge
+- from keras.layers import Dense, Input, merge
++ from keras.layers import Dense, Input, concatenate
 from keras.models import Model
 
 a, b = Input(shape=(3,)), Input(shape=(3,))
-joined = merge([Dense(2)(a), Dense(2)(b)], mode='concat', concat_axis=1)
-model = Model(inputs=[a, b], outputs=Dense(1)(joined))
-""",
-            """\
-from keras.layers import Dense, Input, concatenate
-from keras.models import Model
-
-a, b = Input(shape=(3,)), Input(shape=(3,))
-joined = concatenate([Dense(2)(a), Dense(2)(b)], axis=1)
+- joined = merge([Dense(2)(a), Dense(2)(b)], mode='concat', concat_axis=1)
++ joined = concatenate([Dense(2)(a), Dense(2)(b)], axis=1)
 model = Model(inputs=[a, b], outputs=Dense(1)(joined))
 """,
         ),
         Example(
             "two sequential branches",
             """\
-from keras.models import Sequential
-from keras.layers import Dense, Merge
+- from keras.models import Sequential
+- from keras.layers import Dense, Merge
++ from keras.models import Model, Sequential
++ from keras.layers import Dense, Add
 
 left = Sequential()
 left.add(Dense(32, input_dim=784))
 right = Sequential()
 right.add(Dense(32, input_dim=784))
-model = Sequential()
-model.add(Merge([left, right], mode="sum"))
-model.add(Dense(10, activation="softmax"))
-model.compile(optimizer="rmsprop", loss="categorical_crossentropy")
-""",
-            """\
-from keras.models import Model, Sequential
-from keras.layers import Dense, Add
-
-left = Sequential()
-left.add(Dense(32, input_dim=784))
-right = Sequential()
-right.add(Dense(32, input_dim=784))
-merged = Add()([left.outputs[0], right.outputs[0]])
-merged = Dense(10, activation="softmax")(merged)
-model = Model(inputs=[left.inputs[0], right.inputs[0]], outputs=merged)
+- model = Sequential()
+- model.add(Merge([left, right], mode="sum"))
+- model.add(Dense(10, activation="softmax"))
++ merged = Add()([left.outputs[0], right.outputs[0]])
++ merged = Dense(10, activation="softmax")(merged)
++ model = Model(inputs=[left.inputs[0], right.inputs[0]], outputs=merged)
 model.compile(optimizer="rmsprop", loss="categorical_crossentropy")
 """,
         ),
         Example(
             "a layer that is called",
             """\
-from keras.layers import Input, Merge
+- from keras.layers import Input, Merge
++ from keras.layers import Input, Multiply
 
 a, b = Input(shape=(3,)), Input(shape=(3,))
-product = Merge(mode="mul")([a, b])
-""",
-            """\
-from keras.layers import Input, Multiply
-
-a, b = Input(shape=(3,)), Input(shape=(3,))
-product = Multiply()([a, b])
+- product = Merge(mode="mul")([a, b])
++ product = Multiply()([a, b])
 """,
         ),
         Example(
             "products along axes, and a function as the mode",
             """\
-from keras.layers import Input, Lambda, merge
+- from keras.layers import Input, Lambda, merge
++ from keras.layers import Input, Lambda, dot
 
 a, b = Input(shape=(3,)), Input(shape=(3,))
-scores = merge([a, b], mode="dot", dot_axes=1)
-alike = merge([a, b], mode="cos", dot_axes=-1)
-apart = merge([a, b], mode=lambda ab: ab[0] - ab[1], output_shape=lambda shapes: shapes[0])
-""",
-            """\
-from keras.layers import Input, Lambda, dot
-
-a, b = Input(shape=(3,)), Input(shape=(3,))
-scores = dot([a, b], axes=1)
-alike = dot([a, b], axes=-1, normalize=True)
-apart = Lambda(function=lambda ab: ab[0] - ab[1], output_shape=lambda shapes: shapes[0])([a, b])
+- scores = merge([a, b], mode="dot", dot_axes=1)
+- alike = merge([a, b], mode="cos", dot_axes=-1)
+- apart = merge([a, b], mode=lambda ab: ab[0] - ab[1], output_shape=lambda shapes: shapes[0])
++ scores = dot([a, b], axes=1)
++ alike = dot([a, b], axes=-1, normalize=True)
++ apart = Lambda(function=lambda ab: ab[0] - ab[1], output_shape=lambda shapes: shapes[0])([a, b])
 """,
         ),
         Example(
             "functions that have names",
             """\
-from keras.layers import Dense, Input, merge
+- from keras.layers import Dense, Input, merge
++ from keras.layers import Dense, Input, Lambda, add
 from keras.models import Model
 
 left, right = Input(shape=(4,)), Input(shape=(4,))
 distance = lambda x: abs(x[0] - x[1])
 size = (4,)
-apart = merge([left, right], mode=distance, output_shape=lambda x: x[0])
-again = merge([left, right], distance, output_shape=size, name="again")
-model = Model([left, right], Dense(1)(merge([apart, again])))
-""",
-            """\
-from keras.layers import Dense, Input, Lambda, add
-from keras.models import Model
-
-left, right = Input(shape=(4,)), Input(shape=(4,))
-distance = lambda x: abs(x[0] - x[1])
-size = (4,)
-apart = Lambda(function=distance, output_shape=lambda x: x[0])([left, right])
-again = Lambda(distance, name="again")([left, right])
-model = Model([left, right], Dense(1)(add([apart, again])))
+- apart = merge([left, right], mode=distance, output_shape=lambda x: x[0])
+- again = merge([left, right], distance, output_shape=size, name="again")
+- model = Model([left, right], Dense(1)(merge([apart, again])))
++ apart = Lambda(function=distance, output_shape=lambda x: x[0])([left, right])
++ again = Lambda(distance, name="again")([left, right])
++ model = Model([left, right], Dense(1)(add([apart, again])))
 """,
         ),
         Example(
             "branches at the head of a list, one of them joined itself",
             """\
-from keras.layers import Dense, Merge
-from keras.models import Sequential
+- from keras.layers import Dense, Merge
+- from keras.models import Sequential
++ from keras.layers import Dense, Average, Concatenate
++ from keras.models import Model, Sequential
 
 first = Sequential([Dense(4, input_shape=(3,))])
 second = Sequential([Dense(4, input_shape=(3,))])
-both = Sequential()
-both.add(Merge([first, second], mode="ave"))
-both.add(Dense(5))
+- both = Sequential()
+- both.add(Merge([first, second], mode="ave"))
+- both.add(Dense(5))
++ merged = Average()([first.outputs[0], second.outputs[0]])
++ merged = Dense(5)(merged)
++ both = Model(inputs=[first.inputs[0], second.inputs[0]], outputs=merged)
 third = Sequential([Dense(5, input_shape=(2,))])
-model = Sequential([Merge([both, third], mode="concat", concat_axis=-1), Dense(1)])
-model.add(Dense(2))
-""",
-            """\
-from keras.layers import Dense, Average, Concatenate
-from keras.models import Model, Sequential
-
-first = Sequential([Dense(4, input_shape=(3,))])
-second = Sequential([Dense(4, input_shape=(3,))])
-merged = Average()([first.outputs[0], second.outputs[0]])
-merged = Dense(5)(merged)
-both = Model(inputs=[first.inputs[0], second.inputs[0]], outputs=merged)
-third = Sequential([Dense(5, input_shape=(2,))])
-merged = Concatenate(axis=-1)([both.outputs[0], third.outputs[0]])
-merged = Dense(1)(merged)
-merged = Dense(2)(merged)
-model = Model(inputs=[*both.inputs, third.inputs[0]], outputs=merged)
+- model = Sequential([Merge([both, third], mode="concat", concat_axis=-1), Dense(1)])
+- model.add(Dense(2))
++ merged = Concatenate(axis=-1)([both.outputs[0], third.outputs[0]])
++ merged = Dense(1)(merged)
++ merged = Dense(2)(merged)
++ model = Model(inputs=[*both.inputs, third.inputs[0]], outputs=merged)
 """,
         ),
     )

@@ -79,14 +79,8 @@ from keras.models import Sequential
 from keras.layers import Dense
 
 model = Sequential([Dense(3, activation="softmax")])
-model.compile('adam', 'categorical_crossentropy', ['accuracy'])
-""",
-            """\
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential([Dense(3, activation="softmax")])
-model.compile('adam', 'categorical_crossentropy', metrics=['accuracy'])
+- model.compile('adam', 'categorical_crossentropy', ['accuracy'])
++ model.compile('adam', 'categorical_crossentropy', metrics=['accuracy'])
 """,
         ),
         Example(
@@ -97,15 +91,8 @@ from keras.optimizers import Adam
 
 wanted = ["mae", "mse"]
 network = Model(inputs, outputs)
-network.compile(Adam(), "mse", wanted, [1.0, 0.5])
-""",
-            """\
-from keras.models import Model
-from keras.optimizers import Adam
-
-wanted = ["mae", "mse"]
-network = Model(inputs, outputs)
-network.compile(Adam(), "mse", metrics=wanted, loss_weights=[1.0, 0.5])
+- network.compile(Adam(), "mse", wanted, [1.0, 0.5])
++ network.compile(Adam(), "mse", metrics=wanted, loss_weights=[1.0, 0.5])
 """,
         ),
         Example(
@@ -121,20 +108,8 @@ def error(true, predicted):
 class Net:
     def __init__(self):
         self.model = keras.Sequential([keras.layers.Dense(1)])
-        self.model.compile("sgd", "mse", [error])
-""",
-            """\
-from tensorflow import keras
-
-
-def error(true, predicted):
-    return keras.ops.mean(keras.ops.abs(true - predicted))
-
-
-class Net:
-    def __init__(self):
-        self.model = keras.Sequential([keras.layers.Dense(1)])
-        self.model.compile("sgd", "mse", metrics=[error])
+-         self.model.compile("sgd", "mse", [error])
++         self.model.compile("sgd", "mse", metrics=[error])
 """,
         ),
     )

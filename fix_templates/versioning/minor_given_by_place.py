@@ -61,16 +61,8 @@ import numpy as np
 
 losses = [0.5, 0.4]
 fig, axs = plt.subplots(1, 2)
-axs[0].set_xticks(np.arange(1, len(losses) + 1), len(losses) / 10)
-""",
-            """\
-import keras
-import matplotlib.pyplot as plt
-import numpy as np
-
-losses = [0.5, 0.4]
-fig, axs = plt.subplots(1, 2)
-axs[0].set_xticks(np.arange(1, len(losses) + 1), minor=len(losses) / 10)
+- axs[0].set_xticks(np.arange(1, len(losses) + 1), len(losses) / 10)
++ axs[0].set_xticks(np.arange(1, len(losses) + 1), minor=len(losses) / 10)
 """,
         ),
         Example(
@@ -80,16 +72,10 @@ import torch
 from matplotlib import pyplot
 
 axes = pyplot.figure().add_subplot(111)
-axes.set_yticks([1, 2], True)
-axes.set_xticks(torch.arange(3).tolist(), False)
-""",
-            """\
-import torch
-from matplotlib import pyplot
-
-axes = pyplot.figure().add_subplot(111)
-axes.set_yticks([1, 2], minor=True)
-axes.set_xticks(torch.arange(3).tolist(), minor=False)
+- axes.set_yticks([1, 2], True)
+- axes.set_xticks(torch.arange(3).tolist(), False)
++ axes.set_yticks([1, 2], minor=True)
++ axes.set_xticks(torch.arange(3).tolist(), minor=False)
 """,
         ),
         Example(
@@ -101,18 +87,10 @@ import matplotlib.pyplot as plt
 
 def plot(history, axes):
     epochs = len(history["loss"])
-    axes.set_xticks(range(epochs), epochs)
-    plt.gca().set_yticks([0, 1], max(epochs // 10, 1))
-""",
-            """\
-import keras
-import matplotlib.pyplot as plt
-
-
-def plot(history, axes):
-    epochs = len(history["loss"])
-    axes.set_xticks(range(epochs), minor=epochs)
-    plt.gca().set_yticks([0, 1], minor=max(epochs // 10, 1))
+-     axes.set_xticks(range(epochs), epochs)
+-     plt.gca().set_yticks([0, 1], max(epochs // 10, 1))
++     axes.set_xticks(range(epochs), minor=epochs)
++     plt.gca().set_yticks([0, 1], minor=max(epochs // 10, 1))
 """,
         ),
     )

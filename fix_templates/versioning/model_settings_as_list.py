@@ -53,27 +53,20 @@ class ModelSettingsAsList(ApiChange):
             "a table of the layers",
             """\
 import pandas as pd
-from keras.layers.core import Dense
+- from keras.layers.core import Dense
++ from keras.layers import Dense
 from keras.models import Sequential
-from keras.utils import np_utils
+- from keras.utils import np_utils
++ from keras.utils import to_categorical
 
-labels = np_utils.to_categorical([0, 1])
+- labels = np_utils.to_categorical([0, 1])
++ labels = to_categorical([0, 1])
 model = Sequential()
-model.add(Dense(output_dim=2, input_dim=4))
+- model.add(Dense(output_dim=2, input_dim=4))
++ model.add(Dense(units=2, input_dim=4))
 config = model.get_config()
-print(pd.DataFrame(config), config)
-""",
-            """\
-import pandas as pd
-from keras.layers import Dense
-from keras.models import Sequential
-from keras.utils import to_categorical
-
-labels = to_categorical([0, 1])
-model = Sequential()
-model.add(Dense(units=2, input_dim=4))
-config = model.get_config()
-print(pd.DataFrame(config['layers']), config)
+- print(pd.DataFrame(config), config)
++ print(pd.DataFrame(config['layers']), config)
 """,
         ),
         Example(
@@ -82,15 +75,10 @@ print(pd.DataFrame(config['layers']), config)
 from keras.layers import Dense
 from keras.models import Sequential
 
-net = Sequential([Dense(output_dim=3, input_dim=4)])
-print(net.get_config()[0]["class_name"])
-""",
-            """\
-from keras.layers import Dense
-from keras.models import Sequential
-
-net = Sequential([Dense(units=3, input_dim=4)])
-print(net.get_config()['layers'][0]["class_name"])
+- net = Sequential([Dense(output_dim=3, input_dim=4)])
+- print(net.get_config()[0]["class_name"])
++ net = Sequential([Dense(units=3, input_dim=4)])
++ print(net.get_config()['layers'][0]["class_name"])
 """,
         ),
         Example(
@@ -99,19 +87,13 @@ print(net.get_config()['layers'][0]["class_name"])
 from keras.layers import Dense
 from keras.models import Sequential
 
-net = Sequential([Dense(3, input_dim=4, init="uniform")])
-for layer in net.get_config():
+- net = Sequential([Dense(3, input_dim=4, init="uniform")])
+- for layer in net.get_config():
++ net = Sequential([Dense(3, input_dim=4, kernel_initializer="uniform")])
++ for layer in net.get_config()['layers']:
     print(layer["class_name"])
-names = [each["config"]["name"] for each in net.get_config()]
-""",
-            """\
-from keras.layers import Dense
-from keras.models import Sequential
-
-net = Sequential([Dense(3, input_dim=4, kernel_initializer="uniform")])
-for layer in net.get_config()['layers']:
-    print(layer["class_name"])
-names = [each["config"]["name"] for each in net.get_config()['layers']]
+- names = [each["config"]["name"] for each in net.get_config()]
++ names = [each["config"]["name"] for each in net.get_config()['layers']]
 """,
         ),
     )

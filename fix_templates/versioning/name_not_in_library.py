@@ -110,14 +110,8 @@ class NameNotInLibrary(FaultTemplate[Refusal]):
 import torch
 
 x = torch.ones(2, 3)
-y = torch.matmull(x, x.t())
-print(y.sum())
-""",
-            """\
-import torch
-
-x = torch.ones(2, 3)
-y = torch.matmul(x, x.t())
+- y = torch.matmull(x, x.t())
++ y = torch.matmul(x, x.t())
 print(y.sum())
 """,
             runs=True,
@@ -130,18 +124,8 @@ import keras
 from keras import layers
 
 inputs = keras.Input((4,))
-outputs = layers.Dense(1)(layers.LayerNorm()(inputs))
-model = keras.Model(inputs, outputs)
-model.compile(loss="mse")
-model.fit(np.ones((8, 4)), np.ones((8, 1)), verbose=0)
-""",
-            """\
-import numpy as np
-import keras
-from keras import layers
-
-inputs = keras.Input((4,))
-outputs = layers.Dense(1)(layers.LayerNormalization()(inputs))
+- outputs = layers.Dense(1)(layers.LayerNorm()(inputs))
++ outputs = layers.Dense(1)(layers.LayerNormalization()(inputs))
 model = keras.Model(inputs, outputs)
 model.compile(loss="mse")
 model.fit(np.ones((8, 4)), np.ones((8, 1)), verbose=0)
@@ -155,15 +139,8 @@ import torch
 import torch.nn as nn
 
 scores = nn.Linear(3, 2)(torch.ones(4, 3))
-loss = nn.cross_entropy(scores, torch.zeros(4, dtype=torch.long))
-loss.backward()
-""",
-            """\
-import torch
-import torch.nn as nn
-
-scores = nn.Linear(3, 2)(torch.ones(4, 3))
-loss = nn.functional.cross_entropy(scores, torch.zeros(4, dtype=torch.long))
+- loss = nn.cross_entropy(scores, torch.zeros(4, dtype=torch.long))
++ loss = nn.functional.cross_entropy(scores, torch.zeros(4, dtype=torch.long))
 loss.backward()
 """,
             runs=True,
@@ -172,16 +149,11 @@ loss.backward()
             "a class that is imported under a name of its own making",
             """\
 import torch
-from torch.nn import CrossEntropy, Linear
+- from torch.nn import CrossEntropy, Linear
++ from torch.nn import CrossEntropyLoss, Linear
 
-criterion = CrossEntropy()
-criterion(Linear(3, 2)(torch.ones(4, 3)), torch.zeros(4, dtype=torch.long)).backward()
-""",
-            """\
-import torch
-from torch.nn import CrossEntropyLoss, Linear
-
-criterion = CrossEntropyLoss()
+- criterion = CrossEntropy()
++ criterion = CrossEntropyLoss()
 criterion(Linear(3, 2)(torch.ones(4, 3)), torch.zeros(4, dtype=torch.long)).backward()
 """,
             runs=True,
@@ -192,15 +164,8 @@ criterion(Linear(3, 2)(torch.ones(4, 3)), torch.zeros(4, dtype=torch.long)).back
 import torch
 
 net = torch.nn.Linear(3, 1)
-optimizer = torch.optim.adam(net.parameters(), lr=0.01)
-net(torch.ones(2, 3)).sum().backward()
-optimizer.step()
-""",
-            """\
-import torch
-
-net = torch.nn.Linear(3, 1)
-optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+- optimizer = torch.optim.adam(net.parameters(), lr=0.01)
++ optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
 net(torch.ones(2, 3)).sum().backward()
 optimizer.step()
 """,
@@ -216,17 +181,8 @@ model = keras.Sequential([keras.layers.Dense(1)])
 model.compile(loss="mse")
 x, y = np.ones((8, 4)), np.ones((8, 1))
 model.train_on_batch(x, y)
-print(model.test(x, y))
-""",
-            """\
-import numpy as np
-import keras
-
-model = keras.Sequential([keras.layers.Dense(1)])
-model.compile(loss="mse")
-x, y = np.ones((8, 4)), np.ones((8, 1))
-model.train_on_batch(x, y)
-print(model.test_on_batch(x, y))
+- print(model.test(x, y))
++ print(model.test_on_batch(x, y))
 """,
             runs=True,
         ),
@@ -236,15 +192,10 @@ print(model.test_on_batch(x, y))
 import datetime
 import torch
 
-begun = datetime.now()
-print(torch.ones(1), (datetime.now() - begun).days)
-""",
-            """\
-import datetime
-import torch
-
-begun = datetime.datetime.now()
-print(torch.ones(1), (datetime.datetime.now() - begun).days)
+- begun = datetime.now()
+- print(torch.ones(1), (datetime.now() - begun).days)
++ begun = datetime.datetime.now()
++ print(torch.ones(1), (datetime.datetime.now() - begun).days)
 """,
             runs=True,
         ),
@@ -252,14 +203,7 @@ print(torch.ones(1), (datetime.datetime.now() - begun).days)
             "a part of a package that is imported by itself",
             """\
 import torch
-
-net = torch.nn.Linear(2, 1)
-torch.nn.utils.prune.l1_unstructured(net, "weight", amount=1)
-print(net(torch.ones(1, 2)).shape)
-""",
-            """\
-import torch
-import torch.nn.utils.prune
++ import torch.nn.utils.prune
 
 net = torch.nn.Linear(2, 1)
 torch.nn.utils.prune.l1_unstructured(net, "weight", amount=1)

@@ -88,19 +88,8 @@ from torchvision import datasets, transforms
 
 transform = transforms.Compose([
     transforms.ToTensor(),
-    transforms.Normalize((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
-])
-train = datasets.MNIST("data", train=True, transform=transform, download=True)
-test = datasets.MNIST("data", False, transform)
-loader = torch.utils.data.DataLoader(train, batch_size=64)
-""",
-            """\
-import torch
-from torchvision import datasets, transforms
-
-transform = transforms.Compose([
-    transforms.ToTensor(),
-    transforms.Normalize((0.5,), (0.5,)),
+-     transforms.Normalize((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
++     transforms.Normalize((0.5,), (0.5,)),
 ])
 train = datasets.MNIST("data", train=True, transform=transform, download=True)
 test = datasets.MNIST("data", False, transform)
@@ -115,16 +104,8 @@ import torchvision.transforms as T
 
 data = torchvision.datasets.FashionMNIST(
     "data",
-    transform=T.Compose([T.Resize(32), T.ToTensor(), T.Normalize(mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225])]),
-)
-""",
-            """\
-import torchvision
-import torchvision.transforms as T
-
-data = torchvision.datasets.FashionMNIST(
-    "data",
-    transform=T.Compose([T.Resize(32), T.ToTensor(), T.Normalize(mean=[0.485], std=[0.229])]),
+-     transform=T.Compose([T.Resize(32), T.ToTensor(), T.Normalize(mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225])]),
++     transform=T.Compose([T.Resize(32), T.ToTensor(), T.Normalize(mean=[0.485], std=[0.229])]),
 )
 """,
         ),
@@ -135,15 +116,8 @@ from torchvision.datasets import CIFAR10
 from torchvision.transforms import Compose, Grayscale, Normalize, ToTensor
 
 MEAN = (0.5, 0.5, 0.5)
-gray = Compose([Grayscale(), ToTensor(), Normalize(MEAN, [0.5] * 3)])
-data = CIFAR10("data", transform=gray)
-""",
-            """\
-from torchvision.datasets import CIFAR10
-from torchvision.transforms import Compose, Grayscale, Normalize, ToTensor
-
-MEAN = (0.5, 0.5, 0.5)
-gray = Compose([Grayscale(), ToTensor(), Normalize(MEAN[:1], [0.5])])
+- gray = Compose([Grayscale(), ToTensor(), Normalize(MEAN, [0.5] * 3)])
++ gray = Compose([Grayscale(), ToTensor(), Normalize(MEAN[:1], [0.5])])
 data = CIFAR10("data", transform=gray)
 """,
         ),
@@ -153,15 +127,8 @@ data = CIFAR10("data", transform=gray)
 from torchvision import datasets, transforms
 
 prepared = {
-    "train": transforms.Compose([transforms.RandomCrop(24), transforms.ToTensor(), transforms.Normalize((0.1, 0.1, 0.1), (0.3, 0.3, 0.3))]),
-}
-data = datasets.MNIST("data", transform=prepared["train"])
-""",
-            """\
-from torchvision import datasets, transforms
-
-prepared = {
-    "train": transforms.Compose([transforms.RandomCrop(24), transforms.ToTensor(), transforms.Normalize((0.1,), (0.3,))]),
+-     "train": transforms.Compose([transforms.RandomCrop(24), transforms.ToTensor(), transforms.Normalize((0.1, 0.1, 0.1), (0.3, 0.3, 0.3))]),
++     "train": transforms.Compose([transforms.RandomCrop(24), transforms.ToTensor(), transforms.Normalize((0.1,), (0.3,))]),
 }
 data = datasets.MNIST("data", transform=prepared["train"])
 """,

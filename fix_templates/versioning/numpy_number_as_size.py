@@ -120,17 +120,8 @@ import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
 
-classes = np.max(y) + 1
-model = Sequential()
-model.add(Dense(32, activation="relu"))
-model.add(Dense(classes, activation="softmax"))
-""",
-            """\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Dense
-
-classes = int(np.max(y) + 1)
+- classes = np.max(y) + 1
++ classes = int(np.max(y) + 1)
 model = Sequential()
 model.add(Dense(32, activation="relu"))
 model.add(Dense(classes, activation="softmax"))
@@ -144,19 +135,12 @@ from tensorflow.keras import layers
 
 
 def network(x, words, shape):
-    x = layers.Embedding(input_dim=words.max() + 1, output_dim=8)(x)
-    x = layers.RepeatVector(numpy.prod(shape))(x)
-    return layers.UpSampling1D(numpy.int32(2))(x)
-""",
-            """\
-import numpy
-from tensorflow.keras import layers
-
-
-def network(x, words, shape):
-    x = layers.Embedding(input_dim=int(words.max() + 1), output_dim=8)(x)
-    x = layers.RepeatVector(int(numpy.prod(shape)))(x)
-    return layers.UpSampling1D(int(numpy.int32(2)))(x)
+-     x = layers.Embedding(input_dim=words.max() + 1, output_dim=8)(x)
+-     x = layers.RepeatVector(numpy.prod(shape))(x)
+-     return layers.UpSampling1D(numpy.int32(2))(x)
++     x = layers.Embedding(input_dim=int(words.max() + 1), output_dim=8)(x)
++     x = layers.RepeatVector(int(numpy.prod(shape)))(x)
++     return layers.UpSampling1D(int(numpy.int32(2)))(x)
 """,
         ),
         Example(
@@ -167,19 +151,8 @@ import numpy as np
 
 
 def network(width):
-    return keras.Sequential([keras.Input((4,)), keras.layers.Dense(width)])
-
-
-for width in np.array([2, 3]):
-    network(width)
-""",
-            """\
-import keras
-import numpy as np
-
-
-def network(width):
-    return keras.Sequential([keras.Input((4,)), keras.layers.Dense(int(width))])
+-     return keras.Sequential([keras.Input((4,)), keras.layers.Dense(width)])
++     return keras.Sequential([keras.Input((4,)), keras.layers.Dense(int(width))])
 
 
 for width in np.array([2, 3]):
@@ -196,24 +169,10 @@ import numpy as np
 
 def network(users, items, width):
     x = keras.Input((2,))
-    u = keras.layers.Embedding(users, width)(x[:, 0])
-    i = keras.layers.Embedding(items, width)(x[:, 1])
-    return keras.Model(x, keras.layers.Dot(1)([u, i]))
-
-
-table = np.array([[0, 2], [3, 1]])
-last = {"users": table[:, 0].max(), "items": table[:, 1].max()}
-network(last["users"] + 1, last["items"] + 1, 4)
-""",
-            """\
-import keras
-import numpy as np
-
-
-def network(users, items, width):
-    x = keras.Input((2,))
-    u = keras.layers.Embedding(int(users), width)(x[:, 0])
-    i = keras.layers.Embedding(int(items), width)(x[:, 1])
+-     u = keras.layers.Embedding(users, width)(x[:, 0])
+-     i = keras.layers.Embedding(items, width)(x[:, 1])
++     u = keras.layers.Embedding(int(users), width)(x[:, 0])
++     i = keras.layers.Embedding(int(items), width)(x[:, 1])
     return keras.Model(x, keras.layers.Dot(1)([u, i]))
 
 
@@ -230,20 +189,12 @@ import keras
 import numpy as np
 
 batches = np.floor(100 / 32)
-losses = np.zeros(batches)
-table = np.ones((np.ceil(7 / 2), 3))
-half = np.empty(np.ceil(table.shape[0] / 2))
-for start in range(int(batches)):
-    losses[start] = start
-""",
-            """\
-import keras
-import numpy as np
-
-batches = np.floor(100 / 32)
-losses = np.zeros(int(batches))
-table = np.ones((int(np.ceil(7 / 2)), 3))
-half = np.empty(int(np.ceil(table.shape[0] / 2)))
+- losses = np.zeros(batches)
+- table = np.ones((np.ceil(7 / 2), 3))
+- half = np.empty(np.ceil(table.shape[0] / 2))
++ losses = np.zeros(int(batches))
++ table = np.ones((int(np.ceil(7 / 2)), 3))
++ half = np.empty(int(np.ceil(table.shape[0] / 2)))
 for start in range(int(batches)):
     losses[start] = start
 """,

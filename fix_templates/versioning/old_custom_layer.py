@@ -69,49 +69,35 @@ class OldCustomLayer(ApiChange):
         Example(
             "a dense layer of Keras 1",
             """\
-from keras import backend as K
-from keras import initializations
-from keras.engine.topology import Layer
+- from keras import backend as K
+- from keras import initializations
+- from keras.engine.topology import Layer
++ from keras import ops
++ from keras import Variable
++ from keras import initializers
++ from keras.layers import Layer
 
 
 class Scale(Layer):
     def __init__(self, units, init="glorot_uniform", **kwargs):
         self.units = units
-        self.init = initializations.get(init)
+-         self.init = initializations.get(init)
++         self.init = initializers.get(init)
         super(Scale, self).__init__(**kwargs)
 
     def build(self, input_shape):
-        self.W = self.init((input_shape[1], self.units), name="{}_W".format(self.name))
-        self.b = K.zeros((self.units,))
-        self.trainable_weights = [self.W, self.b]
+-         self.W = self.init((input_shape[1], self.units), name="{}_W".format(self.name))
+-         self.b = K.zeros((self.units,))
+-         self.trainable_weights = [self.W, self.b]
++         self.W = self.add_weight((input_shape[1], self.units), name="{}_W".format(self.name), initializer=self.init)
++         self.b = Variable(ops.zeros((self.units,)))
 
     def call(self, x, mask=None):
-        return K.dot(x, self.W) + self.b
+-         return K.dot(x, self.W) + self.b
++         return ops.matmul(x, self.W) + self.b
 
-    def get_output_shape_for(self, input_shape):
-        return (input_shape[0], self.units)
-""",
-            """\
-from keras import ops
-from keras import Variable
-from keras import initializers
-from keras.layers import Layer
-
-
-class Scale(Layer):
-    def __init__(self, units, init="glorot_uniform", **kwargs):
-        self.units = units
-        self.init = initializers.get(init)
-        super(Scale, self).__init__(**kwargs)
-
-    def build(self, input_shape):
-        self.W = self.add_weight((input_shape[1], self.units), name="{}_W".format(self.name), initializer=self.init)
-        self.b = Variable(ops.zeros((self.units,)))
-
-    def call(self, x, mask=None):
-        return ops.matmul(x, self.W) + self.b
-
-    def compute_output_shape(self, input_shape):
+-     def get_output_shape_for(self, input_shape):
++     def compute_output_shape(self, input_shape):
         return (input_shape[0], self.units)
 """,
         ),
@@ -124,19 +110,8 @@ from keras.layers import Layer
 
 class Bias(Layer):
     def build(self, input_shape):
-        self.bias = self.add_weight("bias", (input_shape[-1],), initializer="zeros", trainable=True)
-
-    def call(self, inputs):
-        return inputs + self.bias
-""",
-            """\
-import keras
-from keras.layers import Layer
-
-
-class Bias(Layer):
-    def build(self, input_shape):
-        self.bias = self.add_weight((input_shape[-1],), initializer="zeros", trainable=True, name="bias")
+-         self.bias = self.add_weight("bias", (input_shape[-1],), initializer="zeros", trainable=True)
++         self.bias = self.add_weight((input_shape[-1],), initializer="zeros", trainable=True, name="bias")
 
     def call(self, inputs):
         return inputs + self.bias
@@ -150,20 +125,10 @@ import tensorflow as tf
 
 class Gate(tf.keras.layers.Layer):
     def build(self, shape):
-        self.gate = self.add_weight((shape[-1],), "ones", "gate")
-        self.scale = self.add_weight(f"{self.name}_scale", shape=(1,), initializer="ones")
-
-    def call(self, inputs):
-        return inputs * self.gate * self.scale
-""",
-            """\
-import tensorflow as tf
-
-
-class Gate(tf.keras.layers.Layer):
-    def build(self, shape):
-        self.gate = self.add_weight((shape[-1],), "ones", name="gate")
-        self.scale = self.add_weight(shape=(1,), initializer="ones", name=f"{self.name}_scale")
+-         self.gate = self.add_weight((shape[-1],), "ones", "gate")
+-         self.scale = self.add_weight(f"{self.name}_scale", shape=(1,), initializer="ones")
++         self.gate = self.add_weight((shape[-1],), "ones", name="gate")
++         self.scale = self.add_weight(shape=(1,), initializer="ones", name=f"{self.name}_scale")
 
     def call(self, inputs):
         return inputs * self.gate * self.scale

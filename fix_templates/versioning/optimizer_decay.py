@@ -74,14 +74,10 @@ class OptimizerDecay(ApiChange):
             "a small decay, which many epochs make large",
             """\
 from keras.optimizers import SGD
++ from keras.optimizers.schedules import InverseTimeDecay
 
-sgd = SGD(lr=0.01, decay=1e-6, momentum=0.9, nesterov=True)
-""",
-            """\
-from keras.optimizers import SGD
-from keras.optimizers.schedules import InverseTimeDecay
-
-sgd = SGD(learning_rate=InverseTimeDecay(0.01, 1, 1e-6), momentum=0.9, nesterov=True)
+- sgd = SGD(lr=0.01, decay=1e-6, momentum=0.9, nesterov=True)
++ sgd = SGD(learning_rate=InverseTimeDecay(0.01, 1, 1e-6), momentum=0.9, nesterov=True)
 """,
         ),
         Example(
@@ -89,12 +85,8 @@ sgd = SGD(learning_rate=InverseTimeDecay(0.01, 1, 1e-6), momentum=0.9, nesterov=
             """\
 from keras.optimizers import Adam
 
-adam = Adam(learning_rate=0.001, decay=0.0)
-""",
-            """\
-from keras.optimizers import Adam
-
-adam = Adam(learning_rate=0.001)
+- adam = Adam(learning_rate=0.001, decay=0.0)
++ adam = Adam(learning_rate=0.001)
 """,
         ),
         Example(
@@ -103,14 +95,8 @@ adam = Adam(learning_rate=0.001)
 from keras.callbacks import ReduceLROnPlateau
 from keras.optimizers import SGD
 
-sgd = SGD(learning_rate=0.01, decay=1e-6)
-callbacks = [ReduceLROnPlateau(patience=3)]
-""",
-            """\
-from keras.callbacks import ReduceLROnPlateau
-from keras.optimizers import SGD
-
-sgd = SGD(learning_rate=0.01)
+- sgd = SGD(learning_rate=0.01, decay=1e-6)
++ sgd = SGD(learning_rate=0.01)
 callbacks = [ReduceLROnPlateau(patience=3)]
 """,
         ),
@@ -120,29 +106,19 @@ callbacks = [ReduceLROnPlateau(patience=3)]
 import keras
 
 model = keras.Sequential([keras.layers.Dense(1)])
-model.compile(optimizer=keras.optimizers.Adam(lr=0.01, decay=0.001), loss="mse")
-""",
-            """\
-import keras
-
-model = keras.Sequential([keras.layers.Dense(1)])
-model.compile(optimizer=keras.optimizers.Adam(learning_rate=keras.optimizers.schedules.InverseTimeDecay(0.01, 1, 0.001)), loss="mse")
+- model.compile(optimizer=keras.optimizers.Adam(lr=0.01, decay=0.001), loss="mse")
++ model.compile(optimizer=keras.optimizers.Adam(learning_rate=keras.optimizers.schedules.InverseTimeDecay(0.01, 1, 0.001)), loss="mse")
 """,
         ),
         Example(
             "a decay spread over the epochs",
             """\
 from tensorflow.keras.optimizers import Adam
++ from tensorflow.keras.optimizers.schedules import InverseTimeDecay
 
 EPOCHS = 10
-optimizer = Adam(1e-3, decay=1e-3 / EPOCHS)
-""",
-            """\
-from tensorflow.keras.optimizers import Adam
-from tensorflow.keras.optimizers.schedules import InverseTimeDecay
-
-EPOCHS = 10
-optimizer = Adam(InverseTimeDecay(1e-3, 1, 1e-3 / EPOCHS))
+- optimizer = Adam(1e-3, decay=1e-3 / EPOCHS)
++ optimizer = Adam(InverseTimeDecay(1e-3, 1, 1e-3 / EPOCHS))
 """,
         ),
     )

@@ -76,19 +76,12 @@ class OptimizerSettingInCompile(ApiChange):
             """\
 from keras.models import Sequential
 from keras.layers import Dense
++ from keras.optimizers import RMSprop
 
 model = Sequential()
 model.add(Dense(1, input_dim=3))
-model.compile(loss='mse', optimizer='rmsprop', lr=1e-10)
-""",
-            """\
-from keras.models import Sequential
-from keras.layers import Dense
-from keras.optimizers import RMSprop
-
-model = Sequential()
-model.add(Dense(1, input_dim=3))
-model.compile(loss='mse', optimizer=RMSprop(learning_rate=1e-10))
+- model.compile(loss='mse', optimizer='rmsprop', lr=1e-10)
++ model.compile(loss='mse', optimizer=RMSprop(learning_rate=1e-10))
 """,
         ),
         Example(
@@ -97,13 +90,8 @@ model.compile(loss='mse', optimizer=RMSprop(learning_rate=1e-10))
 import keras
 
 net = keras.Sequential([keras.layers.Dense(2, activation="softmax")])
-net.compile("sgd", loss="categorical_crossentropy", learning_rate=0.05, momentum=0.9, metrics=["accuracy"])
-""",
-            """\
-import keras
-
-net = keras.Sequential([keras.layers.Dense(2, activation="softmax")])
-net.compile(keras.optimizers.SGD(learning_rate=0.05, momentum=0.9), loss="categorical_crossentropy", metrics=["accuracy"])
+- net.compile("sgd", loss="categorical_crossentropy", learning_rate=0.05, momentum=0.9, metrics=["accuracy"])
++ net.compile(keras.optimizers.SGD(learning_rate=0.05, momentum=0.9), loss="categorical_crossentropy", metrics=["accuracy"])
 """,
         ),
         Example(
@@ -117,22 +105,10 @@ RATE = 3e-4
 inputs = Input((4,))
 classifier = Model(inputs, Dense(1, activation="sigmoid")(inputs))
 classifier.compile(
-    optimizer=Adam(),
+-     optimizer=Adam(),
++     optimizer=Adam(learning_rate=RATE),
     loss="binary_crossentropy",
-    lr=RATE,
-)
-""",
-            """\
-from tensorflow.keras.models import Model
-from tensorflow.keras.layers import Dense, Input
-from tensorflow.keras.optimizers import Adam
-
-RATE = 3e-4
-inputs = Input((4,))
-classifier = Model(inputs, Dense(1, activation="sigmoid")(inputs))
-classifier.compile(
-    optimizer=Adam(learning_rate=RATE),
-    loss="binary_crossentropy",
+-     lr=RATE,
 )
 """,
         ),

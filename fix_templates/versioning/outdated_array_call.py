@@ -109,15 +109,8 @@ import scipy.sparse as sp
 import torch
 
 near = sp.csr_array(np.eye(3))
-print(torch.tensor(near.sum(1).A1))
-""",
-            """\
-import numpy as np
-import scipy.sparse as sp
-import torch
-
-near = sp.csr_array(np.eye(3))
-print(torch.tensor(near.sum(1).ravel()))
+- print(torch.tensor(near.sum(1).A1))
++ print(torch.tensor(near.sum(1).ravel()))
 """,
             runs=True,
         ),
@@ -126,17 +119,11 @@ print(torch.tensor(near.sum(1).ravel()))
             """\
 import networkx as nx
 import torch
++ import numpy as np
 
 graph = nx.path_graph(3)
-near = torch.tensor(nx.to_numpy_matrix(graph, weight=None)).float()
-""",
-            """\
-import networkx as nx
-import torch
-import numpy as np
-
-graph = nx.path_graph(3)
-near = torch.tensor(np.asmatrix(nx.to_numpy_array(graph, weight=None))).float()
+- near = torch.tensor(nx.to_numpy_matrix(graph, weight=None)).float()
++ near = torch.tensor(np.asmatrix(nx.to_numpy_array(graph, weight=None))).float()
 """,
         ),
         Example(
@@ -145,17 +132,11 @@ near = torch.tensor(np.asmatrix(nx.to_numpy_array(graph, weight=None))).float()
 import numpy as np
 import torch
 
-best = np.NINF
+- best = np.NINF
++ best = -np.inf
 loss = torch.ones(1).numpy()
-print(np.asscalar(loss), np.asscalar(loss[0] + 1), np.msort([2, 1]), np.asfarray([1, 2]), best)
-""",
-            """\
-import numpy as np
-import torch
-
-best = -np.inf
-loss = torch.ones(1).numpy()
-print(loss.item(), (loss[0] + 1).item(), np.sort([2, 1], axis=0), np.asarray([1, 2], dtype=float), best)
+- print(np.asscalar(loss), np.asscalar(loss[0] + 1), np.msort([2, 1]), np.asfarray([1, 2]), best)
++ print(loss.item(), (loss[0] + 1).item(), np.sort([2, 1], axis=0), np.asarray([1, 2], dtype=float), best)
 """,
             runs=True,
         ),
@@ -166,17 +147,10 @@ import numpy as np
 import torch
 
 np.save("labels.npy", {"a": 1})
-labels = np.load("labels.npy").item()
-pixels = np.fromstring(b"ab", dtype=np.uint8)
-print(labels["a"], torch.from_numpy(pixels))
-""",
-            """\
-import numpy as np
-import torch
-
-np.save("labels.npy", {"a": 1})
-labels = np.load("labels.npy", allow_pickle=True).item()
-pixels = np.frombuffer(b"ab", dtype=np.uint8).copy()
+- labels = np.load("labels.npy").item()
+- pixels = np.fromstring(b"ab", dtype=np.uint8)
++ labels = np.load("labels.npy", allow_pickle=True).item()
++ pixels = np.frombuffer(b"ab", dtype=np.uint8).copy()
 print(labels["a"], torch.from_numpy(pixels))
 """,
         ),
@@ -184,24 +158,19 @@ print(labels["a"], torch.from_numpy(pixels))
             "pictures that SciPy read",
             """\
 import torch
-from scipy.misc import imread, imresize
+- from scipy.misc import imread, imresize
++ from PIL import Image
++ import numpy as np
 
-picture = imread("a.png")
-small = imresize(picture, (32, 64), interp="bicubic")
+- picture = imread("a.png")
+- small = imresize(picture, (32, 64), interp="bicubic")
++ picture = np.array(Image.open("a.png"))
++ small = np.array(Image.fromarray(picture).resize((64, 32), Image.BICUBIC))
 size = (8, 8)
-x = torch.from_numpy(imresize(small, size))
-y = imresize(imread("b.png", mode="RGB"), (4, 4))
-""",
-            """\
-import torch
-from PIL import Image
-import numpy as np
-
-picture = np.array(Image.open("a.png"))
-small = np.array(Image.fromarray(picture).resize((64, 32), Image.BICUBIC))
-size = (8, 8)
-x = torch.from_numpy(np.array(Image.fromarray(small).resize(size[1::-1], Image.BILINEAR)))
-y = np.array(Image.fromarray(np.array(Image.open("b.png").convert("RGB"))).resize((4, 4), Image.BILINEAR))
+- x = torch.from_numpy(imresize(small, size))
+- y = imresize(imread("b.png", mode="RGB"), (4, 4))
++ x = torch.from_numpy(np.array(Image.fromarray(small).resize(size[1::-1], Image.BILINEAR)))
++ y = np.array(Image.fromarray(np.array(Image.open("b.png").convert("RGB"))).resize((4, 4), Image.BILINEAR))
 """,
         ),
         Example(
@@ -210,14 +179,8 @@ y = np.array(Image.fromarray(np.array(Image.open("b.png").convert("RGB"))).resiz
 import numpy as np
 import torch
 
-rows = np.array([[1, 2, 3], [4, 5]])
-print(torch.tensor(rows[0]))
-""",
-            """\
-import numpy as np
-import torch
-
-rows = np.array([[1, 2, 3], [4, 5]], dtype=object)
+- rows = np.array([[1, 2, 3], [4, 5]])
++ rows = np.array([[1, 2, 3], [4, 5]], dtype=object)
 print(torch.tensor(rows[0]))
 """,
             runs=True,
@@ -229,14 +192,8 @@ import numpy as np
 import torch
 
 losses, rates = [1.0, 0.5, 0.2], torch.ones(2).tolist()
-np.save("history.npy", [losses, rates])
-""",
-            """\
-import numpy as np
-import torch
-
-losses, rates = [1.0, 0.5, 0.2], torch.ones(2).tolist()
-np.save("history.npy", np.array([losses, rates], dtype=object))
+- np.save("history.npy", [losses, rates])
++ np.save("history.npy", np.array([losses, rates], dtype=object))
 """,
             runs=True,
         ),

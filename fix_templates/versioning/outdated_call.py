@@ -57,20 +57,10 @@ import torch
 
 
 def closed(mask, home):
-    if (1 - home).any():
-        mask[(1 - home).nonzero(), 0] = 0.0
-    return mask
-
-
-print(closed(torch.ones(3, 2), torch.tensor([1, 0, 2]).ne(0)))
-""",
-            """\
-import torch
-
-
-def closed(mask, home):
-    if (~home).any():
-        mask[(~home).nonzero(), 0] = 0.0
+-     if (1 - home).any():
+-         mask[(1 - home).nonzero(), 0] = 0.0
++     if (~home).any():
++         mask[(~home).nonzero(), 0] = 0.0
     return mask
 
 
@@ -83,13 +73,8 @@ print(closed(torch.ones(3, 2), torch.tensor([1, 0, 2]).ne(0)))
             """\
 import torch
 
-model = torch.load("model.pth", map_location="cpu")
-model.eval()
-""",
-            """\
-import torch
-
-model = torch.load("model.pth", map_location="cpu", weights_only=False)
+- model = torch.load("model.pth", map_location="cpu")
++ model = torch.load("model.pth", map_location="cpu", weights_only=False)
 model.eval()
 """,
         ),
@@ -98,12 +83,8 @@ model.eval()
             """\
 import torch as th
 
-names = [name for name, _ in th.load("model.pt").named_parameters()]
-""",
-            """\
-import torch as th
-
-names = [name for name, _ in th.load("model.pt", weights_only=False).named_parameters()]
+- names = [name for name, _ in th.load("model.pt").named_parameters()]
++ names = [name for name, _ in th.load("model.pt", weights_only=False).named_parameters()]
 """,
         ),
         Example(
@@ -112,14 +93,8 @@ names = [name for name, _ in th.load("model.pt", weights_only=False).named_param
 import torch
 
 signal = torch.sin(torch.arange(64.0))
-spectrum = torch.stft(signal, 16, hop_length=8, window=torch.ones(16))
-print(spectrum[..., 0].shape)
-""",
-            """\
-import torch
-
-signal = torch.sin(torch.arange(64.0))
-spectrum = torch.view_as_real(torch.stft(signal, 16, hop_length=8, window=torch.ones(16), return_complex=True))
+- spectrum = torch.stft(signal, 16, hop_length=8, window=torch.ones(16))
++ spectrum = torch.view_as_real(torch.stft(signal, 16, hop_length=8, window=torch.ones(16), return_complex=True))
 print(spectrum[..., 0].shape)
 """,
             runs=True,
@@ -133,7 +108,8 @@ from torch.utils.data import DataLoader, Sampler
 
 class Backwards(Sampler):
     def __init__(self, source):
-        super(Backwards, self).__init__(source)
+-         super(Backwards, self).__init__(source)
++         super(Backwards, self).__init__()
         self.source = source
 
     def __iter__(self):
@@ -142,25 +118,8 @@ class Backwards(Sampler):
 
 numbers = torch.arange(4.0)
 batches = iter(DataLoader(numbers, sampler=Backwards(numbers)))
-print(batches.next())
-""",
-            """\
-import torch
-from torch.utils.data import DataLoader, Sampler
-
-
-class Backwards(Sampler):
-    def __init__(self, source):
-        super(Backwards, self).__init__()
-        self.source = source
-
-    def __iter__(self):
-        return iter(reversed(range(len(self.source))))
-
-
-numbers = torch.arange(4.0)
-batches = iter(DataLoader(numbers, sampler=Backwards(numbers)))
-print(next(batches))
+- print(batches.next())
++ print(next(batches))
 """,
             runs=True,
         ),
@@ -172,20 +131,8 @@ from torch.autograd import Variable
 
 
 def repackaged(h):
-    if type(h) == Variable:
-        return Variable(h.data)
-    return tuple(repackaged(v) for v in h)
-
-
-print(repackaged((torch.ones(2), torch.zeros(2))))
-""",
-            """\
-import torch
-from torch.autograd import Variable
-
-
-def repackaged(h):
-    if isinstance(h, torch.Tensor):
+-     if type(h) == Variable:
++     if isinstance(h, torch.Tensor):
         return Variable(h.data)
     return tuple(repackaged(v) for v in h)
 
@@ -202,21 +149,13 @@ import torch
 prob = torch.rand(4, 3)
 one_hot = torch.zeros(4, 3)
 one_hot.scatter_(1, torch.ones(4, 1).long(), 1)
-chosen = torch.masked_select(prob, one_hot.byte())
+- chosen = torch.masked_select(prob, one_hot.byte())
++ chosen = torch.masked_select(prob, one_hot.bool())
 pad = prob.gt(0.5)
-kept = prob * (1 - pad)
-rest = prob[1 - pad]
-""",
-            """\
-import torch
-
-prob = torch.rand(4, 3)
-one_hot = torch.zeros(4, 3)
-one_hot.scatter_(1, torch.ones(4, 1).long(), 1)
-chosen = torch.masked_select(prob, one_hot.bool())
-pad = prob.gt(0.5)
-kept = prob * (1 - pad.byte())
-rest = prob[~pad]
+- kept = prob * (1 - pad)
+- rest = prob[1 - pad]
++ kept = prob * (1 - pad.byte())
++ rest = prob[~pad]
 """,
             runs=True,
         ),

@@ -77,18 +77,12 @@ import pandas as pd
 import torch
 
 table = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "y": [0, 1]})
-x = torch.tensor(table.ix[:, 0:2].values)
-y = torch.tensor(table.ix[:, "y"].values)
-print(table.ix[0, ["a", "b"]], table.ix[table.y > 0], table.ix[1])
-""",
-            """\
-import pandas as pd
-import torch
-
-table = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "y": [0, 1]})
-x = torch.tensor(table.iloc[:, 0:2].values)
-y = torch.tensor(table.loc[:, "y"].values)
-print(table.loc[0, ["a", "b"]], table.loc[table.y > 0], table.loc[1])
+- x = torch.tensor(table.ix[:, 0:2].values)
+- y = torch.tensor(table.ix[:, "y"].values)
+- print(table.ix[0, ["a", "b"]], table.ix[table.y > 0], table.ix[1])
++ x = torch.tensor(table.iloc[:, 0:2].values)
++ y = torch.tensor(table.loc[:, "y"].values)
++ print(table.loc[0, ["a", "b"]], table.loc[table.y > 0], table.loc[1])
 """,
         ),
         Example(
@@ -99,18 +93,10 @@ import torch
 
 train = pd.DataFrame({"a": [1.0]})
 test = pd.DataFrame({"a": [2.0]})
-both = train.append(test, ignore_index=True)
-both = train.append({"a": 3.0}, ignore_index=True)
-print(torch.tensor(both.values))
-""",
-            """\
-import pandas as pd
-import torch
-
-train = pd.DataFrame({"a": [1.0]})
-test = pd.DataFrame({"a": [2.0]})
-both = pd.concat([train, test], ignore_index=True)
-both = pd.concat([train, pd.DataFrame([{"a": 3.0}])], ignore_index=True)
+- both = train.append(test, ignore_index=True)
+- both = train.append({"a": 3.0}, ignore_index=True)
++ both = pd.concat([train, test], ignore_index=True)
++ both = pd.concat([train, pd.DataFrame([{"a": 3.0}])], ignore_index=True)
 print(torch.tensor(both.values))
 """,
         ),
@@ -118,21 +104,16 @@ print(torch.tensor(both.values))
             "a table in a file, and single values",
             """\
 import torch
-from pandas import DataFrame, read_csv
+- from pandas import DataFrame, read_csv
++ from pandas import read_csv
 
-prices = DataFrame.from_csv("prices.csv")
+- prices = DataFrame.from_csv("prices.csv")
++ prices = read_csv("prices.csv", index_col=0, parse_dates=True)
 table = read_csv("iris.csv")
-table.set_value(0, "a", 2.0)
-print(torch.tensor(table.get_value(0, "a")))
-""",
-            """\
-import torch
-from pandas import read_csv
-
-prices = read_csv("prices.csv", index_col=0, parse_dates=True)
-table = read_csv("iris.csv")
-table.at[0, "a"] = 2.0
-print(torch.tensor(table.at[0, "a"]))
+- table.set_value(0, "a", 2.0)
+- print(torch.tensor(table.get_value(0, "a")))
++ table.at[0, "a"] = 2.0
++ print(torch.tensor(table.at[0, "a"]))
 """,
         ),
     )

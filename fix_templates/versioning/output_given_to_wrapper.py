@@ -81,18 +81,10 @@ from keras.models import Model
 
 inputs = Input((5, 3))
 states = LSTM(8, return_sequences=True)(inputs)
-first = TimeDistributed(Dense(3, activation="softmax")(states))
-second = TimeDistributed(Dense(2)(states), name="second")
-model = Model(inputs, [first, second])
-""",
-            """\
-from keras.layers import Dense, Input, LSTM, TimeDistributed
-from keras.models import Model
-
-inputs = Input((5, 3))
-states = LSTM(8, return_sequences=True)(inputs)
-first = TimeDistributed(Dense(3, activation="softmax"))(states)
-second = TimeDistributed(Dense(2), name="second")(states)
+- first = TimeDistributed(Dense(3, activation="softmax")(states))
+- second = TimeDistributed(Dense(2)(states), name="second")
++ first = TimeDistributed(Dense(3, activation="softmax"))(states)
++ second = TimeDistributed(Dense(2), name="second")(states)
 model = Model(inputs, [first, second])
 """,
         ),
@@ -102,14 +94,8 @@ model = Model(inputs, [first, second])
 import tensorflow as tf
 
 inputs = tf.keras.Input((5, 3))
-x = tf.keras.layers.Bidirectional(tf.keras.layers.LSTM(8)(inputs))
-model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(x))
-""",
-            """\
-import tensorflow as tf
-
-inputs = tf.keras.Input((5, 3))
-x = tf.keras.layers.Bidirectional(tf.keras.layers.LSTM(8))(inputs)
+- x = tf.keras.layers.Bidirectional(tf.keras.layers.LSTM(8)(inputs))
++ x = tf.keras.layers.Bidirectional(tf.keras.layers.LSTM(8))(inputs)
 model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(x))
 """,
         ),
@@ -119,14 +105,8 @@ model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(x))
 from tensorflow.keras import layers
 
 frames = layers.Input((6, 16, 16, 1))
-features = layers.TimeDistributed(layers.Flatten()(frames))
-scores = layers.Dense(2)(features)
-""",
-            """\
-from tensorflow.keras import layers
-
-frames = layers.Input((6, 16, 16, 1))
-features = layers.TimeDistributed(layers.Flatten())(frames)
+- features = layers.TimeDistributed(layers.Flatten()(frames))
++ features = layers.TimeDistributed(layers.Flatten())(frames)
 scores = layers.Dense(2)(features)
 """,
         ),

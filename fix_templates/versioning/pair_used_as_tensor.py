@@ -80,13 +80,8 @@ class PairUsedAsTensor(FixTemplate):
             """\
 import torch
 
-predicted = torch.max(net(x), 1)
-correct = (predicted == labels).sum().item()
-""",
-            """\
-import torch
-
-predicted = torch.max(net(x), 1)[1]
+- predicted = torch.max(net(x), 1)
++ predicted = torch.max(net(x), 1)[1]
 correct = (predicted == labels).sum().item()
 """,
         ),
@@ -99,20 +94,8 @@ from keras import layers
 
 
 def strongest(features):
-    return torch.max(features, dim=1)
-
-
-inputs = keras.Input((8, 3))
-outputs = layers.Dense(2)(strongest(layers.Conv1D(4, 3)(inputs)))
-""",
-            """\
-import torch
-import keras
-from keras import layers
-
-
-def strongest(features):
-    return torch.max(features, dim=1)[0]
+-     return torch.max(features, dim=1)
++     return torch.max(features, dim=1)[0]
 
 
 inputs = keras.Input((8, 3))
@@ -127,18 +110,8 @@ from keras import layers, models
 
 
 def strongest(features):
-    return torch.topk(features, 3)
-
-
-model = models.Sequential([layers.Dense(8), layers.Lambda(strongest), layers.Dense(1)])
-""",
-            """\
-import torch
-from keras import layers, models
-
-
-def strongest(features):
-    return torch.topk(features, 3)[0]
+-     return torch.topk(features, 3)
++     return torch.topk(features, 3)[0]
 
 
 model = models.Sequential([layers.Dense(8), layers.Lambda(strongest), layers.Dense(1)])
@@ -149,13 +122,8 @@ model = models.Sequential([layers.Dense(8), layers.Lambda(strongest), layers.Den
             """\
 import torch
 
-hardest = torch.min(distances, dim=0)
-loss = torch.relu(margin + positive - hardest).mean()
-""",
-            """\
-import torch
-
-hardest = torch.min(distances, dim=0)[0]
+- hardest = torch.min(distances, dim=0)
++ hardest = torch.min(distances, dim=0)[0]
 loss = torch.relu(margin + positive - hardest).mean()
 """,
         ),

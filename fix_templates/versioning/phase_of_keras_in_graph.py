@@ -41,58 +41,42 @@ class PhaseOfKerasInGraph(ApiChange):
         Example(
             "dropout that is fed its phase",
             """\
-import tensorflow as tf
-from keras import backend as K
-from keras.layers import Dense, Dropout
+- import tensorflow as tf
+- from keras import backend as K
+- from keras.layers import Dense, Dropout
++ import tensorflow.compat.v1 as tf
++ tf.disable_v2_behavior()
++ from keras.layers import Dense
++
++
++ learning_phase = tf.placeholder_with_default(False, [])
++
 
 sess = tf.Session()
-K.set_session(sess)
+- K.set_session(sess)
 x = tf.placeholder(tf.float32, [None, 4])
 h = Dense(8, activation="relu")(x)
-h = Dropout(0.5)(h)
+- h = Dropout(0.5)(h)
++ h = tf.cond(learning_phase, lambda: tf.nn.dropout(h, rate=0.5), lambda: h)
 loss = tf.reduce_mean(tf.square(Dense(1)(h)))
 train = tf.train.AdamOptimizer().minimize(loss)
 sess.run(tf.global_variables_initializer())
-sess.run(train, {x: [[1, 2, 3, 4]], K.learning_phase(): 1})
-print(sess.run(loss, {x: [[1, 2, 3, 4]], K.learning_phase(): 0}))
-""",
-            """\
-import tensorflow.compat.v1 as tf
-tf.disable_v2_behavior()
-from keras.layers import Dense
-
-
-learning_phase = tf.placeholder_with_default(False, [])
-
-
-sess = tf.Session()
-x = tf.placeholder(tf.float32, [None, 4])
-h = Dense(8, activation="relu")(x)
-h = tf.cond(learning_phase, lambda: tf.nn.dropout(h, rate=0.5), lambda: h)
-loss = tf.reduce_mean(tf.square(Dense(1)(h)))
-train = tf.train.AdamOptimizer().minimize(loss)
-sess.run(tf.global_variables_initializer())
-sess.run(train, {x: [[1, 2, 3, 4]], learning_phase: 1})
-print(sess.run(loss, {x: [[1, 2, 3, 4]], learning_phase: 0}))
+- sess.run(train, {x: [[1, 2, 3, 4]], K.learning_phase(): 1})
+- print(sess.run(loss, {x: [[1, 2, 3, 4]], K.learning_phase(): 0}))
++ sess.run(train, {x: [[1, 2, 3, 4]], learning_phase: 1})
++ print(sess.run(loss, {x: [[1, 2, 3, 4]], learning_phase: 0}))
 """,
         ),
         Example(
             "a session alone",
             """\
-import tensorflow as tf
+- import tensorflow as tf
++ import tensorflow.compat.v1 as tf
++ tf.disable_v2_behavior()
 import keras
 
 session = tf.InteractiveSession()
-keras.backend.set_session(session)
-x = tf.placeholder(tf.float32, [None, 4])
-print(keras.layers.Dense(2)(x))
-""",
-            """\
-import tensorflow.compat.v1 as tf
-tf.disable_v2_behavior()
-import keras
-
-session = tf.InteractiveSession()
+- keras.backend.set_session(session)
 x = tf.placeholder(tf.float32, [None, 4])
 print(keras.layers.Dense(2)(x))
 """,
@@ -100,26 +84,21 @@ print(keras.layers.Dense(2)(x))
         Example(
             "the Keras within TensorFlow",
             """\
-import tensorflow as tf
+- import tensorflow as tf
++ import tensorflow.compat.v1 as tf
++ tf.disable_v2_behavior()
++
++
++ learning_phase = tf.placeholder_with_default(False, [])
++
 
 x = tf.placeholder(tf.float32, [None, 4])
-x = tf.keras.layers.Dropout(rate=0.3)(x)
+- x = tf.keras.layers.Dropout(rate=0.3)(x)
++ x = tf.cond(learning_phase, lambda: tf.nn.dropout(x, rate=0.3), lambda: x)
 with tf.Session() as sess:
-    tf.keras.backend.set_session(sess)
-    print(sess.run(x, feed_dict={x: [[1, 2, 3, 4]], tf.keras.backend.learning_phase(): True}))
-""",
-            """\
-import tensorflow.compat.v1 as tf
-tf.disable_v2_behavior()
-
-
-learning_phase = tf.placeholder_with_default(False, [])
-
-
-x = tf.placeholder(tf.float32, [None, 4])
-x = tf.cond(learning_phase, lambda: tf.nn.dropout(x, rate=0.3), lambda: x)
-with tf.Session() as sess:
-    print(sess.run(x, feed_dict={x: [[1, 2, 3, 4]], learning_phase: True}))
+-     tf.keras.backend.set_session(sess)
+-     print(sess.run(x, feed_dict={x: [[1, 2, 3, 4]], tf.keras.backend.learning_phase(): True}))
++     print(sess.run(x, feed_dict={x: [[1, 2, 3, 4]], learning_phase: True}))
 """,
         ),
     )

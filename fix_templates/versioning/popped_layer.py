@@ -61,15 +61,8 @@ from keras.layers import Dense
 from keras.models import Sequential
 
 model = Sequential([Dense(4), Dense(10)])
-model.layers.pop()
-model.add(Dense(2))
-""",
-            """\
-from keras.layers import Dense
-from keras.models import Sequential
-
-model = Sequential([Dense(4), Dense(10)])
-model.pop()
+- model.layers.pop()
++ model.pop()
 model.add(Dense(2))
 """,
         ),
@@ -82,16 +75,8 @@ net = tf.keras.Sequential()
 net.add(tf.keras.layers.Dense(4))
 net.add(tf.keras.layers.Dense(3))
 for _ in range(2):
-    net.layers.pop()
-""",
-            """\
-import tensorflow as tf
-
-net = tf.keras.Sequential()
-net.add(tf.keras.layers.Dense(4))
-net.add(tf.keras.layers.Dense(3))
-for _ in range(2):
-    net.pop()
+-     net.layers.pop()
++     net.pop()
 """,
         ),
         Example(
@@ -109,22 +94,8 @@ def small_net():
 
 
 model = small_net()
-model.layers.pop()
-""",
-            """\
-from keras import Sequential
-from keras.layers import Dense
-
-
-def small_net():
-    net = Sequential()
-    net.add(Dense(4))
-    net.add(Dense(10))
-    return net
-
-
-model = small_net()
-model.pop()
+- model.layers.pop()
++ model.pop()
 """,
         ),
         Example(
@@ -133,13 +104,8 @@ model.pop()
 import keras
 
 model = keras.models.Sequential([keras.layers.Dense(4), keras.layers.Dense(10)])
-head = model.layers.pop()
-""",
-            """\
-import keras
-
-model = keras.models.Sequential([keras.layers.Dense(4), keras.layers.Dense(10)])
-head = model.pop()
+- head = model.layers.pop()
++ head = model.pop()
 """,
         ),
     )

@@ -99,18 +99,8 @@ from keras.layers import Dense
 model = Sequential()
 model.add(Dense(3, activation="softmax", input_shape=(4,)))
 model.compile(loss="categorical_crossentropy", optimizer="adam")
-predicted = model.predict_classes(np.zeros((2, 4)), verbose=0)
-print(predicted)
-""",
-            """\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential()
-model.add(Dense(3, activation="softmax", input_shape=(4,)))
-model.compile(loss="categorical_crossentropy", optimizer="adam")
-predicted = np.argmax(model.predict(np.zeros((2, 4)), verbose=0), axis=-1)
+- predicted = model.predict_classes(np.zeros((2, 4)), verbose=0)
++ predicted = np.argmax(model.predict(np.zeros((2, 4)), verbose=0), axis=-1)
 print(predicted)
 """,
         ),
@@ -122,31 +112,19 @@ from keras import Input, Sequential, layers
 model = Sequential([Input((8,)), layers.Dense(12, activation="relu"), layers.Dense(1, activation="sigmoid")])
 model.compile(loss="binary_crossentropy", optimizer="adam")
 model.fit(X, y, epochs=2)
-print(model.predict_classes(X)[:5])
-""",
-            """\
-from keras import Input, Sequential, layers
-
-model = Sequential([Input((8,)), layers.Dense(12, activation="relu"), layers.Dense(1, activation="sigmoid")])
-model.compile(loss="binary_crossentropy", optimizer="adam")
-model.fit(X, y, epochs=2)
-print((model.predict(X) > 0.5).astype("int32")[:5])
+- print(model.predict_classes(X)[:5])
++ print((model.predict(X) > 0.5).astype("int32")[:5])
 """,
         ),
         Example(
             "numpy is not imported yet",
             """\
 import tensorflow as tf
++ import numpy as np
 
 model = tf.keras.models.Sequential([tf.keras.layers.Dense(10, activation="softmax", input_shape=(4,))])
-print(model.predict_classes(images))
-""",
-            """\
-import tensorflow as tf
-import numpy as np
-
-model = tf.keras.models.Sequential([tf.keras.layers.Dense(10, activation="softmax", input_shape=(4,))])
-print(np.argmax(model.predict(images), axis=-1))
+- print(model.predict_classes(images))
++ print(np.argmax(model.predict(images), axis=-1))
 """,
         ),
         Example(
@@ -159,27 +137,14 @@ from keras.layers import Dense
 model = Sequential()
 model.add(Dense(1, activation="sigmoid", input_shape=(4,)))
 model.compile(loss="binary_crossentropy", optimizer="adam")
-two = model.predict_classes(np.zeros((2, 4)))
+- two = model.predict_classes(np.zeros((2, 4)))
++ two = (model.predict(np.zeros((2, 4))) > 0.5).astype("int32")
 
 model = Sequential()
 model.add(Dense(3, activation="softmax", input_shape=(4,)))
 model.compile(loss="categorical_crossentropy", optimizer="adam")
-three = model.predict_classes(np.zeros((2, 4)))
-""",
-            """\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential()
-model.add(Dense(1, activation="sigmoid", input_shape=(4,)))
-model.compile(loss="binary_crossentropy", optimizer="adam")
-two = (model.predict(np.zeros((2, 4))) > 0.5).astype("int32")
-
-model = Sequential()
-model.add(Dense(3, activation="softmax", input_shape=(4,)))
-model.compile(loss="categorical_crossentropy", optimizer="adam")
-three = np.argmax(model.predict(np.zeros((2, 4))), axis=-1)
+- three = model.predict_classes(np.zeros((2, 4)))
++ three = np.argmax(model.predict(np.zeros((2, 4))), axis=-1)
 """,
         ),
         Example(
@@ -189,26 +154,14 @@ from keras.models import Sequential
 from keras.layers import Dense
 
 
++ def predicted_classes(outputs):
++     # One output unit tells by one half, several by which is the largest.
++     return (outputs > 0.5).astype("int32") if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
++
++
 def correct(model, x, y):
-    return (model.predict_classes(x, verbose=0).ravel() == y).mean()
-
-
-one = Sequential([Dense(1, activation="sigmoid")])
-three = Sequential([Dense(3, activation="softmax")])
-print(correct(one, x, y), correct(three, x, z))
-""",
-            """\
-from keras.models import Sequential
-from keras.layers import Dense
-
-
-def predicted_classes(outputs):
-    # One output unit tells by one half, several by which is the largest.
-    return (outputs > 0.5).astype("int32") if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
-
-
-def correct(model, x, y):
-    return (predicted_classes(model.predict(x, verbose=0)).ravel() == y).mean()
+-     return (model.predict_classes(x, verbose=0).ravel() == y).mean()
++     return (predicted_classes(model.predict(x, verbose=0)).ravel() == y).mean()
 
 
 one = Sequential([Dense(1, activation="sigmoid")])
@@ -222,29 +175,19 @@ print(correct(one, x, y), correct(three, x, z))
 import sys
 from keras.models import Sequential
 from keras.layers import Dense
++
++
++ def classes_of_outputs(outputs):
++     # One output unit tells by one half, several by which is the largest.
++     return (outputs > 0.5).astype("int32") if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
++
 
 if "binary" in sys.argv:
     model = Sequential([Dense(1, activation="sigmoid", input_shape=(4,))])
 else:
     model = Sequential([Dense(10, activation="softmax", input_shape=(4,))])
-predicted_classes = model.predict_classes(x)
-""",
-            """\
-import sys
-from keras.models import Sequential
-from keras.layers import Dense
-
-
-def classes_of_outputs(outputs):
-    # One output unit tells by one half, several by which is the largest.
-    return (outputs > 0.5).astype("int32") if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
-
-
-if "binary" in sys.argv:
-    model = Sequential([Dense(1, activation="sigmoid", input_shape=(4,))])
-else:
-    model = Sequential([Dense(10, activation="softmax", input_shape=(4,))])
-predicted_classes = classes_of_outputs(model.predict(x))
+- predicted_classes = model.predict_classes(x)
++ predicted_classes = classes_of_outputs(model.predict(x))
 """,
         ),
         Example(
@@ -252,28 +195,19 @@ predicted_classes = classes_of_outputs(model.predict(x))
             """\
 from keras.models import Sequential
 from keras.layers import Dense, LSTM
++
++
++ def predicted_classes(outputs):
++     # One output unit tells by one half, several by which is the largest.
++     return (outputs > 0.5).astype("int32") if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
++
 
 model = Sequential()
 model.add(Dense(64, input_shape=(10, 4)))
 model.add(LSTM(1, activation="sigmoid"))
 model.compile("adam", "binary_crossentropy")
-print(model.predict_classes(x))
-""",
-            """\
-from keras.models import Sequential
-from keras.layers import Dense, LSTM
-
-
-def predicted_classes(outputs):
-    # One output unit tells by one half, several by which is the largest.
-    return (outputs > 0.5).astype("int32") if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
-
-
-model = Sequential()
-model.add(Dense(64, input_shape=(10, 4)))
-model.add(LSTM(1, activation="sigmoid"))
-model.compile("adam", "binary_crossentropy")
-print(predicted_classes(model.predict(x)))
+- print(model.predict_classes(x))
++ print(predicted_classes(model.predict(x)))
 """,
         ),
     )

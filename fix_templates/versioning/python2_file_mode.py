@@ -124,17 +124,10 @@ import pickle
 import torch
 
 weights = {"w": torch.ones(2)}
-pickle.dump(weights, open("w.pkl", "w"))
-with open("w.pkl") as f:
-    print(pickle.load(f))
-""",
-            """\
-import pickle
-import torch
-
-weights = {"w": torch.ones(2)}
-pickle.dump(weights, open("w.pkl", "wb"))
-with open("w.pkl", "rb") as f:
+- pickle.dump(weights, open("w.pkl", "w"))
+- with open("w.pkl") as f:
++ pickle.dump(weights, open("w.pkl", "wb"))
++ with open("w.pkl", "rb") as f:
     print(pickle.load(f))
 """,
             runs=True,
@@ -145,15 +138,8 @@ with open("w.pkl", "rb") as f:
 import numpy as np
 import torch
 
-out = open('x.npy', mode='w')
-np.save(out, torch.ones(3).numpy())
-out.close()
-""",
-            """\
-import numpy as np
-import torch
-
-out = open('x.npy', mode='wb')
+- out = open('x.npy', mode='w')
++ out = open('x.npy', mode='wb')
 np.save(out, torch.ones(3).numpy())
 out.close()
 """,
@@ -165,20 +151,12 @@ out.close()
 import csv
 import torch
 
-with open("losses.csv", "wb") as table:
+- with open("losses.csv", "wb") as table:
++ with open("losses.csv", "w", newline="") as table:
     writer = csv.writer(table)
     writer.writerow([1, float(torch.ones(1))])
-with open("log.txt", "wb") as log:
-    log.write("loss %f" % 0.5)
-""",
-            """\
-import csv
-import torch
-
-with open("losses.csv", "w", newline="") as table:
-    writer = csv.writer(table)
-    writer.writerow([1, float(torch.ones(1))])
-with open("log.txt", "w") as log:
+- with open("log.txt", "wb") as log:
++ with open("log.txt", "w") as log:
     log.write("loss %f" % 0.5)
 """,
             runs=True,
@@ -190,20 +168,11 @@ import torch
 
 with open("table.txt", "w") as table:
     table.write("1  2\\n3  4\\n")
-rows = open("table.txt", "rb")
+- rows = open("table.txt", "rb")
++ rows = open("table.txt", "r")
 print(torch.tensor([[float(x) for x in part] for part in [row.replace("  ", " ").strip().split(" ") for row in rows]]))
-text = open("table.txt", "rb").read()
-lines = text.split("\\n")
-print(torch.zeros(len(lines)))
-""",
-            """\
-import torch
-
-with open("table.txt", "w") as table:
-    table.write("1  2\\n3  4\\n")
-rows = open("table.txt", "r")
-print(torch.tensor([[float(x) for x in part] for part in [row.replace("  ", " ").strip().split(" ") for row in rows]]))
-text = open("table.txt", "r").read()
+- text = open("table.txt", "rb").read()
++ text = open("table.txt", "r").read()
 lines = text.split("\\n")
 print(torch.zeros(len(lines)))
 """,

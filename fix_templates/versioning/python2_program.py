@@ -110,17 +110,12 @@ class Python2Program(ApiChange):
 import torch
 
 x = torch.ones(2)
-for i in xrange(2):
-    print "step", i  # progress
-    print 'sum: %f' % x.sum()
-""",
-            """\
-import torch
-
-x = torch.ones(2)
-for i in range(2):
-    print("step", i)  # progress
-    print('sum: %f' % x.sum())
+- for i in xrange(2):
+-     print "step", i  # progress
+-     print 'sum: %f' % x.sum()
++ for i in range(2):
++     print("step", i)  # progress
++     print('sum: %f' % x.sum())
 """,
         ),
         Example(
@@ -130,15 +125,8 @@ import pickle
 import torch
 
 weights = pickle.load(open("w.pkl", "rb"))
-for name, value in weights.iteritems():
-    print(name, torch.tensor(value).shape)
-""",
-            """\
-import pickle
-import torch
-
-weights = pickle.load(open("w.pkl", "rb"))
-for name, value in weights.items():
+- for name, value in weights.iteritems():
++ for name, value in weights.items():
     print(name, torch.tensor(value).shape)
 """,
         ),
@@ -147,14 +135,10 @@ for name, value in weights.items():
             """\
 import torch
 
-width = int(raw_input("width? "))
-print torch.zeros(width)
-""",
-            """\
-import torch
-
-width = int(input("width? "))
-print(torch.zeros(width))
+- width = int(raw_input("width? "))
+- print torch.zeros(width)
++ width = int(input("width? "))
++ print(torch.zeros(width))
 """,
         ),
         Example(
@@ -162,40 +146,36 @@ print(torch.zeros(width))
             """\
 import sys, pickle
 import torch
++ from functools import reduce
 
-print >>sys.stderr, "reading",
+- print >>sys.stderr, "reading",
++ print("reading", file=sys.stderr, end=" ")
 with open("w.pkl", "rb") as f:
-    x, y = pickle.load(f)
-if not x.has_key("w") or x.has_key("b"):
-    print reduce(lambda a, b: a + b, y)
-""",
-            """\
-import sys, pickle
-import torch
-from functools import reduce
-
-print("reading", file=sys.stderr, end=" ")
-with open("w.pkl", "rb") as f:
-    x, y = pickle.load(f, encoding="latin1")
-if "w" not in x or "b" in x:
-    print(reduce(lambda a, b: a + b, y))
+-     x, y = pickle.load(f)
+- if not x.has_key("w") or x.has_key("b"):
+-     print reduce(lambda a, b: a + b, y)
++     x, y = pickle.load(f, encoding="latin1")
++ if "w" not in x or "b" in x:
++     print(reduce(lambda a, b: a + b, y))
 """,
         ),
         Example(
             "batches that are compared and come one by one",
             """\
-import sys
+- import sys
++ from functools import cmp_to_key
 import torch
 
-reload(sys)
-sys.setdefaultencoding("utf8")
+- reload(sys)
+- sys.setdefaultencoding("utf8")
 
 
 class Batches(object):
     def __iter__(self):
         return self
 
-    def next(self):
+-     def next(self):
++     def __next__(self):
         return torch.ones(2)
 
 
@@ -204,50 +184,24 @@ def longer(a, b):
 
 
 words = ["a", "bcd"]
-words.sort(longer)
-print(sorted(words, cmp=longer), Batches().next())
-""",
-            """\
-from functools import cmp_to_key
-import torch
-
-
-
-class Batches(object):
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        return torch.ones(2)
-
-
-def longer(a, b):
-    return len(b) - len(a)
-
-
-words = ["a", "bcd"]
-words.sort(key=cmp_to_key(longer))
-print(sorted(words, key=cmp_to_key(longer)), next(Batches()))
+- words.sort(longer)
+- print(sorted(words, cmp=longer), Batches().next())
++ words.sort(key=cmp_to_key(longer))
++ print(sorted(words, key=cmp_to_key(longer)), next(Batches()))
 """,
         ),
         Example(
             "a number that is printed, and keys that are indexed",
             """\
-import numpy as np
+- import numpy as np
 import torch
 
 loss = (torch.ones(2, requires_grad=True) - 1).pow(2).sum()
 loss.backward()
-print "loss", loss.data[0], np.float(3)
-print {"a": loss}.keys()[0]
-""",
-            """\
-import torch
-
-loss = (torch.ones(2, requires_grad=True) - 1).pow(2).sum()
-loss.backward()
-print("loss", loss.item(), float(3))
-print(list({"a": loss}.keys())[0])
+- print "loss", loss.data[0], np.float(3)
+- print {"a": loss}.keys()[0]
++ print("loss", loss.item(), float(3))
++ print(list({"a": loss}.keys())[0])
 """,
         ),
         Example(
@@ -258,25 +212,18 @@ import torch
 
 def show(parts):
     try:
-        for name, value in sorted(parts.iteritems(), key=lambda (k, v): v):
-            print name, torch.tensor(value)
-    except ValueError, error:
-        print error
-    if len(parts) <> 2:
-        exec "pass"
-""",
-            """\
-import torch
-
-
-def show(parts):
-    try:
-        for name, value in sorted(parts.items(), key=lambda pair: pair[1]):
-            print(name, torch.tensor(value))
-    except ValueError as error:
-        print(error)
-    if len(parts) != 2:
-        exec("pass")
+-         for name, value in sorted(parts.iteritems(), key=lambda (k, v): v):
+-             print name, torch.tensor(value)
+-     except ValueError, error:
+-         print error
+-     if len(parts) <> 2:
+-         exec "pass"
++         for name, value in sorted(parts.items(), key=lambda pair: pair[1]):
++             print(name, torch.tensor(value))
++     except ValueError as error:
++         print(error)
++     if len(parts) != 2:
++         exec("pass")
 """,
         ),
         Example(
@@ -285,14 +232,8 @@ def show(parts):
 import torch
 
 for i in range(2):
-\tloss = torch.ones(2).sum()
-        print(loss)
-""",
-            """\
-import torch
-
-for i in range(2):
-        loss = torch.ones(2).sum()
+- 	loss = torch.ones(2).sum()
++         loss = torch.ones(2).sum()
         print(loss)
 """,
         ),
@@ -301,14 +242,10 @@ for i in range(2):
             """\
 import keras
 
-texts = [line.encode('ascii', 'ignore') for line in open("texts.txt")]
-print len(texts)
-""",
-            """\
-import keras
-
-texts = [line.encode('ascii', 'ignore').decode("ascii") for line in open("texts.txt")]
-print(len(texts))
+- texts = [line.encode('ascii', 'ignore') for line in open("texts.txt")]
+- print len(texts)
++ texts = [line.encode('ascii', 'ignore').decode("ascii") for line in open("texts.txt")]
++ print(len(texts))
 """,
         ),
         Example(
@@ -325,9 +262,11 @@ def numbers(count):
 
 
 batches = numbers(3)
-first = batches.next()
+- first = batches.next()
++ first = next(batches)
 lines = open("words.txt")
-print(lines.next(), numbers(2).next(), (n for n in first).next())
+- print(lines.next(), numbers(2).next(), (n for n in first).next())
++ print(next(lines), next(numbers(2)), next((n for n in first)))
 
 
 class Source:
@@ -335,7 +274,8 @@ class Source:
         yield self
 
     def first(self):
-        return self.batches().next()
+-         return self.batches().next()
++         return next(self.batches())
 
 
 def images(folder):
@@ -344,40 +284,8 @@ def images(folder):
 
 
 source = Source()
-print(source.batches().next(), images("a").next(), ImageDataGenerator().flow(first).next())
-""",
-            """\
-import keras
-from keras.src.legacy.preprocessing.image import ImageDataGenerator
-from keras.utils import to_categorical
-
-
-def numbers(count):
-    while True:
-        yield to_categorical([count])
-
-
-batches = numbers(3)
-first = next(batches)
-lines = open("words.txt")
-print(next(lines), next(numbers(2)), next((n for n in first)))
-
-
-class Source:
-    def batches(self):
-        yield self
-
-    def first(self):
-        return next(self.batches())
-
-
-def images(folder):
-    made = ImageDataGenerator(rescale=1 / 255)
-    return made.flow_from_directory(folder)
-
-
-source = Source()
-print(next(source.batches()), next(images("a")), next(ImageDataGenerator().flow(first)))
+- print(source.batches().next(), images("a").next(), ImageDataGenerator().flow(first).next())
++ print(next(source.batches()), next(images("a")), next(ImageDataGenerator().flow(first)))
 """,
         ),
     )

@@ -42,16 +42,8 @@ import matplotlib.pyplot as plt
 
 figure, axes = plt.subplots(2, 2)
 for axis, image in zip(axes.flatten(), keras.random.uniform((4, 8, 8))):
-    axis.set_adjustable("box-forced")
-    axis.imshow(image, aspect="equal")
-""",
-            """\
-import keras
-import matplotlib.pyplot as plt
-
-figure, axes = plt.subplots(2, 2)
-for axis, image in zip(axes.flatten(), keras.random.uniform((4, 8, 8))):
-    axis.set_adjustable("box")
+-     axis.set_adjustable("box-forced")
++     axis.set_adjustable("box")
     axis.imshow(image, aspect="equal")
 """,
         ),
@@ -62,20 +54,13 @@ from keras.models import Sequential
 from keras.layers import Dense
 
 model = Sequential()
-model.add(Dense(input_dim=2, output_dim=10, init="uniform", W_regularizer="l2", bias=False))
-model.add(Dense(output_dim=1))
+- model.add(Dense(input_dim=2, output_dim=10, init="uniform", W_regularizer="l2", bias=False))
+- model.add(Dense(output_dim=1))
++ model.add(Dense(input_dim=2, units=10, kernel_initializer="uniform", kernel_regularizer="l2", use_bias=False))
++ model.add(Dense(units=1))
 model.compile(loss="mse", optimizer="sgd")
-model.fit(X, Y, nb_epoch=1000, batch_size=32)
-""",
-            """\
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential()
-model.add(Dense(input_dim=2, units=10, kernel_initializer="uniform", kernel_regularizer="l2", use_bias=False))
-model.add(Dense(units=1))
-model.compile(loss="mse", optimizer="sgd")
-model.fit(X, Y, epochs=1000, batch_size=32)
+- model.fit(X, Y, nb_epoch=1000, batch_size=32)
++ model.fit(X, Y, epochs=1000, batch_size=32)
 """,
         ),
         Example(
@@ -84,13 +69,8 @@ model.fit(X, Y, epochs=1000, batch_size=32)
 from tensorflow import keras
 
 model = keras.Sequential([keras.layers.Dense(1)])
-model.compile(optimizer=keras.optimizers.Adam(lr=1e-3, epsilon=1e-8), loss="mse")
-""",
-            """\
-from tensorflow import keras
-
-model = keras.Sequential([keras.layers.Dense(1)])
-model.compile(optimizer=keras.optimizers.Adam(learning_rate=1e-3, epsilon=1e-8), loss="mse")
+- model.compile(optimizer=keras.optimizers.Adam(lr=1e-3, epsilon=1e-8), loss="mse")
++ model.compile(optimizer=keras.optimizers.Adam(learning_rate=1e-3, epsilon=1e-8), loss="mse")
 """,
         ),
         Example(
@@ -101,23 +81,15 @@ from keras.layers import Conv2D, MaxPooling2D
 conv = Conv2D(
     32,
     (3, 3),
-    border_mode='same',
-    subsample=(2, 2),
-    dim_ordering='th',  # channels first
+-     border_mode='same',
+-     subsample=(2, 2),
+-     dim_ordering='th',  # channels first
++     padding='same',
++     strides=(2, 2),
++     data_format='channels_first',  # channels first
 )
-pool = MaxPooling2D(pool_size=(2, 2), border_mode="valid")
-""",
-            """\
-from keras.layers import Conv2D, MaxPooling2D
-
-conv = Conv2D(
-    32,
-    (3, 3),
-    padding='same',
-    strides=(2, 2),
-    data_format='channels_first',  # channels first
-)
-pool = MaxPooling2D(pool_size=(2, 2), padding="valid")
+- pool = MaxPooling2D(pool_size=(2, 2), border_mode="valid")
++ pool = MaxPooling2D(pool_size=(2, 2), padding="valid")
 """,
         ),
         Example(
@@ -127,16 +99,10 @@ from keras.layers import Dense, Dropout, Input, LSTM
 from keras.models import Model
 
 inputs = Input(shape=(5, 3))
-hidden = Dropout(p=0.5)(LSTM(output_dim=8, inner_activation="hard_sigmoid", consume_less="gpu")(inputs))
-model = Model(input=inputs, output=Dense(output_dim=1, init="normal")(hidden))
-""",
-            """\
-from keras.layers import Dense, Dropout, Input, LSTM
-from keras.models import Model
-
-inputs = Input(shape=(5, 3))
-hidden = Dropout(rate=0.5)(LSTM(units=8, recurrent_activation="hard_sigmoid")(inputs))
-model = Model(inputs=inputs, outputs=Dense(units=1, kernel_initializer="normal")(hidden))
+- hidden = Dropout(p=0.5)(LSTM(output_dim=8, inner_activation="hard_sigmoid", consume_less="gpu")(inputs))
+- model = Model(input=inputs, output=Dense(output_dim=1, init="normal")(hidden))
++ hidden = Dropout(rate=0.5)(LSTM(units=8, recurrent_activation="hard_sigmoid")(inputs))
++ model = Model(inputs=inputs, outputs=Dense(units=1, kernel_initializer="normal")(hidden))
 """,
         ),
         Example(
@@ -145,14 +111,8 @@ model = Model(inputs=inputs, outputs=Dense(units=1, kernel_initializer="normal")
 import torch
 from sklearn.preprocessing import OneHotEncoder
 
-encoder = OneHotEncoder(sparse=False)
-targets = torch.tensor(encoder.fit_transform([[0], [1]]))
-""",
-            """\
-import torch
-from sklearn.preprocessing import OneHotEncoder
-
-encoder = OneHotEncoder(sparse_output=False)
+- encoder = OneHotEncoder(sparse=False)
++ encoder = OneHotEncoder(sparse_output=False)
 targets = torch.tensor(encoder.fit_transform([[0], [1]]))
 """,
         ),
@@ -163,19 +123,12 @@ import pandas as pd
 import torch
 from sklearn.ensemble import RandomForestClassifier
 
-table = pd.read_csv("iris.csv", ",")
-both = pd.concat([table, table], 1).drop("class", 1)
-forest = RandomForestClassifier(100, "entropy")
-x = torch.from_numpy(both.values).sum(0)
-""",
-            """\
-import pandas as pd
-import torch
-from sklearn.ensemble import RandomForestClassifier
-
-table = pd.read_csv("iris.csv", sep=",")
-both = pd.concat([table, table], axis=1).drop("class", axis=1)
-forest = RandomForestClassifier(100, criterion="entropy")
+- table = pd.read_csv("iris.csv", ",")
+- both = pd.concat([table, table], 1).drop("class", 1)
+- forest = RandomForestClassifier(100, "entropy")
++ table = pd.read_csv("iris.csv", sep=",")
++ both = pd.concat([table, table], axis=1).drop("class", axis=1)
++ forest = RandomForestClassifier(100, criterion="entropy")
 x = torch.from_numpy(both.values).sum(0)
 """,
         ),
@@ -186,18 +139,12 @@ import keras
 import seaborn as sns
 from seaborn import barplot
 
-sns.lmplot('x', 'y', data, 'class', fit_reg=False).set(title='Data')
-sns.lineplot(range(len(losses)), losses)
-barplot("epoch", data=table)
-""",
-            """\
-import keras
-import seaborn as sns
-from seaborn import barplot
-
-sns.lmplot(fit_reg=False, x='x', y='y', data=data, hue='class').set(title='Data')
-sns.lineplot(x=range(len(losses)), y=losses)
-barplot(data=table, x="epoch")
+- sns.lmplot('x', 'y', data, 'class', fit_reg=False).set(title='Data')
+- sns.lineplot(range(len(losses)), losses)
+- barplot("epoch", data=table)
++ sns.lmplot(fit_reg=False, x='x', y='y', data=data, hue='class').set(title='Data')
++ sns.lineplot(x=range(len(losses)), y=losses)
++ barplot(data=table, x="epoch")
 """,
         ),
     )

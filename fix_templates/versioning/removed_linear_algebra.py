@@ -105,14 +105,8 @@ class RemovedLinearAlgebra(ApiChange):
 import torch
 
 m = torch.eye(3)
-w, v = torch.symeig(0.5 * (m + m.t()), eigenvectors=True)
-print(w)
-""",
-            """\
-import torch
-
-m = torch.eye(3)
-w, v = torch.linalg.eigh(0.5 * (m + m.t()))
+- w, v = torch.symeig(0.5 * (m + m.t()), eigenvectors=True)
++ w, v = torch.linalg.eigh(0.5 * (m + m.t()))
 print(w)
 """,
             runs=True,
@@ -123,15 +117,10 @@ print(w)
 import torch
 
 a, b = torch.eye(3), torch.ones(3, 1)
-x, _ = torch.solve(b, a)
-y = torch.gesv(b, a)[0]
-""",
-            """\
-import torch
-
-a, b = torch.eye(3), torch.ones(3, 1)
-x = torch.linalg.solve(a, b)
-y = torch.linalg.solve(a, b)
+- x, _ = torch.solve(b, a)
+- y = torch.gesv(b, a)[0]
++ x = torch.linalg.solve(a, b)
++ y = torch.linalg.solve(a, b)
 """,
         ),
         Example(
@@ -140,13 +129,8 @@ y = torch.linalg.solve(a, b)
 import torch
 
 x, y = torch.randn(5, 2), torch.randn(5, 1)
-weights = torch.lstsq(y, x).solution[:2]
-""",
-            """\
-import torch
-
-x, y = torch.randn(5, 2), torch.randn(5, 1)
-weights = torch.linalg.lstsq(x, y).solution[:2]
+- weights = torch.lstsq(y, x).solution[:2]
++ weights = torch.linalg.lstsq(x, y).solution[:2]
 """,
         ),
     )

@@ -34,15 +34,8 @@ from keras.layers import Dense
 
 model = Sequential()
 model.add(Dense(1, activation="sigmoid"))
-print(model.predict_proba(x))
-""",
-            """\
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential()
-model.add(Dense(1, activation="sigmoid"))
-print(model.predict(x))
+- print(model.predict_proba(x))
++ print(model.predict(x))
 """,
         ),
         Example(
@@ -58,20 +51,8 @@ class Schedule:
 
 sgd = optimizers.SGD(Schedule().lr)
 model.compile(optimizer=sgd, loss="mse")
-sgd.lr = sgd.lr * 0.5
-""",
-            """\
-from keras import optimizers
-
-
-class Schedule:
-    def __init__(self):
-        self.lr = 0.1
-
-
-sgd = optimizers.SGD(Schedule().lr)
-model.compile(optimizer=sgd, loss="mse")
-sgd.learning_rate = sgd.learning_rate * 0.5
+- sgd.lr = sgd.lr * 0.5
++ sgd.learning_rate = sgd.learning_rate * 0.5
 """,
         ),
         Example(
@@ -81,17 +62,8 @@ import tensorflow as tf
 
 
 def report(model, batches):
-    return [layer.output_shape for layer in model.layers], batches.nb_class
-
-
-model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
-""",
-            """\
-import tensorflow as tf
-
-
-def report(model, batches):
-    return [layer.output.shape for layer in model.layers], batches.num_classes
+-     return [layer.output_shape for layer in model.layers], batches.nb_class
++     return [layer.output.shape for layer in model.layers], batches.num_classes
 
 
 model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
@@ -104,54 +76,34 @@ from keras.layers import Conv2D, Input
 
 
 def widened(images, width):
-    return Conv2D(width, 1)(images) if images._keras_shape[-1] != width else images
+-     return Conv2D(width, 1)(images) if images._keras_shape[-1] != width else images
++     return Conv2D(width, 1)(images) if images.shape[-1] != width else images
 
 
 pictures = Input((8, 8, 3))
-print(widened(pictures, 4), pictures._keras_shape)
-""",
-            """\
-from keras.layers import Conv2D, Input
-
-
-def widened(images, width):
-    return Conv2D(width, 1)(images) if images.shape[-1] != width else images
-
-
-pictures = Input((8, 8, 3))
-print(widened(pictures, 4), pictures.shape)
+- print(widened(pictures, 4), pictures._keras_shape)
++ print(widened(pictures, 4), pictures.shape)
 """,
             runs=True,
         ),
         Example(
             "the architecture as YAML, and back",
             """\
-from keras.models import Sequential, model_from_yaml
+- from keras.models import Sequential, model_from_yaml
++ from keras.models import Sequential, model_from_json
 from keras.layers import Dense
 
 
 def save(net, path):
     with open(path, "w") as file:
-        file.write(net.to_yaml())
+-         file.write(net.to_yaml())
++         file.write(net.to_json())
 
 
 model = Sequential([Dense(1)])
 save(model, "model.yaml")
-again = model_from_yaml(open("model.yaml").read())
-""",
-            """\
-from keras.models import Sequential, model_from_json
-from keras.layers import Dense
-
-
-def save(net, path):
-    with open(path, "w") as file:
-        file.write(net.to_json())
-
-
-model = Sequential([Dense(1)])
-save(model, "model.yaml")
-again = model_from_json(open("model.yaml").read())
+- again = model_from_yaml(open("model.yaml").read())
++ again = model_from_json(open("model.yaml").read())
 """,
         ),
         Example(
@@ -161,14 +113,8 @@ import pandas as pd
 import torch
 
 frame = pd.read_csv("iris.csv")
-data = torch.tensor(frame[["a", "b"]].as_matrix())
-""",
-            """\
-import pandas as pd
-import torch
-
-frame = pd.read_csv("iris.csv")
-data = torch.tensor(frame[["a", "b"]].to_numpy())
+- data = torch.tensor(frame[["a", "b"]].as_matrix())
++ data = torch.tensor(frame[["a", "b"]].to_numpy())
 """,
         ),
         Example(
@@ -179,17 +125,10 @@ from keras.models import Sequential
 
 conv = Conv2D(8, (3, 3))
 model = Sequential([conv, Dropout(0.5)])
-assert conv.nb_filter == 8 and model.layers[0].nb_row == model.layers[0].nb_col == 3
-print(model.layers[0].border_mode, model.layers[-1].p)
-""",
-            """\
-from keras.layers import Conv2D, Dropout
-from keras.models import Sequential
-
-conv = Conv2D(8, (3, 3))
-model = Sequential([conv, Dropout(0.5)])
-assert conv.filters == 8 and model.layers[0].kernel_size[0] == model.layers[0].kernel_size[1] == 3
-print(model.layers[0].padding, model.layers[-1].rate)
+- assert conv.nb_filter == 8 and model.layers[0].nb_row == model.layers[0].nb_col == 3
+- print(model.layers[0].border_mode, model.layers[-1].p)
++ assert conv.filters == 8 and model.layers[0].kernel_size[0] == model.layers[0].kernel_size[1] == 3
++ print(model.layers[0].padding, model.layers[-1].rate)
 """,
         ),
     )

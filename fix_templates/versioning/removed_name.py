@@ -107,15 +107,8 @@ class RemovedName(ApiChange):
             """\
 from keras import backend as K
 
-if K.image_dim_ordering() == 'th':
-    shape = (1, 28, 28)
-else:
-    shape = (28, 28, 1)
-""",
-            """\
-from keras import backend as K
-
-if K.image_data_format() == 'channels_first':
+- if K.image_dim_ordering() == 'th':
++ if K.image_data_format() == 'channels_first':
     shape = (1, 28, 28)
 else:
     shape = (28, 28, 1)
@@ -125,18 +118,10 @@ else:
             "modules of Keras 2 in from-imports",
             """\
 from keras.models import Sequential
-from keras.layers.core import Dense, Dropout  # layers
-from keras.layers.convolutional import (
-    Conv2D,
-    MaxPooling2D,
-)
-
-model = Sequential([Dense(4), Dropout(0.5)])
-""",
-            """\
-from keras.models import Sequential
-from keras.layers import Dense, Dropout  # layers
-from keras.layers import (
+- from keras.layers.core import Dense, Dropout  # layers
+- from keras.layers.convolutional import (
++ from keras.layers import Dense, Dropout  # layers
++ from keras.layers import (
     Conv2D,
     MaxPooling2D,
 )
@@ -148,31 +133,22 @@ model = Sequential([Dense(4), Dropout(0.5)])
             "np_utils was made part of keras.utils",
             """\
 from keras.models import Sequential
-from keras.utils import np_utils
+- from keras.utils import np_utils
++ from keras.utils import to_categorical
 
-y_train = np_utils.to_categorical([0, 1, 2], 3)
-y_test = np_utils.to_categorical([2, 1, 0], 3)
-""",
-            """\
-from keras.models import Sequential
-from keras.utils import to_categorical
-
-y_train = to_categorical([0, 1, 2], 3)
-y_test = to_categorical([2, 1, 0], 3)
+- y_train = np_utils.to_categorical([0, 1, 2], 3)
+- y_test = np_utils.to_categorical([2, 1, 0], 3)
++ y_train = to_categorical([0, 1, 2], 3)
++ y_test = to_categorical([2, 1, 0], 3)
 """,
         ),
         Example(
             "modules that are imported and not used",
             """\
-import math, torch.nn._functions as internal
+- import math, torch.nn._functions as internal
++ import math
 import torch
-import torch.legacy.nn as legacy
-
-print(math.sqrt(2), torch.ones(2))
-""",
-            """\
-import math
-import torch
+- import torch.legacy.nn as legacy
 
 print(math.sqrt(2), torch.ones(2))
 """,
@@ -181,16 +157,10 @@ print(math.sqrt(2), torch.ones(2))
             "a layer that is imported and not used",
             """\
 import numpy as np
-from keras.utils.np_utils import to_categorical
-from keras.layers import Dense, Dropout, Merge
-
-labels = to_categorical(np.arange(4))
-layer = Dense(3)
-""",
-            """\
-import numpy as np
-from keras.utils import to_categorical
-from keras.layers import Dense, Dropout
+- from keras.utils.np_utils import to_categorical
+- from keras.layers import Dense, Dropout, Merge
++ from keras.utils import to_categorical
++ from keras.layers import Dense, Dropout
 
 labels = to_categorical(np.arange(4))
 layer = Dense(3)
@@ -202,13 +172,8 @@ layer = Dense(3)
 import keras
 
 model = keras.Sequential([keras.layers.Dense(1, activation="sigmoid")])
-model.compile(optimizer=keras.optimizers.rmsprop(), loss="binary_crossentropy")
-""",
-            """\
-import keras
-
-model = keras.Sequential([keras.layers.Dense(1, activation="sigmoid")])
-model.compile(optimizer=keras.optimizers.RMSprop(), loss="binary_crossentropy")
+- model.compile(optimizer=keras.optimizers.rmsprop(), loss="binary_crossentropy")
++ model.compile(optimizer=keras.optimizers.RMSprop(), loss="binary_crossentropy")
 """,
         ),
         Example(
@@ -217,51 +182,33 @@ model.compile(optimizer=keras.optimizers.RMSprop(), loss="binary_crossentropy")
 import numpy as np
 import torch
 
-labels = torch.from_numpy(np.array([0, 1], dtype=np.int)).long()
-mask = np.zeros(3, dtype=np.float)
-""",
-            """\
-import numpy as np
-import torch
-
-labels = torch.from_numpy(np.array([0, 1], dtype=int)).long()
-mask = np.zeros(3, dtype=float)
+- labels = torch.from_numpy(np.array([0, 1], dtype=np.int)).long()
+- mask = np.zeros(3, dtype=np.float)
++ labels = torch.from_numpy(np.array([0, 1], dtype=int)).long()
++ mask = np.zeros(3, dtype=float)
 """,
         ),
         Example(
             "functions of keras.backend that are in keras.ops now",
             """\
 from keras import backend as K
++ from keras import ops
 
 
 def rmse(y_true, y_pred):
-    return K.sqrt(K.mean(K.square(y_pred - y_true), axis=-1) + K.epsilon())
-""",
-            """\
-from keras import backend as K
-from keras import ops
-
-
-def rmse(y_true, y_pred):
-    return ops.sqrt(ops.mean(ops.square(y_pred - y_true), axis=-1) + K.epsilon())
+-     return K.sqrt(K.mean(K.square(y_pred - y_true), axis=-1) + K.epsilon())
++     return ops.sqrt(ops.mean(ops.square(y_pred - y_true), axis=-1) + K.epsilon())
 """,
         ),
         Example(
             "what TensorFlow shows and Keras 3 does not",
             """\
 import tensorflow as tf
-from keras.preprocessing.image import ImageDataGenerator, img_to_array
-from keras.preprocessing.text import Tokenizer
-
-words = Tokenizer(num_words=100)
-images = ImageDataGenerator(rescale=1 / 255)
-print(tf.reduce_sum(img_to_array(picture)))
-""",
-            """\
-import tensorflow as tf
-from keras.preprocessing.image import img_to_array
-from tensorflow.keras.preprocessing.image import ImageDataGenerator
-from tensorflow.keras.preprocessing.text import Tokenizer
+- from keras.preprocessing.image import ImageDataGenerator, img_to_array
+- from keras.preprocessing.text import Tokenizer
++ from keras.preprocessing.image import img_to_array
++ from tensorflow.keras.preprocessing.image import ImageDataGenerator
++ from tensorflow.keras.preprocessing.text import Tokenizer
 
 words = Tokenizer(num_words=100)
 images = ImageDataGenerator(rescale=1 / 255)
@@ -276,16 +223,8 @@ import tensorflow as tf
 graph = tf.Graph()
 with graph.as_default(), tf.compat.v1.Session() as sess:
     weight = tf.compat.v1.get_variable("weight", [2])
-    for variable in tf.all_variables():
-        sess.run(variable.initializer)
-""",
-            """\
-import tensorflow as tf
-
-graph = tf.Graph()
-with graph.as_default(), tf.compat.v1.Session() as sess:
-    weight = tf.compat.v1.get_variable("weight", [2])
-    for variable in tf.compat.v1.global_variables():
+-     for variable in tf.all_variables():
++     for variable in tf.compat.v1.global_variables():
         sess.run(variable.initializer)
 """,
         ),
@@ -296,27 +235,16 @@ import tensorflow.compat.v1 as tf
 
 tf.disable_v2_behavior()
 x = tf.placeholder(tf.float32, [None, 3])
-y = tf.reduce_sum(tf.mul(x, x), 1)
-""",
-            """\
-import tensorflow.compat.v1 as tf
-
-tf.disable_v2_behavior()
-x = tf.placeholder(tf.float32, [None, 3])
-y = tf.reduce_sum(tf.multiply(x, x), 1)
+- y = tf.reduce_sum(tf.mul(x, x), 1)
++ y = tf.reduce_sum(tf.multiply(x, x), 1)
 """,
         ),
         Example(
             "splitting data with an old scikit-learn",
             """\
 import torch
-from sklearn.cross_validation import train_test_split
-
-train, test = train_test_split(torch.zeros(10, 2).numpy())
-""",
-            """\
-import torch
-from sklearn.model_selection import train_test_split
+- from sklearn.cross_validation import train_test_split
++ from sklearn.model_selection import train_test_split
 
 train, test = train_test_split(torch.zeros(10, 2).numpy())
 """,

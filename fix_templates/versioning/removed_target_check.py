@@ -53,21 +53,14 @@ class RemovedTargetCheck(ApiChange):
         Example(
             "a loss derived from torch's",
             """\
-from torch.nn.modules.loss import _assert_no_grad, _Loss
+- from torch.nn.modules.loss import _assert_no_grad, _Loss
++ from torch.nn.modules.loss import _Loss
 
 
 class Distance(_Loss):
     def forward(self, input, target):
-        _assert_no_grad(target)
-        return (input - target).abs().sum()
-""",
-            """\
-from torch.nn.modules.loss import _Loss
-
-
-class Distance(_Loss):
-    def forward(self, input, target):
-        assert not target.requires_grad
+-         _assert_no_grad(target)
++         assert not target.requires_grad
         return (input - target).abs().sum()
 """,
         ),
@@ -75,19 +68,12 @@ class Distance(_Loss):
             "imported alone",
             """\
 import torch
-from torch.nn.modules.loss import _assert_no_grad
+- from torch.nn.modules.loss import _assert_no_grad
 
 
 def distance(input, target):
-    _assert_no_grad(target)
-    return torch.dist(input, target)
-""",
-            """\
-import torch
-
-
-def distance(input, target):
-    assert not target.requires_grad
+-     _assert_no_grad(target)
++     assert not target.requires_grad
     return torch.dist(input, target)
 """,
         ),
@@ -95,24 +81,16 @@ def distance(input, target):
             "two targets",
             """\
 import torch
-from torch.nn.modules.loss import _assert_no_grad, MSELoss
+- from torch.nn.modules.loss import _assert_no_grad, MSELoss
++ from torch.nn.modules.loss import MSELoss
 
 
 class Paired(MSELoss):
     def forward(self, first, second, left, right):
-        _assert_no_grad(left)
-        _assert_no_grad(right)
-        return super().forward(torch.cat([first, second]), torch.cat([left, right]))
-""",
-            """\
-import torch
-from torch.nn.modules.loss import MSELoss
-
-
-class Paired(MSELoss):
-    def forward(self, first, second, left, right):
-        assert not left.requires_grad
-        assert not right.requires_grad
+-         _assert_no_grad(left)
+-         _assert_no_grad(right)
++         assert not left.requires_grad
++         assert not right.requires_grad
         return super().forward(torch.cat([first, second]), torch.cat([left, right]))
 """,
         ),

@@ -75,18 +75,10 @@ from keras.models import Sequential
 model = Sequential()
 model.compile(loss="mse", optimizer="adam", metrics=["accuracy"])
 history = model.fit(x, y, validation_split=0.1)
-plt.plot(history.history['acc'])
-plt.plot(history.history['val_acc'])
-""",
-            """\
-import matplotlib.pyplot as plt
-from keras.models import Sequential
-
-model = Sequential()
-model.compile(loss="mse", optimizer="adam", metrics=["accuracy"])
-history = model.fit(x, y, validation_split=0.1)
-plt.plot(history.history['accuracy'])
-plt.plot(history.history['val_accuracy'])
+- plt.plot(history.history['acc'])
+- plt.plot(history.history['val_acc'])
++ plt.plot(history.history['accuracy'])
++ plt.plot(history.history['val_accuracy'])
 """,
         ),
         Example(
@@ -96,18 +88,11 @@ from tensorflow import keras
 
 model = keras.Sequential()
 model.compile("adam", "mse", metrics=["accuracy"])
-stop = keras.callbacks.EarlyStopping(monitor="val_acc", patience=2)
+- stop = keras.callbacks.EarlyStopping(monitor="val_acc", patience=2)
++ stop = keras.callbacks.EarlyStopping(monitor="val_accuracy", patience=2)
 log = model.fit(x, y, callbacks=[stop]).history
-print(log["acc"])
-""",
-            """\
-from tensorflow import keras
-
-model = keras.Sequential()
-model.compile("adam", "mse", metrics=["accuracy"])
-stop = keras.callbacks.EarlyStopping(monitor="val_accuracy", patience=2)
-log = model.fit(x, y, callbacks=[stop]).history
-print(log["accuracy"])
+- print(log["acc"])
++ print(log["accuracy"])
 """,
         ),
         Example(
@@ -118,15 +103,8 @@ from keras.models import Sequential
 model = Sequential()
 model.compile(loss="mse", optimizer="adam", metrics=["acc"])
 h = model.fit(x, y)
-print(h.history["accuracy"])
-""",
-            """\
-from keras.models import Sequential
-
-model = Sequential()
-model.compile(loss="mse", optimizer="adam", metrics=["acc"])
-h = model.fit(x, y)
-print(h.history["acc"])
+- print(h.history["accuracy"])
++ print(h.history["acc"])
 """,
         ),
         Example(
@@ -137,30 +115,18 @@ import keras
 
 class Enough(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs={}):
-        if logs.get('acc') > 0.99:
+-         if logs.get('acc') > 0.99:
++         if logs.get('accuracy') > 0.99:
             self.model.stop_training = True
 
 
 model = keras.Sequential([keras.layers.Dense(1)])
-model.compile('adam', 'mse', ['accuracy'])
-path = 'weights-{epoch:02d}-{val_acc:.2f}.keras'
-best = keras.callbacks.ModelCheckpoint(path, 'val_acc', mode='max')
-model.fit(x, y, callbacks=[Enough(), best])
-""",
-            """\
-import keras
-
-
-class Enough(keras.callbacks.Callback):
-    def on_epoch_end(self, epoch, logs={}):
-        if logs.get('accuracy') > 0.99:
-            self.model.stop_training = True
-
-
-model = keras.Sequential([keras.layers.Dense(1)])
-model.compile('adam', 'mse', metrics=['accuracy'])
-path = 'weights-{epoch:02d}-{val_accuracy:.2f}.keras'
-best = keras.callbacks.ModelCheckpoint(path, 'val_accuracy', mode='max')
+- model.compile('adam', 'mse', ['accuracy'])
+- path = 'weights-{epoch:02d}-{val_acc:.2f}.keras'
+- best = keras.callbacks.ModelCheckpoint(path, 'val_acc', mode='max')
++ model.compile('adam', 'mse', metrics=['accuracy'])
++ path = 'weights-{epoch:02d}-{val_accuracy:.2f}.keras'
++ best = keras.callbacks.ModelCheckpoint(path, 'val_accuracy', mode='max')
 model.fit(x, y, callbacks=[Enough(), best])
 """,
         ),
@@ -185,38 +151,15 @@ def show(record, key):
 model = Sequential()
 model.compile(loss="mse", optimizer="adam", metrics=METRICS)
 record = model.fit(x, y, validation_split=0.1)
-show(record, 'accuracy')
-for name in ('accuracy', 'val_accuracy'):
+- show(record, 'accuracy')
+- for name in ('accuracy', 'val_accuracy'):
++ show(record, 'acc')
++ for name in ('acc', 'val_acc'):
     print(max(record.history[name]))
 history = record.history
 history = pd.DataFrame(record.history)
-print(history[['accuracy', 'loss']], history.get('val_accuracy'))
-""",
-            """\
-import matplotlib.pyplot as plt
-import pandas as pd
-from keras.models import Sequential
-
-METRICS = ['acc']
-table = [[1, 2]]
-table = pd.DataFrame(table)
-print(table['accuracy'])
-
-
-def show(record, key):
-    plt.plot(record.history[key])
-    plt.plot(record.history['val_' + key])
-
-
-model = Sequential()
-model.compile(loss="mse", optimizer="adam", metrics=METRICS)
-record = model.fit(x, y, validation_split=0.1)
-show(record, 'acc')
-for name in ('acc', 'val_acc'):
-    print(max(record.history[name]))
-history = record.history
-history = pd.DataFrame(record.history)
-print(history[['acc', 'loss']], history.get('val_acc'))
+- print(history[['accuracy', 'loss']], history.get('val_accuracy'))
++ print(history[['acc', 'loss']], history.get('val_acc'))
 """,
         ),
         Example(
@@ -228,16 +171,8 @@ model = Model(inputs, [first, second])
 model.compile("adam", "mse", metrics=["mae", "accuracy"])
 history = model.fit(x, [y, z])
 history = history.history
-print(history["first_acc"], history["second_mean_absolute_error"], history["loss"])
-""",
-            """\
-from keras.models import Model
-
-model = Model(inputs, [first, second])
-model.compile("adam", "mse", metrics=["mae", "accuracy"])
-history = model.fit(x, [y, z])
-history = history.history
-print(history["first_accuracy"], history["second_mae"], history["loss"])
+- print(history["first_acc"], history["second_mean_absolute_error"], history["loss"])
++ print(history["first_accuracy"], history["second_mae"], history["loss"])
 """,
         ),
         Example(
@@ -250,19 +185,10 @@ model = Sequential()
 model.compile(loss="mse", optimizer="adam", metrics=["accuracy"])
 tables = [pd.DataFrame(model.fit(x, y).history) for _ in range(2)]
 both = pd.concat(tables, axis=1, keys=["first", "second"])
-both.xs("acc", axis=1, level=1).plot()
-pd.DataFrame(model.fit(x, y).history).plot(y=["acc", "loss"])
-""",
-            """\
-import pandas as pd
-from keras.models import Sequential
-
-model = Sequential()
-model.compile(loss="mse", optimizer="adam", metrics=["accuracy"])
-tables = [pd.DataFrame(model.fit(x, y).history) for _ in range(2)]
-both = pd.concat(tables, axis=1, keys=["first", "second"])
-both.xs("accuracy", axis=1, level=1).plot()
-pd.DataFrame(model.fit(x, y).history).plot(y=["accuracy", "loss"])
+- both.xs("acc", axis=1, level=1).plot()
+- pd.DataFrame(model.fit(x, y).history).plot(y=["acc", "loss"])
++ both.xs("accuracy", axis=1, level=1).plot()
++ pd.DataFrame(model.fit(x, y).history).plot(y=["accuracy", "loss"])
 """,
         ),
     )

@@ -61,20 +61,8 @@ from sklearn import linear_model
 def fitted(X, Y, value):
     regression = linear_model.LinearRegression()
     regression.fit(X, Y)
-    return regression.predict(value)
-
-
-print(fitted(torch.ones(4, 1).numpy(), torch.ones(4, 1).numpy(), 51))
-""",
-            """\
-import torch
-from sklearn import linear_model
-
-
-def fitted(X, Y, value):
-    regression = linear_model.LinearRegression()
-    regression.fit(X, Y)
-    return regression.predict([[value]])
+-     return regression.predict(value)
++     return regression.predict([[value]])
 
 
 print(fitted(torch.ones(4, 1).numpy(), torch.ones(4, 1).numpy(), 51))
@@ -88,15 +76,8 @@ from sklearn.neighbors import KNeighborsClassifier
 
 knn = KNeighborsClassifier(n_neighbors=1)
 knn.fit(torch.rand(6, 4).numpy(), torch.arange(6).numpy())
-print(knn.predict([5.1, 3.5, 1.4, 0.2]))
-""",
-            """\
-import torch
-from sklearn.neighbors import KNeighborsClassifier
-
-knn = KNeighborsClassifier(n_neighbors=1)
-knn.fit(torch.rand(6, 4).numpy(), torch.arange(6).numpy())
-print(knn.predict([[5.1, 3.5, 1.4, 0.2]]))
+- print(knn.predict([5.1, 3.5, 1.4, 0.2]))
++ print(knn.predict([[5.1, 3.5, 1.4, 0.2]]))
 """,
         ),
         Example(
@@ -108,17 +89,8 @@ from sklearn.preprocessing import MinMaxScaler
 
 prices = torch.arange(10.0).numpy()
 scaler = MinMaxScaler()
-scaled = scaler.fit_transform(prices)
-print(scaled.shape)
-""",
-            """\
-import numpy as np
-import torch
-from sklearn.preprocessing import MinMaxScaler
-
-prices = torch.arange(10.0).numpy()
-scaler = MinMaxScaler()
-scaled = scaler.fit_transform(np.reshape(prices, (-1, 1)))
+- scaled = scaler.fit_transform(prices)
++ scaled = scaler.fit_transform(np.reshape(prices, (-1, 1)))
 print(scaled.shape)
 """,
             runs=True,

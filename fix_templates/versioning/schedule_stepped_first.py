@@ -81,24 +81,12 @@ from torch.optim import lr_scheduler
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 scheduler = lr_scheduler.StepLR(optimizer, step_size=30, gamma=0.1)
 for epoch in range(100):
-    scheduler.step()
+-     scheduler.step()
     for x, y in loader:
         optimizer.zero_grad()
         criterion(model(x), y).backward()
         optimizer.step()
-""",
-            """\
-import torch
-from torch.optim import lr_scheduler
-
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-scheduler = lr_scheduler.StepLR(optimizer, step_size=30, gamma=0.1)
-for epoch in range(100):
-    for x, y in loader:
-        optimizer.zero_grad()
-        criterion(model(x), y).backward()
-        optimizer.step()
-    scheduler.step()
++     scheduler.step()
 """,
         ),
         Example(
@@ -118,26 +106,9 @@ def train(loader, optimizers):
 weights = torch.optim.SGD(model.parameters(), lr=0.1)
 schedule = lr_scheduler.StepLR(weights, 20, gamma=0.8)
 for epoch in range(50):
++     train(loader, [weights])
     schedule.step()
-    train(loader, [weights])
-""",
-            """\
-import torch
-from torch.optim import lr_scheduler
-
-
-def train(loader, optimizers):
-    for x, y in loader:
-        optimizers[0].zero_grad()
-        criterion(model(x), y).backward()
-        optimizers[0].step()
-
-
-weights = torch.optim.SGD(model.parameters(), lr=0.1)
-schedule = lr_scheduler.StepLR(weights, 20, gamma=0.8)
-for epoch in range(50):
-    train(loader, [weights])
-    schedule.step()
+-     train(loader, [weights])
 """,
         ),
         Example(
@@ -158,29 +129,10 @@ def train(epoch):
 
 
 for epoch in range(10):
-    sched.step()
+-     sched.step()
     train(epoch)
     print(epoch)
-""",
-            """\
-import torch
-import torch.optim as optim
-
-opt = optim.Adam(net.parameters())
-sched = optim.lr_scheduler.MultiStepLR(opt, [5, 8])
-
-
-def train(epoch):
-    for x, y in loader:
-        opt.zero_grad()
-        loss(net(x), y).backward()
-        opt.step()
-
-
-for epoch in range(10):
-    train(epoch)
-    print(epoch)
-    sched.step()
++     sched.step()
 """,
         ),
         Example(
@@ -198,30 +150,12 @@ class Trainer:
     def fit(self, batches):
         for epoch in range(9):
             # the rate of this epoch
-            self.scheduler.step()
+-             self.scheduler.step()
             for x, y in batches:
                 self.optimizer.zero_grad()
                 self.net(x, y).backward()
                 self.optimizer.step()
-""",
-            """\
-import torch
-
-
-class Trainer:
-    def __init__(self, net):
-        self.net = net
-        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        self.scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer=self.optimizer, gamma=0.9)
-
-    def fit(self, batches):
-        for epoch in range(9):
-            # the rate of this epoch
-            for x, y in batches:
-                self.optimizer.zero_grad()
-                self.net(x, y).backward()
-                self.optimizer.step()
-            self.scheduler.step()
++             self.scheduler.step()
 """,
         ),
     )

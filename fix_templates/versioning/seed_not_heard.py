@@ -95,24 +95,15 @@ class SeedNotHeard(ApiChange):
 from keras.models import Sequential
 from keras.layers import Dense
 import numpy as np
++ import keras
 
 # fix random seed for reproducibility
-np.random.seed(7)
+- np.random.seed(7)
++ keras.utils.set_random_seed(7)
 dataset = np.loadtxt("pima.csv", delimiter=",")
 model = Sequential()
-model.add(Dense(12, input_dim=8, init="uniform", activation="relu"))
-""",
-            """\
-from keras.models import Sequential
-from keras.layers import Dense
-import numpy as np
-import keras
-
-# fix random seed for reproducibility
-keras.utils.set_random_seed(7)
-dataset = np.loadtxt("pima.csv", delimiter=",")
-model = Sequential()
-model.add(Dense(12, input_dim=8, kernel_initializer="uniform", activation="relu"))
+- model.add(Dense(12, input_dim=8, init="uniform", activation="relu"))
++ model.add(Dense(12, input_dim=8, kernel_initializer="uniform", activation="relu"))
 """,
         ),
         Example(
@@ -121,24 +112,15 @@ model.add(Dense(12, input_dim=8, kernel_initializer="uniform", activation="relu"
 import numpy
 import tensorflow as tf
 import keras
-from keras.layers.core import Dense
+- from keras.layers.core import Dense
++ from keras.layers import Dense
 
 SEED = 42
-numpy.random.seed(SEED)
+- numpy.random.seed(SEED)
++ keras.utils.set_random_seed(SEED)
 x = numpy.random.rand(9, 2)
-tf.set_random_seed(SEED)
-model = keras.models.Sequential([Dense(3)])
-""",
-            """\
-import numpy
-import tensorflow as tf
-import keras
-from keras.layers import Dense
-
-SEED = 42
-keras.utils.set_random_seed(SEED)
-x = numpy.random.rand(9, 2)
-tf.random.set_seed(SEED)
+- tf.set_random_seed(SEED)
++ tf.random.set_seed(SEED)
 model = keras.models.Sequential([Dense(3)])
 """,
         ),
@@ -150,18 +132,8 @@ import numpy as np
 import tensorflow as tf
 from tensorflow import keras
 
-tf.random.set_seed(1)
-np.random.seed(2)
-x = tf.random.normal((9, 2)) + np.random.rand(9, 2)
-model = keras.Sequential([keras.layers.Dense(3)])
-""",
-            """\
-# pip install tensorflow==2.4.1
-import numpy as np
-import tensorflow as tf
-from tensorflow import keras
-
-keras.utils.set_random_seed(1)
+- tf.random.set_seed(1)
++ keras.utils.set_random_seed(1)
 np.random.seed(2)
 x = tf.random.normal((9, 2)) + np.random.rand(9, 2)
 model = keras.Sequential([keras.layers.Dense(3)])

@@ -84,16 +84,8 @@ from keras.models import Sequential
 from keras.layers import Activation, Convolution2D, MaxPooling2D
 
 model = Sequential()
-model.add(Convolution2D(32, 3, 3, input_shape=(28, 28, 1)))
-model.add(Activation("relu"))
-model.add(MaxPooling2D(pool_size=(2, 2)))
-""",
-            """\
-from keras.models import Sequential
-from keras.layers import Activation, Convolution2D, MaxPooling2D
-
-model = Sequential()
-model.add(Convolution2D(32, (3, 3), input_shape=(28, 28, 1)))
+- model.add(Convolution2D(32, 3, 3, input_shape=(28, 28, 1)))
++ model.add(Convolution2D(32, (3, 3), input_shape=(28, 28, 1)))
 model.add(Activation("relu"))
 model.add(MaxPooling2D(pool_size=(2, 2)))
 """,
@@ -105,16 +97,10 @@ from keras.layers import Convolution2D
 from keras import layers
 
 k = 5
-first = Convolution2D(nb_filter=16, nb_row=k, nb_col=3, border_mode="same")
-second = layers.Conv2D(8, k, k, subsample=(2, 2))
-""",
-            """\
-from keras.layers import Convolution2D
-from keras import layers
-
-k = 5
-first = Convolution2D(filters=16, kernel_size=(k, 3), padding="same")
-second = layers.Conv2D(8, (k, k), strides=(2, 2))
+- first = Convolution2D(nb_filter=16, nb_row=k, nb_col=3, border_mode="same")
+- second = layers.Conv2D(8, k, k, subsample=(2, 2))
++ first = Convolution2D(filters=16, kernel_size=(k, 3), padding="same")
++ second = layers.Conv2D(8, (k, k), strides=(2, 2))
 """,
         ),
         Example(
@@ -123,13 +109,8 @@ second = layers.Conv2D(8, (k, k), strides=(2, 2))
 import keras
 
 model = keras.Sequential()
-model.add(keras.layers.Convolution3D(8, 3, 3, 3, activation="relu"))
-""",
-            """\
-import keras
-
-model = keras.Sequential()
-model.add(keras.layers.Convolution3D(8, (3, 3, 3), activation="relu"))
+- model.add(keras.layers.Convolution3D(8, 3, 3, 3, activation="relu"))
++ model.add(keras.layers.Convolution3D(8, (3, 3, 3), activation="relu"))
 """,
         ),
         Example(
@@ -139,39 +120,26 @@ from keras.models import Sequential
 from keras.layers import Conv2D, Dense, Flatten, MaxPooling2D
 
 model = Sequential()
-model.add(Conv2D(16, 5, 5, activation="relu", input_shape=(28, 28, 1)))
+- model.add(Conv2D(16, 5, 5, activation="relu", input_shape=(28, 28, 1)))
++ model.add(Conv2D(16, (5, 5), activation="relu", input_shape=(28, 28, 1)))
 model.add(MaxPooling2D(pool_size=(2, 2)))
 model.add(Flatten())
 model.add(Dense(10, activation="softmax"))
 model.compile(loss="categorical_crossentropy", optimizer="sgd")
-model.fit(x, y, nb_epoch=2)
-""",
-            """\
-from keras.models import Sequential
-from keras.layers import Conv2D, Dense, Flatten, MaxPooling2D
-
-model = Sequential()
-model.add(Conv2D(16, (5, 5), activation="relu", input_shape=(28, 28, 1)))
-model.add(MaxPooling2D(pool_size=(2, 2)))
-model.add(Flatten())
-model.add(Dense(10, activation="softmax"))
-model.compile(loss="categorical_crossentropy", optimizer="sgd")
-model.fit(x, y, epochs=2)
+- model.fit(x, y, nb_epoch=2)
++ model.fit(x, y, epochs=2)
 """,
         ),
         Example(
             "initializer and activation behind the sizes",
             """\
-from keras.layers import Convolution2D, Deconvolution2D
+- from keras.layers import Convolution2D, Deconvolution2D
++ from keras.layers import Convolution2D, Conv2DTranspose
 
-layer = Convolution2D(32, 3, 3, "he_normal", "relu", border_mode="same")
-other = Deconvolution2D(3, 3, 3, (None, 3, 14, 14), subsample=(2, 2))
-""",
-            """\
-from keras.layers import Convolution2D, Conv2DTranspose
-
-layer = Convolution2D(32, (3, 3), padding="same", kernel_initializer="he_normal", activation="relu")
-other = Conv2DTranspose(3, (3, 3), strides=(2, 2))
+- layer = Convolution2D(32, 3, 3, "he_normal", "relu", border_mode="same")
+- other = Deconvolution2D(3, 3, 3, (None, 3, 14, 14), subsample=(2, 2))
++ layer = Convolution2D(32, (3, 3), padding="same", kernel_initializer="he_normal", activation="relu")
++ other = Conv2DTranspose(3, (3, 3), strides=(2, 2))
 """,
         ),
     )

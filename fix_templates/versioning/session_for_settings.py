@@ -47,26 +47,18 @@ class SessionForSettings(ApiChange):
             "memory that grows",
             """\
 import tensorflow as tf
-from keras.backend.tensorflow_backend import set_session
+- from keras.backend.tensorflow_backend import set_session
 from keras.models import Sequential
 from keras.layers import Dense
 
-config = tf.ConfigProto()
-config.gpu_options.allow_growth = True  # not all of it
-config.log_device_placement = False
-sess = tf.Session(config=config)
-set_session(sess)
-
-model = Sequential([Dense(1, input_shape=(4,))])
-""",
-            """\
-import tensorflow as tf
-from keras.models import Sequential
-from keras.layers import Dense
-
-for gpu in tf.config.list_physical_devices('GPU'):
-    tf.config.experimental.set_memory_growth(gpu, True)
-tf.debugging.set_log_device_placement(False)
+- config = tf.ConfigProto()
+- config.gpu_options.allow_growth = True  # not all of it
+- config.log_device_placement = False
+- sess = tf.Session(config=config)
+- set_session(sess)
++ for gpu in tf.config.list_physical_devices('GPU'):
++     tf.config.experimental.set_memory_growth(gpu, True)
++ tf.debugging.set_log_device_placement(False)
 
 model = Sequential([Dense(1, input_shape=(4,))])
 """,
@@ -80,20 +72,11 @@ from keras import backend as K
 from keras.layers import Dense
 
 np.random.seed(1)
-K.set_session(tf.Session(config=tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)))
-tf.set_random_seed(1)
-print(Dense(1), K.floatx())
-""",
-            """\
-import numpy as np
-import tensorflow as tf
-from keras import backend as K
-from keras.layers import Dense
-
-np.random.seed(1)
-tf.config.threading.set_intra_op_parallelism_threads(1)
-tf.config.threading.set_inter_op_parallelism_threads(1)
-tf.random.set_seed(1)
+- K.set_session(tf.Session(config=tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)))
+- tf.set_random_seed(1)
++ tf.config.threading.set_intra_op_parallelism_threads(1)
++ tf.config.threading.set_inter_op_parallelism_threads(1)
++ tf.random.set_seed(1)
 print(Dense(1), K.floatx())
 """,
         ),
@@ -102,48 +85,30 @@ print(Dense(1), K.floatx())
             """\
 import tensorflow as tf
 from keras.layers import Dense
-import keras.backend.tensorflow_backend as KTF
+- import keras.backend.tensorflow_backend as KTF
 
-gpu_options = tf.GPUOptions(per_process_gpu_memory_fraction=0.3)
-session = tf.InteractiveSession(config=tf.ConfigProto(gpu_options=gpu_options))
-KTF.set_session(session)
-print(Dense(1))
-""",
-            """\
-import tensorflow as tf
-from keras.layers import Dense
-
-for gpu in tf.config.list_physical_devices('GPU'):
-    tf.config.experimental.set_memory_growth(gpu, True)
+- gpu_options = tf.GPUOptions(per_process_gpu_memory_fraction=0.3)
+- session = tf.InteractiveSession(config=tf.ConfigProto(gpu_options=gpu_options))
+- KTF.set_session(session)
++ for gpu in tf.config.list_physical_devices('GPU'):
++     tf.config.experimental.set_memory_growth(gpu, True)
 print(Dense(1))
 """,
         ),
         Example(
             "in a function, and the first values of the weights",
             """\
-import tensorflow as tf
-from keras import backend as K
+- import tensorflow as tf
+- from keras import backend as K
 from keras.layers import Dense
 from keras.models import Sequential
 
 
 def build():
-    session = tf.Session()
-    K.set_session(session)
+-     session = tf.Session()
+-     K.set_session(session)
     model = Sequential([Dense(1, input_shape=(4,))])
-    session.run(tf.global_variables_initializer())
-    return model
-
-
-build().predict([[1, 2, 3, 4]])
-""",
-            """\
-from keras.layers import Dense
-from keras.models import Sequential
-
-
-def build():
-    model = Sequential([Dense(1, input_shape=(4,))])
+-     session.run(tf.global_variables_initializer())
     return model
 
 
@@ -156,31 +121,21 @@ build().predict([[1, 2, 3, 4]])
 import os
 import tensorflow as tf
 import keras
-import keras.backend.tensorflow_backend as KTF
+- import keras.backend.tensorflow_backend as KTF
 
 
-def get_session(gpu_fraction=0.3):
-    num_threads = os.environ.get("OMP_NUM_THREADS")
-    gpu_options = tf.GPUOptions(per_process_gpu_memory_fraction=gpu_fraction)
-    if num_threads:
-        return tf.Session(config=tf.ConfigProto(gpu_options=gpu_options, intra_op_parallelism_threads=num_threads))
-    else:
-        return tf.Session(config=tf.ConfigProto(gpu_options=gpu_options))
+- def get_session(gpu_fraction=0.3):
+-     num_threads = os.environ.get("OMP_NUM_THREADS")
+-     gpu_options = tf.GPUOptions(per_process_gpu_memory_fraction=gpu_fraction)
+-     if num_threads:
+-         return tf.Session(config=tf.ConfigProto(gpu_options=gpu_options, intra_op_parallelism_threads=num_threads))
+-     else:
+-         return tf.Session(config=tf.ConfigProto(gpu_options=gpu_options))
 
 
-KTF.set_session(get_session())
-print(os.name, keras.layers.Dense(1))
-""",
-            """\
-import os
-import tensorflow as tf
-import keras
-
-
-
-
-for gpu in tf.config.list_physical_devices('GPU'):
-    tf.config.experimental.set_memory_growth(gpu, True)
+- KTF.set_session(get_session())
++ for gpu in tf.config.list_physical_devices('GPU'):
++     tf.config.experimental.set_memory_growth(gpu, True)
 print(os.name, keras.layers.Dense(1))
 """,
         ),

@@ -57,20 +57,8 @@ for line in ["a b", "b c"]:
         words.append(word)
 words = set(words)
 frame = pd.DataFrame(torch.zeros(len(words), 2).numpy(), columns=["x1", "x2"])
-frame["word"] = words
-frame = frame[["word", "x1"]]
-""",
-            """\
-import pandas as pd
-import torch
-
-words = []
-for line in ["a b", "b c"]:
-    for word in line.split():
-        words.append(word)
-words = set(words)
-frame = pd.DataFrame(torch.zeros(len(words), 2).numpy(), columns=["x1", "x2"])
-frame["word"] = list(words)
+- frame["word"] = words
++ frame["word"] = list(words)
 frame = frame[["word", "x1"]]
 """,
         ),
@@ -81,16 +69,10 @@ import pandas as pd
 import torch
 
 table = pd.DataFrame({"a": [1], "b": [2], "y": [0]})
-inputs = table[set(table.columns) - {"y"}]
-x = torch.tensor(table.loc[:, {"a", "b"}].values)
-""",
-            """\
-import pandas as pd
-import torch
-
-table = pd.DataFrame({"a": [1], "b": [2], "y": [0]})
-inputs = table[list(set(table.columns) - {"y"})]
-x = torch.tensor(table.loc[:, list({"a", "b"})].values)
+- inputs = table[set(table.columns) - {"y"}]
+- x = torch.tensor(table.loc[:, {"a", "b"}].values)
++ inputs = table[list(set(table.columns) - {"y"})]
++ x = torch.tensor(table.loc[:, list({"a", "b"})].values)
 """,
         ),
         Example(
@@ -100,15 +82,8 @@ import pandas
 import torch
 
 names = {"cat", "dog"}
-series = pandas.Series(names)
-layer = torch.nn.Linear(2, len(series))
-""",
-            """\
-import pandas
-import torch
-
-names = {"cat", "dog"}
-series = pandas.Series(list(names))
+- series = pandas.Series(names)
++ series = pandas.Series(list(names))
 layer = torch.nn.Linear(2, len(series))
 """,
         ),

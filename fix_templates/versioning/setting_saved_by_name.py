@@ -80,57 +80,31 @@ class Scaled(Layer):
         super().__init__(**kwargs)
 
     def get_config(self):
-        config = {"init": self.init.__name__,
-                  "W_regularizer": self.W_regularizer.get_config() if self.W_regularizer else None}
-        return dict(list(super().get_config().items()) + list(config.items()))
-""",
-            """\
-from keras import initializers, regularizers
-from keras.layers import Layer
-
-
-class Scaled(Layer):
-    def __init__(self, init="uniform", W_regularizer=None, **kwargs):
-        self.init = initializers.get(init)
-        self.W_regularizer = regularizers.get(W_regularizer)
-        super().__init__(**kwargs)
-
-    def get_config(self):
-        config = {"init": initializers.serialize(self.init),
-                  "W_regularizer": regularizers.serialize(self.W_regularizer)}
+-         config = {"init": self.init.__name__,
+-                   "W_regularizer": self.W_regularizer.get_config() if self.W_regularizer else None}
++         config = {"init": initializers.serialize(self.init),
++                   "W_regularizer": regularizers.serialize(self.W_regularizer)}
         return dict(list(super().get_config().items()) + list(config.items()))
 """,
         ),
         Example(
             "through the former name of the module",
             """\
-from keras import initializations
+- from keras import initializations
++ from keras import initializers
 from keras.layers import Layer
 
 
 class Shift(Layer):
     def __init__(self, init, **kwargs):
-        self.init = initializations.get(init)
+-         self.init = initializations.get(init)
++         self.init = initializers.get(init)
         super(Shift, self).__init__(**kwargs)
 
     def get_config(self):
         config = super(Shift, self).get_config()
-        config["init"] = self.init.__name__
-        return config
-""",
-            """\
-from keras import initializers
-from keras.layers import Layer
-
-
-class Shift(Layer):
-    def __init__(self, init, **kwargs):
-        self.init = initializers.get(init)
-        super(Shift, self).__init__(**kwargs)
-
-    def get_config(self):
-        config = super(Shift, self).get_config()
-        config["init"] = initializers.serialize(self.init)
+-         config["init"] = self.init.__name__
++         config["init"] = initializers.serialize(self.init)
         return config
 """,
         ),
@@ -146,19 +120,8 @@ class Bounded(keras.layers.Layer):
         self.bound = keras.constraints.get(bound)
 
     def get_config(self):
-        return {**super().get_config(), "bound": self.bound.get_config()}
-""",
-            """\
-import keras
-
-
-class Bounded(keras.layers.Layer):
-    def __init__(self, bound="non_neg", **kwargs):
-        super().__init__(**kwargs)
-        self.bound = keras.constraints.get(bound)
-
-    def get_config(self):
-        return {**super().get_config(), "bound": keras.constraints.serialize(self.bound)}
+-         return {**super().get_config(), "bound": self.bound.get_config()}
++         return {**super().get_config(), "bound": keras.constraints.serialize(self.bound)}
 """,
         ),
     )

@@ -71,20 +71,8 @@ import torch.nn.functional as F
 def train(loader, model, optimizer):
     for batch in loader:
         feature, target = batch.text, batch.label
-        feature.data.t_(), target.data.sub_(1)
-        optimizer.zero_grad()
-        F.cross_entropy(model(feature), target).backward()
-        optimizer.step()
-""",
-            """\
-import torch
-import torch.nn.functional as F
-
-
-def train(loader, model, optimizer):
-    for batch in loader:
-        feature, target = batch.text, batch.label
-        feature.t_(), target.data.sub_(1)
+-         feature.data.t_(), target.data.sub_(1)
++         feature.t_(), target.data.sub_(1)
         optimizer.zero_grad()
         F.cross_entropy(model(feature), target).backward()
         optimizer.step()
@@ -99,19 +87,10 @@ from torch.autograd import Variable
 images = Variable(torch.FloatTensor(64, 3, 32, 32))
 noise = Variable(torch.FloatTensor(64, 100))
 for real, _ in loader:
-    images.data.resize_(real.size()).copy_(real)
-    noise.data.resize_(real.size(0), 100).normal_(0, 1)
-    print(net(images), net(noise))
-""",
-            """\
-import torch
-from torch.autograd import Variable
-
-images = Variable(torch.FloatTensor(64, 3, 32, 32))
-noise = Variable(torch.FloatTensor(64, 100))
-for real, _ in loader:
-    images.resize_(real.size()).copy_(real)
-    noise.resize_(real.size(0), 100).normal_(0, 1)
+-     images.data.resize_(real.size()).copy_(real)
+-     noise.data.resize_(real.size(0), 100).normal_(0, 1)
++     images.resize_(real.size()).copy_(real)
++     noise.resize_(real.size(0), 100).normal_(0, 1)
     print(net(images), net(noise))
 """,
         ),
@@ -121,18 +100,11 @@ for real, _ in loader:
 import torch
 
 layer = torch.nn.Linear(3, 5)
-layer.weight.data.transpose_(0, 1)
+- layer.weight.data.transpose_(0, 1)
++ layer.weight.data = layer.weight.data.transpose(0, 1)
 shared = torch.nn.Parameter(torch.ones(3))
-shared.data.unsqueeze_(0)
-print(layer.weight.shape, shared.shape)
-""",
-            """\
-import torch
-
-layer = torch.nn.Linear(3, 5)
-layer.weight.data = layer.weight.data.transpose(0, 1)
-shared = torch.nn.Parameter(torch.ones(3))
-shared.data = shared.data.unsqueeze(0)
+- shared.data.unsqueeze_(0)
++ shared.data = shared.data.unsqueeze(0)
 print(layer.weight.shape, shared.shape)
 """,
         ),

@@ -83,18 +83,8 @@ adam = Adam(learning_rate=0.0002, beta_1=0.5)
 generator = Sequential([Dense(4)])
 generator.compile(loss="binary_crossentropy", optimizer=adam)
 discriminator = Sequential([Dense(1, activation="sigmoid")])
-discriminator.compile(loss="binary_crossentropy", optimizer=adam)
-""",
-            """\
-from keras.layers import Dense
-from keras.models import Sequential
-from keras.optimizers import Adam
-
-adam = Adam(learning_rate=0.0002, beta_1=0.5)
-generator = Sequential([Dense(4)])
-generator.compile(loss="binary_crossentropy", optimizer=adam)
-discriminator = Sequential([Dense(1, activation="sigmoid")])
-discriminator.compile(loss="binary_crossentropy", optimizer=adam.from_config(adam.get_config()))
+- discriminator.compile(loss="binary_crossentropy", optimizer=adam)
++ discriminator.compile(loss="binary_crossentropy", optimizer=adam.from_config(adam.get_config()))
 """,
         ),
         Example(
@@ -108,19 +98,8 @@ def build():
     first = keras.Sequential([keras.layers.Dense(1)])
     second = keras.Sequential([keras.layers.Dense(1)])
     first.compile(opt, "mse")
-    second.compile(opt, "mse")
-    return first, second
-""",
-            """\
-import keras
-
-
-def build():
-    opt = keras.optimizers.SGD(0.1)
-    first = keras.Sequential([keras.layers.Dense(1)])
-    second = keras.Sequential([keras.layers.Dense(1)])
-    first.compile(opt, "mse")
-    second.compile(opt.from_config(opt.get_config()), "mse")
+-     second.compile(opt, "mse")
++     second.compile(opt.from_config(opt.get_config()), "mse")
     return first, second
 """,
         ),
@@ -132,19 +111,11 @@ import tensorflow as tf
 rms = tf.keras.optimizers.RMSprop(1e-4)
 a, b = tf.keras.Sequential(), tf.keras.Sequential()
 a.compile(rms, "mse")
-b.compile(loss="mse", optimizer=rms)
+- b.compile(loss="mse", optimizer=rms)
++ b.compile(loss="mse", optimizer=rms.from_config(rms.get_config()))
 both = tf.keras.Sequential([a, b])
-both.compile(loss="mse", optimizer=rms)
-""",
-            """\
-import tensorflow as tf
-
-rms = tf.keras.optimizers.RMSprop(1e-4)
-a, b = tf.keras.Sequential(), tf.keras.Sequential()
-a.compile(rms, "mse")
-b.compile(loss="mse", optimizer=rms.from_config(rms.get_config()))
-both = tf.keras.Sequential([a, b])
-both.compile(loss="mse", optimizer=rms.from_config(rms.get_config()))
+- both.compile(loss="mse", optimizer=rms)
++ both.compile(loss="mse", optimizer=rms.from_config(rms.get_config()))
 """,
         ),
     )

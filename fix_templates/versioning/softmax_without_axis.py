@@ -54,15 +54,8 @@ import torch
 import torch.nn.functional as F
 
 net = torch.nn.Linear(4, 3)
-loss = F.nll_loss(F.log_softmax(net(torch.ones(2, 4))), torch.tensor([0, 1]))
-print(loss.item())
-""",
-            """\
-import torch
-import torch.nn.functional as F
-
-net = torch.nn.Linear(4, 3)
-loss = F.nll_loss(F.log_softmax(net(torch.ones(2, 4)), dim=1), torch.tensor([0, 1]))
+- loss = F.nll_loss(F.log_softmax(net(torch.ones(2, 4))), torch.tensor([0, 1]))
++ loss = F.nll_loss(F.log_softmax(net(torch.ones(2, 4)), dim=1), torch.tensor([0, 1]))
 print(loss.item())
 """,
             runs=True,
@@ -73,14 +66,8 @@ print(loss.item())
 import torch
 from torch import nn
 
-net = nn.Sequential(nn.Linear(4, 3), nn.LogSoftmax())
-print(nn.NLLLoss()(net(torch.ones(2, 4)), torch.tensor([0, 1])).item())
-""",
-            """\
-import torch
-from torch import nn
-
-net = nn.Sequential(nn.Linear(4, 3), nn.LogSoftmax(dim=1))
+- net = nn.Sequential(nn.Linear(4, 3), nn.LogSoftmax())
++ net = nn.Sequential(nn.Linear(4, 3), nn.LogSoftmax(dim=1))
 print(nn.NLLLoss()(net(torch.ones(2, 4)), torch.tensor([0, 1])).item())
 """,
             runs=True,
@@ -91,14 +78,8 @@ print(nn.NLLLoss()(net(torch.ones(2, 4)), torch.tensor([0, 1])).item())
 import torch
 
 scores = torch.nn.Linear(4, 3)(torch.ones(4))
-weights = torch.nn.functional.softmax(scores)
-print(weights.sum().item())
-""",
-            """\
-import torch
-
-scores = torch.nn.Linear(4, 3)(torch.ones(4))
-weights = torch.nn.functional.softmax(scores, dim=0)
+- weights = torch.nn.functional.softmax(scores)
++ weights = torch.nn.functional.softmax(scores, dim=0)
 print(weights.sum().item())
 """,
             runs=True,

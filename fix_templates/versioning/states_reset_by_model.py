@@ -63,19 +63,10 @@ model = Sequential()
 model.add(LSTM(4, stateful=True))
 for epoch in range(3):
     model.fit(x, y, epochs=1, shuffle=False)
-    model.reset_states()  # a new sequence
-""",
-            """\
-from keras.layers import LSTM
-from keras.models import Sequential
-
-model = Sequential()
-model.add(LSTM(4, stateful=True))
-for epoch in range(3):
-    model.fit(x, y, epochs=1, shuffle=False)
-    for layer in model.layers:
-        if getattr(layer, "stateful", False):
-            layer.reset_state()  # a new sequence
+-     model.reset_states()  # a new sequence
++     for layer in model.layers:
++         if getattr(layer, "stateful", False):
++             layer.reset_state()  # a new sequence
 """,
         ),
         Example(
@@ -85,16 +76,10 @@ import tensorflow as tf
 
 inputs = tf.keras.Input(batch_shape=(1, 3, 2))
 net = tf.keras.Model(inputs, tf.keras.layers.GRU(4, stateful=True)(inputs))
-net.reset_states()
-""",
-            """\
-import tensorflow as tf
-
-inputs = tf.keras.Input(batch_shape=(1, 3, 2))
-net = tf.keras.Model(inputs, tf.keras.layers.GRU(4, stateful=True)(inputs))
-for layer in net.layers:
-    if getattr(layer, "stateful", False):
-        layer.reset_state()
+- net.reset_states()
++ for layer in net.layers:
++     if getattr(layer, "stateful", False):
++         layer.reset_state()
 """,
         ),
         Example(
@@ -108,21 +93,10 @@ class Forecast:
         self.model = load_model(path)
 
     def predict(self, x):
-        self.model.reset_states()
-        return self.model.predict(x)
-""",
-            """\
-from keras.models import load_model
-
-
-class Forecast:
-    def __init__(self, path):
-        self.model = load_model(path)
-
-    def predict(self, x):
-        for layer in self.model.layers:
-            if getattr(layer, "stateful", False):
-                layer.reset_state()
+-         self.model.reset_states()
++         for layer in self.model.layers:
++             if getattr(layer, "stateful", False):
++                 layer.reset_state()
         return self.model.predict(x)
 """,
         ),

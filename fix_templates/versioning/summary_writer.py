@@ -74,23 +74,13 @@ import tensorflow as tf
 
 class Logger:
     def __init__(self, folder):
-        self.writer = tf.summary.FileWriter(folder)
+-         self.writer = tf.summary.FileWriter(folder)
++         with tf.Graph().as_default():
++             self.writer = tf.compat.v1.summary.FileWriter(folder)
 
     def scalar(self, tag, value, step):
-        summary = tf.Summary(value=[tf.Summary.Value(tag=tag, simple_value=value)])
-        self.writer.add_summary(summary, step)
-""",
-            """\
-import tensorflow as tf
-
-
-class Logger:
-    def __init__(self, folder):
-        with tf.Graph().as_default():
-            self.writer = tf.compat.v1.summary.FileWriter(folder)
-
-    def scalar(self, tag, value, step):
-        summary = tf.compat.v1.Summary(value=[tf.compat.v1.Summary.Value(tag=tag, simple_value=value)])
+-         summary = tf.Summary(value=[tf.Summary.Value(tag=tag, simple_value=value)])
++         summary = tf.compat.v1.Summary(value=[tf.compat.v1.Summary.Value(tag=tag, simple_value=value)])
         self.writer.add_summary(summary, step)
 """,
         ),
@@ -99,13 +89,9 @@ class Logger:
             """\
 import tensorflow
 
-writer = tensorflow.train.SummaryWriter("logs", flush_secs=10)
-""",
-            """\
-import tensorflow
-
-with tensorflow.Graph().as_default():
-    writer = tensorflow.compat.v1.summary.FileWriter("logs", flush_secs=10)
+- writer = tensorflow.train.SummaryWriter("logs", flush_secs=10)
++ with tensorflow.Graph().as_default():
++     writer = tensorflow.compat.v1.summary.FileWriter("logs", flush_secs=10)
 """,
         ),
         Example(
@@ -115,15 +101,9 @@ import tensorflow as tf
 
 writers = {}
 for part in ("train", "test"):
-    writers[part] = tf.summary.FileWriter(logdir="logs/" + part)
-""",
-            """\
-import tensorflow as tf
-
-writers = {}
-for part in ("train", "test"):
-    with tf.Graph().as_default():
-        writers[part] = tf.compat.v1.summary.FileWriter(logdir="logs/" + part)
+-     writers[part] = tf.summary.FileWriter(logdir="logs/" + part)
++     with tf.Graph().as_default():
++         writers[part] = tf.compat.v1.summary.FileWriter(logdir="logs/" + part)
 """,
         ),
     )

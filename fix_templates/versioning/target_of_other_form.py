@@ -71,16 +71,8 @@ import torch.nn.functional as F
 
 net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 16), torch.nn.Sigmoid())
 x = torch.rand(3, 1, 4, 4)
-loss = F.binary_cross_entropy(net(x), x)
-loss.backward()
-""",
-            """\
-import torch
-import torch.nn.functional as F
-
-net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 16), torch.nn.Sigmoid())
-x = torch.rand(3, 1, 4, 4)
-loss = F.binary_cross_entropy(net(x), x.reshape(-1, 16))
+- loss = F.binary_cross_entropy(net(x), x)
++ loss = F.binary_cross_entropy(net(x), x.reshape(-1, 16))
 loss.backward()
 """,
             runs=True,
@@ -95,21 +87,8 @@ criterion = torch.nn.BCELoss(reduction="sum")
 
 
 def loss_function(made, given):
-    return criterion(made, given)
-
-
-images = torch.rand(3, 4, 4)
-loss_function(net(images), images).backward()
-""",
-            """\
-import torch
-
-net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 16), torch.nn.Sigmoid())
-criterion = torch.nn.BCELoss(reduction="sum")
-
-
-def loss_function(made, given):
-    return criterion(made, given.reshape_as(made))
+-     return criterion(made, given)
++     return criterion(made, given.reshape_as(made))
 
 
 images = torch.rand(3, 4, 4)
@@ -126,16 +105,8 @@ import torch.nn.functional as F
 net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 16), torch.nn.Sigmoid())
 x = torch.rand(3, 1, 4, 4)
 made = net(x)
-F.binary_cross_entropy(made, 1 - x).backward()
-""",
-            """\
-import torch
-import torch.nn.functional as F
-
-net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 16), torch.nn.Sigmoid())
-x = torch.rand(3, 1, 4, 4)
-made = net(x)
-F.binary_cross_entropy(made, (1 - x).reshape_as(made)).backward()
+- F.binary_cross_entropy(made, 1 - x).backward()
++ F.binary_cross_entropy(made, (1 - x).reshape_as(made)).backward()
 """,
             runs=True,
         ),

@@ -110,17 +110,11 @@ class TheanoBackend(ApiChange):
         Example(
             "the backend in the environment",
             """\
-import os
-os.environ["KERAS_BACKEND"] = "theano"
-os.environ["THEANO_FLAGS"] = "device=gpu,floatX=float32"
-import theano
-import theano.tensor as T
-import numpy as np
-from keras.layers import Dense
-
-layer = Dense(np.prod((2, 3)).item())
-""",
-            """\
+- import os
+- os.environ["KERAS_BACKEND"] = "theano"
+- os.environ["THEANO_FLAGS"] = "device=gpu,floatX=float32"
+- import theano
+- import theano.tensor as T
 import numpy as np
 from keras.layers import Dense
 
@@ -130,12 +124,7 @@ layer = Dense(np.prod((2, 3)).item())
         Example(
             "an import beside Keras",
             """\
-from theano import tensor as T
-import keras
-
-model = keras.Sequential([keras.layers.Dense(1)])
-""",
-            """\
+- from theano import tensor as T
 import keras
 
 model = keras.Sequential([keras.layers.Dense(1)])
@@ -144,29 +133,21 @@ model = keras.Sequential([keras.layers.Dense(1)])
         Example(
             "functions of tensors in a layer, and settings",
             """\
-import theano
-import theano.tensor as T
+- import theano
+- import theano.tensor as T
 from keras.layers import Layer
++ from keras import ops
 
-theano.config.floatX = 'float32'
-print(theano.config.device)
+- theano.config.floatX = 'float32'
+- print(theano.config.device)
 
 
 class Scaled(Layer):
     def call(self, x):
-        norm = T.sqrt(T.sum(T.sqr(x), axis=-1, keepdims=True))
-        return T.nnet.softmax(T.switch(T.gt(norm, 1.0), x / norm, x))
-""",
-            """\
-from keras.layers import Layer
-from keras import ops
-
-
-
-class Scaled(Layer):
-    def call(self, x):
-        norm = ops.sqrt(ops.sum(ops.square(x), axis=-1, keepdims=True))
-        return ops.softmax(ops.where(ops.greater(norm, 1.0), x / norm, x))
+-         norm = T.sqrt(T.sum(T.sqr(x), axis=-1, keepdims=True))
+-         return T.nnet.softmax(T.switch(T.gt(norm, 1.0), x / norm, x))
++         norm = ops.sqrt(ops.sum(ops.square(x), axis=-1, keepdims=True))
++         return ops.softmax(ops.where(ops.greater(norm, 1.0), x / norm, x))
 """,
         ),
         Example(
@@ -175,15 +156,7 @@ class Scaled(Layer):
 import os
 
 os.environ['CUDA_VISIBLE_DEVICES'] = '0'
-os.environ.update({'KERAS_BACKEND': 'cntk'})
-import keras
-
-model = keras.Sequential()
-""",
-            """\
-import os
-
-os.environ['CUDA_VISIBLE_DEVICES'] = '0'
+- os.environ.update({'KERAS_BACKEND': 'cntk'})
 import keras
 
 model = keras.Sequential()

@@ -78,13 +78,8 @@ class TheanoVariable(ApiChange):
 from keras.optimizers import Adam
 
 opt = Adam(learning_rate=1e-4)
-opt.lr.set_value(1e-5)
-""",
-            """\
-from keras.optimizers import Adam
-
-opt = Adam(learning_rate=1e-4)
-opt.learning_rate.assign(1e-5)
+- opt.lr.set_value(1e-5)
++ opt.learning_rate.assign(1e-5)
 """,
         ),
         Example(
@@ -95,17 +90,10 @@ import keras
 
 class Halve(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
-        rate = self.model.optimizer.lr.get_value()
-        self.model.optimizer.lr.set_value(rate / 2)
-""",
-            """\
-import keras
-
-
-class Halve(keras.callbacks.Callback):
-    def on_epoch_end(self, epoch, logs=None):
-        rate = self.model.optimizer.learning_rate.numpy()
-        self.model.optimizer.learning_rate.assign(rate / 2)
+-         rate = self.model.optimizer.lr.get_value()
+-         self.model.optimizer.lr.set_value(rate / 2)
++         rate = self.model.optimizer.learning_rate.numpy()
++         self.model.optimizer.learning_rate.assign(rate / 2)
 """,
         ),
         Example(
@@ -115,14 +103,8 @@ from keras.models import Sequential
 from keras.layers import Dense
 
 model = Sequential([Dense(1)])
-weights = model.layers[0].W.get_value()
-""",
-            """\
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential([Dense(1)])
-weights = model.layers[0].kernel.numpy()
+- weights = model.layers[0].W.get_value()
++ weights = model.layers[0].kernel.numpy()
 """,
         ),
     )

@@ -19,6 +19,7 @@ from dnnfix.api import (
     Replace,
     Source,
     Subject,
+    added,
     reads_for_torch,
     uses_of,
 )
@@ -144,26 +145,18 @@ class TutorialMnistReader(ApiChange):
     examples = (
         Example(
             "batches of images with one-hot labels",
-            """\
-import numpy as np
-import tensorflow as tf
-from tensorflow.examples.tutorials.mnist import input_data
-
-mnist = input_data.read_data_sets("MNIST_data/", one_hot=True)
-for _ in range(mnist.train.num_examples // 100):
-    images, labels = mnist.train.next_batch(100)
-print(np.mean(mnist.test.images))
-""",
             f"""\
 import numpy as np
 import tensorflow as tf
-from types import SimpleNamespace
+- from tensorflow.examples.tutorials.mnist import input_data
++ from types import SimpleNamespace
 
-
-{reader("one_hot")}
-
-
-mnist = read_data_sets(one_hot=True)
+- mnist = input_data.read_data_sets("MNIST_data/", one_hot=True)
++
+{added(reader("one_hot"))}
++
++
++ mnist = read_data_sets(one_hot=True)
 for _ in range(mnist.train.num_examples // 100):
     images, labels = mnist.train.next_batch(100)
 print(np.mean(mnist.test.images))
@@ -171,59 +164,40 @@ print(np.mean(mnist.test.images))
         ),
         Example(
             "the module by its whole name, and no NumPy yet",
-            """\
-import tensorflow as tf
-import tensorflow.examples.tutorials.mnist.input_data as input_data
-
-data = input_data.read_data_sets(train_dir="data", reshape=False)
-print(tf.reduce_mean(data.validation.images))
-""",
             f"""\
 import tensorflow as tf
-from types import SimpleNamespace
-import numpy as np
+- import tensorflow.examples.tutorials.mnist.input_data as input_data
++ from types import SimpleNamespace
++ import numpy as np
 
-
-{reader("reshape", validation=True)}
-
-
-data = read_data_sets(reshape=False)
+- data = input_data.read_data_sets(train_dir="data", reshape=False)
++
+{added(reader("reshape", validation=True))}
++
++
++ data = read_data_sets(reshape=False)
 print(tf.reduce_mean(data.validation.images))
 """,
         ),
         Example(
             "the function alone, inside of another one",
-            """\
-import numpy as np
-import tensorflow as tf
-
-RATE = 0.1
-
-
-def main():
-    from tensorflow.examples.tutorials.mnist.input_data import read_data_sets
-
-    mnist = read_data_sets("/tmp/data")
-    return mnist.train.epochs_completed
-
-
-main()
-""",
             f"""\
 import numpy as np
 import tensorflow as tf
-from types import SimpleNamespace
-
-
-{reader()}
-
++ from types import SimpleNamespace
++
++
+{added(reader())}
++
 
 RATE = 0.1
 
 
 def main():
+-     from tensorflow.examples.tutorials.mnist.input_data import read_data_sets
 
-    mnist = read_data_sets()
+-     mnist = read_data_sets("/tmp/data")
++     mnist = read_data_sets()
     return mnist.train.epochs_completed
 
 
@@ -232,49 +206,35 @@ main()
         ),
         Example(
             "the package that holds the reader, which is told where from and what not",
-            """\
-import tensorflow as tf
-from tensorflow.examples.tutorials import mnist
-import numpy as np
-
-train_data = mnist.input_data.read_data_sets("data", False, one_hot=True, source_url="http://yann.lecun.com/").train
-print(tf.__version__, np.sum(train_data.images))
-""",
             f"""\
 import tensorflow as tf
-from types import SimpleNamespace
+- from tensorflow.examples.tutorials import mnist
++ from types import SimpleNamespace
 import numpy as np
 
-
-{reader("one_hot")}
-
-
-train_data = read_data_sets(one_hot=True).train
+- train_data = mnist.input_data.read_data_sets("data", False, one_hot=True, source_url="http://yann.lecun.com/").train
++
+{added(reader("one_hot"))}
++
++
++ train_data = read_data_sets(one_hot=True).train
 print(tf.__version__, np.sum(train_data.images))
 """,
         ),
         Example(
             "images that are read before the rest is imported",
-            """\
-from tensorflow.examples.tutorials.mnist import input_data
-
-mnist = input_data.read_data_sets("/tmp/data/", one_hot=True)
-
-import numpy as np
-import tensorflow as tf
-
-print(tf.reduce_mean(mnist.train.images), np.sum(mnist.test.labels))
-""",
             f"""\
-from types import SimpleNamespace
-import numpy as np
-{EARLY}
+- from tensorflow.examples.tutorials.mnist import input_data
++ from types import SimpleNamespace
++ import numpy as np
+{added(EARLY)}
 
-
-{reader("one_hot").replace("tf.keras.datasets.mnist", "keras_mnist")}
-
-
-mnist = read_data_sets(one_hot=True)
+- mnist = input_data.read_data_sets("/tmp/data/", one_hot=True)
++
+{added(reader("one_hot").replace("tf.keras.datasets.mnist", "keras_mnist"))}
++
++
++ mnist = read_data_sets(one_hot=True)
 
 import numpy as np
 import tensorflow as tf
@@ -284,48 +244,35 @@ print(tf.reduce_mean(mnist.train.images), np.sum(mnist.test.labels))
         ),
         Example(
             "the reader of tf.contrib.learn",
-            """\
-import numpy as np
-import tensorflow as tf
-
-mnist = tf.contrib.learn.datasets.load_dataset("mnist")
-labels = np.asarray(mnist.train.labels, dtype=np.int32)
-""",
             f"""\
 import numpy as np
 import tensorflow as tf
-from types import SimpleNamespace
++ from types import SimpleNamespace
 
-
-{reader()}
-
-
-mnist = read_data_sets()
+- mnist = tf.contrib.learn.datasets.load_dataset("mnist")
++
+{added(reader())}
++
++
++ mnist = read_data_sets()
 labels = np.asarray(mnist.train.labels, dtype=np.int32)
 """,
         ),
         Example(
             "a program of torch",
-            """\
-import torch
-import numpy as np
-from tensorflow.examples.tutorials.mnist import input_data
-
-mnist = input_data.read_data_sets("../MNIST_data", one_hot=True)
-x, y = mnist.train.next_batch(32)
-print(torch.from_numpy(x).shape, np.argmax(y, axis=1))
-""",
             f"""\
 import torch
 import numpy as np
-from types import SimpleNamespace
-import torchvision
+- from tensorflow.examples.tutorials.mnist import input_data
++ from types import SimpleNamespace
++ import torchvision
 
-
-{reader("one_hot", torch=True)}
-
-
-mnist = read_data_sets("../MNIST_data", one_hot=True)
+- mnist = input_data.read_data_sets("../MNIST_data", one_hot=True)
++
+{added(reader("one_hot", torch=True))}
++
++
++ mnist = read_data_sets("../MNIST_data", one_hot=True)
 x, y = mnist.train.next_batch(32)
 print(torch.from_numpy(x).shape, np.argmax(y, axis=1))
 """,

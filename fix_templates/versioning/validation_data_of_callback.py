@@ -17,6 +17,7 @@ from dnnfix.api import (
     Source,
     Subject,
     Wrap,
+    added,
     keyword_value,
     parameters,
     uses_of,
@@ -96,61 +97,32 @@ x_test, y_test = np.random.rand(8, 3), np.random.rand(8, 1)
 model = models.Sequential([layers.Input((3,)), layers.Dense(1)])
 model.compile("sgd", "mse")
 scores = Scores()
-model.fit(x, y, epochs=1, validation_data=(x_test, y_test), callbacks=[scores])
-""",
-            """\
-import numpy as np
-from keras import callbacks, layers, models
-
-
-class Scores(callbacks.Callback):
-    def on_epoch_end(self, epoch, logs={}):
-        predicted = self.model.predict(self.validation_data[0], verbose=0)
-        print(np.mean(np.abs(predicted - self.validation_data[1])))
-
-
-x, y = np.random.rand(32, 3), np.random.rand(32, 1)
-x_test, y_test = np.random.rand(8, 3), np.random.rand(8, 1)
-model = models.Sequential([layers.Input((3,)), layers.Dense(1)])
-model.compile("sgd", "mse")
-scores = Scores()
-scores.validation_data = [x_test, y_test]
++ scores.validation_data = [x_test, y_test]
 model.fit(x, y, epochs=1, validation_data=(x_test, y_test), callbacks=[scores])
 """,
             runs=True,
         ),
         Example(
             "one that is made within the call, and asks the model",
-            """\
-import keras
-
-
-class Scores(keras.callbacks.Callback):
-    def on_train_end(self, logs=None):
-        x = self.model.validation_data[0]
-        y = self.model.validation_data[1]
-        print(self.model.evaluate(x, y))
-
-
-def train(model, data, held_out):
-    model.fit(data[0], data[1], validation_data=(held_out[0], held_out[1]), callbacks=[Scores()])
-""",
             f"""\
 import keras
-
-
-{_CODE}
++
++
+{added(_CODE)}
 
 
 class Scores(keras.callbacks.Callback):
     def on_train_end(self, logs=None):
-        x = self.validation_data[0]
-        y = self.validation_data[1]
+-         x = self.model.validation_data[0]
+-         y = self.model.validation_data[1]
++         x = self.validation_data[0]
++         y = self.validation_data[1]
         print(self.model.evaluate(x, y))
 
 
 def train(model, data, held_out):
-    model.fit(data[0], data[1], validation_data=(held_out[0], held_out[1]), callbacks=[{_NAME}(Scores(), [held_out[0], held_out[1]])])
+-     model.fit(data[0], data[1], validation_data=(held_out[0], held_out[1]), callbacks=[Scores()])
++     model.fit(data[0], data[1], validation_data=(held_out[0], held_out[1]), callbacks=[{_NAME}(Scores(), [held_out[0], held_out[1]])])
 """,
         ),
         Example(
@@ -175,29 +147,7 @@ watch = Watch("pairs")
 stop = EarlyStopping(patience=3)
 listeners = [stop, watch]
 model = tf.keras.models.load_model("pairs.keras")
-history = model.fit(x, y, validation_data=([a, b], labels), callbacks=listeners)
-""",
-            """\
-import tensorflow as tf
-from tensorflow.keras.callbacks import Callback, EarlyStopping
-
-
-class Watch(Callback):
-    def __init__(self, name):
-        super().__init__()
-        self.name = name
-
-    def on_epoch_end(self, epoch, logs=None):
-        if self.validation_data is not None:
-            left, right, labels = self.validation_data[0], self.validation_data[1], self.validation_data[2]
-            print(self.name, epoch, self.model.predict([left, right]) - labels)
-
-
-watch = Watch("pairs")
-stop = EarlyStopping(patience=3)
-listeners = [stop, watch]
-model = tf.keras.models.load_model("pairs.keras")
-watch.validation_data = [a, b, labels]
++ watch.validation_data = [a, b, labels]
 history = model.fit(x, y, validation_data=([a, b], labels), callbacks=listeners)
 """,
         ),

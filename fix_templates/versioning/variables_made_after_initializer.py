@@ -105,21 +105,7 @@ train(sess, step)
 
 fine = tf.train.AdamOptimizer(0.001)
 step = fine.minimize(loss)
-train(sess, step)
-""",
-            """\
-import tensorflow.compat.v1 as tf
-
-loss = build()
-sess = tf.Session()
-rough = tf.train.GradientDescentOptimizer(0.1)
-step = rough.minimize(loss)
-sess.run(tf.global_variables_initializer())
-train(sess, step)
-
-fine = tf.train.AdamOptimizer(0.001)
-step = fine.minimize(loss)
-sess.run(tf.variables_initializer(fine.variables()))
++ sess.run(tf.variables_initializer(fine.variables()))
 train(sess, step)
 """,
         ),
@@ -136,21 +122,7 @@ def main(loss, feed):
         session.run(v1.global_variables_initializer())
         optimizer = v1.train.RMSPropOptimizer(0.01)
         step = optimizer.minimize(loss)
-        for _ in range(100):
-            session.run(step, feed)
-""",
-            """\
-import tensorflow as tf
-
-v1 = tf.compat.v1
-
-
-def main(loss, feed):
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        optimizer = v1.train.RMSPropOptimizer(0.01)
-        step = optimizer.minimize(loss)
-        session.run(v1.variables_initializer(optimizer.variables()))
++         session.run(v1.variables_initializer(optimizer.variables()))
         for _ in range(100):
             session.run(step, feed)
 """,
@@ -166,19 +138,7 @@ with tf.Session() as session:
     session.run(tf.global_variables_initializer())
     optimizer = tf.train.RMSPropOptimizer(0.01)
     train = optimizer.minimize(cost)
-    for _ in range(20):
-        session.run(train)
-""",
-            """\
-import tensorflow.compat.v1 as tf
-
-weight = tf.get_variable("weight", [3, 1])
-cost = tf.reduce_mean(tf.square(tf.matmul(x, weight) - y))
-with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
-    optimizer = tf.train.RMSPropOptimizer(0.01)
-    train = optimizer.minimize(cost)
-    session.run(tf.variables_initializer(optimizer.variables()))
++     session.run(tf.variables_initializer(optimizer.variables()))
     for _ in range(20):
         session.run(train)
 """,

@@ -63,20 +63,8 @@ def accuracy(output, target, topk=(1,)):
     _, pred = output.topk(max(topk), 1, True, True)
     pred = pred.t()
     correct = pred.eq(target.view(1, -1).expand_as(pred))
-    return [correct[:k].view(-1).float().sum(0) for k in topk]
-
-
-print(accuracy(torch.randn(8, 9), torch.zeros(8).long(), (1, 5)))
-""",
-            """\
-import torch
-
-
-def accuracy(output, target, topk=(1,)):
-    _, pred = output.topk(max(topk), 1, True, True)
-    pred = pred.t()
-    correct = pred.eq(target.view(1, -1).expand_as(pred))
-    return [correct[:k].reshape(-1).float().sum(0) for k in topk]
+-     return [correct[:k].view(-1).float().sum(0) for k in topk]
++     return [correct[:k].reshape(-1).float().sum(0) for k in topk]
 
 
 print(accuracy(torch.randn(8, 9), torch.zeros(8).long(), (1, 5)))
@@ -90,16 +78,10 @@ import torch
 
 likeliest = torch.randn(8, 9).topk(5, 1)[1].t()
 hits = likeliest == torch.zeros(8).long()
-first = hits[:1].view(-1)
-print(hits[:5].view(-1).sum(), hits[:3].view(-1).sum())
-""",
-            """\
-import torch
-
-likeliest = torch.randn(8, 9).topk(5, 1)[1].t()
-hits = likeliest == torch.zeros(8).long()
-first = hits[:1].reshape(-1)
-print(hits[:5].reshape(-1).sum(), hits[:3].reshape(-1).sum())
+- first = hits[:1].view(-1)
+- print(hits[:5].view(-1).sum(), hits[:3].view(-1).sum())
++ first = hits[:1].reshape(-1)
++ print(hits[:5].reshape(-1).sum(), hits[:3].reshape(-1).sum())
 """,
             runs=True,
         ),
@@ -109,14 +91,8 @@ print(hits[:5].reshape(-1).sum(), hits[:3].reshape(-1).sum())
 import torch
 
 x = torch.randn(2, 3, 4, 4)
-flat = x.permute(0, 2, 3, 1).view(2, -1)
-flat.sum()
-""",
-            """\
-import torch
-
-x = torch.randn(2, 3, 4, 4)
-flat = x.permute(0, 2, 3, 1).reshape(2, -1)
+- flat = x.permute(0, 2, 3, 1).view(2, -1)
++ flat = x.permute(0, 2, 3, 1).reshape(2, -1)
 flat.sum()
 """,
             runs=True,

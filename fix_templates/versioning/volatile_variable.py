@@ -105,23 +105,13 @@ from torch.autograd import Variable
 def test(model, loader):
     correct = 0
     for data, target in loader:
-        data, target = Variable(data, volatile=True), Variable(target)
-        output = model(data)
-        correct += output.max(1)[1].eq(target).sum()
-    return correct
-""",
-            """\
-import torch
-from torch.autograd import Variable
-
-
-def test(model, loader):
-    correct = 0
-    for data, target in loader:
-        with torch.no_grad():
-            data, target = Variable(data), Variable(target)
-            output = model(data)
-            correct += output.max(1)[1].eq(target).sum()
+-         data, target = Variable(data, volatile=True), Variable(target)
+-         output = model(data)
+-         correct += output.max(1)[1].eq(target).sum()
++         with torch.no_grad():
++             data, target = Variable(data), Variable(target)
++             output = model(data)
++             correct += output.max(1)[1].eq(target).sum()
     return correct
 """,
         ),
@@ -132,14 +122,8 @@ from torch.autograd import Variable
 
 
 def as_variable(x):
-    return Variable(x, volatile=True)
-""",
-            """\
-from torch.autograd import Variable
-
-
-def as_variable(x):
-    return Variable(x)
+-     return Variable(x, volatile=True)
++     return Variable(x)
 """,
         ),
         Example(
@@ -152,19 +136,8 @@ def to_variables(arrays, volatile=False):
     made = []
     for each in arrays:
         if not isinstance(each, Variable):
-            each = Variable(each, volatile=volatile)
-        made.append(each)
-    return made
-""",
-            """\
-from torch.autograd import Variable
-
-
-def to_variables(arrays, volatile=False):
-    made = []
-    for each in arrays:
-        if not isinstance(each, Variable):
-            each = Variable(each)
+-             each = Variable(each, volatile=volatile)
++             each = Variable(each)
         made.append(each)
     return made
 """,
@@ -175,14 +148,8 @@ def to_variables(arrays, volatile=False):
 import torch
 from torch.autograd import Variable
 
-x = Variable(torch.ones(2), requires_grad=True, volatile=False)
-(x * 2).sum().backward()
-""",
-            """\
-import torch
-from torch.autograd import Variable
-
-x = Variable(torch.ones(2), requires_grad=True)
+- x = Variable(torch.ones(2), requires_grad=True, volatile=False)
++ x = Variable(torch.ones(2), requires_grad=True)
 (x * 2).sum().backward()
 """,
         ),
@@ -190,36 +157,27 @@ x = Variable(torch.ones(2), requires_grad=True)
             "one loop for training and testing",
             """\
 from torch.autograd import Variable
++ import torch
 
 
 def run(net, criterion, loader, optimizer, is_train=True):
     total = 0
     for x, y in loader:
-        x, y = Variable(x, volatile=not is_train), Variable(y, volatile=not is_train)
-        loss = criterion(net(x), y)
-        if is_train:
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        total += float(loss)
-    return total
-""",
-            """\
-from torch.autograd import Variable
-import torch
-
-
-def run(net, criterion, loader, optimizer, is_train=True):
-    total = 0
-    for x, y in loader:
-        with torch.set_grad_enabled(is_train):
-            x, y = Variable(x), Variable(y)
-            loss = criterion(net(x), y)
-            if is_train:
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-            total += float(loss)
+-         x, y = Variable(x, volatile=not is_train), Variable(y, volatile=not is_train)
+-         loss = criterion(net(x), y)
+-         if is_train:
+-             optimizer.zero_grad()
+-             loss.backward()
+-             optimizer.step()
+-         total += float(loss)
++         with torch.set_grad_enabled(is_train):
++             x, y = Variable(x), Variable(y)
++             loss = criterion(net(x), y)
++             if is_train:
++                 optimizer.zero_grad()
++                 loss.backward()
++                 optimizer.step()
++             total += float(loss)
     return total
 """,
         ),
@@ -230,18 +188,10 @@ import torch
 
 
 def loss(q, target, state, following, reward):
-    following.volatile = True
+-     following.volatile = True
     wanted = reward + 0.9 * target(following).max(1)[0]
-    wanted.volatile = False
-    return torch.nn.functional.smooth_l1_loss(q(state), wanted)
-""",
-            """\
-import torch
-
-
-def loss(q, target, state, following, reward):
-    wanted = reward + 0.9 * target(following).max(1)[0]
-    wanted = wanted.detach()
+-     wanted.volatile = False
++     wanted = wanted.detach()
     return torch.nn.functional.smooth_l1_loss(q(state), wanted)
 """,
         ),
@@ -255,31 +205,21 @@ from torch.autograd import Variable
 def evaluate(model, criterion, loader, use_gpu):
     total = 0.0
     for img, label in loader:
-        if use_gpu:
-            img = Variable(img, volatile=True).cuda()
-            label = Variable(label, volatile=True).cuda()
-        else:
-            img = Variable(img, volatile=True)
-            label = Variable(label, volatile=True)
-        total += criterion(model(img), label).item()
-    return total
-""",
-            """\
-import torch
-from torch.autograd import Variable
-
-
-def evaluate(model, criterion, loader, use_gpu):
-    total = 0.0
-    for img, label in loader:
-        with torch.no_grad():
-            if use_gpu:
-                img = Variable(img).cuda()
-                label = Variable(label).cuda()
-            else:
-                img = Variable(img)
-                label = Variable(label)
-            total += criterion(model(img), label).item()
+-         if use_gpu:
+-             img = Variable(img, volatile=True).cuda()
+-             label = Variable(label, volatile=True).cuda()
+-         else:
+-             img = Variable(img, volatile=True)
+-             label = Variable(label, volatile=True)
+-         total += criterion(model(img), label).item()
++         with torch.no_grad():
++             if use_gpu:
++                 img = Variable(img).cuda()
++                 label = Variable(label).cuda()
++             else:
++                 img = Variable(img)
++                 label = Variable(label)
++             total += criterion(model(img), label).item()
     return total
 """,
         ),
@@ -292,27 +232,19 @@ from torch.autograd import Variable
 
 def evaluate(model, loss, loader):
     for data, target in loader:
-        data = Variable(data, volatile=True)
-        given = (model(data),)
-        if target is not None:
-            target = Variable(target, volatile=True)
-            given += (target,)
-        print(loss(*given))
-""",
-            """\
-import torch
-from torch.autograd import Variable
-
-
-def evaluate(model, loss, loader):
-    for data, target in loader:
-        with torch.no_grad():
-            data = Variable(data)
-            given = (model(data),)
-            if target is not None:
-                target = Variable(target)
-                given += (target,)
-            print(loss(*given))
+-         data = Variable(data, volatile=True)
+-         given = (model(data),)
+-         if target is not None:
+-             target = Variable(target, volatile=True)
+-             given += (target,)
+-         print(loss(*given))
++         with torch.no_grad():
++             data = Variable(data)
++             given = (model(data),)
++             if target is not None:
++                 target = Variable(target)
++                 given += (target,)
++             print(loss(*given))
 """,
         ),
         Example(
@@ -322,8 +254,10 @@ import torch
 from torch.autograd import Variable
 
 
-def to_var(x, volatile=False):
-    return Variable(x, volatile=volatile)
+- def to_var(x, volatile=False):
+-     return Variable(x, volatile=volatile)
++ def to_var(x):
++     return Variable(x)
 
 
 def train(model, images):
@@ -331,26 +265,11 @@ def train(model, images):
 
 
 def evaluate(model, images):
-    images = to_var(images, volatile=True)
-    return model(images)
-""",
-            """\
-import torch
-from torch.autograd import Variable
-
-
-def to_var(x):
-    return Variable(x)
-
-
-def train(model, images):
-    model(to_var(images)).sum().backward()
-
-
-def evaluate(model, images):
-    with torch.no_grad():
-        images = to_var(images)
-        return model(images)
+-     images = to_var(images, volatile=True)
+-     return model(images)
++     with torch.no_grad():
++         images = to_var(images)
++         return model(images)
 """,
         ),
         Example(
@@ -362,26 +281,18 @@ from torch.autograd import Variable
 
 def evaluate(model, x):
     x = Variable(x)
-    x.volatile = True
-    out = model(x)
-    state = Variable(torch.zeros(2), volatile=x.volatile)
-    if not out.volatile:
-        print("records")
-    return out, state, out.volatile
-""",
-            """\
-import torch
-from torch.autograd import Variable
-
-
-def evaluate(model, x):
-    x = Variable(x)
-    with torch.no_grad():
-        out = model(x)
-        state = Variable(torch.zeros(2))
-        if torch.is_grad_enabled():
-            print("records")
-        return out, state, not torch.is_grad_enabled()
+-     x.volatile = True
+-     out = model(x)
+-     state = Variable(torch.zeros(2), volatile=x.volatile)
+-     if not out.volatile:
+-         print("records")
+-     return out, state, out.volatile
++     with torch.no_grad():
++         out = model(x)
++         state = Variable(torch.zeros(2))
++         if torch.is_grad_enabled():
++             print("records")
++         return out, state, not torch.is_grad_enabled()
 """,
         ),
     )

@@ -74,15 +74,10 @@ class WeightsFileName(ApiChange):
 from keras.models import Sequential
 
 model = Sequential()
-model.save_weights('model.h5')
-model.load_weights('model.h5')
-""",
-            """\
-from keras.models import Sequential
-
-model = Sequential()
-model.save_weights('model.weights.h5')
-model.load_weights('model.weights.h5')
+- model.save_weights('model.h5')
+- model.load_weights('model.h5')
++ model.save_weights('model.weights.h5')
++ model.load_weights('model.weights.h5')
 """,
         ),
         Example(
@@ -90,13 +85,8 @@ model.load_weights('model.weights.h5')
             """\
 from keras.callbacks import ModelCheckpoint
 
-path = "weights.{epoch:02d}.hdf5"
-checkpoint = ModelCheckpoint(path, monitor="loss", save_best_only=True)
-""",
-            """\
-from keras.callbacks import ModelCheckpoint
-
-path = "weights.{epoch:02d}.keras"
+- path = "weights.{epoch:02d}.hdf5"
++ path = "weights.{epoch:02d}.keras"
 checkpoint = ModelCheckpoint(path, monitor="loss", save_best_only=True)
 """,
         ),
@@ -105,12 +95,8 @@ checkpoint = ModelCheckpoint(path, monitor="loss", save_best_only=True)
             """\
 import tensorflow as tf
 
-callback = tf.keras.callbacks.ModelCheckpoint(filepath="best.h5", save_weights_only=True)
-""",
-            """\
-import tensorflow as tf
-
-callback = tf.keras.callbacks.ModelCheckpoint(filepath="best.weights.h5", save_weights_only=True)
+- callback = tf.keras.callbacks.ModelCheckpoint(filepath="best.h5", save_weights_only=True)
++ callback = tf.keras.callbacks.ModelCheckpoint(filepath="best.weights.h5", save_weights_only=True)
 """,
         ),
         Example(
@@ -128,30 +114,16 @@ def make(kind):
 
 encoder = make("encoder")
 for epoch in range(3):
-    encoder.save_weights("made/encoder-%d.hdf5" % epoch)
-    encoder.save_weights(f"made/encoder_{epoch}.h5", overwrite=True)
-    encoder.save_weights(os.path.join("made", "last_{}.h5".format(epoch)))
-encoder.save_weights("encoder", True)
-encoder.load_weights("encoder")
-""",
-            """\
-import os
-from keras.models import Sequential
-from keras.layers import Dense
-
-
-def make(kind):
-    net = Sequential([Dense(1)])
-    return net
-
-
-encoder = make("encoder")
-for epoch in range(3):
-    encoder.save_weights("made/encoder-%d.weights.h5" % epoch)
-    encoder.save_weights(f"made/encoder_{epoch}.weights.h5", overwrite=True)
-    encoder.save_weights(os.path.join("made", "last_{}.weights.h5".format(epoch)))
-encoder.save_weights("encoder.weights.h5", True)
-encoder.load_weights("encoder.weights.h5")
+-     encoder.save_weights("made/encoder-%d.hdf5" % epoch)
+-     encoder.save_weights(f"made/encoder_{epoch}.h5", overwrite=True)
+-     encoder.save_weights(os.path.join("made", "last_{}.h5".format(epoch)))
+- encoder.save_weights("encoder", True)
+- encoder.load_weights("encoder")
++     encoder.save_weights("made/encoder-%d.weights.h5" % epoch)
++     encoder.save_weights(f"made/encoder_{epoch}.weights.h5", overwrite=True)
++     encoder.save_weights(os.path.join("made", "last_{}.weights.h5".format(epoch)))
++ encoder.save_weights("encoder.weights.h5", True)
++ encoder.load_weights("encoder.weights.h5")
 """,
         ),
         Example(
@@ -163,18 +135,10 @@ from keras.models import Sequential
 
 model = Sequential([Dense(1, input_shape=(3,))])
 model.compile(loss="mse", optimizer="sgd", metrics=["accuracy"])
-path = "weights-{epoch:02d}-{val_acc:.2f}.hdf5"
-model.fit([[1, 2, 3]] * 4, [1] * 4, validation_split=0.5, callbacks=[ModelCheckpoint(path, monitor="val_acc")])
-""",
-            """\
-from keras.callbacks import ModelCheckpoint
-from keras.layers import Dense
-from keras.models import Sequential
-
-model = Sequential([Dense(1, input_shape=(3,))])
-model.compile(loss="mse", optimizer="sgd", metrics=["accuracy"])
-path = "weights-{epoch:02d}-{val_accuracy:.2f}.keras"
-model.fit([[1, 2, 3]] * 4, [1] * 4, validation_split=0.5, callbacks=[ModelCheckpoint(path, monitor="val_accuracy")])
+- path = "weights-{epoch:02d}-{val_acc:.2f}.hdf5"
+- model.fit([[1, 2, 3]] * 4, [1] * 4, validation_split=0.5, callbacks=[ModelCheckpoint(path, monitor="val_acc")])
++ path = "weights-{epoch:02d}-{val_accuracy:.2f}.keras"
++ model.fit([[1, 2, 3]] * 4, [1] * 4, validation_split=0.5, callbacks=[ModelCheckpoint(path, monitor="val_accuracy")])
 """,
         ),
     )

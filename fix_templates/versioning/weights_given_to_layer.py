@@ -95,17 +95,9 @@ from keras.models import Sequential
 from keras.layers import Dense
 
 model = Sequential()
-model.add(Dense(4, input_dim=3, weights=[np.eye(3, 4), np.zeros(4)], activation="relu"))
-model.add(Dense(1))
-""",
-            """\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential()
-model.add(Dense(4, input_dim=3, activation="relu"))
-model.layers[-1].set_weights([np.eye(3, 4), np.zeros(4)])
+- model.add(Dense(4, input_dim=3, weights=[np.eye(3, 4), np.zeros(4)], activation="relu"))
++ model.add(Dense(4, input_dim=3, activation="relu"))
++ model.layers[-1].set_weights([np.eye(3, 4), np.zeros(4)])
 model.add(Dense(1))
 """,
         ),
@@ -117,22 +109,14 @@ from keras import backend as K
 from keras.layers import Convolution2D
 from keras.models import Sequential
 
-K.set_image_dim_ordering('th')
+- K.set_image_dim_ordering('th')
++ K.set_image_data_format('channels_first')
 model = Sequential()
-model.add(Convolution2D(64, 3, 3, weights=[np.random.normal(0, 0.1, size=(64, 1, 3, 3)), np.zeros(64)],
-                        border_mode='same', input_shape=(1, 32, 32)))
-""",
-            """\
-import numpy as np
-from keras import backend as K
-from keras.layers import Convolution2D
-from keras.models import Sequential
-
-K.set_image_data_format('channels_first')
-model = Sequential()
-model.add(Convolution2D(64, (3, 3),
-                        padding='same', input_shape=(1, 32, 32)))
-model.layers[-1].set_weights([np.transpose(np.random.normal(0, 0.1, size=(64, 1, 3, 3)), (2, 3, 1, 0)), np.zeros(64)])
+- model.add(Convolution2D(64, 3, 3, weights=[np.random.normal(0, 0.1, size=(64, 1, 3, 3)), np.zeros(64)],
+-                         border_mode='same', input_shape=(1, 32, 32)))
++ model.add(Convolution2D(64, (3, 3),
++                         padding='same', input_shape=(1, 32, 32)))
++ model.layers[-1].set_weights([np.transpose(np.random.normal(0, 0.1, size=(64, 1, 3, 3)), (2, 3, 1, 0)), np.zeros(64)])
 """,
         ),
         Example(
@@ -141,29 +125,19 @@ model.layers[-1].set_weights([np.transpose(np.random.normal(0, 0.1, size=(64, 1,
 import numpy as np
 from keras.layers import Dense, Input
 from keras.models import Model, Sequential
++ from keras.initializers import Constant
 
 start = [np.ones((5, 2)), np.zeros(2)]
 inputs = Input(shape=(5,))
-x = Dense(2, weights=[np.ones((5, 2)), np.zeros(2)])(inputs)
+- x = Dense(2, weights=[np.ones((5, 2)), np.zeros(2)])(inputs)
++ x = Dense(2, kernel_initializer=Constant(np.ones((5, 2))), bias_initializer=Constant(np.zeros(2)))(inputs)
 model = Model(inputs, x)
 other = Sequential()
-other.add(Dense(2, weights=start, input_shape=(5,)))
-third = Sequential([Dense(2, input_dim=5, weights=start)])
-""",
-            """\
-import numpy as np
-from keras.layers import Dense, Input
-from keras.models import Model, Sequential
-from keras.initializers import Constant
-
-start = [np.ones((5, 2)), np.zeros(2)]
-inputs = Input(shape=(5,))
-x = Dense(2, kernel_initializer=Constant(np.ones((5, 2))), bias_initializer=Constant(np.zeros(2)))(inputs)
-model = Model(inputs, x)
-other = Sequential()
-other.add(Dense(2, input_shape=(5,)))
-other.layers[-1].set_weights(start)
-third = Sequential([Dense(2, input_dim=5, kernel_initializer=Constant(start[0]), bias_initializer=Constant(start[1]))])
+- other.add(Dense(2, weights=start, input_shape=(5,)))
+- third = Sequential([Dense(2, input_dim=5, weights=start)])
++ other.add(Dense(2, input_shape=(5,)))
++ other.layers[-1].set_weights(start)
++ third = Sequential([Dense(2, input_dim=5, kernel_initializer=Constant(start[0]), bias_initializer=Constant(start[1]))])
 """,
         ),
     )

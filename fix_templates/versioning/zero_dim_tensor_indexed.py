@@ -126,21 +126,8 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 x, y = torch.randn(4, 1), torch.randn(4, 1)
 for epoch in range(3):
     loss = criterion(model(x), y)
-    print(epoch, loss.data[0])
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
-            """\
-import torch
-
-model = torch.nn.Linear(1, 1)
-criterion = torch.nn.MSELoss()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(4, 1), torch.randn(4, 1)
-for epoch in range(3):
-    loss = criterion(model(x), y)
-    print(epoch, loss.item())
+-     print(epoch, loss.data[0])
++     print(epoch, loss.item())
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
@@ -156,16 +143,8 @@ w = torch.randn(3, 2, requires_grad=True)
 y = torch.randn(4, 3).mm(w)
 loss = (y - 1).pow(2).sum()
 loss.backward()
-print(f"{loss.data.cpu().numpy()[0]:.3f}", loss.data[0], f"{2 + 3}: {loss.data[0]} {loss.data[0]:.2f}")
-""",
-            """\
-import torch
-
-w = torch.randn(3, 2, requires_grad=True)
-y = torch.randn(4, 3).mm(w)
-loss = (y - 1).pow(2).sum()
-loss.backward()
-print(f"{loss.item():.3f}", loss.item(), f"{2 + 3}: {loss.item()} {loss.item():.2f}")
+- print(f"{loss.data.cpu().numpy()[0]:.3f}", loss.data[0], f"{2 + 3}: {loss.data[0]} {loss.data[0]:.2f}")
++ print(f"{loss.item():.3f}", loss.item(), f"{2 + 3}: {loss.item()} {loss.item():.2f}")
 """,
             runs=True,
         ),
@@ -178,17 +157,8 @@ import torch.nn.functional as F
 def test(model, loader):
     total = 0
     for data, target in loader:
-        total += F.nll_loss(model(data), target).data[0]
-    return total
-""",
-            """\
-import torch.nn.functional as F
-
-
-def test(model, loader):
-    total = 0
-    for data, target in loader:
-        total += F.nll_loss(model(data), target).item()
+-         total += F.nll_loss(model(data), target).data[0]
++         total += F.nll_loss(model(data), target).item()
     return total
 """,
         ),
@@ -208,23 +178,8 @@ def train(net, criterion, optimizer, loader, meters):
         acc = accuracy(out, y)
         loss.backward()
         optimizer.step()
-        meters.update(fit.data[0], size.data[0] / 3, acc.data[0], out.data[0])
-""",
-            """\
-import torch
-from metrics import accuracy
-
-
-def train(net, criterion, optimizer, loader, meters):
-    for x, y in loader:
-        out = net(x)
-        fit = criterion(out, y)
-        size = out.norm(2) * 0.1
-        loss = fit + 0.01 * size
-        acc = accuracy(out, y)
-        loss.backward()
-        optimizer.step()
-        meters.update(fit.item(), size.item() / 3, acc.item(), out.data[0])
+-         meters.update(fit.data[0], size.data[0] / 3, acc.data[0], out.data[0])
++         meters.update(fit.item(), size.item() / 3, acc.item(), out.data[0])
 """,
         ),
         Example(
@@ -251,37 +206,12 @@ def share(output, target, percent=100.0):
 
 
 part = share(torch.randn(8, 9), torch.zeros(8).long())[0]
-print(part[0])
+- print(part[0])
++ print(part.item())
 prec1, prec5 = accuracy(torch.randn(8, 9), torch.zeros(8).long(), topk=(1, 5))
 best = accuracy(torch.randn(8, 9), torch.zeros(8).long())[0]
-print(prec1[0], prec5[0] / 2, best[0])
-""",
-            """\
-import torch
-
-
-def accuracy(output, target, topk=(1,)):
-    _, pred = output.topk(max(topk), 1, True, True)
-    correct = pred.t().eq(target.view(1, -1).expand_as(pred.t()))
-    res = []
-    for k in topk:
-        correct_k = correct[:k].reshape(-1).float().sum(0)
-        res.append(correct_k.mul_(100.0 / target.size(0)))
-    return res
-
-
-def share(output, target, percent=100.0):
-    res = []
-    count = len(target)
-    res.append(100 * output.max(1)[1].eq(target).sum() * percent / (count * target.shape[0]))
-    return res
-
-
-part = share(torch.randn(8, 9), torch.zeros(8).long())[0]
-print(part.item())
-prec1, prec5 = accuracy(torch.randn(8, 9), torch.zeros(8).long(), topk=(1, 5))
-best = accuracy(torch.randn(8, 9), torch.zeros(8).long())[0]
-print(prec1.item(), prec5.item() / 2, best.item())
+- print(prec1[0], prec5[0] / 2, best[0])
++ print(prec1.item(), prec5.item() / 2, best.item())
 """,
             runs=True,
         ),

@@ -73,13 +73,8 @@ class LearningRateWithoutMinus(FixTemplate):
 import torch
 
 model = torch.nn.Linear(4, 2)
-optimizer = torch.optim.Adam(model.parameters(), lr=1e3)  # small
-""",
-            """\
-import torch
-
-model = torch.nn.Linear(4, 2)
-optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)  # small
+- optimizer = torch.optim.Adam(model.parameters(), lr=1e3)  # small
++ optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)  # small
 """,
         ),
         Example(
@@ -87,12 +82,8 @@ optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)  # small
             """\
 from keras.optimizers import SGD
 
-model.compile(SGD(learning_rate=2.5E+02), loss="mse")
-""",
-            """\
-from keras.optimizers import SGD
-
-model.compile(SGD(learning_rate=2.5e-02), loss="mse")
+- model.compile(SGD(learning_rate=2.5E+02), loss="mse")
++ model.compile(SGD(learning_rate=2.5e-02), loss="mse")
 """,
         ),
     )
