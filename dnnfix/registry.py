@@ -17,59 +17,56 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from dnnfix import index
 from dnnfix.errors import CatalogueError, DuplicateCodeError
+from dnnfix.index import LOCAL, Listed, imported, modules_of, place_of, templates_in
 from dnnfix.records import OF_SYMPTOMS
-from dnnfix.template import FixTemplate
 
 if TYPE_CHECKING:
+    from dnnfix.template import FixTemplate
     from dnnfix.validate.evidence import Validator
 
 ENTRY_POINTS = "dnnfix.templates"
 """Entry-point group through which installed packages add template modules."""
 
-LOCAL = "_dnnfix_local_"
-"""How the names of modules begin that came from a folder of the user's."""
 
-REQUIRED = ("code", "name", "family", "fix_pattern", "message")
+def listed(extra: tuple[Path, ...] = ()) -> tuple[Listed, ...]:
+    """All fix templates in the order of their codes: built-in, installed by entry point, and in the folders `extra`.
+
+    Those that are built in are not imported for it. Raises `CatalogueError` where a module fails to import or a template lacks
+    metadata, and `DuplicateCodeError` where two share a code or a name.
+    """
+    return _in_order((*index.builtin(), *_installed_templates(), *_local_templates(extra)))
 
 
 def templates(extra: tuple[Path, ...] = ()) -> tuple[type[FixTemplate], ...]:
-    """All fix templates in the order of their codes: built-in, installed by entry point, and in the folders `extra`.
-
-    Raises `CatalogueError` where a module fails to import or a template lacks metadata, and `DuplicateCodeError` where
-    two share a code or a name.
-    """
-    return _in_order((*_builtin_templates(), *_installed_templates(), *_local_templates(extra)))
+    """The same templates, imported."""
+    return tuple(one.load() for one in listed(extra))
 
 
 @lru_cache(maxsize=8)  # asked for each file of a scan
-def _in_order(every: tuple[type[FixTemplate], ...]) -> tuple[type[FixTemplate], ...]:
-    """These templates in the order of their codes, where each has what it needs and none the code or name of another."""
-    found: dict[str, type[FixTemplate]] = {}
-    names: dict[str, type[FixTemplate]] = {}
-    for template in every:
-        missing = [attribute for attribute in REQUIRED if not hasattr(template, attribute)]
-        if missing:
-            raise CatalogueError(f"{_place(template)} lacks {', '.join(missing)}. State it as a class attribute.")
+def _in_order(every: tuple[Listed, ...]) -> tuple[Listed, ...]:
+    """These templates in the order of their codes, where none has the code or name of another."""
+    found: dict[str, Listed] = {}
+    names: dict[str, Listed] = {}
+    for one in every:
         for code, name in OF_SYMPTOMS:
-            if template.code == code or template.name == name:
+            if one.code == code or one.name == name:
+                raise DuplicateCodeError(f"{_place(one)}: {code} {name} is what dnnfix itself reports. Take another.")
+        for taken, key in ((found, one.code), (names, one.name)):
+            if key in taken and taken[key] != one:
                 raise DuplicateCodeError(
-                    f"{_place(template)}: {code} {name} is what dnnfix itself reports. Take another."
+                    f"{_place(one)} and {_place(taken[key])} both claim {key}. Give one of them another."
                 )
-        for taken, key in ((found, template.code), (names, template.name)):
-            if key in taken and taken[key] is not template:
-                raise DuplicateCodeError(
-                    f"{_place(template)} and {_place(taken[key])} both claim {key}. Give one of them another."
-                )
-            taken[key] = template
+            taken[key] = one
     return tuple(found[code] for code in sorted(found))
 
 
 def template(code_or_name: str, extra: tuple[Path, ...] = ()) -> type[FixTemplate] | None:
     """The template with that code (in any case) or name, or `None`."""
-    for candidate in templates(extra):
+    for candidate in listed(extra):
         if code_or_name.upper() == candidate.code or code_or_name == candidate.name:
-            return candidate
+            return candidate.load()
     return None
 
 
@@ -79,7 +76,7 @@ def validators() -> tuple[Validator, ...]:
     from dnnfix.validate.evidence import RUNGS, Validator
 
     found: dict[str, Validator] = {}
-    for module in _modules(_catalogue("validators"), "dnnfix.validators"):
+    for module in map(imported, modules_of(Path(__file__).parent / "validators", "dnnfix.validators")):
         validator = Validator(name=module.NAME, rung=module.RUNG, judge=module.judge)
         if validator.rung not in RUNGS:
             raise CatalogueError(
@@ -91,31 +88,13 @@ def validators() -> tuple[Validator, ...]:
     return tuple(sorted(found.values(), key=lambda v: (RUNGS.index(v.rung), v.name)))
 
 
-def _catalogue(name: str) -> Path:
-    return Path(__file__).parent / name
-
-
-@cache
-def _builtin_templates() -> tuple[type[FixTemplate], ...]:
-    found: list[type[FixTemplate]] = []
-    root = _catalogue("fix_templates")
-    for family in sorted(entry.name for entry in os.scandir(root) if _is_package(entry)):
-        for module in _modules(root / family, f"dnnfix.fix_templates.{family}"):
-            found.extend(_templates_in(module))
-    return tuple(found)
-
-
-def _is_package(entry: os.DirEntry[str]) -> bool:
-    return entry.is_dir() and os.path.exists(os.path.join(entry.path, "__init__.py"))
-
-
-def _installed_templates() -> Iterator[type[FixTemplate]]:
+def _installed_templates() -> Iterator[Listed]:
     for point in _entry_points():
         try:
             module = importlib.import_module(point)
         except Exception as error:
             raise CatalogueError(f"the installed template module {point} cannot be imported: {error!r}") from error
-        yield from _templates_in(module)
+        yield from map(_entry, templates_in(module))
 
 
 @cache
@@ -146,16 +125,16 @@ def _points_in(lines: Iterable[str]) -> Iterator[str]:
             yield line.split("=", 1)[1].split(":")[0].split("[")[0].strip()
 
 
-def _local_templates(folders: tuple[Path, ...]) -> Iterator[type[FixTemplate]]:
+def _local_templates(folders: tuple[Path, ...]) -> Iterator[Listed]:
     for root in folders:
         files = [root] if root.is_file() else sorted((*root.glob("**/*.py"), *root.glob("**/*.toml")))
         if not files:
             raise CatalogueError(f"{root}: no template modules here. Name a folder with .py files under `templates`.")
         for file in files:
             if file.suffix == ".toml":
-                yield _load_table(file.resolve())
+                yield _entry(_load_table(file.resolve()))
             elif file.name != "__init__.py":
-                yield from _templates_in(_load(str(file.resolve())))
+                yield from map(_entry, templates_in(_load(str(file.resolve()))))
 
 
 @cache
@@ -180,26 +159,9 @@ def _load(path: str) -> ModuleType:
     return module
 
 
-def _modules(folder: Path, package: str) -> Iterator[ModuleType]:
-    for name in sorted(entry.name for entry in os.scandir(folder)):
-        if name.endswith(".py") and name != "__init__.py":
-            try:
-                yield importlib.import_module(f"{package}.{name[:-3]}")
-            except CatalogueError:
-                raise
-            except Exception as error:
-                raise CatalogueError(f"{folder / name}: cannot be imported: {error!r}") from error
+def _entry(template: type[FixTemplate]) -> Listed:
+    return Listed.of(template, loaded=template)
 
 
-def _templates_in(module: ModuleType) -> Iterator[type[FixTemplate]]:
-    for value in vars(module).values():
-        own = isinstance(value, type) and issubclass(value, FixTemplate) and value.__module__ == module.__name__
-        if own and not value.__name__.startswith("_"):
-            yield value
-
-
-def _place(template: type[FixTemplate]) -> str:
-    """Where a template stands, as its author knows it: the file, where it came from a folder."""
-    module = template.__module__
-    file = sys.modules[module].__file__ if module.startswith(LOCAL) else None
-    return f"{file}: {template.__qualname__}" if file else f"{module}.{template.__qualname__}"
+def _place(one: Listed) -> str:
+    return place_of(one.module, one.kind)

@@ -23,7 +23,7 @@ CATALOGUE = {"fix_templates", "validators"}
 FLOOR = {"records", "errors"}
 ENGINE = {"detect", "synthesize", "validate", "reproduce", "emit"}
 OBSERVATION = {"network", "run", "source"}
-CONTRACT = {"subject", "template", "config", "suppress"}
+CONTRACT = {"subject", "template", "config", "suppress", "index"}
 """What a template is told and what a user set: below the engine, above the source."""
 
 MAY_IMPORT = {
@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "network": FLOOR | OBSERVATION,
     "subject": FLOOR | OBSERVATION,
     "template": FLOOR | OBSERVATION | {"subject"},
+    "index": FLOOR | {"template"},
     **{name: FLOOR | OBSERVATION | CONTRACT | ENGINE for name in ENGINE},
     "validate": FLOOR | OBSERVATION | CONTRACT | ENGINE,
     "api": FLOOR | OBSERVATION | CONTRACT | {"detect", "synthesize", "validate"},

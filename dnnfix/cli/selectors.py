@@ -14,7 +14,7 @@ from dnnfix.suppress import UNUSED_CODE, UNUSED_RULE
 @lru_cache(maxsize=64)
 def verify(settings: Settings) -> None:
     """Raise `ConfigError` where a selector of the settings means none of the rules."""
-    known = [(template.code, template.name) for template in registry.templates(settings.templates)]
+    known = [(template.code, template.name) for template in registry.listed(settings.templates)]
     known += [(UNUSED_CODE, UNUSED_RULE), *OF_SYMPTOMS]
     listed = (settings.select, settings.extend_select, settings.ignore, settings.fixable, settings.unfixable)
     by_path = tuple(codes for _, codes in settings.per_file_ignores)

@@ -8,7 +8,6 @@ migrated file and not twenty patches that each still crash.
 from __future__ import annotations
 
 import ast
-import importlib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -19,6 +18,7 @@ from typing import ClassVar
 
 from dnnfix.detect.api_statements import merged, spliced, without
 from dnnfix.errors import EditError
+from dnnfix.index import Listed, builtin
 from dnnfix.records import (
     AddImport,
     Applicability,
@@ -293,8 +293,8 @@ def _read_anew(source: Source, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
 def migration(subject: Subject) -> tuple[Hit, ...]:
     """Everything in the program that the templates of the family would repair by default, in source order."""
     found: list[Hit] = []
-    for template in _family():
-        if template.default and not template.speaks_of_deprecated:
+    for template in _family(subject.words):
+        if not template.speaks_of_deprecated:
             found.extend(_kept(subject, template))
     return tuple(sorted(dict.fromkeys(found), key=_place))
 
@@ -306,19 +306,19 @@ def _gone(hit: Hit) -> dict[str, Json]:
     )
 
 
+def _family(words: frozenset[str]) -> Iterator[type[ApiChange]]:
+    """The templates of the family that a program with these identifiers has to do with."""
+    for one in _listed():
+        if one.is_triggered(words):
+            template = one.load()
+            if issubclass(template, ApiChange):
+                yield template
+
+
 @cache
-def _family() -> tuple[type[ApiChange], ...]:
-    """The templates of the family; its modules are imported by name, as the registry does."""
-    package = importlib.import_module("dnnfix.fix_templates.versioning")
-    found: dict[str, type[ApiChange]] = {}
-    for folder in package.__path__:
-        for file in sorted(os.listdir(folder)):
-            if file.endswith(".py") and file != "__init__.py":
-                module = importlib.import_module(f"{package.__name__}.{file[:-3]}")
-                for value in vars(module).values():
-                    if isinstance(value, type) and issubclass(value, ApiChange) and value.__module__ == module.__name__:
-                        found[value.code] = value
-    return tuple(found[code] for code in sorted(found))
+def _listed() -> tuple[Listed, ...]:
+    every = (one for one in builtin() if one.family == Family.VERSIONING and one.default)
+    return tuple(sorted(every, key=lambda one: one.code))
 
 
 @once  # asked again for each finding

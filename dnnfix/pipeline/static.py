@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 
 from dnnfix import registry
 from dnnfix.config import Settings
 from dnnfix.detect.catalogue import detect
 from dnnfix.errors import EditError
+from dnnfix.index import Listed
 from dnnfix.pipeline.account import misread, unreadable, wanted
 from dnnfix.records import Edit, Family, FileReport, Finding, FindingOutcome, FindingResult, Patch, PatchVerdict
 from dnnfix.source.program import Source, once
@@ -25,10 +26,11 @@ def check_file(raw: bytes, path: str, settings: Settings, patches: bool = True) 
     Raises `InputError` where the bytes cannot be analysed.
     """
     source = Source.from_bytes(raw, path)
-    active = _of_source(selected(settings))
+    listed = _of_source(registry.listed(settings.templates), settings)
     subject = Subject(source)
+    active = {one.code: one.load() for one in listed if one.is_triggered(subject.words)}
     detection = detect(subject, active.values())
-    sorted_out = split(detection.findings, source.text, path, settings, set(active))
+    sorted_out = split(detection.findings, source.text, path, settings, {one.code for one in listed})
     kept = sorted_out.kept
     results: list[FindingResult] = []
     drafts: list[Patch] = []
@@ -60,18 +62,18 @@ def unmigrated(raw: bytes, path: str, settings: Settings) -> Iterator[tuple[Find
 
 def selected(settings: Settings) -> tuple[type[FixTemplate], ...]:
     """The templates that the settings switch on."""
-    return _enabled(registry.templates(settings.templates), settings)
+    return tuple(one.load() for one in _enabled(registry.listed(settings.templates), settings))
 
 
 @lru_cache(maxsize=8)
-def _of_source(templates: tuple[type[FixTemplate], ...]) -> Mapping[str, type[FixTemplate]]:
-    """Those of the templates that need no run, by their codes."""
-    return {template.code: template for template in templates if not template.needs_run}
+def _of_source(listed: tuple[Listed, ...], settings: Settings) -> tuple[Listed, ...]:
+    """Those that the settings switch on and that need no run."""
+    return tuple(one for one in _enabled(listed, settings) if not one.needs_run)
 
 
 @lru_cache(maxsize=8)  # the same for most files of a scan
-def _enabled(templates: tuple[type[FixTemplate], ...], settings: Settings) -> tuple[type[FixTemplate], ...]:
-    return tuple(t for t in templates if settings.enabled(t.code, t.name, t.default))
+def _enabled(listed: tuple[Listed, ...], settings: Settings) -> tuple[Listed, ...]:
+    return tuple(one for one in listed if settings.enabled(one.code, one.name, one.default))
 
 
 def _drafts(finding: Finding, subject: Subject, template: type[FixTemplate], start: int) -> tuple[Patch, ...]:

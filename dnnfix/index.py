@@ -1,0 +1,164 @@
+"""What the built-in catalogue holds, known without importing it: most programs have to do with a fifth of its rules.
+
+The index is made by importing every module once. It is kept where Python keeps bytecode, and holds as long as no file of the
+package has changed; where it cannot be kept, each start makes it anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, fields
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from dnnfix.errors import CatalogueError
+
+if TYPE_CHECKING:
+    from dnnfix.template import FixTemplate
+
+REQUIRED = ("code", "name", "family", "fix_pattern", "message")
+"""What every template says of itself."""
+
+LOCAL = "_dnnfix_local_"
+"""How the names of modules begin that came from a folder of the user's."""
+
+PACKAGE = Path(__file__).parent
+ROOT = PACKAGE / "fix_templates"
+OF_RULES = frozenset({"detect", "fix_templates", "network", "records", "source", "synthesize"})
+"""The folders of the package that what the index says may depend on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A template as the index lists it: where it is, and what decides whether it is asked about a program."""
+
+    module: str
+    kind: str
+    code: str
+    name: str
+    family: str
+    triggers: tuple[str, ...]
+    needs_run: bool
+    default: bool
+    loaded: type[FixTemplate] | None = None
+    """The template, where it came from outside of the catalogue."""
+
+    @classmethod
+    def of(cls, template: type[FixTemplate], loaded: type[FixTemplate] | None = None) -> Listed:
+        """The entry of a template. Raises `CatalogueError` where it lacks metadata."""
+        missing = [attribute for attribute in REQUIRED if not hasattr(template, attribute)]
+        if missing:
+            place = place_of(template.__module__, template.__qualname__)
+            raise CatalogueError(f"{place} lacks {', '.join(missing)}. State it as a class attribute.")
+        return cls(
+            template.__module__,
+            template.__qualname__,
+            template.code,
+            template.name,
+            str(template.family),
+            tuple(template.triggers),
+            template.needs_run,
+            template.default,
+            loaded,
+        )
+
+    def load(self) -> type[FixTemplate]:
+        """The template itself, imported where it was not yet."""
+        found: type[FixTemplate] = self.loaded or getattr(imported(self.module), self.kind)
+        return found
+
+    def is_triggered(self, words: frozenset[str]) -> bool:
+        """Whether a program with these identifiers may have its fault as its source reads."""
+        return not self.triggers or not words.isdisjoint(self.triggers)
+
+
+@cache
+def builtin() -> tuple[Listed, ...]:
+    """The templates of the catalogue's folders. Raises `CatalogueError` where a module fails to import."""
+    place = kept_at()
+    stamp = _stamp()
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+        kept = json.loads(place.read_bytes())
+        if kept["stamp"] == stamp:
+            return tuple(Listed(**{**entry, "triggers": tuple(entry["triggers"])}) for entry in kept["entries"])
+    found = tuple(Listed.of(template) for module in _modules() for template in templates_in(module))
+    with contextlib.suppress(OSError):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        written = place.with_suffix(f".{os.getpid()}")
+        written.write_text(json.dumps({"stamp": stamp, "entries": [_written(one) for one in found]}))
+        written.replace(place)
+    return found
+
+
+def kept_at() -> Path:
+    """The file of the index, of which every version of Python has its own."""
+    return Path(importlib.util.cache_from_source(str(ROOT / "index.py"))).with_suffix(".json")
+
+
+def place_of(module: str, kind: str) -> str:
+    """Where a template stands, as its author knows it: the file, where it came from a folder."""
+    file = sys.modules[module].__file__ if module.startswith(LOCAL) else None
+    return f"{file}: {kind}" if file else f"{module}.{kind}"
+
+
+def _written(one: Listed) -> dict[str, object]:
+    return {field.name: getattr(one, field.name) for field in fields(one) if field.name != "loaded"}
+
+
+def templates_in(module: ModuleType) -> Iterator[type[FixTemplate]]:
+    """The templates that a module defines."""
+    from dnnfix.template import FixTemplate
+
+    for value in vars(module).values():
+        own = isinstance(value, type) and issubclass(value, FixTemplate) and value.__module__ == module.__name__
+        if own and not value.__name__.startswith("_"):
+            yield value
+
+
+def imported(module: str) -> ModuleType:
+    """A module of the catalogue. Raises `CatalogueError` where it fails to import."""
+    try:
+        return importlib.import_module(module)
+    except CatalogueError:
+        raise
+    except Exception as error:
+        file = PACKAGE.parent.joinpath(*module.split(".")).with_suffix(".py")
+        raise CatalogueError(f"{file}: cannot be imported: {error!r}") from error
+
+
+def modules_of(folder: Path, package: str) -> Iterator[str]:
+    """The names of the modules in a folder."""
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".py") and name != "__init__.py":
+            yield f"{package}.{name[:-3]}"
+
+
+def _modules() -> Iterator[ModuleType]:
+    for family in sorted(entry.name for entry in os.scandir(ROOT) if entry.is_dir()):
+        if os.path.exists(ROOT / family / "__init__.py"):
+            yield from map(imported, modules_of(ROOT / family, f"dnnfix.fix_templates.{family}"))
+
+
+def _stamp() -> str:
+    """A digest of size and time of every file that a rule may depend on."""
+    files = [f"{path[len(str(PACKAGE)) :]} {size} {time}" for path, size, time in _files(str(PACKAGE))]
+    return sha256("\n".join(sorted(files)).encode()).hexdigest()
+
+
+def _files(folder: str, into: AbstractSet[str] = OF_RULES) -> Iterator[tuple[str, int, int]]:
+    for entry in os.scandir(folder):
+        if entry.name.endswith((".py", ".toml")):
+            about = entry.stat()
+            yield entry.path, about.st_size, about.st_mtime_ns
+        elif entry.name in into and entry.is_dir():
+            yield from _files(entry.path, frozenset(os.listdir(entry.path)))
