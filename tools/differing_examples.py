@@ -20,9 +20,9 @@ from typing import Any
 import dnnfix
 from dnnfix import registry
 from dnnfix.source.program import Source
-from dnnfix.synthesize.candidates import propose
 from dnnfix.subject import Subject
-from dnnfix.template import Example, FixTemplate, Reject
+from dnnfix.synthesize.candidates import propose
+from dnnfix.template import Example, FixTemplate
 from dnnfix.testing import Bench
 
 Ways = set[Hashable]
@@ -108,9 +108,9 @@ def without(file: str, names: set[tuple[str, str]]) -> None:
     source = Source.from_bytes(text.encode(), file)
     lines = text.splitlines(keepends=True)
     for call in sorted(source.all_calls, key=lambda one: -one.lineno):
-        if isinstance(call.func, ast.Name) and call.args and isinstance(call.args[0], ast.Constant):
-            if (call.func.id, call.args[0].value) in names:
-                del lines[call.lineno - 1 : call.end_lineno]
+        named = call.args[0] if call.args else None
+        if isinstance(call.func, ast.Name) and isinstance(named, ast.Constant) and (call.func.id, named.value) in names:
+            del lines[call.lineno - 1 : call.end_lineno]
     with open(file, "w", encoding="utf-8") as stream:
         stream.write("".join(lines))
 

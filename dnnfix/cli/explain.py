@@ -13,6 +13,7 @@ from dnnfix.cli import options
 from dnnfix.cli.console import CLEAN, ERROR, Console
 from dnnfix.cli.output import palette
 from dnnfix.cli.selectors import near
+from dnnfix.emit.earned import in_words
 from dnnfix.emit.rules import engine_rule, rule
 from dnnfix.emit.text import Palette, diff_lines
 
@@ -85,6 +86,8 @@ def explained(template: type[FixTemplate], colours: Palette) -> Iterator[str]:
     on = "" if template.default else "; off unless selected"
     yield f"{about.family}; fix pattern {about.fix_pattern}; {seen}{on}"
     yield f"\n{about.help}"
+    if about.code.startswith("DNF"):  # rules of other people's are not in the table
+        yield f"\n{in_words(about.code)}"
     for example in template.examples:
         yield f"\n{colours.bold}Example: {example.name}{colours.off}"
         before, after = example.before.splitlines(), example.after.splitlines()

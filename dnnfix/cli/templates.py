@@ -13,6 +13,7 @@ from dnnfix import registry
 from dnnfix.cli import options
 from dnnfix.cli.console import CLEAN, Console
 from dnnfix.cli.explain import add_catalogue, folders
+from dnnfix.emit.earned import in_words
 from dnnfix.emit.rules import Rule, rule
 from dnnfix.records import Family
 
@@ -33,7 +34,8 @@ EXIT_CODES = "0, or 2 after an error"
 HEAD = """# The catalogue
 
 Every fault that dnnfix knows, made by `dnnfix templates --output-format markdown` from the templates themselves. Rules
-marked *run* need the program to run (`suggest`); the others are also found by `check`.
+marked *run* need the program to run (`suggest`); the others are also found by `check`. What a rule has earned is counted over the
+open half of the benchmark, whose faults people repaired, and over sound programs: those repairs and the trainings of `docs/field-trials.md`.
 """
 
 
@@ -93,6 +95,7 @@ def _section(template: type[FixTemplate], about: Rule) -> Iterator[str]:
     marks = ("" if template.default else ", off unless selected") + (", *run*" if template.needs_run else "")
     yield f"### {about.code} {about.name}\n"
     yield f"Fix pattern `{about.fix_pattern}`{marks}.\n"
+    yield f"{in_words(about.code)}\n"
     yield f"{about.help}\n"
     for example in template.examples[:1]:
         before, after = example.before.splitlines(), example.after.splitlines()

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from dnnfix import __version__
 from dnnfix.emit.contract import sandbox, unchecked
+from dnnfix.emit.earned import earned
 from dnnfix.emit.hunks import Replacement, replacements, sections
 from dnnfix.emit.rules import Rule
 from dnnfix.emit.view import Place, View, place, plain, view
@@ -81,7 +82,7 @@ def _rule(rule: Rule) -> Json:
         "help": {"text": plain(rule.help), "markdown": plain(f"# {rule.code} {rule.name}\n\n{rule.help}")},
         "defaultConfiguration": {"level": "warning"},
         "properties": {
-            "precision": "high",
+            "precision": earned(rule.code).precision,
             "problem.severity": "warning",
             "tags": ["deep-learning", rule.family, rule.fix_pattern],
         },
