@@ -23,12 +23,11 @@ _BOUND = re.compile(r"(?P<operator>>=|!=|===?|~=|<=?|\^|~|=|>)\s*[\"']?v?(?P<ver
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A requirement that keeps a package below `before` for the programs in `folder` and below; `told` is how it is written."""
+    """A requirement that keeps a package below `before` for the programs in `folder` and below."""
 
     folder: PurePosixPath
     package: str
     before: tuple[int, ...]
-    told: str
 
 
 def pins(files: Mapping[str, bytes]) -> Iterator[Pin]:
@@ -40,8 +39,7 @@ def pins(files: Mapping[str, bytes]) -> Iterator[Pin]:
             package = wanted["package"].lower()
             bounds = [_first_beyond(b["operator"], b["version"]) for b in _BOUND.finditer(wanted["versions"])]
             if known := [bound for bound in bounds if bound]:
-                told = f"{path}: {wanted[0].strip().rstrip(',')}"
-                yield Pin(PurePosixPath(path).parent, ALIASES.get(package, package), min(known), told)
+                yield Pin(PurePosixPath(path).parent, ALIASES.get(package, package), min(known))
 
 
 def _first_beyond(operator: str, version: str) -> tuple[int, ...]:
@@ -59,8 +57,7 @@ def _first_beyond(operator: str, version: str) -> tuple[int, ...]:
     return (*number[:-1], number[-1] + 1)
 
 
-def keeping_below(found: Iterable[Pin], path: str, package: str, version: str) -> Pin | None:
-    """The requirement by which the program at `path` runs with a package from before a version; `None` where none says so."""
-    above = PurePosixPath(path).parents
-    bound = version_number(version)
-    return next((pin for pin in found if pin.package == package and pin.folder in above and pin.before <= bound), None)
+def keep_below(found: Iterable[Pin], path: str, package: str, version: str) -> bool:
+    """Whether one of the requirements says that the program at `path` runs with a package from before a version."""
+    above, bound = PurePosixPath(path).parents, version_number(version)
+    return any(pin.package == package and pin.folder in above and pin.before <= bound for pin in found)

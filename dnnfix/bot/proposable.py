@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from dnnfix.bot.entries import is_program
-from dnnfix.bot.pins import Pin, keeping_below, pins
+from dnnfix.bot.pins import Pin, keep_below, pins
 from dnnfix.detect.versions import REMOVED
 from dnnfix.emit.choice import chosen
 from dnnfix.emit.hunks import sections
@@ -44,7 +44,7 @@ def _is_of_other_versions(patch: Patch, path: str, bounds: tuple[Pin, ...]) -> b
     """Whether it mends what is gone in versions that the repository does not run with."""
     gone = [str(finding.evidence[REMOVED]) for finding in patch.candidate.findings if REMOVED in finding.evidence]
     removed = [one.split(" ") for several in gone for one in several.split(", ")]
-    return any(keeping_below(bounds, path, package, version) is not None for package, version in removed)
+    return any(keep_below(bounds, path, package, version) for package, version in removed)
 
 
 def _renames_what_others_name(patch: Patch, files: Mapping[str, bytes]) -> bool:

@@ -42,9 +42,10 @@ from dnnfix.subject import Subject
 from dnnfix.template import FixTemplate
 
 CAUSE = "versions"
-REMOVED = "removed"
-"""Under which name the evidence of a finding says since which versions something is gone."""
 """The cause that all repairable hits of a program share: one patch settles them."""
+
+REMOVED = "removed"
+"""Under which name the evidence of a finding says since which versions something is gone: `torch 0.4`."""
 
 _GUARDS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", "Exception", "BaseException"})
 _NOQA = re.compile(r"#\s*(?:dnnfix\s*:\s*)?noqa\b", re.IGNORECASE)
@@ -78,6 +79,11 @@ class Hit:
     felt: Site | None = None
     """The expression whose crash shows it, where that is another one."""
 
+    @property
+    def gone_since(self) -> str:
+        """The versions that took it away, in words."""
+        return ", ".join(f"{package} {version}" for package, version in self.removed.items())
+
 
 class ApiChange(FixTemplate):
     """Base of the templates of the versioning family: a subclass says in `hits` what it sees."""
@@ -100,7 +106,7 @@ class ApiChange(FixTemplate):
                     seen_from(hit.site, {"": path}),
                     symptom=_symptom(hit, file),
                     confidence=hit.confidence,
-                    evidence={**hit.evidence, **_gone(hit)},
+                    evidence={**hit.evidence, **({REMOVED: hit.gone_since} if hit.removed else {})},
                     cause=CAUSE if hit.edits else "",
                     what=hit.what,
                 )
@@ -297,13 +303,6 @@ def migration(subject: Subject) -> tuple[Hit, ...]:
         if not template.speaks_of_deprecated:
             found.extend(_kept(subject, template))
     return tuple(sorted(dict.fromkeys(found), key=_place))
-
-
-def _gone(hit: Hit) -> dict[str, Json]:
-    """For the report: in which versions it is gone, `torch 0.4`."""
-    return (
-        {REMOVED: ", ".join(f"{package} {version}" for package, version in hit.removed.items())} if hit.removed else {}
-    )
 
 
 def _family(words: frozenset[str]) -> Iterator[type[ApiChange]]:
