@@ -8,19 +8,17 @@ from dnnfix.detect.api_era import NAMES as PACKAGE_NAMES
 from dnnfix.detect.api_era import Proof, older
 from dnnfix.detect.api_forms import changed_forms
 from dnnfix.detect.api_imports import renamed_names, replaced_import
-from dnnfix.detect.api_names import Uses, uses_of
+from dnnfix.detect.api_names import uses_of
 from dnnfix.detect.api_tables import Change as DefaultChange
 from dnnfix.detect.api_tensors import refused_complement, refused_mask
 from dnnfix.detect.axes import (
     Arrival,
     Declared,
     arrival,
-    arrival_at,
     declare,
     declared,
     first_argument,
     fitted_inputs,
-    handed_over,
     meets,
     outward,
     sibling_inputs,
@@ -29,7 +27,7 @@ from dnnfix.detect.axes import (
 )
 from dnnfix.detect.bare_calls import meant_for
 from dnnfix.detect.branches import branches_around
-from dnnfix.detect.chains import Change, Link, Solution, chains, disagreements, fits_run, solutions
+from dnnfix.detect.chains import Link, Solution, chains, disagreements, fits_run, solutions
 from dnnfix.detect.counts import counts_tensors, given_by, is_counted, is_zero
 from dnnfix.detect.crash import (
     LossConflict,
@@ -43,14 +41,7 @@ from dnnfix.detect.crash import (
     sizes,
 )
 from dnnfix.detect.definitions import Definition, definitions
-from dnnfix.detect.dtypes import (
-    cast_expression,
-    cast_where_made,
-    cast_where_used,
-    failing_call,
-    integer_targets,
-    odd_floats,
-)
+from dnnfix.detect.dtypes import cast_where_made, cast_where_used, integer_targets, odd_floats
 from dnnfix.detect.figures import better, name_of, words_of
 from dnnfix.detect.first_releases import boolean_axes, is_older, reordered
 from dnnfix.detect.flattening import VIEWS, Size, features, image_sizes, stated_rows
@@ -60,13 +51,10 @@ from dnnfix.detect.graph import (
     attributes_of,
     bound_in,
     held_by,
-    holds_tensor,
     imported,
     is_display,
-    is_module_made_by,
     kept_in_self,
     keras_modules,
-    last_of_setup,
     loss_ends,
     method,
     next_use,
@@ -105,7 +93,7 @@ from dnnfix.detect.keras_backend import backend_calls, compared_orderings
 from dnnfix.detect.keras_era import is_multi_backend, keeps_to_keras_2
 from dnnfix.detect.keras_sessions import SESSIONS
 from dnnfix.detect.learning_phase import phase_of
-from dnnfix.detect.loaders import LOADER, Loading, dataset_class, failed_loading
+from dnnfix.detect.loaders import LOADER, Loading, failed_loading
 from dnnfix.detect.metrics import compiled_losses, is_compile
 from dnnfix.detect.misspellings import alike, longer, nearest, one_letter_off, parts, same_letters
 from dnnfix.detect.operands import Operand, Operation, enclosed, failed_operation, made_by, recorded_shape
@@ -115,9 +103,7 @@ from dnnfix.detect.python2 import mode_of, opened_by, speaks_python2
 from dnnfix.detect.raised import raised_at, shape_said
 from dnnfix.detect.shapes import (
     CONCATENATIONS,
-    DataGiven,
     StatedInput,
-    before_flattening,
     fit_data,
     image_behind,
     keeps_shape,
@@ -150,10 +136,8 @@ from dnnfix.detect.training_loop import (
     goes_other_ways,
     is_optimizer,
     loops_around,
-    mentions,
     only_measures_gradients,
     operated_on,
-    operations,
     operations_named,
     passes_of_step,
 )
@@ -183,7 +167,6 @@ from dnnfix.records import (
     Crash,
     Decline,
     Delete,
-    DeleteElement,
     Edit,
     Enclose,
     Family,
@@ -220,13 +203,13 @@ from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
 from dnnfix.source.tree import first_line, stored_names, within
 from dnnfix.subject import Subject
-from dnnfix.synthesize.causes.optimizing import Optimizing, optimizers
+from dnnfix.synthesize.causes.optimizing import optimizers
 from dnnfix.synthesize.chains import carry_out, named_as_they_stand, told
 from dnnfix.synthesize.crash_template import CrashTemplate, Mend
 from dnnfix.synthesize.data import change_data, with_numpy, wrapped
 from dnnfix.synthesize.dropped_share import dropped_share
 from dnnfix.synthesize.eager_program import eager_edits
-from dnnfix.synthesize.ends import EndChange, both_ends, short
+from dnnfix.synthesize.ends import short
 from dnnfix.synthesize.fault_template import Faults, FaultTemplate, Repairs
 from dnnfix.synthesize.integer_template import IntegerTemplate
 from dnnfix.synthesize.into_init import move_into_init
@@ -251,14 +234,13 @@ from dnnfix.synthesize.recipes import (
     element_of,
     input_expression,
     insert_layer_before,
-    remove_constructor_argument,
     rename_method,
     reword,
     set_constructor_argument,
     together,
 )
 from dnnfix.synthesize.size_template import SizeTemplate
-from dnnfix.synthesize.sizes import SizeChange, made_as, named_sizes, size_changes, spelled
+from dnnfix.synthesize.sizes import made_as, size_changes, spelled
 from dnnfix.synthesize.spelling import Spelling, imports, sibling, spell
 from dnnfix.synthesize.uncut import flags_on_losses, taken_out
 from dnnfix.template import Example, FixTemplate, Reject, added
