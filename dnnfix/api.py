@@ -104,6 +104,7 @@ from dnnfix.detect.raised import raised_at, shape_said
 from dnnfix.detect.shapes import (
     CONCATENATIONS,
     StatedInput,
+    before_flattening,
     fit_data,
     image_behind,
     keeps_shape,
@@ -209,7 +210,7 @@ from dnnfix.synthesize.crash_template import CrashTemplate, Mend
 from dnnfix.synthesize.data import change_data, with_numpy, wrapped
 from dnnfix.synthesize.dropped_share import dropped_share
 from dnnfix.synthesize.eager_program import eager_edits
-from dnnfix.synthesize.ends import short
+from dnnfix.synthesize.ends import both_ends, short
 from dnnfix.synthesize.fault_template import Faults, FaultTemplate, Repairs
 from dnnfix.synthesize.integer_template import IntegerTemplate
 from dnnfix.synthesize.into_init import move_into_init
@@ -239,7 +240,6 @@ from dnnfix.synthesize.recipes import (
     set_constructor_argument,
     together,
 )
-from dnnfix.synthesize.size_template import SizeTemplate
 from dnnfix.synthesize.sizes import made_as, size_changes, spelled
 from dnnfix.synthesize.spelling import Spelling, imports, sibling, spell
 from dnnfix.synthesize.uncut import flags_on_losses, taken_out

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dnnfix.errors import ConfigError
+from dnnfix.index import today
 
 if TYPE_CHECKING:
     from dnnfix.run.job import Device, Tier
@@ -145,7 +146,7 @@ def matches(selector: str, code: str, name: str) -> bool:
 
 def _specificity(selectors: Iterable[str], code: str, name: str) -> int:
     best = 0
-    for selector in selectors:
+    for selector in map(today, selectors):
         if selector == "ALL":
             best = max(best, 1)
         elif selector == name:

@@ -12,14 +12,14 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dnnfix.errors import CatalogueError
 
@@ -50,6 +50,7 @@ class Listed:
     triggers: tuple[str, ...]
     needs_run: bool
     default: bool
+    formerly: tuple[str, ...] = ()
     loaded: type[FixTemplate] | None = None
     """The template, where it came from outside of the catalogue."""
 
@@ -69,6 +70,7 @@ class Listed:
             tuple(template.triggers),
             template.needs_run,
             template.default,
+            tuple(template.formerly),
             loaded,
         )
 
@@ -90,7 +92,7 @@ def builtin() -> tuple[Listed, ...]:
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         kept = json.loads(place.read_bytes())
         if kept["stamp"] == stamp:
-            return tuple(Listed(**{**entry, "triggers": tuple(entry["triggers"])}) for entry in kept["entries"])
+            return tuple(map(_read, kept["entries"]))
     found = tuple(Listed.of(template) for module in _modules() for template in templates_in(module))
     with contextlib.suppress(OSError):
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -109,6 +111,26 @@ def place_of(module: str, kind: str) -> str:
     """Where a template stands, as its author knows it: the file, where it came from a folder."""
     file = sys.modules[module].__file__ if module.startswith(LOCAL) else None
     return f"{file}: {kind}" if file else f"{module}.{kind}"
+
+
+def today(word: str) -> str:
+    """The code of the template that had this code or name before; any other word as it is."""
+    return _former().get(word, word)
+
+
+def former(code: str) -> tuple[str, ...]:
+    """The codes that a template had before, or that others had which are part of it now."""
+    return tuple(old for old, new in _former().items() if new == code)
+
+
+@cache
+def _former() -> Mapping[str, str]:
+    return {old: one.code for one in builtin() for old in one.formerly}
+
+
+def _read(entry: Mapping[str, Any]) -> Listed:
+    read: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
+    return Listed(**read)
 
 
 def _written(one: Listed) -> dict[str, object]:

@@ -48,24 +48,25 @@ def templates(extra: tuple[Path, ...] = ()) -> tuple[type[FixTemplate], ...]:
 def _in_order(every: tuple[Listed, ...]) -> tuple[Listed, ...]:
     """These templates in the order of their codes, where none has the code or name of another."""
     found: dict[str, Listed] = {}
-    names: dict[str, Listed] = {}
+    taken: dict[str, Listed] = {}
     for one in every:
         for code, name in OF_SYMPTOMS:
             if one.code == code or one.name == name:
                 raise DuplicateCodeError(f"{_place(one)}: {code} {name} is what dnnfix itself reports. Take another.")
-        for taken, key in ((found, one.code), (names, one.name)):
-            if key in taken and taken[key] != one:
+        for word in (one.code, one.name, *one.formerly):
+            if taken.setdefault(word, one) != one:
                 raise DuplicateCodeError(
-                    f"{_place(one)} and {_place(taken[key])} both claim {key}. Give one of them another."
+                    f"{_place(one)} and {_place(taken[word])} both claim {word}. Give one of them another."
                 )
-            taken[key] = one
+        found[one.code] = one
     return tuple(found[code] for code in sorted(found))
 
 
 def template(code_or_name: str, extra: tuple[Path, ...] = ()) -> type[FixTemplate] | None:
     """The template with that code (in any case) or name, or `None`."""
     for candidate in listed(extra):
-        if code_or_name.upper() == candidate.code or code_or_name == candidate.name:
+        known = (candidate.code, candidate.name, *candidate.formerly)
+        if code_or_name in known or code_or_name.upper() in known:
             return candidate.load()
     return None
 

@@ -12,7 +12,7 @@ import os
 import re
 import tokenize
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
@@ -20,6 +20,7 @@ from pathlib import Path
 
 from dnnfix.config import Settings, matches
 from dnnfix.errors import ConfigError
+from dnnfix.index import former, today
 from dnnfix.records import Family, Finding, FindingOutcome, FindingResult, Site
 
 UNUSED_CODE = "DNF900"
@@ -82,8 +83,8 @@ def split(
         if covering or _named(ignored, finding):
             suppressed.append(finding)
             continue
-        known = fingerprint(finding.code, finding.site.line, lines) if allowance else ""
-        if allowance.get(known, 0) > 0:
+        known = _allowed(finding, allowance, lines)
+        if known:
             allowance[known] -= 1
             suppressed.append(finding)
         else:
@@ -128,7 +129,7 @@ def _unused(
 ) -> Iterator[FindingResult]:
     for comment in comments:
         codes = [code for code in comment.codes if code.startswith("DNF")]
-        if comment in used or not codes or not all(code in checked for code in codes):
+        if comment in used or not codes or not all(today(code) in checked for code in codes):
             continue
         finding = Finding(
             code=UNUSED_CODE,
@@ -229,6 +230,13 @@ def _load_baseline(path: Path, stamp: int) -> dict[str, dict[str, int]]:
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(f"{path}: is no baseline of dnnfix ({error}). Make one with --write-baseline.") from None
+
+
+def _allowed(finding: Finding, allowance: Mapping[str, int], lines: Sequence[str]) -> str:
+    """The fingerprint under which a finding is known; empty where it is none of the allowance."""
+    codes = (finding.code, *former(finding.code)) if allowance else ()
+    marks = (fingerprint(code, finding.site.line, lines) for code in codes)
+    return next((mark for mark in marks if allowance.get(mark, 0) > 0), "")
 
 
 def _allowance(path: str, settings: Settings) -> dict[str, int]:

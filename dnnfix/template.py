@@ -85,6 +85,8 @@ class FixTemplate:
     family: ClassVar[Family]
     fix_pattern: ClassVar[FixPattern]
     message: ClassVar[str]
+    formerly: ClassVar[tuple[str, ...]] = ()
+    """Codes and names that the template had, or that others had which are part of it now: settings and comments with them mean it."""
     triggers: ClassVar[tuple[str, ...]] = ()
     """Identifiers, at least one of which the source must contain for static detection to be tried (a cheap gate)."""
     needs_run: ClassVar[bool] = False

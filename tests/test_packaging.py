@@ -29,8 +29,8 @@ CONTRACT = {"subject", "template", "config", "suppress", "index"}
 MAY_IMPORT = {
     "records": set[str](),
     "errors": set[str](),
-    "config": FLOOR | {"run"},
-    "suppress": FLOOR | {"config"},
+    "config": FLOOR | {"run", "index"},
+    "suppress": FLOOR | {"config", "index"},
     "source": FLOOR,
     "run": FLOOR,
     "network": FLOOR | OBSERVATION,

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from dnnfix.bench.store import Store
 from dnnfix.emit.earned import ALL, TABLE, Earned
+from dnnfix.index import today
 
 
 def counted(replays: list[Path], trials: list[Path]) -> dict[str, Earned]:
@@ -27,16 +28,16 @@ def counted(replays: list[Path], trials: list[Path]) -> dict[str, Earned]:
                 if one.failed or one.arm.value not in ("repair", "healthy"):
                     continue
                 kind = "faulty" if one.arm.value == "repair" else "sound"
-                counts.update((code, kind) for code in {ALL, *(found.partition(":")[0] for found in one.found)})
+                counts.update((code, kind) for code in {ALL, *(today(found.partition(":")[0]) for found in one.found)})
                 if kind == "faulty" and one.accepted and one.template:
                     names = [name for name in ("accepted", "right", "wrong")]
                     held = (True, one.correct, one.wrong)
-                    for code in (one.template, ALL):
+                    for code in (today(one.template), ALL):
                         counts.update((code, name) for name, holds in zip(names, held, strict=True) if holds)
     for folder in trials:
         for report in sorted(folder.glob("*.json")):
             findings = json.loads(report.read_text(encoding="utf-8"))["findings"]
-            counts.update((code, "sound") for code in {ALL, *(finding["code"] for finding in findings)})
+            counts.update((code, "sound") for code in {ALL, *(today(finding["code"]) for finding in findings)})
     codes = sorted({code for code, _ in counts})
     return {code: Earned(**{name: counts[code, name] for name in Earned.__dataclass_fields__}) for code in codes}
 

@@ -85,6 +85,8 @@ def explained(template: type[FixTemplate], colours: Palette) -> Iterator[str]:
     seen = "seen in a run only (`suggest`)" if template.needs_run else "seen in the source (`check` and `suggest`)"
     on = "" if template.default else "; off unless selected"
     yield f"{about.family}; fix pattern {about.fix_pattern}; {seen}{on}"
+    if template.formerly:
+        yield f"formerly {', '.join(template.formerly)}"
     yield f"\n{about.help}"
     if about.code.startswith("DNF"):  # rules of other people's are not in the table
         yield f"\n{in_words(about.code)}"

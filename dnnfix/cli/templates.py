@@ -96,6 +96,8 @@ def _section(template: type[FixTemplate], about: Rule) -> Iterator[str]:
     marks = ("" if template.default else ", off unless selected") + (", *run*" if template.needs_run else "")
     yield f"### {about.code} {about.name}\n"
     yield f"Fix pattern `{about.fix_pattern}`{marks}.\n"
+    if template.formerly:
+        yield f"Formerly {', '.join(template.formerly)}; settings and comments with these go on to mean it.\n"
     yield f"{in_words(about.code)}\n"
     yield f"{about.help}\n"
     for example in template.examples[:1]:
