@@ -14,6 +14,7 @@ from dnnfix.records import UNEXPLAINED_CODE, PatchVerdict, Replace
 from dnnfix.run.job import Speculation
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
+from dnnfix.synthesize.operators.change import NUMBER
 from dnnfix.synthesize.scene import scenes_of
 from dnnfix.synthesize.small_edits import Guess, guesses
 
@@ -676,3 +677,16 @@ def test_a_function_of_one_sample_is_called_on_each(tmp_path: Path) -> None:
 def replaced(guess: Guess) -> list[Replace]:
     """The expressions that a guess exchanges."""
     return [edit for edit in guess.edits if isinstance(edit, Replace)]
+
+
+@pytest.mark.parametrize(
+    ("message", "numbers"),
+    [
+        ("mat1 and mat2 shapes cannot be multiplied (4x8 and 6x2)", []),
+        ("expected input[2, 3, 8, 8] to have 1 channels, but got 3 channels instead", ["2", "3", "8", "8", "1", "3"]),
+        ("dropout probability has to be between 0 and 1, but got 50", ["50"]),
+        ("The size of tensor a (4) must match the size of tensor b (5) at non-singleton dimension 1", ["4", "5"]),
+    ],
+)
+def test_numbers_of_a_message_that_may_be_meant(message: str, numbers: list[str]) -> None:
+    assert NUMBER.findall(message) == numbers

@@ -11,8 +11,10 @@ from dnnfix.records import Edit, Replace, Wrap
 from dnnfix.synthesize.data import chosen_value
 from dnnfix.synthesize.scene import Scene
 
-NUMBER = re.compile(r"(?<![\w.#])(?<!dimension )(?<!axis )(?<!dim )(?<!argument )(?<!number )\d{1,9}(?![\w.])")
-"""A whole number in a message that may be a size: not which axis, argument or tensor it speaks of."""
+NUMBER = re.compile(
+    r"(?<![\w.#])(?<!dimension )(?<!axis )(?<!dim )(?<!argument )(?<!number )(?<!between )(?<!between \d and )\d{1,9}(?![\w.])"
+)
+"""A whole number in a message that may be a size: not which axis, argument or tensor it speaks of, and no bound of what is allowed."""
 
 LONGEST = 60
 """Characters of code in a title."""
