@@ -30,8 +30,9 @@ lint: $(READY) ## ruff, mypy strict, and the generated page of the catalogue
 	@$(DNNFIX) templates --isolated --output-format markdown | diff -u docs/templates.md - \
 		|| { echo "docs/templates.md is not what the templates say: run make docs"; exit 1; }
 
-docs: $(READY) ## writes docs/templates.md from the templates
+docs: $(READY) ## writes docs/templates.md from the templates, and the drawing of docs/architecture.md from the imports
 	$(DNNFIX) templates --isolated --output-format markdown > docs/templates.md
+	$(BIN)/python tools/draw_packages.py
 
 baseline: ## an interpreter of the old era (Python 3.7, Keras 2.3.1) in .baseline, for tests/baseline; needs a Python 3.7
 	$(PYTHON) tools/make_baseline.py

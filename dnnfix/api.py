@@ -45,6 +45,7 @@ from dnnfix.detect.dtypes import cast_where_made, cast_where_used, integer_targe
 from dnnfix.detect.figures import better, name_of, words_of
 from dnnfix.detect.first_releases import boolean_axes, is_older, reordered
 from dnnfix.detect.flattening import VIEWS, Size, features, image_sizes, stated_rows
+from dnnfix.detect.given import added_by_statement, argument, element_of, input_expression
 from dnnfix.detect.goals import minimized, reduced
 from dnnfix.detect.graph import (
     TENSOR_MAKERS,
@@ -229,11 +230,7 @@ from dnnfix.synthesize.losses import (
 )
 from dnnfix.synthesize.one_order import order_drawn, order_name
 from dnnfix.synthesize.recipes import (
-    added_by_statement,
-    argument,
     bypass,
-    element_of,
-    input_expression,
     insert_layer_before,
     rename_method,
     reword,

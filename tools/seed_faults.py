@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from dnnfix.config import Settings
+from dnnfix.detect.given import argument, input_expression
 from dnnfix.detect.shapes import fit_data
 from dnnfix.detect.training_loop import attribute_calls, function_around, loops_around
 from dnnfix.detect.values import LossUse, binary, loss_uses
@@ -52,7 +53,7 @@ from dnnfix.synthesize.causes.epochs import epochs_written
 from dnnfix.synthesize.causes.optimizing import optimizers
 from dnnfix.synthesize.causes.written import number_written
 from dnnfix.synthesize.losses import add_activation, change_activation, change_loss
-from dnnfix.synthesize.recipes import argument, input_expression, set_constructor_argument
+from dnnfix.synthesize.recipes import set_constructor_argument
 from dnnfix.synthesize.spelling import spell
 from dnnfix.validate.laboratory import TrialLaboratory
 

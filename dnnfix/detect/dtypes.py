@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dnnfix.detect.given import argument, input_expression
 from dnnfix.network.facts import LOSSES, SHAPE_ONLY, Target, layer_facts
 from dnnfix.records import Call, Edit, SetArgument, Value, Wrap
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
-from dnnfix.synthesize.recipes import argument, input_expression
 
 FLOATING = frozenset({"float16", "bfloat16", "float32", "float64"})
 INTEGER = frozenset({"uint8", "int8", "int16", "int32", "int64", "bool"})

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dnnfix.detect.api_names import Uses
+from dnnfix.detect.old_functions import OldFunction, definitions, imports, old_function, superfluous
 from dnnfix.records import AddDefinition, AddImport, Edit
 from dnnfix.source.rewriting import Rewriting
-from dnnfix.synthesize.old_functions import OldFunction, definitions, imports, old_function, superfluous
 
 
 @dataclass

@@ -1,0 +1,1 @@
+"""Runs programs in the sandbox: jobs and their budgets, warm interpreters, and the traces that come back."""

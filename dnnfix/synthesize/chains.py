@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 
 from dnnfix.detect.chains import Change, Solution
+from dnnfix.detect.given import argument
 from dnnfix.detect.misspellings import parts as words_of
 from dnnfix.network.facts import argument_position, layer_facts
 from dnnfix.records import Edit, SetArgument
 from dnnfix.subject import Subject
 from dnnfix.synthesize.ends import short
-from dnnfix.synthesize.recipes import argument, together
+from dnnfix.synthesize.recipes import together
 from dnnfix.synthesize.sizes import made_as, size_changes
 
 INWARDS = frozenset({"in", "input", "inputs", "feature", "features"})

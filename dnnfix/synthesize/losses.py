@@ -7,20 +7,12 @@ from __future__ import annotations
 
 import ast
 
+from dnnfix.detect.given import added_by_statement, argument, element_of, input_expression
 from dnnfix.detect.values import LossUse, whole
 from dnnfix.network.facts import LOSSES, Prediction, activation_of, layer_facts, signature, through
 from dnnfix.records import AddImport, Call, Edit, InsertElement, RemoveArgument, Replace, SetArgument, Wrap
 from dnnfix.subject import Subject
-from dnnfix.synthesize.recipes import (
-    added_by_statement,
-    argument,
-    bypass,
-    element_of,
-    input_expression,
-    reword,
-    set_constructor_argument,
-    together,
-)
+from dnnfix.synthesize.recipes import bypass, reword, set_constructor_argument, together
 
 Edits = tuple[Edit, ...]
 

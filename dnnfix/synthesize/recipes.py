@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 
+from dnnfix.detect.given import added_by_statement, argument, element_of, input_expression, positional
 from dnnfix.network.facts import activation_of, argument_position
 from dnnfix.records import (
     Call,
@@ -27,8 +28,6 @@ from dnnfix.records import (
 )
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
-
-CONTAINERS = frozenset({"torch.nn.Sequential", "keras.Sequential", "keras.models.Sequential", "torch.nn.ModuleList"})
 
 
 def together(*parts: tuple[Edit, ...] | None) -> tuple[Edit, ...] | None:
@@ -71,28 +70,6 @@ def bypass(subject: Subject, call: Call) -> tuple[Edit, ...] | None:
     return _unwrap(subject, node, call.name.startswith("torch.Tensor.")) if node is not None else None
 
 
-def element_of(subject: Subject, node: ast.expr) -> tuple[Site, int] | None:
-    """The container that lists the expression, and its index there: a `Sequential(…)` call or the list inside it."""
-    parent = subject.source.parent(node)
-    if isinstance(parent, ast.Call) and node in parent.args and subject.source.qualified(parent.func) in CONTAINERS:
-        return subject.source.site(parent), parent.args.index(node)
-    if isinstance(parent, (ast.List, ast.Tuple)) and node in parent.elts:
-        outer = subject.source.parent(parent)
-        if isinstance(outer, ast.Call) and subject.source.qualified(outer.func) in CONTAINERS:
-            return subject.source.site(parent), parent.elts.index(node)
-    return None
-
-
-def added_by_statement(subject: Subject, node: ast.expr) -> ast.stmt | None:
-    """The statement `model.add(node)` that puts a layer into a sequential model."""
-    parent = subject.source.parent(node)
-    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and parent.func.attr == "add":
-        statement = subject.source.parent(parent)
-        if isinstance(statement, ast.Expr) and parent.args[:1] == [node]:
-            return statement
-    return None
-
-
 def insert_layer_before(subject: Subject, call: Call, code: str) -> tuple[Edit, ...] | None:
     """Edits that make the input of a layer's call pass through the layer or function that `code` names.
 
@@ -109,24 +86,8 @@ def insert_layer_before(subject: Subject, call: Call, code: str) -> tuple[Edit, 
             if isinstance(statement, ast.Call):
                 owner = subject.source.segment(subject.source.site(statement.func))
                 return (InsertBefore(subject.source.site(constructor), f"{owner}({code})"),)
-    argument = input_expression(subject, call)
-    return (Wrap(subject.source.site(argument), f"{code}(", ")"),) if argument is not None else None
-
-
-def input_expression(subject: Subject, call: Call, index: int = 0) -> ast.expr | None:
-    """The expression that is given as input number `index` in the source of the call.
-
-    `None` where the call's site is not a call of the thing itself, as for the children of a container.
-    """
-    node = subject.node(call.site)
-    if not isinstance(node, ast.Call):
-        return None
-    if call.name.startswith("torch.Tensor.") and isinstance(node.func, ast.Attribute):
-        return node.func.value if index == 0 else _positional(node, index - 1)
-    constructor = subject.constructor_node(call)
-    if constructor is not None and (element_of(subject, constructor) or added_by_statement(subject, constructor)):
-        return None
-    return _positional(node, index)
+    given = input_expression(subject, call)
+    return (Wrap(subject.source.site(given), f"{code}(", ")"),) if given is not None else None
 
 
 def set_constructor_argument(subject: Subject, of: Call | Component, name: str, code: str) -> tuple[Edit, ...] | None:
@@ -151,21 +112,6 @@ def remove_constructor_argument(subject: Subject, of: Call | Component, name: st
     if not any(keyword.arg == name for keyword in node.keywords) and not last:
         return None
     return (RemoveArgument(subject.source.site(node), name, position),)
-
-
-def argument(subject: Subject, node: ast.Call, canonical: str, name: str) -> ast.expr | None:
-    """The expression given for parameter `name` in a call of the canonical function or constructor."""
-    for keyword in node.keywords:
-        if keyword.arg == name:
-            return keyword.value
-    position = argument_position(canonical, name)
-    return _positional(node, position) if position is not None else None
-
-
-def _positional(node: ast.Call, index: int) -> ast.expr | None:
-    if any(isinstance(given, ast.Starred) for given in node.args[: index + 1]) or index >= len(node.args):
-        return None
-    return node.args[index]
 
 
 def _bypass_layer(subject: Subject, call: Call) -> tuple[Edit, ...] | None:
@@ -238,7 +184,7 @@ def _unwrap(subject: Subject, node: ast.Call, method: bool) -> tuple[Edit, ...] 
     if method and isinstance(node.func, ast.Attribute):
         inner: ast.expr | None = node.func.value
     else:
-        inner = _positional(node, 0) or next((k.value for k in node.keywords if k.arg in ("input", "x")), None)
+        inner = positional(node, 0) or next((k.value for k in node.keywords if k.arg in ("input", "x")), None)
     if inner is None:
         return None
     statement = source.statement_of(node)

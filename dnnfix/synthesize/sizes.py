@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from dnnfix.detect.given import argument
 from dnnfix.network.facts import argument_position, signature
 from dnnfix.records import Call, Component, Edit, Replace, SetArgument
 from dnnfix.source.arithmetic import number
 from dnnfix.subject import Subject
 from dnnfix.synthesize.formulas import MAX_RATIO, Around, around, spoken_for
-from dnnfix.synthesize.recipes import argument
 
 OTHER_NAME = 0.5
 """What remains of the likelihood of a name that happens to hold the size, in the place of another name."""

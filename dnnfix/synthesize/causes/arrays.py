@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dnnfix.detect.given import input_expression
 from dnnfix.detect.training_loop import function_around, loops_around
 from dnnfix.detect.values import loss_uses
 from dnnfix.records import Call, Edit, InsertAfter, InsertBefore
@@ -12,7 +13,6 @@ from dnnfix.source.program import Source, once
 from dnnfix.source.tree import stored_names
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.written import passed
-from dnnfix.synthesize.recipes import input_expression
 
 CALLERS = 2
 """Functions through which an array is followed to where it has its name."""

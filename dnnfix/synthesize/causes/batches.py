@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dnnfix.detect.given import argument
 from dnnfix.network.trainers import TRAINERS
 from dnnfix.records import Component, Edit, FixPattern, RemoveArgument, Replace, SetArgument
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.causes.written import number_written
-from dnnfix.synthesize.recipes import argument
 from dnnfix.validate.reading import Reading
 
 USUAL = 32

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dnnfix.detect.given import argument
 from dnnfix.detect.training_loop import attribute_calls, function_around, loops_around
 from dnnfix.network.trainers import TRAINERS
 from dnnfix.records import FixPattern, Replace
@@ -12,7 +13,6 @@ from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.causes.written import number_written
-from dnnfix.synthesize.recipes import argument
 from dnnfix.validate.reading import Reading
 
 TIMES = (10, 100, 1000)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dnnfix.detect.given import argument, element_of
 from dnnfix.network.facts import layer_facts
 from dnnfix.records import Call, FixPattern, InsertElement, Json, Replace
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.causes.units import WIDE
-from dnnfix.synthesize.recipes import argument, element_of
 from dnnfix.synthesize.spelling import spell
 from dnnfix.validate.reading import Reading
 from dnnfix.validate.symptoms import WORTH

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dnnfix.detect.given import argument
 from dnnfix.records import FixPattern, RemoveArgument, Replace
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
-from dnnfix.synthesize.recipes import argument
 from dnnfix.validate.reading import Reading
 
 MOST_DROPPED = 0.6

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dnnfix.detect.given import argument
 from dnnfix.detect.training_loop import LoopOperation, block_of, loops_around, operated_on, operations_named
 from dnnfix.records import Delete, Edit, FixPattern, InsertAfter, InsertBefore
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.causes.written import passed
-from dnnfix.synthesize.recipes import argument
 from dnnfix.validate.reading import Reading
 
 SCHEDULES = "torch.optim.lr_scheduler."

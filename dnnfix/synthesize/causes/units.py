@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dnnfix.detect.given import argument
 from dnnfix.detect.values import loss_uses
 from dnnfix.network.facts import layer_facts
 from dnnfix.records import Call, Edit, FixPattern, Replace
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.causes.written import number_written
-from dnnfix.synthesize.recipes import argument, set_constructor_argument
+from dnnfix.synthesize.recipes import set_constructor_argument
 from dnnfix.validate.reading import Reading
 
 FEW = 4
