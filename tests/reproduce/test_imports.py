@@ -154,7 +154,7 @@ SILENT = """
         total += item
     plt.plot([1, 2])[0].set_label("a")
     plt.show()
-    print(total, colored("text", "red"), Fore.RED + "plain", wandb.config.rate, n.sum(), Visdom().line([1]) is not None)
+    print(total, colored("text", "red"), Fore.RED + "plain", wandb.config.rate, int(n.sum()), Visdom().line([1]) is not None)
 """
 
 
