@@ -74,7 +74,8 @@ def _examples(trace: Trace) -> _Examples | None:
     if not isinstance(found, Mapping):
         return None
     inputs, answers, width = found["rows"], found["targets"], found["width"]
-    assert isinstance(inputs, list) and isinstance(answers, list) and isinstance(width, int)
+    if not isinstance(inputs, list) or not isinstance(answers, list) or not isinstance(width, int):
+        return None
     rows = tuple(tuple(float(number) for number in row) for row in answers)  # type: ignore[union-attr, arg-type]
     return _Examples(tuple(inputs), rows, width) if all(math.isfinite(one) for row in rows for one in row) else None  # type: ignore[arg-type]
 

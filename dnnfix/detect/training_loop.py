@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from typing import cast
 
 from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
@@ -156,9 +157,7 @@ def is_optimizer(source: Source, expr: ast.expr) -> bool:
 
 def operated_on(operation: LoopOperation) -> ast.expr:
     """What the operation is called on."""
-    function = operation.call.func
-    assert isinstance(function, ast.Attribute)
-    return function.value
+    return cast(ast.Attribute, operation.call.func).value
 
 
 def mentions(node: ast.AST, text: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import cast
 
 from dnnfix.api import (
     Crash,
@@ -212,8 +213,8 @@ def _by_slices(subject: Subject, inputs: ast.expr, targets: ast.expr) -> tuple[a
 
 
 def _bounds(part: ast.Subscript) -> tuple[ast.expr | None, ...]:
-    assert isinstance(part.slice, ast.Slice)
-    return part.slice.lower, part.slice.upper, part.slice.step
+    bounds = cast(ast.Slice, part.slice)
+    return bounds.lower, bounds.upper, bounds.step
 
 
 def _code(bound: ast.expr | None) -> str:

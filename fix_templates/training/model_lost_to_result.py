@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import cast
 
 from dnnfix.api import (
     Crash,
@@ -186,8 +187,7 @@ def _returned(subject: Subject, call: ast.Call) -> Iterator[ast.expr]:
 
 def _apart(source: Source, statement: ast.Assign, call: ast.Call) -> tuple[str, tuple[Edit, ...], float] | None:
     """The repair that leaves the name to the model."""
-    assert isinstance(call.func, ast.Attribute)
-    if call.func.attr != "fit":
+    if cast(ast.Attribute, call.func).attr != "fit":
         code = source.segment(source.site(call))
         return "Leave the name to the model", (Replace(source.site(statement), code),), 0.95
     name = next((one for one in ("history", "fit_history", "training_history") if one not in source.words), None)

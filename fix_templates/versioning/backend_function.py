@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import cast
 
 from dnnfix.api import (
     AddDefinition,
@@ -219,8 +220,7 @@ def _as_model(subject: Subject, call: ast.Call) -> tuple[Edit, ...]:
 
 
 def _called(use: ast.Subscript) -> ast.expr:
-    assert isinstance(use.value, ast.Call)
-    return use.value.func
+    return cast(ast.Call, use.value).func
 
 
 def _first_of_each(source: Source, call: ast.Call) -> list[tuple[ast.Subscript, ast.expr]] | None:

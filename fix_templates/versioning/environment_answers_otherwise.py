@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import cast
 
 from dnnfix.api import (
     Crash,
@@ -238,8 +239,7 @@ def _observation_alone(source: Source, call: ast.Call) -> Edit:
 
 def _five_values(source: Source, statement: ast.Assign) -> Iterator[Edit]:
     """The targets with one more for the end of the time, which ends the episode as well."""
-    target = statement.targets[0]
-    assert isinstance(target, ast.Tuple)
+    target = cast(ast.Tuple, statement.targets[0])
     seen, reward, over, more = map(ast.unparse, target.elts)
     known = {node.id for node in source.nodes(ast.Name)}
     late = "_" if over == "_" else "truncated" if "truncated" not in known else "time_is_over"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import cast
 
 from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Subject
 
@@ -127,8 +128,7 @@ def _is_view(call: ast.Call) -> bool:
 
 
 def _receiver(call: ast.Call) -> ast.expr:
-    assert isinstance(call.func, ast.Attribute)
-    return call.func.value
+    return cast(ast.Attribute, call.func).value
 
 
 def _value(call: ast.Call) -> str:

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any, cast
 
 from dnnfix.bench.assessment import Assessed, Assignment
 from dnnfix.bench.executors import RETRIES
@@ -108,15 +108,15 @@ class _Lane:
     def _asked(self, assignment: Assignment) -> tuple[dict[str, Any] | None, str]:
         """The worker's answer, or how it was lost."""
         process = self._process = self._process or self._started()
-        assert process.stdin is not None and process.stdout is not None
+        asked, answered = cast(IO[str], process.stdin), cast(IO[str], process.stdout)
         # The engine keeps to its budget and the oracle to its own; who exceeds both by far hangs.
         limit = START + 3 * assignment.budget + 20 * SECONDS
         watch = threading.Timer(limit, process.kill)
         watch.start()
         try:
-            process.stdin.write(json.dumps(assignment.to_json()) + "\n")
-            process.stdin.flush()
-            line = process.stdout.readline()
+            asked.write(json.dumps(assignment.to_json()) + "\n")
+            asked.flush()
+            line = answered.readline()
         except OSError:
             line = ""
         finally:
@@ -135,10 +135,10 @@ class _Lane:
             text=True,
             start_new_session=True,
         )
-        assert process.stdin is not None
+        asked = cast(IO[str], process.stdin)
         try:
-            process.stdin.write(json.dumps(settings_to_json(self._settings)) + "\n")
-            process.stdin.flush()
+            asked.write(json.dumps(settings_to_json(self._settings)) + "\n")
+            asked.flush()
         except OSError as error:
             raise EnvironmentProblem(f"A worker cannot be started: {error}") from error
         return process

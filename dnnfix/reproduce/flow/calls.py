@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
-from typing import Any
+from typing import Any, cast
 
 from dnnfix.reproduce.flow.expressions import Expressions
 from dnnfix.reproduce.flow.library import Called, Library
@@ -75,11 +75,11 @@ class Calls(Expressions):
 
     def _put_into(self, node: ast.Call, owner: Value, item: Value, names: Names) -> None:
         """Data is put into a list of the program's; the first piece stands for all of them."""
-        assert isinstance(node.func, ast.Attribute)
-        if node.func.attr == "extend" and isinstance(item, (View, Pack)):
+        method = cast(ast.Attribute, node.func)
+        if method.attr == "extend" and isinstance(item, (View, Pack)):
             item = self._record.elements(item, node.lineno)[0]
         held = list(parts(item))
-        target = node.func.value
+        target = method.value
         if isinstance(target, ast.Name):
             for view in held:
                 self._record.use(view, "bound", target.id, node.lineno)

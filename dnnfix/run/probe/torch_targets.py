@@ -157,7 +157,8 @@ class Targets:
     @guarded
     def _written_out(self, sides: Tuple[Any, ...]) -> Optional[Tuple[Any, ...]]:
         """What is compared at the place of the loss; other sides where an experiment wants another target."""
-        assert self._written is not None
+        if self._written is None:
+            return None
         _, is_second, is_product = self._written
         prediction, target = reversed(sides) if is_second else sides
         if not isinstance(prediction, torch.Tensor) or not isinstance(target, torch.Tensor):
