@@ -2,34 +2,9 @@
 
 from __future__ import annotations
 
-from dnnfix.detect.api_calls import changed_arguments, changed_methods, receiver_is
-from dnnfix.detect.api_defaults import Reliance, relied_defaults
-from dnnfix.detect.api_era import NAMES as PACKAGE_NAMES
-from dnnfix.detect.api_era import Proof, older
-from dnnfix.detect.api_forms import changed_forms
-from dnnfix.detect.api_imports import renamed_names, replaced_import
-from dnnfix.detect.api_names import uses_of
-from dnnfix.detect.api_tables import Change as DefaultChange
-from dnnfix.detect.api_tensors import refused_complement, refused_mask
-from dnnfix.detect.axes import (
-    Arrival,
-    Declared,
-    arrival,
-    declare,
-    declared,
-    first_argument,
-    fitted_inputs,
-    meets,
-    outward,
-    sibling_inputs,
-    sibling_targets,
-    wanted_shape,
-)
 from dnnfix.detect.bare_calls import meant_for
 from dnnfix.detect.branches import branches_around
-from dnnfix.detect.chains import Link, Solution, chains, disagreements, fits_run, solutions
-from dnnfix.detect.counts import counts_tensors, given_by, is_counted, is_zero
-from dnnfix.detect.crash import (
+from dnnfix.detect.crashes.crash import (
     LossConflict,
     RankConflict,
     SizeConflict,
@@ -40,13 +15,33 @@ from dnnfix.detect.crash import (
     size_conflict,
     sizes,
 )
-from dnnfix.detect.definitions import Definition, definitions
-from dnnfix.detect.dtypes import cast_where_made, cast_where_used, integer_targets, odd_floats
-from dnnfix.detect.figures import better, name_of, words_of
-from dnnfix.detect.first_releases import boolean_axes, is_older, reordered
-from dnnfix.detect.flattening import VIEWS, Size, features, image_sizes, stated_rows
+from dnnfix.detect.crashes.held_values import (
+    broadcast,
+    described_shape,
+    held,
+    held_list,
+    indices,
+    part_shape,
+    row_lengths,
+    shape_of,
+    size_of,
+)
+from dnnfix.detect.crashes.interfaces import (
+    Refusal,
+    free_parameters,
+    likeness,
+    likest,
+    missing_name,
+    refusal,
+    same_meaning,
+    takes,
+    unknown_keywords,
+)
+from dnnfix.detect.crashes.misspellings import alike, longer, nearest, one_letter_off, parts, same_letters
+from dnnfix.detect.crashes.operands import Operand, Operation, enclosed, failed_operation, made_by, recorded_shape
+from dnnfix.detect.crashes.raised import raised_at, shape_said
+from dnnfix.detect.crashes.undefined import bound_by, undefined_names
 from dnnfix.detect.given import added_by_statement, argument, element_of, input_expression
-from dnnfix.detect.goals import minimized, reduced
 from dnnfix.detect.graph import (
     TENSOR_MAKERS,
     attributes_of,
@@ -64,70 +59,16 @@ from dnnfix.detect.graph import (
     torch_modules,
     upstream,
 )
-from dnnfix.detect.graph_programs import graph_of, outside_graph, session_alone
-from dnnfix.detect.graph_statements import InTheWay
-from dnnfix.detect.held_values import (
-    broadcast,
-    described_shape,
-    held,
-    held_list,
-    indices,
-    part_shape,
-    row_lengths,
-    shape_of,
-    size_of,
-)
-from dnnfix.detect.interfaces import (
-    Refusal,
-    free_parameters,
-    likeness,
-    likest,
-    missing_name,
-    refusal,
-    same_meaning,
-    takes,
-    unknown_keywords,
-)
-from dnnfix.detect.iterators import asked_by_method
-from dnnfix.detect.keras_backend import APART as BACKEND_CALLS
-from dnnfix.detect.keras_backend import backend_calls, compared_orderings
-from dnnfix.detect.keras_era import is_multi_backend, keeps_to_keras_2
-from dnnfix.detect.keras_sessions import SESSIONS
-from dnnfix.detect.learning_phase import phase_of
-from dnnfix.detect.loaders import LOADER, Loading, failed_loading
-from dnnfix.detect.metrics import compiled_losses, is_compile
-from dnnfix.detect.misspellings import alike, longer, nearest, one_letter_off, parts, same_letters
-from dnnfix.detect.operands import Operand, Operation, enclosed, failed_operation, made_by, recorded_shape
-from dnnfix.detect.origins import origins
-from dnnfix.detect.pictures import pictures_are_plain, plain_picture
-from dnnfix.detect.python2 import mode_of, opened_by, speaks_python2
-from dnnfix.detect.raised import raised_at, shape_said
-from dnnfix.detect.shapes import (
-    CONCATENATIONS,
-    StatedInput,
-    before_flattening,
-    fit_data,
-    image_behind,
-    keeps_shape,
-    known,
-    label_count,
-    model_output,
-    sized_producer,
-    stated_keras_input,
-    way_back,
-    where_written,
-)
-from dnnfix.detect.summation import axes_in, summed_axes
-from dnnfix.detect.symbolic import is_symbolic, parameters, reads_value, scope_of, values_of
-from dnnfix.detect.targets import (
-    class_losses,
-    lowest,
-    prediction_expression,
-    same_targets,
-    target_expression,
-    target_site,
-)
-from dnnfix.detect.training_loop import (
+from dnnfix.detect.graphs.learning_phase import phase_of
+from dnnfix.detect.graphs.programs import graph_of, outside_graph, session_alone
+from dnnfix.detect.graphs.sessions import SESSIONS
+from dnnfix.detect.graphs.statements import InTheWay
+from dnnfix.detect.graphs.tutorials import reads_for_torch
+from dnnfix.detect.loops.figures import better, name_of, words_of
+from dnnfix.detect.loops.goals import minimized, reduced
+from dnnfix.detect.loops.loaders import LOADER, Loading, failed_loading
+from dnnfix.detect.loops.metrics import compiled_losses, is_compile
+from dnnfix.detect.loops.training_loop import (
     LOOPS,
     OTHER_WAYS,
     SAMPLING,
@@ -143,9 +84,51 @@ from dnnfix.detect.training_loop import (
     operations_named,
     passes_of_step,
 )
-from dnnfix.detect.tutorials import reads_for_torch
-from dnnfix.detect.undefined import bound_by, undefined_names
-from dnnfix.detect.values import (
+from dnnfix.detect.origins import origins
+from dnnfix.detect.tensors.axes import (
+    Arrival,
+    Declared,
+    arrival,
+    declare,
+    declared,
+    first_argument,
+    fitted_inputs,
+    meets,
+    outward,
+    sibling_inputs,
+    sibling_targets,
+    wanted_shape,
+)
+from dnnfix.detect.tensors.chains import Link, Solution, chains, disagreements, fits_run, solutions
+from dnnfix.detect.tensors.counts import counts_tensors, given_by, is_counted, is_zero
+from dnnfix.detect.tensors.dtypes import cast_where_made, cast_where_used, integer_targets, odd_floats
+from dnnfix.detect.tensors.flattening import VIEWS, Size, features, image_sizes, stated_rows
+from dnnfix.detect.tensors.shapes import (
+    CONCATENATIONS,
+    StatedInput,
+    before_flattening,
+    fit_data,
+    image_behind,
+    keeps_shape,
+    known,
+    label_count,
+    model_output,
+    sized_producer,
+    stated_keras_input,
+    way_back,
+    where_written,
+)
+from dnnfix.detect.tensors.summation import axes_in, summed_axes
+from dnnfix.detect.tensors.symbolic import is_symbolic, parameters, reads_value, scope_of, values_of
+from dnnfix.detect.tensors.targets import (
+    class_losses,
+    lowest,
+    prediction_expression,
+    same_targets,
+    target_expression,
+    target_site,
+)
+from dnnfix.detect.tensors.values import (
     LossUse,
     binary,
     edge_calls,
@@ -154,7 +137,24 @@ from dnnfix.detect.values import (
     outside,
     whole,
 )
-from dnnfix.detect.versions import ApiChange, Hit, migration
+from dnnfix.detect.versioning.calls import changed_arguments, changed_methods, receiver_is
+from dnnfix.detect.versioning.defaults import Reliance, relied_defaults
+from dnnfix.detect.versioning.definitions import Definition, definitions
+from dnnfix.detect.versioning.era import NAMES as PACKAGE_NAMES
+from dnnfix.detect.versioning.era import Proof, older
+from dnnfix.detect.versioning.first_releases import boolean_axes, is_older, reordered
+from dnnfix.detect.versioning.forms import changed_forms
+from dnnfix.detect.versioning.imports import renamed_names, replaced_import
+from dnnfix.detect.versioning.iterators import asked_by_method
+from dnnfix.detect.versioning.keras_backend import APART as BACKEND_CALLS
+from dnnfix.detect.versioning.keras_backend import backend_calls, compared_orderings
+from dnnfix.detect.versioning.keras_era import is_multi_backend, keeps_to_keras_2
+from dnnfix.detect.versioning.migration import ApiChange, Hit, migration
+from dnnfix.detect.versioning.names import uses_of
+from dnnfix.detect.versioning.pictures import pictures_are_plain, plain_picture
+from dnnfix.detect.versioning.python2 import mode_of, opened_by, speaks_python2
+from dnnfix.detect.versioning.tables import Change as DefaultChange
+from dnnfix.detect.versioning.tensors import refused_complement, refused_mask
 from dnnfix.network.facts import *
 from dnnfix.records import (
     CRASH_CAUSE,

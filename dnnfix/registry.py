@@ -140,7 +140,7 @@ def _local_templates(folders: tuple[Path, ...]) -> Iterator[Listed]:
 
 @cache
 def _load_table(path: Path) -> type[FixTemplate]:
-    from dnnfix.detect.local_changes import template_of
+    from dnnfix.detect.versioning.local_changes import template_of
 
     return template_of(path)
 

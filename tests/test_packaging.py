@@ -110,7 +110,7 @@ def in_probe(path: Path) -> bool:
 
 def runs_elsewhere(path: Path) -> bool:
     """Whether a module is never imported by ours: it runs in the user's interpreter, is cut out as text, or is run by Alembic."""
-    folders = ("run/probe", "run/baseline", "reproduce/standins", "detect/version1", "bot/app/migrations")
+    folders = ("run/probe", "run/baseline", "reproduce/standins", "detect/graphs/version1", "bot/app/migrations")
     return any(path.is_relative_to(PACKAGE / folder) for folder in folders)
 
 

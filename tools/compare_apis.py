@@ -28,7 +28,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from dnnfix.detect.api_tables import Table, table
+from dnnfix.detect.versioning.tables import Table, table
 from dnnfix.errors import CatalogueError
 from dnnfix.source.names import canonical
 

@@ -36,9 +36,9 @@ from typing import NamedTuple, TypeVar
 
 from dnnfix.config import Settings
 from dnnfix.detect.given import argument, input_expression
-from dnnfix.detect.shapes import fit_data
-from dnnfix.detect.training_loop import attribute_calls, function_around, loops_around
-from dnnfix.detect.values import LossUse, binary, loss_uses
+from dnnfix.detect.loops.training_loop import attribute_calls, function_around, loops_around
+from dnnfix.detect.tensors.shapes import fit_data
+from dnnfix.detect.tensors.values import LossUse, binary, loss_uses
 from dnnfix.errors import DnnfixError, EditError
 from dnnfix.network.facts import Task, layer_facts
 from dnnfix.pipeline.runs import laboratory_for

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from dnnfix.detect.api_era import ALIASES, PACKAGE
-from dnnfix.detect.versions import version_number
+from dnnfix.detect.versioning.era import ALIASES, PACKAGE
+from dnnfix.detect.versioning.migration import version_number
 
 REQUIREMENTS = re.compile(
     r"requirements.*\.(txt|in)|constraints.*\.txt|pyproject\.toml|setup\.(py|cfg)|environment.*\.ya?ml|Pipfile"

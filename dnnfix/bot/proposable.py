@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from dnnfix.bot.entries import is_program
 from dnnfix.bot.pins import Pin, keep_below, pins
-from dnnfix.detect.versions import REMOVED
+from dnnfix.detect.versioning.migration import REMOVED
 from dnnfix.emit.choice import chosen
 from dnnfix.emit.hunks import sections
 from dnnfix.records import Applicability, FileReport, Patch, Status, Symptom

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.loaders import LOADER
+from dnnfix.detect.loops.loaders import LOADER
 from dnnfix.network.facts import component_kind, is_loss
 from dnnfix.records import Call, Network, Site
 from dnnfix.source.known import words

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from dnnfix.detect.undefined import Undefined, starred, undefined_names
+from dnnfix.detect.crashes.undefined import Undefined, starred, undefined_names
 from dnnfix.records import Crash, EditAction, EditStep, Trace
 from dnnfix.run.visible import repository_of, started_from
 from dnnfix.source.program import Source

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from dnnfix.detect.tutorials import reads_for_torch
+from dnnfix.detect.graphs.tutorials import reads_for_torch
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap

@@ -11,7 +11,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.detect.versions import migration
+from dnnfix.detect.versioning.migration import migration
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.construct import required, settings_of

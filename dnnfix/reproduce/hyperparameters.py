@@ -7,7 +7,7 @@ import builtins
 import re
 from collections.abc import Iterator
 
-from dnnfix.detect.undefined import Undefined, misspelt
+from dnnfix.detect.crashes.undefined import Undefined, misspelt
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import choices, command_line, devices
 from dnnfix.reproduce.case import Case, Gap

@@ -12,8 +12,8 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dnnfix.detect.api_names import tables_for
-from dnnfix.detect.undefined import Undefined, misspelt, starred
+from dnnfix.detect.crashes.undefined import Undefined, misspelt, starred
+from dnnfix.detect.versioning.names import tables_for
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import conventions, environments, readers, standin
 from dnnfix.reproduce.beside import everywhere

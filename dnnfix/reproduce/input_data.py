@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.detect.undefined import misspelt
+from dnnfix.detect.crashes.undefined import misspelt
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import arrays, clues, readers
 from dnnfix.reproduce.case import Case, Gap

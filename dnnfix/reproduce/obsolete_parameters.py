@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.versions import Hit
+from dnnfix.detect.versioning.migration import Hit
 from dnnfix.records import EditAction, EditStep
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.source.program import Source

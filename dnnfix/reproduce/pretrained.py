@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.undefined import misspelt
+from dnnfix.detect.crashes.undefined import misspelt
 from dnnfix.records import EditAction, EditStep, RunOutcome, Scaffold
 from dnnfix.reproduce import clues
 from dnnfix.reproduce.beside import everywhere

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dnnfix.detect.undefined import misspelt
+from dnnfix.detect.crashes.undefined import misspelt
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import arrays, clues, conventions
 from dnnfix.reproduce.case import Case, Gap

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from dnnfix.detect.versions import Hit, edits_of, migration
+from dnnfix.detect.versioning.migration import Hit, edits_of, migration
 from dnnfix.errors import EditError, InputError
 from dnnfix.records import EditAction, EditStep
 from dnnfix.reproduce import obsolete_parameters

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import math
 
-from dnnfix.detect.loaders import LOADER
+from dnnfix.detect.loops.loaders import LOADER
 from dnnfix.reproduce.syntax import last_name
 from dnnfix.source.given import argument_value, keyword_value
 from dnnfix.source.program import Source

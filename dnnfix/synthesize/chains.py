@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from dnnfix.detect.chains import Change, Solution
+from dnnfix.detect.crashes.misspellings import parts as words_of
 from dnnfix.detect.given import argument
-from dnnfix.detect.misspellings import parts as words_of
+from dnnfix.detect.tensors.chains import Change, Solution
 from dnnfix.network.facts import argument_position, layer_facts
 from dnnfix.records import Edit, SetArgument
 from dnnfix.subject import Subject

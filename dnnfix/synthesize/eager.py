@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from dnnfix.detect.graph_statements import InTheWay, Run, Statements, Tensor, Training, loads, read_statements, stores
+from dnnfix.detect.graphs.statements import InTheWay, Run, Statements, Tensor, Training, loads, read_statements, stores
 from dnnfix.source.program import Source
 from dnnfix.source.rewriting import Rewriting
 from dnnfix.source.scan import scan

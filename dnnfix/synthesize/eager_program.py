@@ -6,12 +6,12 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from difflib import SequenceMatcher
 
-from dnnfix.detect.api_calls import changed_arguments
-from dnnfix.detect.api_imports import GRAPHS, Renames
-from dnnfix.detect.api_names import uses_of
-from dnnfix.detect.graph_programs import in_later_order
-from dnnfix.detect.graph_statements import InTheWay
-from dnnfix.detect.versions import Hit
+from dnnfix.detect.graphs.programs import in_later_order
+from dnnfix.detect.graphs.statements import InTheWay
+from dnnfix.detect.versioning.calls import changed_arguments
+from dnnfix.detect.versioning.imports import GRAPHS, Renames
+from dnnfix.detect.versioning.migration import Hit
+from dnnfix.detect.versioning.names import uses_of
 from dnnfix.errors import EditError
 from dnnfix.records import Edit, ReplaceLines, Site
 from dnnfix.source.edits import apply_edits

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from dnnfix.detect.crash import SizeConflict
-from dnnfix.detect.shapes import CONCATENATIONS, MAX_STEPS, before_flattening, keeps_shape, sized_producer
+from dnnfix.detect.crashes.crash import SizeConflict
+from dnnfix.detect.tensors.shapes import CONCATENATIONS, MAX_STEPS, before_flattening, keeps_shape, sized_producer
 from dnnfix.network.facts import layer_facts, stated_output
 from dnnfix.records import Call, Edit, Value
 from dnnfix.subject import Subject

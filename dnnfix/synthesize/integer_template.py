@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import ClassVar
 
-from dnnfix.detect.dtypes import cast_where_made, cast_where_used, failing_call
+from dnnfix.detect.tensors.dtypes import cast_where_made, cast_where_used, failing_call
 from dnnfix.records import CRASH_CAUSE, Call, Family, Finding, FixPattern, Site, Symptom
 from dnnfix.subject import Subject
 from dnnfix.synthesize.ends import short

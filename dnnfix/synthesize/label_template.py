@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dnnfix.detect.targets import target_site
-from dnnfix.detect.values import LossUse, loss_uses
+from dnnfix.detect.tensors.targets import target_site
+from dnnfix.detect.tensors.values import LossUse, loss_uses
 from dnnfix.records import Family, Finding, FixPattern, Site
 from dnnfix.subject import Subject
 from dnnfix.synthesize.fault_template import Faults, FaultTemplate

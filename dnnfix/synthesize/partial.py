@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from dnnfix.detect.undefined import undefined_names
+from dnnfix.detect.crashes.undefined import undefined_names
 from dnnfix.records import PROGRESS, Applicability, Crash, Family, Json, RunOutcome, Status, Symptom, Trace, Verdict
 from dnnfix.source.program import Source
 from dnnfix.synthesize.candidates import Variant

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from dnnfix import registry
-from dnnfix.detect.raised import raised_at
+from dnnfix.detect.crashes.raised import raised_at
 from dnnfix.records import Crash, Decline, Frame, RunOutcome, Site, Trace
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from dnnfix.detect.counts import counts_tensors, is_counted
+from dnnfix.detect.tensors.counts import counts_tensors, is_counted
 from dnnfix.source.program import Source
 
 PROGRAM = """\

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dnnfix import registry
-from dnnfix.detect.axes import arrival, meets, sibling_inputs
 from dnnfix.detect.catalogue import detect
+from dnnfix.detect.tensors.axes import arrival, meets, sibling_inputs
 from dnnfix.records import Finding, Symptom
 from dnnfix.run.job import Budget, Job
 from dnnfix.run.runner import Runner

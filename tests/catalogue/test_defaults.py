@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from dnnfix.detect import api_names
-from dnnfix.detect.api_defaults import TABLE, relied_defaults
-from dnnfix.detect.api_era import older, proofs
-from dnnfix.detect.api_tables import Change, table
-from dnnfix.detect.versions import migration, version_number
+from dnnfix.detect.versioning import names
+from dnnfix.detect.versioning.defaults import TABLE, relied_defaults
+from dnnfix.detect.versioning.era import older, proofs
+from dnnfix.detect.versioning.migration import migration, version_number
+from dnnfix.detect.versioning.tables import Change, table
 from dnnfix.fix_templates.versioning.changed_default import ChangedDefault
 from dnnfix.fix_templates.versioning.schedule_stepped_first import ScheduleSteppedFirst
 from dnnfix.fix_templates.versioning.seed_not_heard import SeedNotHeard
@@ -327,7 +327,7 @@ def test_the_seed_of_keras_3_is_the_only_one_that_its_weights_hear() -> None:
 
 
 def test_the_table_is_one_of_the_catalogues() -> None:
-    assert TABLE.parent == api_names.DATA and len(ENTRIES) > 60
+    assert TABLE.parent == names.DATA and len(ENTRIES) > 60
 
 
 @pytest.mark.parametrize(("first", "rates"), [(True, [1.0, 0.1, 0.1, 0.01]), (False, [1.0, 1.0, 0.1, 0.1])])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dnnfix.detect.definitions import definitions
+from dnnfix.detect.versioning.definitions import definitions
 
 np = pytest.importorskip("numpy")
 

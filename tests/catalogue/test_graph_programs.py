@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dnnfix.api import Candidate, Decline
-from dnnfix.detect.graph_statements import InTheWay
-from dnnfix.detect.versions import migration
+from dnnfix.detect.graphs.statements import InTheWay
+from dnnfix.detect.versioning.migration import migration
 from dnnfix.fix_templates.versioning.graph_and_session import KEPT, WHAT, GraphAndSession
 from dnnfix.records import Applicability
 from dnnfix.source.edits import apply_edits

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from dnnfix.detect.held_values import broadcast, held_list, shape_of, size_of
+from dnnfix.detect.crashes.held_values import broadcast, held_list, shape_of, size_of
 from dnnfix.fix_templates.data_dimension.reshaped_to_foreign_sizes import ReshapedToForeignSizes
 from dnnfix.fix_templates.data_dimension.value_fed_in_other_shape import ValueFedInOtherShape
 from dnnfix.fix_templates.layer_dimension.filter_does_not_fit import FilterDoesNotFit

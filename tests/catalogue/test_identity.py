@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from dnnfix.detect.identity import same_thing
+from dnnfix.detect.tensors.identity import same_thing
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 

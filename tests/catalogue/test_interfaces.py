@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dnnfix.detect.interfaces import Parameter, likeness, missing_name, refusal, takes, unknown_keywords
+from dnnfix.detect.crashes.interfaces import Parameter, likeness, missing_name, refusal, takes, unknown_keywords
 from dnnfix.fix_templates.versioning.arguments_not_of_function import ArgumentsNotOfFunction
 from dnnfix.fix_templates.versioning.name_not_in_library import NameNotInLibrary
 from dnnfix.records import Crash, RunOutcome, Trace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnnfix.detect.versions import edits_of, migration
+from dnnfix.detect.versioning.migration import edits_of, migration
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject

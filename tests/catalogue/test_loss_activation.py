@@ -10,7 +10,7 @@ import pytest
 
 from dnnfix import registry
 from dnnfix.detect.catalogue import detect
-from dnnfix.detect.values import edge_calls, loss_uses
+from dnnfix.detect.tensors.values import edge_calls, loss_uses
 from dnnfix.records import Candidate, Family, Finding, Symptom
 from dnnfix.run.job import Budget, Job
 from dnnfix.run.runner import Runner

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dnnfix import registry
-from dnnfix.detect.versions import ApiChange, Hit
+from dnnfix.detect.versioning.migration import ApiChange, Hit
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from dnnfix.detect.misspellings import alike, longer, one_letter_off, parts, same_letters
-from dnnfix.detect.undefined import bound_by
+from dnnfix.detect.crashes.misspellings import alike, longer, one_letter_off, parts, same_letters
+from dnnfix.detect.crashes.undefined import bound_by
 from dnnfix.source.program import Source
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from dnnfix import registry
-from dnnfix.detect.axes import as_layer
-from dnnfix.detect.operands import failed_operation, made_by, recorded_shape
+from dnnfix.detect.crashes.operands import failed_operation, made_by, recorded_shape
+from dnnfix.detect.tensors.axes import as_layer
 from dnnfix.records import Call, Candidate, Value
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from dnnfix.detect import api_names
-from dnnfix.detect.api_tables import Change, table
-from dnnfix.detect.versions import migration, version_number
+from dnnfix.detect.versioning import names
+from dnnfix.detect.versioning.migration import migration, version_number
+from dnnfix.detect.versioning.tables import Change, table
 from dnnfix.records import Applicability
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 
-TABLE = table(api_names.DATA / "tensorflow.toml")
+TABLE = table(names.DATA / "tensorflow.toml")
 CHANGES = list(TABLE.changes())
 GRAPHS = "programs of graphs and sessions"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnnfix.detect.versions import Hit, migration
+from dnnfix.detect.versioning.migration import Hit, migration
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 

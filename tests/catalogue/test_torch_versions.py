@@ -9,9 +9,9 @@ import warnings
 import pytest
 
 from dnnfix import registry
-from dnnfix.detect import api_names
-from dnnfix.detect.api_tables import table
-from dnnfix.detect.versions import version_number
+from dnnfix.detect.versioning import names
+from dnnfix.detect.versioning.migration import version_number
+from dnnfix.detect.versioning.tables import table
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 
@@ -119,7 +119,7 @@ def test_torchvisions_table_is_true_of_what_is_installed() -> None:
     wrong = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for change in table(api_names.DATA / "torchvision.toml").changes():
+        for change in table(names.DATA / "torchvision.toml").changes():
             gone = change.removed and version_number(change.removed) <= version_number(torchvision.__version__)
             if change.kind in ("name", "module"):
                 wrong += [change.old] if gone and _there(change.old) else []

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from dnnfix import registry
-from dnnfix.detect.training_loop import (
+from dnnfix.detect.loops.training_loop import (
     block_of,
     is_optimizer,
     loops_around,

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from dnnfix.detect import api_names, api_tables
-from dnnfix.detect.api_tables import Change, compiled, table
-from dnnfix.detect.versions import edits_of, migration, version_number
+from dnnfix.detect.versioning import names, tables
+from dnnfix.detect.versioning.migration import edits_of, migration, version_number
+from dnnfix.detect.versioning.tables import Change, compiled, table
 from dnnfix.errors import CatalogueError
 from dnnfix.records import Applicability, CodeWarning, RunOutcome, Site, Trace
 from dnnfix.source.edits import apply_edits
@@ -21,7 +21,7 @@ from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import propose
 from dnnfix.template import FixTemplate
 
-FILES = sorted(api_names.DATA.glob("*.toml"))
+FILES = sorted(names.DATA.glob("*.toml"))
 INSTALLED = ("keras", "torch", "numpy", "sklearn", "pandas")
 NEWER_PYTHON = ("_dummy_thread", "packaging.")
 """What Python itself may lack that an entry names."""
@@ -101,7 +101,7 @@ def test_the_new_names_exist_and_the_removed_ones_do_not(package: str) -> None:
 
 
 def test_what_python_calls_its_library_today_exists_and_its_old_names_do_not() -> None:
-    for change in table(api_names.DATA / "python.toml").changes():
+    for change in table(names.DATA / "python.toml").changes():
         assert change.package == "python", change
         assert not change.new or change.new.startswith(NEWER_PYTHON) or exists(change.new), change
         if version_number(change.removed) <= sys.version_info[:2] and change.old not in ("thread", "sets"):
@@ -186,7 +186,7 @@ def test_new_keywords_of_keras_are_taken_by_the_layers() -> None:
     import keras
 
     wrong = []
-    for change in table(api_names.DATA / "keras.toml").changes():
+    for change in table(names.DATA / "keras.toml").changes():
         if change.kind != "argument" or not change.new:
             continue
         for of in change.of:
@@ -204,7 +204,7 @@ def test_new_keywords_of_torch_are_taken_by_what_is_called() -> None:
     import inspect
 
     wrong = []
-    for change in table(api_names.DATA / "torch.toml").changes():
+    for change in table(names.DATA / "torch.toml").changes():
         if change.kind != "argument" or not change.new or not change.of[0].startswith(("torch.nn.", "torch.optim.")):
             continue
         for of in change.of:
@@ -286,7 +286,7 @@ def test_a_wrong_entry_is_refused_with_its_place(text: str, said: str) -> None:
 
 def test_thousands_of_entries_are_read_in_milliseconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    api_tables._cache_folder.cache_clear()
+    tables._cache_folder.cache_clear()
     names = (
         f'[[name]]\nold = "keras.layers.Old{i}"\nnew = "keras.layers.New{i}"\nremoved = "3.0"\n' for i in range(5000)
     )
@@ -303,7 +303,7 @@ def test_thousands_of_entries_are_read_in_milliseconds(tmp_path: Path, monkeypat
             assert change is not None and change.new == "keras.layers.New4999"
         assert min(spent) < 0.02, f"{min(spent) * 1000:.1f} ms (3 ms on the machine this was written on)"
     finally:
-        api_tables._cache_folder.cache_clear()
+        tables._cache_folder.cache_clear()
         table.cache_clear()
 
 
@@ -317,7 +317,7 @@ def test_the_cache_may_be_missing_read_only_or_damaged(
     path.write_text('[[name]]\nold = "a.b"\nnew = "a.c"\nremoved = "1"\n')
     if broken == "missing":
         place.write_text("a file where the folder should be")
-    api_tables._cache_folder.cache_clear()
+    tables._cache_folder.cache_clear()
     try:
         assert table(path).name("a.b") is not None
         table.cache_clear()
@@ -329,7 +329,7 @@ def test_the_cache_may_be_missing_read_only_or_damaged(
         change = table(path).name("a.b")
         assert change is not None and change.new == "a.c"
     finally:
-        api_tables._cache_folder.cache_clear()
+        tables._cache_folder.cache_clear()
         table.cache_clear()
 
 

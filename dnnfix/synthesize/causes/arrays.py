@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.detect.given import input_expression
-from dnnfix.detect.training_loop import function_around, loops_around
-from dnnfix.detect.values import loss_uses
+from dnnfix.detect.loops.training_loop import function_around, loops_around
+from dnnfix.detect.tensors.values import loss_uses
 from dnnfix.records import Call, Edit, InsertAfter, InsertBefore
 from dnnfix.source.program import Source, once
 from dnnfix.source.tree import stored_names

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from dnnfix.detect.values import loss_uses
+from dnnfix.detect.tensors.values import loss_uses
 from dnnfix.records import Edit, FixPattern, SetArgument
 from dnnfix.source.known import words
 from dnnfix.subject import Subject

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.detect.given import argument
-from dnnfix.detect.training_loop import attribute_calls, function_around, loops_around
+from dnnfix.detect.loops.training_loop import attribute_calls, function_around, loops_around
 from dnnfix.network.trainers import TRAINERS
 from dnnfix.records import FixPattern, Replace
 from dnnfix.source.program import Source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.detect.values import loss_uses
+from dnnfix.detect.tensors.values import loss_uses
 from dnnfix.network.facts import activation_of, layer_facts
 from dnnfix.records import Call, Edit, FixPattern
 from dnnfix.subject import Subject

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dnnfix.detect.shapes import where_written
+from dnnfix.detect.tensors.shapes import where_written
 from dnnfix.network.facts import optimizer_name
 from dnnfix.network.optimizers import RATE_NAMES, default_rate, usual_rate
 from dnnfix.network.trainers import TRAINERS, Trainer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.detect.values import LossUse, binary, loss_uses, whole
+from dnnfix.detect.tensors.values import LossUse, binary, loss_uses, whole
 from dnnfix.network.facts import Prediction, Target, Task
 from dnnfix.records import Edit, FixPattern
 from dnnfix.subject import Subject

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.shapes import where_written
+from dnnfix.detect.tensors.shapes import where_written
 from dnnfix.records import Delete, Edit, FixPattern, Unwrap
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.training_loop import block_of, loops_around, operated_on, operations_named
+from dnnfix.detect.loops.training_loop import block_of, loops_around, operated_on, operations_named
 from dnnfix.records import FixPattern, InsertBefore
 from dnnfix.source.tree import stored_names, within
 from dnnfix.subject import Subject

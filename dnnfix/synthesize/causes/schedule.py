@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.detect.given import argument
-from dnnfix.detect.training_loop import LoopOperation, block_of, loops_around, operated_on, operations_named
+from dnnfix.detect.loops.training_loop import LoopOperation, block_of, loops_around, operated_on, operations_named
 from dnnfix.records import Delete, Edit, FixPattern, InsertAfter, InsertBefore
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.detect.given import argument
-from dnnfix.detect.values import loss_uses
+from dnnfix.detect.tensors.values import loss_uses
 from dnnfix.network.facts import layer_facts
 from dnnfix.records import Call, Edit, FixPattern, Replace
 from dnnfix.subject import Subject

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.training_loop import function_around, loops_around, operations_named
+from dnnfix.detect.loops.training_loop import function_around, loops_around, operations_named
 from dnnfix.records import Edit, FixPattern, InsertAfter, InsertBefore
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.arrays import models

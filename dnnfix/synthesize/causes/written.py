@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from dnnfix.detect.shapes import where_written
-from dnnfix.detect.training_loop import attribute_calls, function_around
+from dnnfix.detect.loops.training_loop import attribute_calls, function_around
+from dnnfix.detect.tensors.shapes import where_written
 from dnnfix.subject import Subject
 
 DEPTH = 4

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from dnnfix.detect.misspellings import parts as words_of
-from dnnfix.detect.symbolic import parameters
+from dnnfix.detect.crashes.misspellings import parts as words_of
+from dnnfix.detect.tensors.symbolic import parameters
 from dnnfix.network.facts import signature
 from dnnfix.records import Edit, FixPattern, RemoveArgument, RenameArgument, Replace, SetArgument, Site
 from dnnfix.synthesize.operators.change import NUMBER, Change, call_of

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.detect.symbolic import parameters
+from dnnfix.detect.tensors.symbolic import parameters
 from dnnfix.records import InsertAfter, InsertBefore, Replace
 from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.operators.change import Change

@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.detect.dtypes import changed_in_place
-from dnnfix.detect.symbolic import parameters
+from dnnfix.detect.tensors.dtypes import changed_in_place
+from dnnfix.detect.tensors.symbolic import parameters
 from dnnfix.records import Edit, FixPattern
 from dnnfix.synthesize.operators.change import Change, around, replaced
 from dnnfix.synthesize.scene import Scene, Told

@@ -8,8 +8,8 @@ import difflib
 import sys
 from collections.abc import Iterable, Iterator
 
-from dnnfix.detect.misspellings import SHORT, slips
-from dnnfix.detect.misspellings import parts as words_of
+from dnnfix.detect.crashes.misspellings import SHORT, slips
+from dnnfix.detect.crashes.misspellings import parts as words_of
 from dnnfix.records import AddImport, FixPattern, Replace
 from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.operators.change import NUMBER, Change, replaced

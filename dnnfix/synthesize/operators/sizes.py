@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from math import log2, prod
 
-from dnnfix.detect.misspellings import parts as words_of
+from dnnfix.detect.crashes.misspellings import parts as words_of
 from dnnfix.records import FixPattern, Replace
 from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.ends import SMALLEST

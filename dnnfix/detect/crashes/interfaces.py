@@ -1,0 +1,224 @@
+"""What a library would have taken, where it refused a name or the arguments of a call.
+
+At the crash the probe asked the interpreter: the names near to the one that is not there, and the parameters of the
+functions behind them. Here they are weighed: how alike two names are, and whether a function takes a call as it is
+written. Both rest on what the installed library has, so that no list of names has to be kept.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dnnfix.detect.crashes.misspellings import parts
+from dnnfix.records import Site
+from dnnfix.subject import Subject
+
+_BY_NAME_TOO, _REST, _BY_NAME, _OTHERS = 1, 2, 3, 4
+"""Kinds of parameters, as `inspect` numbers them; 0 is one that is given by its place only."""
+
+_ALIKE = 0.8
+"""How alike, as difflib measures it, two spellings are that are taken for a slip: one letter in five."""
+_WORDS = 0.6
+"""How alike names are at least of which one has all words of the other."""
+_SHORT = 4
+"""Names of fewer letters are too near to one another for that."""
+_MARGIN = 0.04
+"""By how much the likest name has to be liker than the next."""
+
+_ONE_MEANING = (
+    ("axis", "dim", "dimension", "axes", "dims", "reduction_indices"),
+    ("keepdims", "keepdim", "keep_dims"),
+    ("lr", "learning_rate"),
+    ("eps", "epsilon"),
+    ("p", "rate", "prob", "dropout"),
+    ("padding", "pad"),
+    ("size", "shape"),
+    ("requires_grad", "trainable"),
+    ("bias", "use_bias"),
+    ("betas", "beta"),
+    ("dilation", "dilation_rate"),
+    ("weight_decay", "decay"),
+)
+"""Names that the libraries have for the same argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a function: its name, how it is given, and whether it may be left out."""
+
+    name: str
+    kind: int
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A name that the library has. `path` reaches it from the program's own names where it is not of the same object."""
+
+    name: str
+    path: str
+    callable: bool
+    parameters: tuple[Parameter, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What the program asked a library for, and what the library has. `asked` is `name`, `call` or `module`."""
+
+    site: Site
+    name: str
+    owner: str
+    kind: str
+    asked: str
+    parameters: tuple[Parameter, ...] | None
+    near: tuple[Offer, ...]
+
+
+def refusal(subject: Subject) -> Refusal | None:
+    """The refusal that the run crashed with, where the probe saw one in the program itself."""
+    trace = subject.trace
+    told: Any = trace.probes.get("interface") if trace is not None and trace.crash is not None else None
+    try:
+        line, column, end_line, end_column, path = told["site"]
+        offers = tuple(
+            Offer(str(name), str(at), bool(can), _parameters(given)) for name, at, can, given in told["near"]
+        )
+        site = Site(int(line), int(column), int(end_line), int(end_column), str(path))
+        name, owner, kind, asked = (str(told[key]) for key in ("name", "owner", "kind", "asked"))
+        return Refusal(site, name, owner, kind, asked, _parameters(told["parameters"]), offers)
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _parameters(told: Any) -> tuple[Parameter, ...] | None:
+    if not isinstance(told, list):
+        return None
+    return tuple(Parameter(str(name), int(kind), bool(optional)) for name, kind, optional in told)
+
+
+def likeness(asked: str, known: str) -> float:
+    """How likely one name stands for the other, from 0 to 1.
+
+    The same words in another case come first, then shortened words, then a slip in the spelling, then a name that has
+    further words; each further word makes it less likely.
+    """
+    here, there = parts(asked), parts(known)
+    if not here or not there:
+        return 0.0
+    if "".join(here) == "".join(there):
+        return 1.0
+    found = 0.0
+    if len(here) == len(there) and all(_shortened(one, other) for one, other in zip(here, there, strict=True)):
+        # half of an only word is another word: `rand` and `randrange`
+        found = 0.9 if len(here) > 1 or 2 * min(len(asked), len(known)) >= max(len(asked), len(known)) else 0.0
+    if min(len(asked), len(known)) >= _SHORT and not _are_other_words(here, there):
+        alike = difflib.SequenceMatcher(None, asked.lower(), known.lower()).ratio()
+        found = max(found, alike) if alike >= _ALIKE else found
+    further = abs(len(here) - len(there))
+    if set(here) < set(there):
+        found = max(found, 0.75 - 0.05 * further)
+    elif set(there) < set(here) and len("".join(there)) >= _SHORT:
+        found = max(found, 0.7 - 0.05 * further)
+    return found
+
+
+def _are_other_words(here: Sequence[str], there: Sequence[str]) -> bool:
+    """Whether two names differ in words so short that another letter makes another word: `to_rgb` and `to_argb`."""
+    if len(here) != len(there):
+        return False
+    return any(one != other and min(len(one), len(other)) < _SHORT for one, other in zip(here, there, strict=True))
+
+
+def _shortened(one: str, other: str) -> bool:
+    return (one.startswith(other) or other.startswith(one)) and min(len(one), len(other)) > 2 or one == other
+
+
+def same_meaning(asked: str, known: str) -> bool:
+    """Whether two libraries have these names for the same argument."""
+    return any(asked in names and known in names for names in _ONE_MEANING)
+
+
+def takes(
+    parameters: Iterable[Parameter] | None, call: ast.Call, renamed: Mapping[str, str] | None = None
+) -> bool | None:
+    """Whether a function takes a call as it is written, with keywords `renamed`; `None` where it cannot be told."""
+    if parameters is None:
+        return None
+    if any(isinstance(each, ast.Starred) for each in call.args) or any(each.arg is None for each in call.keywords):
+        return None
+    given = {(renamed or {}).get(each.arg or "", each.arg or "") for each in call.keywords}
+    if len(given) < len(call.keywords):
+        return False
+    known = tuple(parameters)
+    by_place = [each for each in known if each.kind <= _BY_NAME_TOO]
+    if len(call.args) > len(by_place) and not any(each.kind == _REST for each in known):
+        return False
+    filled = {each.name for each in by_place[: len(call.args)]}
+    named = {each.name for each in known if each.kind in (_BY_NAME_TOO, _BY_NAME)}
+    if given & filled or not given <= named and not any(each.kind == _OTHERS for each in known):
+        return False
+    wanted = {each.name for each in known if each.kind in (0, _BY_NAME_TOO, _BY_NAME) and not each.optional}
+    return wanted <= filled | given
+
+
+def likest(found: Iterable[tuple[float, str]]) -> str | None:
+    """The name of the highest likeness, where no other comes near it."""
+    ranked = sorted(found, reverse=True)
+    if not ranked or len(ranked) > 1 and ranked[0][0] - ranked[1][0] < _MARGIN:
+        return None
+    return ranked[0][1]
+
+
+def missing_name(asked: Refusal, call: ast.Call | None, least: float = _WORDS) -> str | None:
+    """What is meant by a name that the library does not have: the likest one that takes the call as it is written.
+
+    The name itself is the likest where another module of the library has it. Given as it is to be written: a bare name
+    is one of the same object.
+    """
+    found = []
+    for offer in asked.near:
+        score = 0.95 if offer.path else likeness(asked.name, offer.name)
+        fits = takes(offer.parameters, call) if call is not None else None
+        if call is not None and not (fits or fits is None and offer.callable and _built_in(asked)):
+            continue
+        if score >= least:
+            found.append((score, offer.path or offer.name))
+    return likest(found)
+
+
+def _built_in(asked: Refusal) -> bool:
+    """Whether functions of the library keep their parameters to themselves, as those that are written in C do."""
+    return asked.owner.partition(".")[0] in ("torch", "numpy")
+
+
+def free_parameters(asked: Refusal, call: ast.Call) -> Iterator[Parameter]:
+    """The parameters of the called function that the call does not fill yet."""
+    known = asked.parameters or ()
+    by_place = [each for each in known if each.kind <= _BY_NAME_TOO]
+    given = {each.arg for each in call.keywords} | {each.name for each in by_place[: len(call.args)]}
+    yield from (each for each in known if each.kind in (_BY_NAME_TOO, _BY_NAME) and each.name not in given)
+
+
+def unknown_keywords(asked: Refusal, call: ast.Call, message: str) -> list[str]:
+    """The keywords of the call that the function refuses.
+
+    A function that takes any keyword hands them on; then those count that its message quotes, and those that are nearly
+    the name of a parameter that is free: of one that may not be left out, or but for a slip.
+    """
+    known = asked.parameters or ()
+    named = {each.name for each in known if each.kind in (_BY_NAME_TOO, _BY_NAME)}
+    found = [each.arg for each in call.keywords if each.arg is not None and each.arg not in named]
+    if not any(each.kind == _OTHERS for each in known):
+        return found
+    free = list(free_parameters(asked, call))
+    return [
+        each
+        for each in found
+        if re.search(rf"['\"`]{re.escape(each)}['\"`]", message)
+        or any(likeness(each, other.name) >= (_ALIKE if other.optional else _WORDS) for other in free)
+    ]

@@ -1,0 +1,19 @@
+"""Programs that read MNIST with the tutorials of TensorFlow 1 and have no other use for TensorFlow."""
+
+from __future__ import annotations
+
+from dnnfix.detect.versioning.names import uses_of
+from dnnfix.source.program import Source
+
+TUTORIALS = "tensorflow.examples.tutorials.mnist"
+
+
+def reads_for_torch(source: Source) -> bool:
+    """Whether a program of torch takes nothing from TensorFlow or Keras but the reader of MNIST of the tutorials."""
+    taken = {
+        name
+        for statement in uses_of(source).imports()
+        for name in [getattr(statement, "module", None) or "", *(alias.name for alias in statement.names)]
+        if name.partition(".")[0] in ("tensorflow", "keras")
+    }
+    return "torch" in source.frameworks and bool(taken) and all(name.startswith(TUTORIALS) for name in taken)

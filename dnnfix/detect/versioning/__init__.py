@@ -1,0 +1,1 @@
+"""What changed between the versions of libraries, and which of it a program uses."""

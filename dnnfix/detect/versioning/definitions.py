@@ -1,0 +1,80 @@
+"""Functions and classes that libraries took away and that a program can hold itself, as data: `definitions.toml`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+from dnnfix.detect.versioning.names import DATA
+
+_DEFINED = re.compile(r"^(?:def|class) (\w+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The code that takes the place of what is gone, with what is said of it."""
+
+    names: tuple[str, ...]
+    removed: Mapping[str, str] = field(hash=False)
+    said: str
+    title: str
+    reference: str
+    imports: tuple[str, ...]
+    code: str
+
+    @property
+    def defines(self) -> tuple[str, ...]:
+        """The functions and classes that the code defines."""
+        return tuple(_DEFINED.findall(self.code))
+
+    def name_for(self, old: str) -> str:
+        """What the code calls the function or class that had the qualified name `old`."""
+        last = old.rpartition(".")[2]
+        return last if last in self.defines else self.defines[0]
+
+    def only(self, wanted: Iterable[str]) -> Definition:
+        """The part of it that defines the wanted names and what they need, with the imports of that part."""
+        statements = {getattr(s, "name", ""): s for s in ast.parse(self.code).body}
+        kept, asked = set[str](), set(wanted)
+        used: set[str] = set()
+        while asked:
+            kept |= asked
+            named = {n.id for name in asked for n in ast.walk(statements[name]) if isinstance(n, ast.Name)}
+            used |= named
+            asked = (named & statements.keys()) - kept
+        lines = self.code.split("\n")
+        code = [(s.lineno - 1, s.end_lineno) for name, s in statements.items() if name in kept]
+        imports = [only for statement in self.imports if (only := _imported(statement, used))]
+        return replace(self, imports=tuple(imports), code="\n\n\n".join("\n".join(lines[a:b]) for a, b in code))
+
+
+def _imported(statement: str, used: set[str]) -> str:
+    """The part of an import statement that brings in used names."""
+    node = ast.parse(statement).body[0]
+    if not isinstance(node, (ast.Import, ast.ImportFrom)):
+        return statement
+    node.names = [alias for alias in node.names if (alias.asname or alias.name.partition(".")[0]) in used]
+    return ast.unparse(node) if node.names else ""
+
+
+@cache
+def definitions() -> Mapping[str, Definition]:
+    """The definitions, by each qualified name under which a program knows them."""
+    import tomllib
+
+    found: dict[str, Definition] = {}
+    for entry in tomllib.loads(DATA.with_name("definitions.toml").read_text("utf-8"))["definition"]:
+        each = Definition(
+            names=tuple(entry["names"]),
+            removed=entry["removed"],
+            said=entry["said"],
+            title=entry["title"],
+            reference=entry["reference"],
+            imports=tuple(entry["imports"]),
+            code=entry["code"].strip("\n"),
+        )
+        found.update(dict.fromkeys(each.names, each))
+    return found
