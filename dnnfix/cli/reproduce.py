@@ -16,7 +16,7 @@ from dnnfix.cli.files import MAX_NOTEBOOK
 from dnnfix.emit.view import printable
 from dnnfix.errors import InputError
 from dnnfix.reproduce import script
-from dnnfix.reproduce.result import Reproduced
+from dnnfix.reproduce.reports.result import Reproduced
 
 OPERANDS = "FILE|REPORT.md"
 

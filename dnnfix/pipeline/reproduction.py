@@ -13,7 +13,7 @@ from dnnfix.records import Reproduction, Symptom, Trace
 from dnnfix.source.program import Source
 
 if TYPE_CHECKING:
-    from dnnfix.reproduce.result import Reproduced
+    from dnnfix.reproduce.reports.result import Reproduced
 
 
 def reproduce_report(raw: bytes, path: str, settings: Settings, progress: Progress) -> Reproduced:
@@ -21,7 +21,7 @@ def reproduce_report(raw: bytes, path: str, settings: Settings, progress: Progre
 
     Raises `InputError` where the report holds no code or code that cannot be analysed.
     """
-    from dnnfix.reproduce import report
+    from dnnfix.reproduce.reports import report
 
     written = report.read(raw.decode("utf-8", "replace"), path)
     program = os.path.join(os.path.dirname(path), f"{Path(path).stem}.py")
@@ -36,11 +36,11 @@ def reproduce_file(raw: bytes, path: str, settings: Settings, progress: Progress
 
 
 def _reproduce(source: Source, settings: Settings, progress: Progress, said: str = "", logs: str = "") -> Reproduced:
+    from dnnfix.reproduce.actions.versions import migrated
     from dnnfix.reproduce.attempt import attempt, broke, needed
-    from dnnfix.reproduce.kinds import missing_information, type_of
-    from dnnfix.reproduce.result import Reproduced
-    from dnnfix.reproduce.symptoms import reported_symptom, shown
-    from dnnfix.reproduce.versions import migrated
+    from dnnfix.reproduce.reports.kinds import missing_information, type_of
+    from dnnfix.reproduce.reports.result import Reproduced
+    from dnnfix.reproduce.reports.symptoms import reported_symptom, shown
 
     program = source = with_modules(source)
     reported = reported_symptom(said)

@@ -14,7 +14,7 @@ from dnnfix.pipeline.account import searchable
 from dnnfix.pipeline.runs import Progress
 from dnnfix.pipeline.tries import Try
 from dnnfix.records import Caught, EditAction, EditStep, Reproduction, RunOutcome, Trace
-from dnnfix.reproduce.network import TRAINING
+from dnnfix.reproduce.actions.network import TRAINING
 from dnnfix.source.program import Source
 from dnnfix.synthesize.search import repair
 from dnnfix.template import FixTemplate

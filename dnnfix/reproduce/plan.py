@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dnnfix.records import EditStep, Reproduction, Scaffold
-from dnnfix.reproduce import (
+from dnnfix.reproduce import standin
+from dnnfix.reproduce.actions import (
     compile_errors,
     datasets,
     hyperparameters,
@@ -15,7 +16,6 @@ from dnnfix.reproduce import (
     network,
     obsolete_parameters,
     pretrained,
-    standin,
     versions,
 )
 from dnnfix.reproduce.case import Action, Case, Gap

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from dnnfix.records import EditStep
-from dnnfix.reproduce import hyperparameters
+from dnnfix.reproduce.actions import hyperparameters
 from dnnfix.reproduce.case import Case
-from dnnfix.reproduce.followed import flow_of
+from dnnfix.reproduce.data.followed import flow_of
 from dnnfix.reproduce.plan import joined
 from dnnfix.source.program import Source
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dnnfix.records import EditStep
-from dnnfix.reproduce import hyperparameters
+from dnnfix.reproduce.actions import hyperparameters
 from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.plan import joined
 from dnnfix.source.program import Source

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dnnfix.reproduce import clues
 from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.data import clues
 from dnnfix.source.program import Source
 
 

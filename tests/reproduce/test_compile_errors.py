@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from dnnfix.records import EditStep, Trace
+from dnnfix.reproduce.actions.compile_errors import steps
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.compile_errors import steps
 from dnnfix.reproduce.plan import joined
 from dnnfix.source.program import Source
 

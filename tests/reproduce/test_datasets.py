@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from dnnfix.records import EditStep, RunOutcome, Scaffold, Trace
-from dnnfix.reproduce import datasets, standin
+from dnnfix.reproduce import standin
+from dnnfix.reproduce.actions import datasets
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.plan import joined
 from dnnfix.run.job import Budget, Job

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dnnfix.records import EditStep, RunOutcome, Trace
-from dnnfix.reproduce import datasets, imports
+from dnnfix.reproduce.actions import datasets, imports
 from dnnfix.reproduce.beside import modules_beside
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.plan import joined

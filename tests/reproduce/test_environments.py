@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dnnfix.records import EditStep, RunOutcome, Trace
+from dnnfix.reproduce.actions.imports import steps
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.imports import steps
 from dnnfix.reproduce.plan import joined
 from dnnfix.source.program import Source
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dnnfix.records import Crash, EditStep, Frame, RunOutcome, Site, Trace
-from dnnfix.reproduce import network
+from dnnfix.reproduce.actions import network
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.plan import joined
 from dnnfix.source.program import Source

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dnnfix.records import EditStep, RunOutcome, Trace
+from dnnfix.reproduce.actions.network import steps
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.network import steps
 from dnnfix.reproduce.plan import joined
 from dnnfix.source.program import Source
 

@@ -12,7 +12,7 @@ import pytest
 from dnnfix import registry
 from dnnfix.detect.catalogue import detect
 from dnnfix.records import EditStep, RunOutcome, Trace
-from dnnfix.reproduce import hyperparameters
+from dnnfix.reproduce.actions import hyperparameters
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.plan import joined
 from dnnfix.source.program import Source
@@ -197,7 +197,7 @@ def test_a_flag_that_the_program_always_sets_is_no_choice(flag: str, asks: bool)
 
 
 def test_every_usual_value_is_python() -> None:
-    from dnnfix.reproduce.sizes import _USUAL
+    from dnnfix.reproduce.harness.sizes import _USUAL
 
     for _pattern, value in _USUAL:
         ast.literal_eval(value)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dnnfix.records import EditStep, RunOutcome, Trace
-from dnnfix.reproduce import imports
+from dnnfix.reproduce.actions import imports
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.plan import joined
 from dnnfix.source.program import Source

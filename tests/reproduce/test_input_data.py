@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dnnfix.records import EditStep, RunOutcome, Trace
-from dnnfix.reproduce import input_data
+from dnnfix.reproduce.actions import input_data
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.plan import joined
 from dnnfix.run.job import Budget, Job

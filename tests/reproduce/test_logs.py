@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from dnnfix.records import EditStep, RunOutcome, Trace
+from dnnfix.reproduce.actions.logs import steps
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.logs import steps
 from dnnfix.reproduce.plan import joined
 from dnnfix.source.program import Source
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dnnfix.records import EditStep, RunOutcome, Trace
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.methods import steps
+from dnnfix.reproduce.harness.methods import steps
 from dnnfix.reproduce.plan import plan
 from dnnfix.source.program import Source
 

@@ -13,10 +13,10 @@ from dnnfix.emit.text import file_text
 from dnnfix.emit.view import View
 from dnnfix.errors import CertificateError
 from dnnfix.records import FileReport, PatchVerdict
-from dnnfix.reproduce import input_data
+from dnnfix.reproduce.actions import input_data
 from dnnfix.reproduce.beside import modules_beside
 from dnnfix.reproduce.case import Case
-from dnnfix.reproduce.followed import flow_of
+from dnnfix.reproduce.data.followed import flow_of
 from dnnfix.source.program import Source
 from tests.robust.calls import dnnfix
 

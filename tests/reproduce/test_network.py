@@ -11,11 +11,11 @@ import pytest
 from dnnfix import registry
 from dnnfix.detect.catalogue import detect
 from dnnfix.records import EditStep, RunOutcome, Trace
-from dnnfix.reproduce import network
+from dnnfix.reproduce.actions import network
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.feeds import feeds
+from dnnfix.reproduce.data.feeds import feeds
+from dnnfix.reproduce.harness.unused import is_active, roots
 from dnnfix.reproduce.plan import joined
-from dnnfix.reproduce.unused import is_active, roots
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 

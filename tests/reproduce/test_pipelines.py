@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dnnfix.records import EditStep
+from dnnfix.reproduce.actions.input_data import steps
 from dnnfix.reproduce.case import Case
-from dnnfix.reproduce.input_data import steps
 from dnnfix.source.program import Source
 
 HEAD = "import tensorflow as tf\n"

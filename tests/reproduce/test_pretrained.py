@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dnnfix.records import EditStep, RunOutcome, Scaffold, Trace
-from dnnfix.reproduce import pretrained
+from dnnfix.reproduce.actions import pretrained
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.plan import joined
 from dnnfix.source.program import Source

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dnnfix.records import EditStep
-from dnnfix.reproduce import imports, input_data
+from dnnfix.reproduce.actions import imports, input_data
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.source.program import Source
 

@@ -6,10 +6,10 @@ import pytest
 
 from dnnfix.errors import InputError
 from dnnfix.records import Crash, RunOutcome, Step, Symptom, Trace
-from dnnfix.reproduce import report
-from dnnfix.reproduce.kinds import BugType, Information, missing_information, type_of
-from dnnfix.reproduce.report import BlockKind
-from dnnfix.reproduce.symptoms import Reported, reported_symptom, shown
+from dnnfix.reproduce.reports import report
+from dnnfix.reproduce.reports.kinds import BugType, Information, missing_information, type_of
+from dnnfix.reproduce.reports.report import BlockKind
+from dnnfix.reproduce.reports.symptoms import Reported, reported_symptom, shown
 from dnnfix.source.program import Source
 
 REPORT = """# Training crashes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dnnfix.records import EditAction
-from dnnfix.reproduce.versions import complaints, migrated
+from dnnfix.reproduce.actions.versions import complaints, migrated
 from dnnfix.source.program import Source
 
 OLD = """from keras.models import Sequential

@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import arrays, paths
+from dnnfix.reproduce import paths
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.data import arrays
 from dnnfix.reproduce.data_files import images, pipelines, tables, texts, values
 from dnnfix.reproduce.data_files.known import known
 from dnnfix.reproduce.data_files.made import Made

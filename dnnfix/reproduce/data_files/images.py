@@ -7,8 +7,8 @@ import os.path
 import re
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import arrays, clues
 from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.data import arrays, clues
 from dnnfix.reproduce.data_files.made import Made
 from dnnfix.reproduce.flow.values import Datum, Flow, Use
 from dnnfix.reproduce.syntax import last_name

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import math
 
-from dnnfix.reproduce import clues
 from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.data import clues
 from dnnfix.reproduce.data_files.images import image_file, size_of
 from dnnfix.reproduce.data_files.made import Made
 from dnnfix.reproduce.flow.values import Datum

@@ -7,13 +7,13 @@ import os.path
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dnnfix.reproduce import arrays, clues
 from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.data import arrays, clues
+from dnnfix.reproduce.data.followed import flow_of
+from dnnfix.reproduce.data.frames import columns_in_words, listed, table_of
 from dnnfix.reproduce.data_files.made import Made
 from dnnfix.reproduce.flow.values import Datum, Use
-from dnnfix.reproduce.followed import flow_of
-from dnnfix.reproduce.frames import columns_in_words, listed, table_of
-from dnnfix.reproduce.sizes import Known, value_of
+from dnnfix.reproduce.harness.sizes import Known, value_of
 from dnnfix.source.program import Source
 
 

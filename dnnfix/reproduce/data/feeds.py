@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from dnnfix.reproduce.harness.unused import top_level
 from dnnfix.reproduce.syntax import is_static, last_name
-from dnnfix.reproduce.unused import top_level
 from dnnfix.source.arithmetic import number
 from dnnfix.source.known import words
 from dnnfix.source.program import Source, once

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dnnfix.detect.versioning.migration import Hit, edits_of, migration
 from dnnfix.errors import EditError, InputError
 from dnnfix.records import EditAction, EditStep
-from dnnfix.reproduce import obsolete_parameters
+from dnnfix.reproduce.actions import obsolete_parameters
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from dnnfix.detect.crashes.undefined import misspelt
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import arrays, clues, readers
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.data import arrays, clues, readers
+from dnnfix.reproduce.data.followed import flow_of
+from dnnfix.reproduce.data.frames import frame_of
 from dnnfix.reproduce.data_files.files import file_steps
 from dnnfix.reproduce.flow.values import Datum, Flow, Use
-from dnnfix.reproduce.followed import flow_of
-from dnnfix.reproduce.frames import frame_of
 from dnnfix.source.program import Source, once
 
 ACTION = EditAction.INPUT_DATA

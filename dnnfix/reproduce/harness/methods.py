@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.construct import called, required
-from dnnfix.reproduce.roles import role_of
-from dnnfix.reproduce.sizes import value_of
-from dnnfix.reproduce.unused import top_level
+from dnnfix.reproduce.harness.construct import called, required
+from dnnfix.reproduce.harness.roles import role_of
+from dnnfix.reproduce.harness.sizes import value_of
+from dnnfix.reproduce.harness.unused import top_level
 
 ACTION = EditAction.NETWORK
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 from dnnfix.detect.crashes.undefined import misspelt
 from dnnfix.records import EditAction, EditStep, RunOutcome, Scaffold
-from dnnfix.reproduce import clues
+from dnnfix.reproduce.arguments.guards import looks_for_file
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.followed import options
-from dnnfix.reproduce.guards import looks_for_file
+from dnnfix.reproduce.data import clues
+from dnnfix.reproduce.data.followed import options
 from dnnfix.reproduce.syntax import last_name
 from dnnfix.source.given import argument_value
 from dnnfix.source.program import Source

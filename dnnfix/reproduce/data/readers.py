@@ -14,12 +14,13 @@ from dataclasses import dataclass
 
 from dnnfix.detect.crashes.undefined import misspelt
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import arrays, clues, conventions
+from dnnfix.reproduce import conventions
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.data import arrays, clues
+from dnnfix.reproduce.data.followed import flow_of
 from dnnfix.reproduce.data_files.values import structure
 from dnnfix.reproduce.flow.reads import READERS
 from dnnfix.reproduce.flow.values import Datum, Flow
-from dnnfix.reproduce.followed import flow_of
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
 

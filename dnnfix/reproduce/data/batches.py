@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dnnfix.reproduce.roles import role_of
+from dnnfix.reproduce.harness.roles import role_of
 from dnnfix.source.program import Source
 from dnnfix.source.scope import Definition
 

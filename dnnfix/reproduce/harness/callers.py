@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import batches, feeds
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.construct import called, instance, is_model, kind_of, method, required, settings_of
-from dnnfix.reproduce.roles import role_of
-from dnnfix.reproduce.sizes import value_of
-from dnnfix.reproduce.unused import leads_to, top_level
+from dnnfix.reproduce.data import batches, feeds
+from dnnfix.reproduce.harness.construct import called, instance, is_model, kind_of, method, required, settings_of
+from dnnfix.reproduce.harness.roles import role_of
+from dnnfix.reproduce.harness.sizes import value_of
+from dnnfix.reproduce.harness.unused import leads_to, top_level
 from dnnfix.source.program import Source
 from dnnfix.source.scope import Definition
 

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from dnnfix.records import RunOutcome, Symptom, Trace
-from dnnfix.reproduce.report import reported_errors
+from dnnfix.reproduce.reports.report import reported_errors
 
 SAME_MESSAGE = 0.55
 """Likeness of two messages, numbers and quoted names aside, from which on they are one error; other versions of a

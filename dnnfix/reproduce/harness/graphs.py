@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.construct import instance, method, required
-from dnnfix.reproduce.roles import role_of
-from dnnfix.reproduce.sizes import GUESS, usual, value_of
+from dnnfix.reproduce.harness.construct import instance, method, required
+from dnnfix.reproduce.harness.roles import role_of
+from dnnfix.reproduce.harness.sizes import GUESS, usual, value_of
+from dnnfix.reproduce.harness.unused import unreached
 from dnnfix.reproduce.syntax import last_name, shortened
-from dnnfix.reproduce.unused import unreached
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
 from dnnfix.source.scope import Definition

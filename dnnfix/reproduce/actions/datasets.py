@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 
 from dnnfix.detect.graphs.tutorials import reads_for_torch
 from dnnfix.records import EditAction, EditStep, Scaffold
+from dnnfix.reproduce.arguments.guards import looks_for_file
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.conventions import HUB_SETS, TFDS
+from dnnfix.reproduce.data.weight import few_of_a_batch, few_together
 from dnnfix.reproduce.data_files import images
-from dnnfix.reproduce.guards import looks_for_file
-from dnnfix.reproduce.weight import few_of_a_batch, few_together
 from dnnfix.source.given import argument_value, keyword_value
 from dnnfix.source.program import Source, once
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import summaries
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.construct import makes_network
-from dnnfix.reproduce.sizes import GUESS, told
+from dnnfix.reproduce.harness import summaries
+from dnnfix.reproduce.harness.construct import makes_network
+from dnnfix.reproduce.harness.sizes import GUESS, told
 from dnnfix.source.program import Source
 
 ACTION = EditAction.NETWORK

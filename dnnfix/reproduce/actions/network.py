@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import callers, clues, feeds, functions, graphs, methods, roles
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.construct import (
+from dnnfix.reproduce.data import clues, feeds
+from dnnfix.reproduce.harness import callers, functions, graphs, methods, roles
+from dnnfix.reproduce.harness.construct import (
     CONTAINERS,
     LAYERS,
     Built,
@@ -22,7 +23,7 @@ from dnnfix.reproduce.construct import (
     required,
     returns_model,
 )
-from dnnfix.reproduce.unused import FRAMEWORKS, is_active, leads_to, roots, unreached
+from dnnfix.reproduce.harness.unused import FRAMEWORKS, is_active, leads_to, roots, unreached
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
 from dnnfix.source.scope import Definition

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dnnfix.reproduce import clues
 from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.data import clues
+from dnnfix.reproduce.data.weight import FEWEST_IN_HASTE, affordable
 from dnnfix.reproduce.flow.values import Use
-from dnnfix.reproduce.weight import FEWEST_IN_HASTE, affordable
 
 INPUT = re.compile(r"(?:^|_|/)(?:x|xs|data|dataset|inputs?|images?|imgs?|features?|samples?|texts?|sequences?|xtr|xte)s?"
                    r"(?:$|_|\d|/|(?=tr|te|val))", re.IGNORECASE)  # fmt: skip

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 
 from dnnfix.detect.crashes.undefined import Undefined, misspelt
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import choices, command_line, devices
+from dnnfix.reproduce.actions import devices
+from dnnfix.reproduce.arguments import choices, command_line
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.clues import shapes_of
-from dnnfix.reproduce.construct import SETTINGS, settings_of
-from dnnfix.reproduce.sizes import GUESS, value_of
+from dnnfix.reproduce.data.clues import shapes_of
+from dnnfix.reproduce.harness.construct import SETTINGS, settings_of
+from dnnfix.reproduce.harness.sizes import GUESS, value_of
 from dnnfix.source.program import Source, once
 
 ACTION = EditAction.HYPERPARAMETERS

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from dnnfix.reproduce import choices
+from dnnfix.reproduce.arguments import choices
 from dnnfix.reproduce.case import Case
-from dnnfix.reproduce.sizes import GUESS, Known, value_of
-from dnnfix.reproduce.unused import top_level
+from dnnfix.reproduce.harness.sizes import GUESS, Known, value_of
+from dnnfix.reproduce.harness.unused import top_level
 from dnnfix.source.scope import Definition
 
 CONTAINERS = ("torch.nn.Sequential", "keras.Model", "keras.models.Model", "keras.Sequential", "keras.models.Sequential")

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dnnfix.network.nodes import own_nodes
+from dnnfix.reproduce.harness.unused import top_level
 from dnnfix.reproduce.syntax import ends, last_name
-from dnnfix.reproduce.unused import top_level
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dnnfix.records import Reproduction, RunOutcome, Trace
-from dnnfix.reproduce.kinds import Missing, Typed
-from dnnfix.reproduce.symptoms import Reported
+from dnnfix.reproduce.reports.kinds import Missing, Typed
+from dnnfix.reproduce.reports.symptoms import Reported
 from dnnfix.source.program import Source
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dnnfix.records import RunOutcome, Trace
-from dnnfix.reproduce.report import reported_errors
+from dnnfix.reproduce.reports.report import reported_errors
 from dnnfix.source.program import Source
 
 

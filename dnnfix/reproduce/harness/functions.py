@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from dnnfix.detect.versioning.migration import migration
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.construct import required, settings_of
-from dnnfix.reproduce.roles import role_of
-from dnnfix.reproduce.sizes import GUESS, value_of
-from dnnfix.reproduce.unused import leads_to, top_level
+from dnnfix.reproduce.harness.construct import required, settings_of
+from dnnfix.reproduce.harness.roles import role_of
+from dnnfix.reproduce.harness.sizes import GUESS, value_of
+from dnnfix.reproduce.harness.unused import leads_to, top_level
 from dnnfix.source.known import words
 from dnnfix.source.program import once
 from dnnfix.source.scope import Definition

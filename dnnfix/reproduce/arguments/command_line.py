@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import asked, choices
+from dnnfix.reproduce.arguments import asked, choices
+from dnnfix.reproduce.arguments.choices import says_train
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.choices import says_train
+from dnnfix.reproduce.harness.sizes import GUESS, Known, value_of
+from dnnfix.reproduce.harness.unused import top_level
 from dnnfix.reproduce.paths import MADE
-from dnnfix.reproduce.sizes import GUESS, Known, value_of
 from dnnfix.reproduce.syntax import last_name, texts
-from dnnfix.reproduce.unused import top_level
 from dnnfix.source.given import argument_value, keyword_value
 from dnnfix.source.program import Source
 

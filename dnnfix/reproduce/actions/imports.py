@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 from dnnfix.detect.crashes.undefined import Undefined, misspelt, starred
 from dnnfix.detect.versioning.names import tables_for
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import conventions, environments, readers, standin
+from dnnfix.reproduce import conventions, standin
+from dnnfix.reproduce.actions import environments
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.data import readers
 from dnnfix.run.probe.removed import OLD_PYTHON
 from dnnfix.source import names
 from dnnfix.source.program import Source, once

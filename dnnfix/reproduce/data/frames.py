@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce import clues
-from dnnfix.reproduce.arrays import INPUT, TARGET, scaled_from_bytes
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.data import clues
+from dnnfix.reproduce.data.arrays import INPUT, TARGET, scaled_from_bytes
 from dnnfix.reproduce.flow.values import Datum, Use
 
 ROWS = 400

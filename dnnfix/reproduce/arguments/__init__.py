@@ -1,0 +1,1 @@
+"""What a program is called with, and what it does by it."""

@@ -1,0 +1,1 @@
+"""What a program defines and nobody calls, built and called by a harness."""
