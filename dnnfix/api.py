@@ -205,18 +205,17 @@ from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
 from dnnfix.source.tree import first_line, stored_names, within
 from dnnfix.subject import Subject
+from dnnfix.synthesize.bases.crash_template import CrashTemplate, Mend
+from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
+from dnnfix.synthesize.bases.integer_template import IntegerTemplate
+from dnnfix.synthesize.bases.label_template import LabelTemplate
 from dnnfix.synthesize.causes.optimizing import optimizers
-from dnnfix.synthesize.chains import carry_out, named_as_they_stand, told
-from dnnfix.synthesize.crash_template import CrashTemplate, Mend
-from dnnfix.synthesize.data import change_data, with_numpy, wrapped
-from dnnfix.synthesize.dropped_share import dropped_share
-from dnnfix.synthesize.eager_program import eager_edits
-from dnnfix.synthesize.ends import both_ends, short
-from dnnfix.synthesize.fault_template import Faults, FaultTemplate, Repairs
-from dnnfix.synthesize.integer_template import IntegerTemplate
-from dnnfix.synthesize.into_init import move_into_init
-from dnnfix.synthesize.label_template import LabelTemplate
-from dnnfix.synthesize.losses import (
+from dnnfix.synthesize.edits.chains import carry_out, named_as_they_stand, told
+from dnnfix.synthesize.edits.data import change_data, with_numpy, wrapped
+from dnnfix.synthesize.edits.dropped_share import dropped_share
+from dnnfix.synthesize.edits.ends import both_ends, short
+from dnnfix.synthesize.edits.into_init import move_into_init
+from dnnfix.synthesize.edits.losses import (
     add_activation,
     change_activation,
     change_loss,
@@ -228,8 +227,8 @@ from dnnfix.synthesize.losses import (
     without_activation,
     wrap_input,
 )
-from dnnfix.synthesize.one_order import order_drawn, order_name
-from dnnfix.synthesize.recipes import (
+from dnnfix.synthesize.edits.one_order import order_drawn, order_name
+from dnnfix.synthesize.edits.recipes import (
     bypass,
     insert_layer_before,
     rename_method,
@@ -237,9 +236,10 @@ from dnnfix.synthesize.recipes import (
     set_constructor_argument,
     together,
 )
-from dnnfix.synthesize.sizes import made_as, size_changes, spelled
-from dnnfix.synthesize.spelling import Spelling, imports, sibling, spell
-from dnnfix.synthesize.uncut import flags_on_losses, taken_out
+from dnnfix.synthesize.edits.sizes import made_as, size_changes, spelled
+from dnnfix.synthesize.edits.spelling import Spelling, imports, sibling, spell
+from dnnfix.synthesize.edits.uncut import flags_on_losses, taken_out
+from dnnfix.synthesize.graphs.eager_program import eager_edits
 from dnnfix.template import Example, FixTemplate, Reject, added
 from dnnfix.validate.changes import changed_lines, following, is_loss_call, leading_to, ran_at
 from dnnfix.validate.evidence import Evidence, Pair, own_fault

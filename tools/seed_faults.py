@@ -52,9 +52,9 @@ from dnnfix.synthesize.candidates import edited
 from dnnfix.synthesize.causes.epochs import epochs_written
 from dnnfix.synthesize.causes.optimizing import optimizers
 from dnnfix.synthesize.causes.written import number_written
-from dnnfix.synthesize.losses import add_activation, change_activation, change_loss
-from dnnfix.synthesize.recipes import set_constructor_argument
-from dnnfix.synthesize.spelling import spell
+from dnnfix.synthesize.edits.losses import add_activation, change_activation, change_loss
+from dnnfix.synthesize.edits.recipes import set_constructor_argument
+from dnnfix.synthesize.edits.spelling import spell
 from dnnfix.validate.laboratory import TrialLaboratory
 
 SECONDS = 60.0

@@ -19,7 +19,7 @@ from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import propose
-from dnnfix.synthesize.data import change_data
+from dnnfix.synthesize.edits.data import change_data
 from dnnfix.template import FixTemplate
 
 OWN = ("DNF1", "DNF605", "DNF606", "DNF607")

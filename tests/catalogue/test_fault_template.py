@@ -7,7 +7,7 @@ import pytest
 from dnnfix.records import Candidate, Decline, Delete, Family, Finding, FixPattern, Site
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
-from dnnfix.synthesize.fault_template import Faults, FaultTemplate, Repairs
+from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
 
 HERE, ELSEWHERE = Site(1, 1, 1, 2), Site(1, 1, 1, 2, "other.py")
 SUBJECT = Subject(Source.from_bytes(b"x\n", "program.py"))

@@ -12,7 +12,7 @@ from dnnfix.records import Applicability
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
-from dnnfix.synthesize.eager_program import eager_edits
+from dnnfix.synthesize.graphs.eager_program import eager_edits
 
 HEAD = "import numpy as np\nimport tensorflow as tf\n\nx = tf.placeholder(tf.float32, [None, 2])\n"
 WEIGHT = "w = tf.Variable(tf.ones([2, 1]))\n"

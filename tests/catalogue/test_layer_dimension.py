@@ -16,7 +16,7 @@ from dnnfix.source.arithmetic import number
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
-from dnnfix.synthesize.sizes import size_changes
+from dnnfix.synthesize.edits.sizes import size_changes
 from dnnfix.testing import Bench
 
 

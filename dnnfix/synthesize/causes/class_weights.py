@@ -10,7 +10,7 @@ from dnnfix.records import Edit, FixPattern, SetArgument
 from dnnfix.source.known import words
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
-from dnnfix.synthesize.spelling import spell
+from dnnfix.synthesize.edits.spelling import spell
 from dnnfix.validate.reading import Reading
 
 WEIGHT = {

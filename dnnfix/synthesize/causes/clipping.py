@@ -11,7 +11,7 @@ from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.causes.learning_rate import TOO_GREAT
 from dnnfix.synthesize.causes.optimizing import optimizers
-from dnnfix.synthesize.spelling import spell
+from dnnfix.synthesize.edits.spelling import spell
 from dnnfix.validate.reading import Reading
 
 

@@ -9,7 +9,7 @@ from dnnfix.network.facts import activation_of, layer_facts
 from dnnfix.records import Call, Edit, FixPattern
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
-from dnnfix.synthesize.losses import change_activation
+from dnnfix.synthesize.edits.losses import change_activation
 from dnnfix.validate.reading import Reading
 
 LIKELY = {"softmax": 0.6, "sigmoid": 0.45, "hard_sigmoid": 0.45, "tanh": 0.2, "softsign": 0.2}

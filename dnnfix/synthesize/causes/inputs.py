@@ -9,8 +9,8 @@ from dnnfix.records import Call, FixPattern, Value, Wrap
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.arrays import is_of_network, scaled
 from dnnfix.synthesize.causes.cause import Cause
-from dnnfix.synthesize.recipes import insert_layer_before
-from dnnfix.synthesize.spelling import spell
+from dnnfix.synthesize.edits.recipes import insert_layer_before
+from dnnfix.synthesize.edits.spelling import spell
 from dnnfix.validate.reading import Reading
 
 LARGE = 10.0

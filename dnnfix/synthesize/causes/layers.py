@@ -10,7 +10,7 @@ from dnnfix.records import Call, FixPattern, InsertElement, Json, Replace
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.causes.units import WIDE
-from dnnfix.synthesize.spelling import spell
+from dnnfix.synthesize.edits.spelling import spell
 from dnnfix.validate.reading import Reading
 from dnnfix.validate.symptoms import WORTH
 

@@ -10,8 +10,8 @@ from dnnfix.records import Edit, FixPattern, RemoveArgument, Replace
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.causes.optimizing import Optimizing, optimizers
-from dnnfix.synthesize.losses import rename
-from dnnfix.synthesize.recipes import reword
+from dnnfix.synthesize.edits.losses import rename
+from dnnfix.synthesize.edits.recipes import reword
 from dnnfix.validate.reading import Reading
 
 PLAIN = frozenset({"SGD", "ASGD", "Adagrad", "Adadelta", "Rprop"})

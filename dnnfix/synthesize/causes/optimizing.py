@@ -13,7 +13,7 @@ from dnnfix.network.trainers import TRAINERS, Trainer
 from dnnfix.records import Edit, Replace, SetArgument
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.written import number_written
-from dnnfix.synthesize.losses import keras_name
+from dnnfix.synthesize.edits.losses import keras_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from dnnfix.network.facts import Prediction, Target, Task
 from dnnfix.records import Edit, FixPattern
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
-from dnnfix.synthesize.losses import add_activation, change_activation, change_loss, without_activation
-from dnnfix.synthesize.recipes import together
+from dnnfix.synthesize.edits.losses import add_activation, change_activation, change_loss, without_activation
+from dnnfix.synthesize.edits.recipes import together
 from dnnfix.validate.reading import Reading
 
 KERAS = {

@@ -10,7 +10,7 @@ from dnnfix.records import Edit, FixPattern, InsertAfter, InsertBefore
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.arrays import models
 from dnnfix.synthesize.causes.cause import Cause
-from dnnfix.synthesize.spelling import spell
+from dnnfix.synthesize.edits.spelling import spell
 from dnnfix.validate.reading import Reading
 
 RATES = (0.001, 0.01)

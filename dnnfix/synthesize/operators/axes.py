@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from dnnfix.records import FixPattern
+from dnnfix.synthesize.edits.spelling import spell
 from dnnfix.synthesize.operators.change import Change, around
 from dnnfix.synthesize.scene import Scene, Told
 from dnnfix.synthesize.slices import Place
-from dnnfix.synthesize.spelling import spell
 
 PATTERN = FixPattern.DATA_DIMENSION
 

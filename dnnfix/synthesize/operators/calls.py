@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.records import Edit, FixPattern, Replace
+from dnnfix.synthesize.edits.spelling import spell
 from dnnfix.synthesize.operators.change import Change, replaced
 from dnnfix.synthesize.scene import Scene, Told
 from dnnfix.synthesize.slices import NOTHING, Place, Role
-from dnnfix.synthesize.spelling import spell
 
 PATTERN = FixPattern.NEURAL_CONNECTION
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dnnfix.records import Edit, Replace, Wrap
-from dnnfix.synthesize.data import chosen_value
+from dnnfix.synthesize.edits.data import chosen_value
 from dnnfix.synthesize.scene import Scene
 
 NUMBER = re.compile(

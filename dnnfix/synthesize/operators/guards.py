@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.records import FixPattern
+from dnnfix.synthesize.edits.spelling import spell
 from dnnfix.synthesize.operators.change import Change, replaced
 from dnnfix.synthesize.scene import TENSOR, Scene
 from dnnfix.synthesize.slices import Place
-from dnnfix.synthesize.spelling import spell
 
 PATTERN = FixPattern.DATA_TYPE
 

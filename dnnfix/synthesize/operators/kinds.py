@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dnnfix.detect.tensors.dtypes import changed_in_place
 from dnnfix.detect.tensors.symbolic import parameters
 from dnnfix.records import Edit, FixPattern
+from dnnfix.synthesize.edits.spelling import spell
 from dnnfix.synthesize.operators.change import Change, around, replaced
 from dnnfix.synthesize.scene import Scene, Told
 from dnnfix.synthesize.slices import DATA_SETS, Place, Role
-from dnnfix.synthesize.spelling import spell
 
 PATTERN = FixPattern.DATA_TYPE
 

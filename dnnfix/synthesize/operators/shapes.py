@@ -8,10 +8,10 @@ from itertools import permutations
 from math import isqrt, prod
 
 from dnnfix.records import FixPattern
+from dnnfix.synthesize.edits.spelling import spell
 from dnnfix.synthesize.operators.change import Change, around
 from dnnfix.synthesize.scene import Scene
 from dnnfix.synthesize.slices import Place
-from dnnfix.synthesize.spelling import spell
 
 PATTERN = FixPattern.DATA_DIMENSION
 

@@ -11,7 +11,7 @@ from math import log2, prod
 from dnnfix.detect.crashes.misspellings import parts as words_of
 from dnnfix.records import FixPattern, Replace
 from dnnfix.synthesize.definitions import FUNCTIONS
-from dnnfix.synthesize.ends import SMALLEST
+from dnnfix.synthesize.edits.ends import SMALLEST
 from dnnfix.synthesize.operators.change import NUMBER, Change
 from dnnfix.synthesize.operators.names import GOOD, IN_PLACE, alike
 from dnnfix.synthesize.scene import Scene

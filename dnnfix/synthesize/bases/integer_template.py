@@ -8,8 +8,8 @@ from typing import ClassVar
 from dnnfix.detect.tensors.dtypes import cast_where_made, cast_where_used, failing_call
 from dnnfix.records import CRASH_CAUSE, Call, Family, Finding, FixPattern, Site, Symptom
 from dnnfix.subject import Subject
-from dnnfix.synthesize.ends import short
-from dnnfix.synthesize.fault_template import Faults, FaultTemplate, Repairs
+from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
+from dnnfix.synthesize.edits.ends import short
 
 
 class IntegerTemplate(FaultTemplate[Call]):

@@ -17,9 +17,9 @@ from dnnfix.records import Edit, ReplaceLines, Site
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.source.rewriting import Rewriting
-from dnnfix.synthesize.dropped_share import dropped_share
-from dnnfix.synthesize.eager import Eager
-from dnnfix.synthesize.eager_names import OPTIMIZERS
+from dnnfix.synthesize.edits.dropped_share import dropped_share
+from dnnfix.synthesize.graphs.eager import Eager
+from dnnfix.synthesize.graphs.eager_names import OPTIMIZERS
 
 _DROPOUT = "tensorflow.nn.dropout"
 

@@ -11,7 +11,7 @@ from dnnfix.detect.tensors.shapes import CONCATENATIONS, MAX_STEPS, before_flatt
 from dnnfix.network.facts import layer_facts, stated_output
 from dnnfix.records import Call, Edit, Value
 from dnnfix.subject import Subject
-from dnnfix.synthesize.sizes import SizeChange, made_as, size_changes
+from dnnfix.synthesize.edits.sizes import SizeChange, made_as, size_changes
 
 SAID_ELSEWHERE = 0.25
 """What remains of the likelihood that a layer is to take what comes, where the program says elsewhere what it takes now.

@@ -6,7 +6,7 @@ from dnnfix.detect.tensors.targets import target_site
 from dnnfix.detect.tensors.values import LossUse, loss_uses
 from dnnfix.records import Family, Finding, FixPattern, Site
 from dnnfix.subject import Subject
-from dnnfix.synthesize.fault_template import Faults, FaultTemplate
+from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate
 
 
 class LabelTemplate(FaultTemplate[LossUse]):

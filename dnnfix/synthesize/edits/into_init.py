@@ -9,7 +9,7 @@ from dnnfix.detect.graph import bound_in, last_of_setup, method
 from dnnfix.network.facts import signature
 from dnnfix.records import Decline, Edit, InsertAfter, InsertBefore, Replace, Site, Wrap
 from dnnfix.subject import Subject
-from dnnfix.synthesize.spelling import spell
+from dnnfix.synthesize.edits.spelling import spell
 
 
 def move_into_init(subject: Subject, owner: ast.ClassDef, made: ast.Call, attribute: str) -> tuple[Edit, ...] | Decline:

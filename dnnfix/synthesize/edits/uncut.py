@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dnnfix.records import Delete, Edit, RemoveArgument, Replace, Site, Unwrap
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
-from dnnfix.synthesize.spelling import spell
+from dnnfix.synthesize.edits.spelling import spell
 
 METHODS = frozenset({"detach", "item", "numpy", "tolist", "requires_grad_"})
 """Methods that are applied to what they cut off; functions take it as their first argument."""

@@ -12,7 +12,7 @@ from dnnfix.detect.tensors.values import LossUse, whole
 from dnnfix.network.facts import LOSSES, Prediction, activation_of, layer_facts, signature, through
 from dnnfix.records import AddImport, Call, Edit, InsertElement, RemoveArgument, Replace, SetArgument, Wrap
 from dnnfix.subject import Subject
-from dnnfix.synthesize.recipes import bypass, reword, set_constructor_argument, together
+from dnnfix.synthesize.edits.recipes import bypass, reword, set_constructor_argument, together
 
 Edits = tuple[Edit, ...]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dnnfix.records import Edit, InsertBefore, Wrap
 from dnnfix.subject import Subject
-from dnnfix.synthesize.spelling import spell
+from dnnfix.synthesize.edits.spelling import spell
 
 SIMPLE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Tuple, ast.Dict)
 """Expressions that a method call or an index can follow without parentheses."""

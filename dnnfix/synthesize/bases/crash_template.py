@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from dnnfix.records import CRASH_CAUSE, Crash, Edit, Family, Finding, FixPattern, Site, Symptom
 from dnnfix.subject import Subject
-from dnnfix.synthesize.fault_template import Faults, FaultTemplate, Repairs
+from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from dnnfix.detect.tensors.chains import Change, Solution
 from dnnfix.network.facts import argument_position, layer_facts
 from dnnfix.records import Edit, SetArgument
 from dnnfix.subject import Subject
-from dnnfix.synthesize.ends import short
-from dnnfix.synthesize.recipes import together
-from dnnfix.synthesize.sizes import made_as, size_changes
+from dnnfix.synthesize.edits.ends import short
+from dnnfix.synthesize.edits.recipes import together
+from dnnfix.synthesize.edits.sizes import made_as, size_changes
 
 INWARDS = frozenset({"in", "input", "inputs", "feature", "features"})
 OUTWARDS = frozenset({"out", "output", "outputs", "class", "classes", "label", "labels"})

@@ -16,7 +16,7 @@ from dnnfix.network.facts import argument_position, signature
 from dnnfix.records import Call, Component, Edit, Replace, SetArgument
 from dnnfix.source.arithmetic import number
 from dnnfix.subject import Subject
-from dnnfix.synthesize.formulas import MAX_RATIO, Around, around, spoken_for
+from dnnfix.synthesize.edits.formulas import MAX_RATIO, Around, around, spoken_for
 
 OTHER_NAME = 0.5
 """What remains of the likelihood of a name that happens to hold the size, in the place of another name."""

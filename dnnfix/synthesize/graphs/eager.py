@@ -14,7 +14,7 @@ from dnnfix.source.program import Source
 from dnnfix.source.rewriting import Rewriting
 from dnnfix.source.scan import scan
 from dnnfix.source.tree import first_line, within
-from dnnfix.synthesize.eager_names import ANY, OPTIMIZERS, SAME
+from dnnfix.synthesize.graphs.eager_names import ANY, OPTIMIZERS, SAME
 
 _GLOROT = "initializers.GlorotUniform"
 
