@@ -79,24 +79,6 @@ class LastSampleForLastStep(FaultTemplate[_Taken]):
 
     examples = (
         Example(
-            "a classifier",
-            """\
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.lstm = nn.LSTM(3, 8, batch_first=True)
-        self.fc = nn.Linear(8, 2)
-
-    def forward(self, x):
-        out, _ = self.lstm(x)
--         return self.fc(out[-1])
-+         return self.fc(out[:, -1])
-""",
-        ),
-        Example(
             "all axes written",
             """\
 import torch

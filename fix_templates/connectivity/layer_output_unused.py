@@ -81,21 +81,6 @@ class LayerOutputUnused(FixTemplate):
 
     examples = (
         Example(
-            "the last layer is passed over",
-            """\
-from keras.layers import Dense, Input
-from keras.models import Model
-
-inputs = Input(shape=(8,))
-h1 = Dense(16, activation="relu")(inputs)
-h2 = Dense(16, activation="relu")(h1)
-h3 = Dense(8, activation="relu")(h2)
-- outputs = Dense(1)(h2)  # one value
-+ outputs = Dense(1)(h3)  # one value
-model = Model(inputs, outputs)
-""",
-        ),
-        Example(
             "a layer takes the input again",
             """\
 import tensorflow as tf

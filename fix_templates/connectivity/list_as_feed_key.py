@@ -106,21 +106,6 @@ def run(sess, values):
 +     return sess.run(total, feed_dict={**dict(zip(xs, values))})
 """,
         ),
-        Example(
-            "attributes of a model",
-            """\
-import tensorflow.compat.v1 as tf
-
-class Model:
-    def __init__(self, buckets):
-        self.inputs = [tf.placeholder(tf.int32, [None], name="in%d" % i) for i in range(buckets)]
-        self.rate = tf.placeholder(tf.float32)
-
-    def step(self, sess, batch, op):
--         return sess.run(op, {self.inputs: batch, self.rate: 0.1})
-+         return sess.run(op, {**dict(zip(self.inputs, batch)), self.rate: 0.1})
-""",
-        ),
     )
     rejects = (
         Reject(

@@ -72,18 +72,6 @@ class MisspeltRequiresGrad(FixTemplate):
 
     examples = (
         Example(
-            "weights meant to be frozen",
-            """\
-import torch
-from torch import nn
-
-net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
-for p in net[0].parameters():
--     p.require_grad = False  # keep the features
-+     p.requires_grad = False  # keep the features
-""",
-        ),
-        Example(
             "one weight of a model",
             """\
 import torch

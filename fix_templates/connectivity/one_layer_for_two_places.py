@@ -166,22 +166,6 @@ hidden = layers.Dense(16, activation="relu")
 + model = keras.Sequential([keras.Input((4,)), hidden, layers.Dense(16, activation="relu"), layers.Dense(1)])
 """,
         ),
-        Example(
-            "one normalization in a functional model",
-            """\
-from keras.layers import BatchNormalization, Dense, Input
-from keras.models import Model
-
-inputs = Input((4,))
-norm = BatchNormalization()
-x = Dense(8)(inputs)
-x = norm(x)
-y = Dense(8)(x)
-- y = norm(y)
-+ y = BatchNormalization()(y)
-model = Model(inputs, y)
-""",
-        ),
     )
     rejects = (
         Reject(

@@ -107,26 +107,6 @@ class VariablesMadeTwice(FaultTemplate[_Twice]):
 
     examples = (
         Example(
-            "a graph for each size",
-            """\
-import tensorflow.compat.v1 as tf
-
-tf.disable_v2_behavior()
-
-def run(size):
-+     tf.reset_default_graph()
-    x = tf.placeholder(tf.float32, [None, 2])
-    w = tf.get_variable("w", [2, size])
-    y = tf.matmul(x, w)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        return sess.run(y, {x: [[1, 2]]})
-
-for size in (2, 4):
-    print(run(size))
-""",
-        ),
-        Example(
             "two calls, the variables in a function of their own",
             """\
 import tensorflow as tf

@@ -98,21 +98,6 @@ class Scale(nn.Module):
 """,
         ),
         Example(
-            "weights made by hand, on a device",
-            """\
-import torch
-
-class Net(torch.nn.Module):
-    def __init__(self, device):
-        super(Net, self).__init__()
--         self.w = torch.randn(4, 2, requires_grad=True, device=device)  # the weights
-+         self.w = torch.nn.Parameter(torch.randn(4, 2, device=device))  # the weights
-
-    def forward(self, x):
-        return x @ self.w
-""",
-        ),
-        Example(
             "a variable of old",
             """\
 import torch

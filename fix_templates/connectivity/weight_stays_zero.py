@@ -120,23 +120,6 @@ class Cell(nn.Module):
 """,
         ),
         Example(
-            "the share of attention in a residual",
-            """\
-import torch
-from torch import nn
-
-class Block(nn.Module):
-    def __init__(self, channels):
-        super().__init__()
-        self.mix = nn.Conv2d(channels, channels, 1)
--         self.gamma = torch.zeros(1)
-+         self.gamma = nn.Parameter(torch.zeros(1))
-
-    def forward(self, x):
-        return x + self.gamma * self.mix(x)
-""",
-        ),
-        Example(
             "a matrix of zeros, its size looked at",
             """\
 import torch

@@ -70,31 +70,6 @@ class FunctionComparedWithText(FaultTemplate[ast.expr]):
 
     examples = (
         Example(
-            "the shape of the input by the order of the axes",
-            """\
-from keras import backend as K
-
-rows, cols = 28, 28
-- if K.image_data_format == "channels_first":
-+ if K.image_data_format() == "channels_first":
-    shape = (1, rows, cols)
-else:
-    shape = (rows, cols, 1)
-""",
-        ),
-        Example(
-            "the axis of a normalization",
-            """\
-import keras
-
-
-def norm(x):
--     axis = 1 if 'channels_first' == keras.config.image_data_format else -1
-+     axis = 1 if 'channels_first' == keras.config.image_data_format() else -1
-    return keras.layers.BatchNormalization(axis=axis)(x)
-""",
-        ),
-        Example(
             "the backend",
             """\
 from tensorflow.keras.backend import floatx

@@ -89,17 +89,6 @@ model.fit(X_train, y_train)
 """,
         ),
         Example(
-            "the labels' parts the other way round",
-            """\
-import sklearn.model_selection as selection
-
-def prepare(images, labels):
--     train_images, val_images, val_labels, train_labels = selection.train_test_split(images, labels)  # 3 : 1
-+     train_images, val_images, train_labels, val_labels = selection.train_test_split(images, labels)  # 3 : 1
-    return train_images, train_labels, val_images, val_labels
-""",
-        ),
-        Example(
             "a data set of Keras",
             """\
 from keras.datasets import mnist

@@ -69,17 +69,6 @@ class IntegerTensorRequiresGrad(FixTemplate):
 
     examples = (
         Example(
-            "a weight written as an integer",
-            """\
-import torch
-
-- w = torch.tensor([1], requires_grad=True)
-+ w = torch.tensor([1], requires_grad=True, dtype=torch.float32)
-loss = (3 * w - 6) ** 2
-loss.backward()
-""",
-        ),
-        Example(
             "a matrix and a vector",
             """\
 import torch as th
@@ -90,14 +79,6 @@ inputs = th.tensor([[1, -2],
 +                    requires_grad=True,
 +                    dtype=th.float32)
 print(inputs.sum())
-""",
-        ),
-        Example(
-            "a range",
-            """\
-import torch
-- t = torch.arange(4, requires_grad=True)
-+ t = torch.arange(4, requires_grad=True, dtype=torch.float32)
 """,
         ),
     )

@@ -108,18 +108,6 @@ class Inception(nn.Module):
 """,
         ),
         Example(
-            "numbers, trained",
-            """\
-import torch
-from torch import nn
-
-- model = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16, 16), nn.ReLU(), nn.Linear(16, 1))
-+ model = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 1))
-loss = model(torch.randn(8, 4)).mean()
-loss.backward()
-""",
-        ),
-        Example(
             "width and height of a layer norm",
             """\
 from torch.nn import LayerNorm, Linear, Sequential

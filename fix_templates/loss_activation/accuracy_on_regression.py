@@ -74,21 +74,6 @@ class AccuracyOnRegression(FixTemplate):
 
     examples = (
         Example(
-            "regression with mse",
-            """\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential()
-model.add(Dense(10, activation='relu', input_dim=1))
-model.add(Dense(1))
-- model.compile(loss='mse', optimizer='adam', metrics=['accuracy'])
-+ model.compile(loss='mse', optimizer='adam', metrics=['mae'])
-model.fit(np.array([[1.0], [2.0], [3.0]]), np.array([[2.5], [4.1], [6.3]]), epochs=2)
-""",
-        ),
-        Example(
             "the history reads the name",
             """\
 from tensorflow import keras
@@ -99,17 +84,6 @@ model = keras.Sequential([keras.layers.Dense(8, activation="tanh"), keras.layers
 history = model.fit([[1.0], [2.0]], [[0.3], [0.7]], epochs=2, validation_split=0.5)
 - print(history.history["accuracy"], history.history["val_accuracy"])
 + print(history.history["mse"], history.history["val_mse"])
-""",
-        ),
-        Example(
-            "loss object",
-            """\
-import keras
-
-inputs = keras.Input((3,))
-model = keras.Model(inputs, keras.layers.Dense(2, activation="linear")(inputs))
-- model.compile(loss=keras.losses.MeanAbsoluteError(), metrics=["acc"])
-+ model.compile(loss=keras.losses.MeanAbsoluteError(), metrics=["mae"])
 """,
         ),
     )

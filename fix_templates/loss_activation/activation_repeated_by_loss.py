@@ -146,21 +146,6 @@ loss = nn.BCEWithLogitsLoss()(clf(torch.rand(4, 5)), torch.ones(4, 1))
 """,
         ),
         Example(
-            "Keras softmax output with from_logits=True",
-            """\
-import keras
-from keras import layers
-
-model = keras.Sequential([
-    keras.Input((8,)),
-    layers.Dense(16, activation="relu"),
--     layers.Dense(4, activation="softmax"),
-+     layers.Dense(4),
-])
-model.compile(optimizer="adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-""",
-        ),
-        Example(
             "modules with names",
             """\
 import torch

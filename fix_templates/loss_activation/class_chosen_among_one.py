@@ -79,21 +79,6 @@ class ClassChosenAmongOne(FaultTemplate[Choice]):
 
     examples = (
         Example(
-            "classes for a report",
-            """\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential([Dense(8, activation="relu", input_shape=(4,)), Dense(1, activation="sigmoid")])
-model.compile(loss="binary_crossentropy", optimizer="adam")
-model.fit(x, y)
-- predicted = np.argmax(model.predict(x_test), axis=1)
-+ predicted = (model.predict(x_test) > 0.5).astype(int).ravel()
-print((predicted == y_test).mean())
-""",
-        ),
-        Example(
             "the method of an array that has a name",
             """\
 import keras

@@ -76,18 +76,6 @@ class GradientsOfAnotherModel(FaultTemplate[Mixed]):
 
     examples = (
         Example(
-            "gradients for the weights of the other model",
-            """\
-import tensorflow as tf
-
-with tf.GradientTape() as tape:
-    disc_loss = judge(discriminator(real), discriminator(generator(noise)))
-- disc_grads = tape.gradient(disc_loss, generator.trainable_variables)
-+ disc_grads = tape.gradient(disc_loss, discriminator.trainable_variables)
-disc_optimizer.apply_gradients(zip(disc_grads, discriminator.trainable_variables))
-""",
-        ),
-        Example(
             "gradients applied to the other model",
             """\
 import tensorflow as tf

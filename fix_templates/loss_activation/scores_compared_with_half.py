@@ -77,22 +77,6 @@ class ScoresComparedWithHalf(FaultTemplate[ast.expr]):
 
     examples = (
         Example(
-            "compared in the loop",
-            """\
-import torch
-from torch import nn
-
-criterion = nn.BCEWithLogitsLoss()
-for x, y in batches:
-    outputs = model(x)
-    loss = criterion(outputs, y)
-    loss.backward()
--     predicted = outputs > 0.5
-+     predicted = torch.sigmoid(outputs) > 0.5
-    correct = (predicted == y).sum()
-""",
-        ),
-        Example(
             "rounded after training",
             """\
 import torch

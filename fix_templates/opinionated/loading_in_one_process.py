@@ -65,28 +65,6 @@ from torch.utils.data import DataLoader
 + loader = DataLoader(pictures, batch_size=64, shuffle=True, num_workers=2)
 """,
         ),
-        Example(
-            "by the module's name",
-            """\
-import torch
-
-- loaders = {part: torch.utils.data.DataLoader(data[part]) for part in ("train", "test")}
-+ loaders = {part: torch.utils.data.DataLoader(data[part], num_workers=2) for part in ("train", "test")}
-""",
-        ),
-        Example(
-            "arguments by place",
-            """\
-from torch.utils import data
-
-loader = data.DataLoader(
-    rows,
-    32,
-    True,
-+     num_workers=2,
-)
-""",
-        ),
     )
     rejects = (
         Reject(

@@ -59,15 +59,6 @@ class SubmoduleImportedUnderAName(FixTemplate):
 
     examples = (
         Example(
-            "the models",
-            """\
-- import torchvision.models as models
-+ from torchvision import models
-
-net = models.resnet18()
-""",
-        ),
-        Example(
             "data sets, with a comment",
             """\
 import torch
@@ -76,16 +67,6 @@ import torch
 from torchvision import transforms
 
 data = datasets.FakeData(transform=transforms.ToTensor())
-""",
-        ),
-        Example(
-            "further down",
-            """\
-def build():
--     import torchvision.models.detection as detection
-+     from torchvision.models import detection
-
-    return detection.maskrcnn_resnet50_fpn()
 """,
         ),
     )

@@ -110,20 +110,6 @@ def train(model, x, y):
 +     return model.fit(x, y, validation_split=0.2, epochs=100, callbacks=[stop, best])
 """,
         ),
-        Example(
-            "in a class of the program",
-            """\
-from keras.callbacks import ReduceLROnPlateau
-
-class Trainer:
-    def train(self, x, y):
-        slower = ReduceLROnPlateau(patience=2)
-        slower.set_params({"epochs": 10})
-        slower.set_model(self.model)
--         self.model.fit(x, y, epochs=10)
-+         self.model.fit(x, y, epochs=10, callbacks=[slower])
-""",
-        ),
     )
     rejects = (
         Reject(

@@ -94,23 +94,6 @@ class EvaluationInTrainingMode(FaultTemplate[Measured]):
 
     examples = (
         Example(
-            "after the training",
-            """\
-import torch
-from torch import nn
-
-net = nn.Sequential(nn.Linear(4, 16), nn.Dropout(0.5), nn.Linear(16, 2))
-for x, y in loader:
-    optimizer.zero_grad()
-    criterion(net(x), y).backward()
-    optimizer.step()
-
-+ net.eval()
-with torch.no_grad():
-    print((net(x_test).argmax(1) == y_test).float().mean())
-""",
-        ),
-        Example(
             "in each epoch",
             """\
 import torch

@@ -81,19 +81,6 @@ class GradientsClearedBeforeStep(FaultTemplate[Cleared]):
 
     examples = (
         Example(
-            "cleared in between",
-            """\
-import torch
-
-for x, y in loader:
-    loss = criterion(net(x), y)
-+     optimizer.zero_grad()
-    loss.backward()
--     optimizer.zero_grad()
-    optimizer.step()
-""",
-        ),
-        Example(
             "the step comes before the backward pass",
             """\
 import torch

@@ -115,21 +115,6 @@ class Learner:
         self.optimizer.step()
 """,
         ),
-        Example(
-            "the gradients are cleared at the end of a turn",
-            """\
-import torch
-
-def train(model, opt, batches):
-    for step, (ids, labels) in enumerate(batches):
-        out = model(ids, labels=labels)
-+         out.loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=5)
--         out.loss.backward()
-        opt.step()
-        opt.zero_grad()
-""",
-        ),
     )
     rejects = (
         Reject(

@@ -114,23 +114,6 @@ class GradientsNeverCleared(FaultTemplate[Uncleared | ByHand]):
 
     examples = (
         Example(
-            "no clearing at all",
-            """\
-import torch
-from torch import nn
-
-model = nn.Linear(4, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-criterion = nn.MSELoss()
-for epoch in range(10):
-    for x, y in loader:
-        loss = criterion(model(x), y)
-+         optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-""",
-        ),
-        Example(
             "cleared once an epoch",
             """\
 import torch

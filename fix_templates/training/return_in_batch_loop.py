@@ -78,23 +78,6 @@ class ReturnInBatchLoop(FaultTemplate[Early]):
 
     examples = (
         Example(
-            "a training of one batch",
-            """\
-import torch
-
-def train(net, loader, optimizer):
-    total = 0.0
-    for x, y in loader:
-        optimizer.zero_grad()
-        loss = criterion(net(x), y)
-        loss.backward()
-        optimizer.step()
-        total += loss.item()
--         return total / len(loader)
-+     return total / len(loader)
-""",
-        ),
-        Example(
             "a measurement of one batch",
             """\
 import torch

@@ -78,22 +78,6 @@ class ScheduleNeverStepped(FaultTemplate[Idle]):
 
     examples = (
         Example(
-            "at the top of a program",
-            """\
-import torch
-from torch.optim.lr_scheduler import StepLR
-
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-scheduler = StepLR(optimizer, step_size=5, gamma=0.1)
-for epoch in range(20):
-    for x, y in loader:
-        optimizer.zero_grad()
-        criterion(net(x), y).backward()
-        optimizer.step()
-+     scheduler.step()
-""",
-        ),
-        Example(
             "one that counts batches",
             """\
 import torch
@@ -106,23 +90,6 @@ for epoch in range(20):
         optimizer.step()
 +         cycle.step()
         optimizer.zero_grad()
-""",
-        ),
-        Example(
-            "in a function",
-            """\
-import torch.optim as optim
-
-def fit(model, batches, epochs):
-    opt = optim.Adam(model.parameters())
-    decay = optim.lr_scheduler.ExponentialLR(opt, 0.9)
-    for epoch in range(epochs):
-        for x, y in batches:
-            opt.zero_grad()
-            loss_of(model, x, y).backward()
-            opt.step()
-        print(epoch)
-+         decay.step()
 """,
         ),
         Example(

@@ -72,21 +72,6 @@ class StepOutsideBatchLoop(FaultTemplate[Outside]):
 
     examples = (
         Example(
-            "once an epoch",
-            """\
-import torch
-
-for epoch in range(epochs):
-    for x, y in loader:
-        optimizer.zero_grad()
-        loss = criterion(net(x), y)
-        loss.backward()
--     optimizer.step()
-+         optimizer.step()
-    print(epoch, loss.item())
-""",
-        ),
-        Example(
             "behind the only loop",
             """\
 import torch
@@ -101,22 +86,6 @@ def train(model, opt, data):
         if i % 10 == 0:
             print(error.item())
 -     opt.step()
-""",
-        ),
-        Example(
-            "in a trainer",
-            """\
-import torch
-
-class Trainer:
-    def fit(self):
-        for self.epoch in range(self.epochs):
-            for batch in self.loader:
-                self.optim.zero_grad()
-                self.loss(batch).backward()
--             self.optim.step()
-+                 self.optim.step()
-            self.validate()
 """,
         ),
     )

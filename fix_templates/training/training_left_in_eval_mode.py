@@ -97,25 +97,6 @@ for epoch in range(10):
 """,
         ),
         Example(
-            "put back before the first epoch only",
-            """\
-import torch
-from torchvision.models import resnet18
-
-def fit(net, batches, valid, optimizer, epochs):
-    net.train()
-    for epoch in range(epochs):
-+         net.train()
-        for x, y in batches:
-            loss = torch.nn.functional.cross_entropy(net(x), y)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        net.eval()
-        print((net(valid[0]).argmax(1) == valid[1]).float().mean().item())
-""",
-        ),
-        Example(
             "a function that measures",
             """\
 import torch

@@ -110,17 +110,6 @@ class Net:
 +         return tf.nn.sparse_softmax_cross_entropy_with_logits(logits=scores, labels=self.labels)
 """,
         ),
-        Example(
-            "a function of the program",
-            """\
-import tensorflow as tf
-
-
-def cost_of(labels, logits):
--     return tf.nn.sigmoid_cross_entropy_with_logits(logits, labels)
-+     return tf.nn.sigmoid_cross_entropy_with_logits(logits=logits, labels=labels)
-""",
-        ),
     )
     rejects = (
         Reject(

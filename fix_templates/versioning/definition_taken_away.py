@@ -84,24 +84,6 @@ class DefinitionTakenAway(ApiChange):
 
     examples = (
         Example(
-            "a data set, by its module",
-            f"""\
-import numpy as np
-- from sklearn import datasets
-+ from urllib.request import urlopen
-+ from sklearn.utils import Bunch
-from keras.layers import Dense
-
-- boston = datasets.load_boston()
-+
-{added(definitions()["sklearn.datasets.load_boston"].code)}
-+
-+
-+ boston = load_boston()
-print(np.mean(boston.target), Dense(1))
-""",
-        ),
-        Example(
             "a data set, by its name",
             f"""\
 import torch

@@ -83,19 +83,6 @@ def network(x, keep_prob):
 +     return tf.nn.dropout(tf.nn.relu(x), rate=1 - keep_prob, seed=1)
 """,
         ),
-        Example(
-            "an expression",
-            """\
-import tensorflow as tf
-
-drop = 0.1
-h = tf.nn.dropout(
-    tf.ones([4]),
--     keep_prob=1 - drop,  # what stays
-+     rate=1 - (1 - drop),  # what stays
-)
-""",
-        ),
     )
     rejects = (
         Reject(

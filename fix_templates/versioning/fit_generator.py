@@ -218,33 +218,6 @@ model = Sequential()
 """,
         ),
         Example(
-            "augmented images, as Keras 2 wrote it",
-            """\
-from keras.models import Sequential
-
-model = Sequential()
-- model.fit_generator(
-+ model.fit(
-    batches,
-    steps_per_epoch=100,
-    epochs=5,
-    validation_data=test_batches,
-    validation_steps=10,
--     workers=4,
-)
-""",
-        ),
-        Example(
-            "by position",
-            """\
-import keras
-
-model = keras.Sequential()
-- history = model.fit_generator(generate(), 50, 3, verbose=2)
-+ history = model.fit(generate(), verbose=2, steps_per_epoch=50, epochs=3)
-""",
-        ),
-        Example(
             "Keras 1, with the batch size in the generator",
             """\
 from keras.models import Sequential

@@ -95,20 +95,6 @@ model = Sequential()
 """,
         ),
         Example(
-            "a stateful network",
-            """\
-from keras.layers import Dense, LSTM
-from keras.models import Sequential
-+ from keras import Input
-
-model = Sequential()
-- model.add(LSTM(4, batch_input_shape=(1, 3, 2), stateful=True))
-+ model.add(Input(batch_shape=(1, 3, 2)))
-+ model.add(LSTM(4, stateful=True))
-model.add(Dense(1))
-""",
-        ),
-        Example(
             "an embedding in a list of layers",
             """\
 import tensorflow as tf

@@ -46,16 +46,6 @@ class InternalsOverwritten(ApiChange):
 
     examples = (
         Example(
-            "the module under its usual name",
-            """\
-- import tensorflow as tf
-from keras.layers import Dropout
-
-- tf.python.control_flow_ops = tf
-layer = Dropout(0.5)
-""",
-        ),
-        Example(
             "the module under its own name, within a function",
             """\
 - import tensorflow

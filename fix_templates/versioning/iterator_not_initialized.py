@@ -132,23 +132,6 @@ for _ in range(100):
     session.run(step)
 """,
         ),
-        Example(
-            "a session under another name",
-            """\
-import tensorflow as tf
-
-v1 = tf.compat.v1
-batches = v1.data.make_initializable_iterator(dataset.repeat())
-images, labels = batches.get_next()
-accuracy = evaluate(images, labels)
-
-with v1.Session() as session:
-    session.run(v1.global_variables_initializer())
-+     session.run(batches.initializer)
-    for _ in range(100):
-        print(session.run(accuracy))
-""",
-        ),
     )
     rejects = (
         Reject(

@@ -116,18 +116,6 @@ def loss(y_true, y_pred):
 """,
         ),
         Example(
-            "the gradient is asked for at once",
-            """\
-import torch.nn as nn
-
-for x, y in loader:
-    optimizer.zero_grad()
--     nn.CrossEntropyLoss(model(x), y).backward()
-+     nn.CrossEntropyLoss()(model(x), y).backward()
-    optimizer.step()
-""",
-        ),
-        Example(
             "with settings beside",
             """\
 import torch.nn as nn

@@ -106,19 +106,6 @@ class MergeLayer(ApiChange):
 
     examples = (
         Example(
-            "tensors of a functional model",
-            """\
-- from keras.layers import Dense, Input, merge
-+ from keras.layers import Dense, Input, concatenate
-from keras.models import Model
-
-a, b = Input(shape=(3,)), Input(shape=(3,))
-- joined = merge([Dense(2)(a), Dense(2)(b)], mode='concat', concat_axis=1)
-+ joined = concatenate([Dense(2)(a), Dense(2)(b)], axis=1)
-model = Model(inputs=[a, b], outputs=Dense(1)(joined))
-""",
-        ),
-        Example(
             "two sequential branches",
             """\
 - from keras.models import Sequential

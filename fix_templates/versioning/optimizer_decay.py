@@ -71,16 +71,6 @@ class OptimizerDecay(ApiChange):
 
     examples = (
         Example(
-            "a small decay, which many epochs make large",
-            """\
-from keras.optimizers import SGD
-+ from keras.optimizers.schedules import InverseTimeDecay
-
-- sgd = SGD(lr=0.01, decay=1e-6, momentum=0.9, nesterov=True)
-+ sgd = SGD(learning_rate=InverseTimeDecay(0.01, 1, 1e-6), momentum=0.9, nesterov=True)
-""",
-        ),
-        Example(
             "no decay at all",
             """\
 from keras.optimizers import Adam

@@ -74,21 +74,6 @@ class OutputGivenToWrapper(FixTemplate):
 
     examples = (
         Example(
-            "two outputs",
-            """\
-from keras.layers import Dense, Input, LSTM, TimeDistributed
-from keras.models import Model
-
-inputs = Input((5, 3))
-states = LSTM(8, return_sequences=True)(inputs)
-- first = TimeDistributed(Dense(3, activation="softmax")(states))
-- second = TimeDistributed(Dense(2)(states), name="second")
-+ first = TimeDistributed(Dense(3, activation="softmax"))(states)
-+ second = TimeDistributed(Dense(2), name="second")(states)
-model = Model(inputs, [first, second])
-""",
-        ),
-        Example(
             "both directions",
             """\
 import tensorflow as tf
@@ -97,17 +82,6 @@ inputs = tf.keras.Input((5, 3))
 - x = tf.keras.layers.Bidirectional(tf.keras.layers.LSTM(8)(inputs))
 + x = tf.keras.layers.Bidirectional(tf.keras.layers.LSTM(8))(inputs)
 model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(x))
-""",
-        ),
-        Example(
-            "a flattening of each step",
-            """\
-from tensorflow.keras import layers
-
-frames = layers.Input((6, 16, 16, 1))
-- features = layers.TimeDistributed(layers.Flatten()(frames))
-+ features = layers.TimeDistributed(layers.Flatten())(frames)
-scores = layers.Dense(2)(features)
 """,
         ),
     )

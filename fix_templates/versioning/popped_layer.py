@@ -55,18 +55,6 @@ class PoppedLayer(ApiChange):
 
     examples = (
         Example(
-            "the last of a sequential model",
-            """\
-from keras.layers import Dense
-from keras.models import Sequential
-
-model = Sequential([Dense(4), Dense(10)])
-- model.layers.pop()
-+ model.pop()
-model.add(Dense(2))
-""",
-        ),
-        Example(
             "several of them",
             """\
 import tensorflow as tf

@@ -90,21 +90,6 @@ class PredictClasses(ApiChange):
 
     examples = (
         Example(
-            "several classes",
-            """\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential()
-model.add(Dense(3, activation="softmax", input_shape=(4,)))
-model.compile(loss="categorical_crossentropy", optimizer="adam")
-- predicted = model.predict_classes(np.zeros((2, 4)), verbose=0)
-+ predicted = np.argmax(model.predict(np.zeros((2, 4)), verbose=0), axis=-1)
-print(predicted)
-""",
-        ),
-        Example(
             "one output unit",
             """\
 from keras import Input, Sequential, layers

@@ -105,20 +105,6 @@ class Python2Program(ApiChange):
 
     examples = (
         Example(
-            "print statements of a training loop",
-            """\
-import torch
-
-x = torch.ones(2)
-- for i in xrange(2):
--     print "step", i  # progress
--     print 'sum: %f' % x.sum()
-+ for i in range(2):
-+     print("step", i)  # progress
-+     print('sum: %f' % x.sum())
-""",
-        ),
-        Example(
             "a dictionary",
             """\
 import pickle

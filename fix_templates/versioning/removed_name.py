@@ -239,16 +239,6 @@ x = tf.placeholder(tf.float32, [None, 3])
 + y = tf.reduce_sum(tf.multiply(x, x), 1)
 """,
         ),
-        Example(
-            "splitting data with an old scikit-learn",
-            """\
-import torch
-- from sklearn.cross_validation import train_test_split
-+ from sklearn.model_selection import train_test_split
-
-train, test = train_test_split(torch.zeros(10, 2).numpy())
-""",
-        ),
     )
     rejects = (
         Reject(

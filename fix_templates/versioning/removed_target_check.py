@@ -51,20 +51,6 @@ class RemovedTargetCheck(ApiChange):
 
     examples = (
         Example(
-            "a loss derived from torch's",
-            """\
-- from torch.nn.modules.loss import _assert_no_grad, _Loss
-+ from torch.nn.modules.loss import _Loss
-
-
-class Distance(_Loss):
-    def forward(self, input, target):
--         _assert_no_grad(target)
-+         assert not target.requires_grad
-        return (input - target).abs().sum()
-""",
-        ),
-        Example(
             "imported alone",
             """\
 import torch

@@ -67,21 +67,6 @@ class RenamedMetricKey(ApiChange):
 
     examples = (
         Example(
-            "curves of training",
-            """\
-import matplotlib.pyplot as plt
-from keras.models import Sequential
-
-model = Sequential()
-model.compile(loss="mse", optimizer="adam", metrics=["accuracy"])
-history = model.fit(x, y, validation_split=0.1)
-- plt.plot(history.history['acc'])
-- plt.plot(history.history['val_acc'])
-+ plt.plot(history.history['accuracy'])
-+ plt.plot(history.history['val_accuracy'])
-""",
-        ),
-        Example(
             "a callback that would never act",
             """\
 from tensorflow import keras
@@ -93,18 +78,6 @@ model.compile("adam", "mse", metrics=["accuracy"])
 log = model.fit(x, y, callbacks=[stop]).history
 - print(log["acc"])
 + print(log["accuracy"])
-""",
-        ),
-        Example(
-            "the other way round",
-            """\
-from keras.models import Sequential
-
-model = Sequential()
-model.compile(loss="mse", optimizer="adam", metrics=["acc"])
-h = model.fit(x, y)
-- print(h.history["accuracy"])
-+ print(h.history["acc"])
 """,
         ),
         Example(

@@ -78,19 +78,6 @@ class SeparateKernelSizes(ApiChange):
 
     examples = (
         Example(
-            "Keras 1 in a sequential model",
-            """\
-from keras.models import Sequential
-from keras.layers import Activation, Convolution2D, MaxPooling2D
-
-model = Sequential()
-- model.add(Convolution2D(32, 3, 3, input_shape=(28, 28, 1)))
-+ model.add(Convolution2D(32, (3, 3), input_shape=(28, 28, 1)))
-model.add(Activation("relu"))
-model.add(MaxPooling2D(pool_size=(2, 2)))
-""",
-        ),
-        Example(
             "by keyword, and with names",
             """\
 from keras.layers import Convolution2D

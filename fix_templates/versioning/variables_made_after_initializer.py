@@ -110,24 +110,6 @@ train(sess, step)
 """,
         ),
         Example(
-            "an optimizer that is made last in a function",
-            """\
-import tensorflow as tf
-
-v1 = tf.compat.v1
-
-
-def main(loss, feed):
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        optimizer = v1.train.RMSPropOptimizer(0.01)
-        step = optimizer.minimize(loss)
-+         session.run(v1.variables_initializer(optimizer.variables()))
-        for _ in range(100):
-            session.run(step, feed)
-""",
-        ),
-        Example(
             "within the session",
             """\
 import tensorflow.compat.v1 as tf

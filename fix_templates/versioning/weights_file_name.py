@@ -81,16 +81,6 @@ model = Sequential()
 """,
         ),
         Example(
-            "checkpoints of the model",
-            """\
-from keras.callbacks import ModelCheckpoint
-
-- path = "weights.{epoch:02d}.hdf5"
-+ path = "weights.{epoch:02d}.keras"
-checkpoint = ModelCheckpoint(path, monitor="loss", save_best_only=True)
-""",
-        ),
-        Example(
             "checkpoints of weights only",
             """\
 import tensorflow as tf

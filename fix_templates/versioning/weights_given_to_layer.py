@@ -88,20 +88,6 @@ class WeightsGivenToLayer(ApiChange):
 
     examples = (
         Example(
-            "a dense layer in a sequential model",
-            """\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential()
-- model.add(Dense(4, input_dim=3, weights=[np.eye(3, 4), np.zeros(4)], activation="relu"))
-+ model.add(Dense(4, input_dim=3, activation="relu"))
-+ model.layers[-1].set_weights([np.eye(3, 4), np.zeros(4)])
-model.add(Dense(1))
-""",
-        ),
-        Example(
             "a kernel in Theano's order",
             """\
 import numpy as np

@@ -42,7 +42,7 @@ def test_reject(template: type[FixTemplate], reject: Reject, bench: Bench) -> No
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda t: t.code)
-def test_three_differently_written_examples(template: type[FixTemplate]) -> None:
-    assert len(template.examples) >= 3
+def test_examples_differ_and_not_one_program_alone_is_left_untouched(template: type[FixTemplate]) -> None:
+    assert template.examples
     assert len({example.before for example in template.examples}) == len(template.examples)
     assert len(template.rejects) >= 2
