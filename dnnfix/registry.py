@@ -78,6 +78,11 @@ def validators() -> tuple[Validator, ...]:
 
     found: dict[str, Validator] = {}
     for module in map(imported, modules_of(Path(__file__).parent / "validators", "dnnfix.validators")):
+        lacking = [word for word in ("NAME", "RUNG", "judge") if not hasattr(module, word)]
+        if lacking:
+            raise CatalogueError(
+                f"{module.__file__}: a validator has NAME, RUNG and judge. Missing: {', '.join(lacking)}"
+            )
         validator = Validator(name=module.NAME, rung=module.RUNG, judge=module.judge)
         if validator.rung not in RUNGS:
             raise CatalogueError(

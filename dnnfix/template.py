@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from dnnfix.errors import CatalogueError
 from dnnfix.records import (
     Applicability,
     Candidate,
@@ -126,13 +127,22 @@ class FixTemplate:
         cause: str = "",
         **words: object,
     ) -> Finding:
-        """A finding of this template at `site`; `words` fill the braces of `message`."""
+        """A finding of this template at `site`; `words` fill the braces of `message`.
+
+        Raises `CatalogueError` where the message has braces for a word that is not given.
+        """
+        try:
+            message = self.message.format(**words)
+        except (KeyError, IndexError) as error:
+            raise CatalogueError(
+                f"{self.code}: its message has braces for {error}, which `finding` was not given"
+            ) from None
         return Finding(
             code=self.code,
             rule=self.name,
             family=self.family,
             site=site,
-            message=self.message.format(**words),
+            message=message,
             symptom=symptom,
             confidence=confidence,
             evidence=dict(evidence or {}),

@@ -114,8 +114,10 @@ def check_example(template: type[FixTemplate], example: Example, bench: Bench) -
         for text in (example.before, example.after):
             compile(text, "example.py", "exec", dont_inherit=True)
         return
+    _require(example.before != example.after, template, f"{where}: no line is marked; `- ` and `+ ` stand in column 0")
     outputs = list(_repairs(template, example.before, example.runs, bench))
-    _require(bool(outputs), template, f"{where}: nothing was proposed")
+    if not outputs:
+        raise TemplateProblem(f"{template.code}: {where}: nothing was proposed{_why_nothing(template, example, bench)}")
     texts = [after for _, after in outputs]
     if example.after not in texts:
         shown = unified_diff(example.after.encode(), texts[0].encode(), "expected-against-received")
@@ -126,6 +128,19 @@ def check_example(template: type[FixTemplate], example: Example, bench: Bench) -
     _check_git_applies(template, example, where)
     again = [f for f in _findings(template, example.after, example.runs, bench)[1]]
     _require(not again, template, f"{where}: the repaired program is found faulty again: {[f.message for f in again]}")
+
+
+def _why_nothing(template: type[FixTemplate], example: Example, bench: Bench) -> str:
+    """What may be at fault where a rule proposes nothing for its own example."""
+    subject, findings = _findings(template, example.before, example.runs, bench)
+    if template.triggers and subject.source.words.isdisjoint(template.triggers):
+        return f": none of its triggers ({', '.join(template.triggers)}) is a word of the program"
+    if template.needs_run and not example.runs:
+        return ": the rule needs a run, and the example does not say runs=True"
+    if not findings:
+        return ": detect found nothing"
+    declined = [propose(finding, subject, template).declined for finding in findings]
+    return f": it declined, as {declined[0]}" if any(declined) else ": propose yielded nothing"
 
 
 def check_reject(template: type[FixTemplate], reject: Reject, bench: Bench) -> None:

@@ -3,7 +3,7 @@
     python tools/needless_rules.py [CODE …] [--shard 0/2]
 
 Asked about by default are the rules that have earned nothing (`dnnfix/emit/earned.json`). An example counts as repaired where the accepted patch reads
-like the example's own repair, or does the same on two seeds. Examples that do not crash are left out: the search is for crashes.
+like the example's own repair, or does the same on two seeds. Where examples do not crash, the rule is needed: the search is for crashes.
 One line is printed for each rule: its code and name, how many of how many examples were repaired, and how many got another patch.
 """
 
@@ -48,16 +48,12 @@ def repaired(example: Example, settings: Settings, runner: Runner, folder: Path)
 
 
 def asked(template: type[FixTemplate], settings: Settings, runner: Runner, folder: Path) -> str:
-    """The line for a rule; empty where none of its examples crashes."""
-    crashing = [
-        one for one in template.examples if one.runs and runner.run(whole_run(one.before.encode(), SEEDS[0])).crash
-    ]
-    if not crashing:
-        return ""
+    """The line for a rule."""
+    crashing = [one for one in template.examples if runner.run(whole_run(one.before.encode(), SEEDS[0])).crash]
     found = [repaired(one, settings, runner, folder) for one in crashing]
     kept = len(template.examples) - len(crashing)
     beside = f", {kept} do not crash" if kept else ""
-    mark = "needless" if all(found) and not kept else "needed"
+    mark = "needless" if found and all(found) and not kept else "needed"
     return f"{template.code} {template.name}: {mark}, {found.count(True)} of {len(crashing)} repaired, {found.count(None)} otherwise{beside}"
 
 
@@ -81,8 +77,8 @@ def main() -> None:
             with Runner(interpreter=Path(sys.executable), tier=None, framework=framework) as runner:
                 for template in templates[part::parts]:
                     of_keras = any("keras" in one.before for one in template.examples)
-                    if of_keras == (framework == "keras") and (line := asked(template, settings, runner, folder)):
-                        print(line, flush=True)
+                    if of_keras == (framework == "keras"):
+                        print(asked(template, settings, runner, folder), flush=True)
 
 
 if __name__ == "__main__":

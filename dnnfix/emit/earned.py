@@ -57,6 +57,6 @@ def in_words(code: str) -> str:
     """The same as a sentence."""
     own, every = earned(code), table()[ALL]
     if not own.faulty and not own.sound:
-        return f"Earned: nothing yet; it fired in none of {every.faulty} faulty and {every.sound} sound programs."
+        return f"Earned: nothing in the last count, over {every.faulty} faulty and {every.sound} sound programs."
     patches = f"{own.accepted} with an accepted patch of it ({own.right} right, {own.wrong} wrong)"
     return f"Earned: fired in {own.faulty} of {every.faulty} faulty programs, {patches}, and in {own.sound} of {every.sound} sound ones."

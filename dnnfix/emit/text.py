@@ -157,7 +157,7 @@ def _finding(
     elif best is not None:
         above = [patch for patch in file.patches if patch.id in shown]
         shown.add(best.id)
-        yield from _repair(best, palette, rival=not independent(file, best, above))
+        yield from _repair(best, palette, not independent(file, best, above), verbose)
     elif result.reason not in file.unchecked:  # else the last lines say it for all findings at once
         yield f"  {palette.yellow}{result.outcome:<10}{palette.off} {printable(result.reason)}"
     choices = [patch for patch in patches if patch.verdict is PatchVerdict.CHOICE] if best is None else []
@@ -267,13 +267,16 @@ def _cut(text: str) -> str:
     return text if len(text) <= MAX_LINE else f"{text[: MAX_LINE - 3]}..."
 
 
-def _repair(patch: Patch, palette: Palette, rival: bool) -> Iterator[str]:
+def _repair(patch: Patch, palette: Palette, rival: bool, verbose: bool) -> Iterator[str]:
     kind = _WHY_UNSAFE.get(patch.candidate.applicability.value, "for reading only: it is never applied")
     kind += "; to be taken instead of a repair above, not with it" if rival else ""
     yield f"  {_ending(patch, palette)} {printable(patch.candidate.title)} ({kind})"
     yield from diff_lines(patch.diff, palette)
     label = "remains " if patch.remains else "proven  "
     yield f"  {palette.cyan}{label}{palette.off}   {verdict_line(patch)}"
+    if verbose:
+        for verdict in patch.verdicts:
+            yield f"    {verdict.rung}, {verdict.validator}: {verdict.status.value}, {printable(verdict.reason)}"
     effects = [_effect(name, value) for name, value in patch.side_effects.items() if not _is_unknown(value)]
     if effects:
         yield f"  {palette.cyan}effects{palette.off}    {printable(', '.join(effects))}"

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
+from dnnfix.errors import CatalogueError
 from dnnfix.records import FixPattern
 from dnnfix.synthesize.operators.change import Change
 from dnnfix.synthesize.scene import Scene
@@ -40,5 +41,8 @@ def operators() -> tuple[Operator, ...]:
     for module in pkgutil.iter_modules(__path__):
         if module.name not in NOT_OPERATORS:
             loaded = importlib.import_module(f"{__name__}.{module.name}")
+            lacking = [word for word in ("PATTERN", "changes") if not hasattr(loaded, word)]
+            if lacking:
+                raise CatalogueError(f"{loaded.__file__}: an operator has PATTERN and changes. Missing: {lacking[0]}")
             found.append(Operator(module.name, loaded.PATTERN, loaded.changes))
     return tuple(found)

@@ -304,10 +304,14 @@ def _values(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Itera
         for other, form in _others(parameter, value.value):
             title = f"Set {name} to {other}" if name else f"Take {other} for {scene.code(value)}"
             said = NAMED * (form == "flag" and _plain(name) in _plain(scene.message))
+            if (
+                form == "flag" and f"{name}={value.value!r}" in scene.message
+            ):  # what else it asks for is missing, and it is meant
+                said = -said
             yield Change((Replace(scene.site(value), other),), title, form, said)
             alike = [k.value for c in scene.subject.source.all_calls for k in c.keywords if k.arg == name]
             sites = [scene.site(v) for v in alike if isinstance(v, ast.Constant) and v.value is value.value]
-            if said and len(sites) > 1:
+            if said > 0 and len(sites) > 1:
                 yield Change(tuple(Replace(site, other) for site in sites), f"{title} everywhere", form, said)
 
 
