@@ -90,11 +90,12 @@ def _order_of_choices(item: tuple[Variant, Climb]) -> tuple[bool, float]:
 
 
 def _settled(search: Search, variant: Variant) -> tuple[Finding, ...]:
-    """The findings that a variant repairs, at the lines of the original."""
-    pairs = zip(variant.applied, variant.made_from, strict=True)
-    return tuple(
-        at_original(search, made_from, finding) for applied, made_from in pairs for finding in applied.findings
-    )
+    """The findings that a variant repairs, at the lines of the original; one that takes several steps is where the first of them found it."""
+    found: dict[str, Finding] = {}
+    for applied, made_from in zip(variant.applied, variant.made_from, strict=True):
+        for finding in applied.findings:
+            found.setdefault(finding.id, at_original(search, made_from, finding))
+    return tuple(found.values())
 
 
 def at_original(search: Search, found_in: Source, finding: Finding) -> Finding:

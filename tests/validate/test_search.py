@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import ClassVar, cast
 
 import pytest
 
@@ -38,9 +39,10 @@ from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.at_crash import Choice, Found
 from dnnfix.synthesize.candidates import Variant, apply, edited
-from dnnfix.synthesize.repairs import Repair
+from dnnfix.synthesize.repairs import Repair, _settled
 from dnnfix.synthesize.rivals import RIVALLING
 from dnnfix.synthesize.search import repair
+from dnnfix.synthesize.search_state import Search
 from dnnfix.template import FixTemplate
 from dnnfix.validate.evidence import Validator
 
@@ -372,3 +374,20 @@ def test_no_edit_writes_what_a_library_keeps_to_itself(written: str) -> None:
         edited(source, [Replace(Site(1, 5, 1, 6), written)])
     there = Source.from_bytes(f"x = 1\ny = {written}\n".encode(), "a.py")
     assert edited(there, [Replace(Site(1, 5, 1, 6), "2")]).text == f"x = 2\ny = {written}\n"
+
+
+def test_a_finding_that_took_two_steps_is_one_where_the_first_found_it() -> None:
+    origin = Source.from_bytes(b"first = 1\nsecond = 2\n", "program.py")
+    later = Source.from_bytes(b"import os\nfirst = 1\nsecond = 2\n", "program.py")
+    found = Finding("DNF901", "unexplained-crash", Family.OPINIONATED, Site(2, 1, 2, 7), "it stops")
+    next_one = replace(found, site=Site(3, 1, 3, 7), message="it stops there as well")
+    steps = tuple(
+        Candidate("DNF901", "change it", FixPattern.API_CONTRACT, (), (finding,))
+        for finding in (found, found, next_one)
+    )
+    variant = Variant(later, steps, (origin, later, later))
+    search = cast(Search, SimpleNamespace(origin=origin))
+    assert [(one.site.line, one.message) for one in _settled(search, variant)] == [
+        (2, "it stops"),
+        (2, "it stops there as well"),
+    ]
