@@ -12,7 +12,7 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields
 from functools import cache
@@ -36,6 +36,11 @@ PACKAGE = Path(__file__).parent
 ROOT = PACKAGE / "fix_templates"
 OF_RULES = frozenset({"detect", "fix_templates", "network", "records", "source", "synthesize"})
 """The folders of the package that what the index says may depend on."""
+
+
+def is_triggered(triggers: Collection[str], words: frozenset[str]) -> bool:
+    """Whether one of the triggers is among the words of a program, or there is none to look for."""
+    return not triggers or not words.isdisjoint(triggers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,11 @@ class Listed:
             loaded,
         )
 
+    @property
+    def place(self) -> str:
+        """Where it stands, as its author knows it."""
+        return place_of(self.module, self.kind)
+
     def load(self) -> type[FixTemplate]:
         """The template itself, imported where it was not yet."""
         found: type[FixTemplate] = self.loaded or getattr(imported(self.module), self.kind)
@@ -81,7 +91,7 @@ class Listed:
 
     def is_triggered(self, words: frozenset[str]) -> bool:
         """Whether a program with these identifiers may have its fault as its source reads."""
-        return not self.triggers or not words.isdisjoint(self.triggers)
+        return is_triggered(self.triggers, words)
 
 
 @cache

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from dnnfix import index
 from dnnfix.errors import CatalogueError, DuplicateCodeError
-from dnnfix.index import LOCAL, Listed, imported, modules_of, place_of, templates_in
+from dnnfix.index import LOCAL, Listed, imported, modules_of, templates_in
 from dnnfix.records import OF_SYMPTOMS
 
 if TYPE_CHECKING:
@@ -52,11 +52,11 @@ def _in_order(every: tuple[Listed, ...]) -> tuple[Listed, ...]:
     for one in every:
         for code, name in OF_SYMPTOMS:
             if one.code == code or one.name == name:
-                raise DuplicateCodeError(f"{_place(one)}: {code} {name} is what dnnfix itself reports. Take another.")
+                raise DuplicateCodeError(f"{one.place}: {code} {name} is what dnnfix itself reports. Take another.")
         for word in (one.code, one.name, *one.formerly):
             if taken.setdefault(word, one) != one:
                 raise DuplicateCodeError(
-                    f"{_place(one)} and {_place(taken[word])} both claim {word}. Give one of them another."
+                    f"{one.place} and {taken[word].place} both claim {word}. Give one of them another."
                 )
         found[one.code] = one
     return tuple(found[code] for code in sorted(found))
@@ -167,7 +167,3 @@ def _load(path: str) -> ModuleType:
 
 def _entry(template: type[FixTemplate]) -> Listed:
     return Listed.of(template, loaded=template)
-
-
-def _place(one: Listed) -> str:
-    return place_of(one.module, one.kind)

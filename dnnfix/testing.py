@@ -133,7 +133,7 @@ def check_example(template: type[FixTemplate], example: Example, bench: Bench) -
 def _why_nothing(template: type[FixTemplate], example: Example, bench: Bench) -> str:
     """What may be at fault where a rule proposes nothing for its own example."""
     subject, findings = _findings(template, example.before, example.runs, bench)
-    if template.triggers and subject.source.words.isdisjoint(template.triggers):
+    if _is_passed_by(template, subject):
         return f": none of its triggers ({', '.join(template.triggers)}) is a word of the program"
     if template.needs_run and not example.runs:
         return ": the rule needs a run, and the example does not say runs=True"
@@ -168,9 +168,12 @@ def _findings(template: type[FixTemplate], text: str, runs: bool, bench: Bench) 
     if trace is not None and not trace.outcome.says_something:
         raise TemplateProblem(f"{template.code}: the program cannot be run here: {trace.outcome}: {trace.detail}")
     subject = Subject(source, trace)
-    if template.triggers and source.words.isdisjoint(template.triggers):
-        return subject, []
-    return subject, list(template().detect(subject))
+    return subject, [] if _is_passed_by(template, subject) else list(template().detect(subject))
+
+
+def _is_passed_by(template: type[FixTemplate], subject: Subject) -> bool:
+    """Whether none of its triggers is a word of the program, so that the rule is not asked."""
+    return bool(template.triggers) and subject.source.words.isdisjoint(template.triggers)
 
 
 def _check_text_survives(template: type[FixTemplate], example: Example, candidate: Candidate, where: str) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import dnnfix
 from dnnfix import registry
+from dnnfix.detect.catalogue import gate
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import propose
@@ -40,10 +41,9 @@ def ways(template: type[FixTemplate], program: str, runs: bool, bench: Bench) ->
 
 
 def _asked(template: type[FixTemplate], subject: Subject) -> None:
-    if template.triggers and subject.words.isdisjoint(template.triggers):
-        return
-    for finding in list(template().detect(subject)):
-        propose(finding, subject, template)
+    for one in gate([template], subject.words):
+        for finding in list(one().detect(subject)):
+            propose(finding, subject, one)
 
 
 def with_ways(found: Ways, file: str, call: Callable[[], None]) -> None:

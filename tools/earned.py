@@ -30,10 +30,9 @@ def counted(replays: list[Path], trials: list[Path]) -> dict[str, Earned]:
                 kind = "faulty" if one.arm.value == "repair" else "sound"
                 counts.update((code, kind) for code in {ALL, *(today(found.partition(":")[0]) for found in one.found)})
                 if kind == "faulty" and one.accepted and one.template:
-                    names = [name for name in ("accepted", "right", "wrong")]
-                    held = (True, one.correct, one.wrong)
+                    held = {"accepted": True, "right": one.correct, "wrong": one.wrong}
                     for code in (today(one.template), ALL):
-                        counts.update((code, name) for name, holds in zip(names, held, strict=True) if holds)
+                        counts.update((code, name) for name, holds in held.items() if holds)
     for folder in trials:
         for report in sorted(folder.glob("*.json")):
             findings = json.loads(report.read_text(encoding="utf-8"))["findings"]

@@ -72,7 +72,7 @@ def analyse(
         looked = _looked_at(entries, others, settings, budget, progress)
     not_read = [f"{said.origin}: the bot does not read `{key}` of a repository" for key in said.not_read]
     document = contract.document(Report(tuple(looked.files), (), (*note, *not_read, *looked.unchecked)), looked.views)
-    proposed = [(file, patch) for file in looked.files for patch in proposable(file, kept)]
+    proposed = list(proposable(looked.files, kept))
     beside = {
         "programs": [entry.path for entry in found.entries],
         "left_out": looked.left_out,

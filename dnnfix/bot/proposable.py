@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from dnnfix.bot.entries import is_program
 from dnnfix.bot.pins import Pin, keep_below, pins
@@ -16,16 +16,17 @@ _FILE_NAME = re.compile(r"""["'](?:[^"'\n]*[/\s{}%])?([^"'\n/\s{}%]*\.\w+)["'\\]
 """The name of a file in quotes, without its folder; of one that is put together its ending, `.h5`, or what stands before it as well."""
 
 
-def proposable(file: FileReport, files: Mapping[str, bytes]) -> Iterator[Patch]:
-    """The patches of a program that may be proposed; `files` are those of the repository, content by path."""
+def proposable(looked: Iterable[FileReport], files: Mapping[str, bytes]) -> Iterator[tuple[FileReport, Patch]]:
+    """The patches that may be proposed, each with the report of its program; `files` are those of the repository, content by path."""
     bounds = tuple(pins(files))
-    for patch in chosen(file, unsafe=True):
-        if (
-            _was_seen(patch, file)
-            and not _is_of_other_versions(patch, file.path, bounds)
-            and not _renames_what_others_name(patch, files)
-        ):
-            yield patch
+    for file in looked:
+        for patch in chosen(file, unsafe=True):
+            if (
+                _was_seen(patch, file)
+                and not _is_of_other_versions(patch, file.path, bounds)
+                and not _renames_what_others_name(patch, files)
+            ):
+                yield file, patch
 
 
 def _was_seen(patch: Patch, file: FileReport) -> bool:

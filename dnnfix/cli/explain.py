@@ -88,8 +88,8 @@ def explained(template: type[FixTemplate], colours: Palette) -> Iterator[str]:
     if template.formerly:
         yield f"formerly {', '.join(template.formerly)}"
     yield f"\n{about.help}"
-    if about.code.startswith("DNF"):  # rules of other people's are not in the table
-        yield f"\n{in_words(about.code)}"
+    if earned := in_words(about.code):
+        yield f"\n{earned}"
     for example in template.examples:
         yield f"\n{colours.bold}Example: {example.name}{colours.off}"
         before, after = example.before.splitlines(), example.after.splitlines()

@@ -98,7 +98,8 @@ def _section(template: type[FixTemplate], about: Rule) -> Iterator[str]:
     yield f"Fix pattern `{about.fix_pattern}`{marks}.\n"
     if template.formerly:
         yield f"Formerly {', '.join(template.formerly)}; settings and comments with these go on to mean it.\n"
-    yield f"{in_words(about.code)}\n"
+    if earned := in_words(about.code):
+        yield f"{earned}\n"
     yield f"{about.help}\n"
     for example in template.examples[:1]:
         before, after = example.before.splitlines(), example.after.splitlines()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from dnnfix.index import is_triggered
 from dnnfix.records import CRASH_CAUSE, Finding
 from dnnfix.source.viewpoint import from_program, seen_from
 from dnnfix.subject import Subject
@@ -21,7 +22,7 @@ class Detection:
 
 def gate(templates: Iterable[type[FixTemplate]], words: frozenset[str]) -> list[type[FixTemplate]]:
     """The templates whose triggers occur among the identifiers of a program; those without triggers always do."""
-    return [template for template in templates if not template.triggers or not words.isdisjoint(template.triggers)]
+    return [template for template in templates if is_triggered(template.triggers, words)]
 
 
 def detect(subject: Subject, templates: Iterable[type[FixTemplate]]) -> Detection:

@@ -54,7 +54,9 @@ def earned(code: str) -> Earned:
 
 
 def in_words(code: str) -> str:
-    """The same as a sentence."""
+    """The same as a sentence; empty for rules of other people's, which are not in the table."""
+    if not code.startswith("DNF"):
+        return ""
     own, every = earned(code), table()[ALL]
     if not own.faulty and not own.sound:
         return f"Earned: nothing in the last count, over {every.faulty} faulty and {every.sound} sound programs."

@@ -48,6 +48,7 @@ def test_the_words_say_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     said = "Earned: fired in 4 of 20 faulty programs, 3 with an accepted patch of it (2 right, 1 wrong), and in 5 of 30 sound ones."
     assert in_words("DNF302") == said
     assert in_words("DNF101") == "Earned: nothing in the last count, over 20 faulty and 30 sound programs."
+    assert in_words("ACME101") == ""  # the rule of somebody else, which nobody counted
 
 
 def test_reports_of_trials_on_sound_programs_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
