@@ -1,11 +1,10 @@
-"""Which examples and rejects of a rule differ in kind: those that take a way through its code that no other takes.
+"""Which examples of a rule differ in kind: those that take a way through its code that no other takes.
 
     python tools/differing_examples.py [CODE …]
 
-Every example and reject is shown to its rule as the harness does it, and each step of Python from one instruction of the rule's module to the
-next is recorded, so that two operands of one `or` count as two ways. Those of another framework are of another kind. Printed are, by
-rule, the ones that add nothing to the others, the longest first; one example and one reject are always kept, and so is what
-cannot be run here.
+Every example is shown to its rule as the harness does it, and each step from one line of the rule's module to the next is recorded,
+and each line of the engine's detection and synthesis that was reached. Those of another framework are of another kind. Printed are, by rule, the ones that add nothing to the others, the longest first; one is always kept, and so is what cannot be run here. Rejects are not asked about:
+they guard against false patches, and a rule that is written anew may fall into what its present form steps past.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from dnnfix.detect.catalogue import gate
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import propose
-from dnnfix.template import Example, FixTemplate
+from dnnfix.template import FixTemplate
 from dnnfix.testing import Bench
 
 Ways = set[Hashable]
@@ -32,7 +31,7 @@ ENGINE = tuple(f"{dnnfix.__path__[0]}/{folder}/" for folder in ("detect", "synth
 
 
 def ways(template: type[FixTemplate], program: str, runs: bool, bench: Bench) -> Ways:
-    """The steps through the rule's module that a program makes it take, and the frameworks that it names."""
+    """The steps through the rule's module and the lines of the engine that a program makes it take, and the frameworks that it names."""
     source = Source.from_bytes(program.encode(), "example.py")
     trace = bench.run(program) if runs else None
     found: Ways = {("framework", name) for name in source.frameworks}
@@ -47,22 +46,25 @@ def _asked(template: type[FixTemplate], subject: Subject) -> None:
 
 
 def with_ways(found: Ways, file: str, call: Callable[[], None]) -> None:
-    """Add to `found` the steps from instruction to instruction that a call takes in a file."""
+    """Add to `found` the steps from line to line that a call takes in a file, and the lines that it reaches in the engine."""
     last: dict[FrameType, int] = {}
 
-    def local(frame: FrameType, event: str, _: Any) -> Any:
-        if event in ("opcode", "line"):
-            code, now = frame.f_code, frame.f_lasti if event == "opcode" else frame.f_lineno
-            found.add((code.co_filename, code.co_qualname, code.co_firstlineno, last.get(frame, -1), now))
-            last[frame] = now
-        return local
+    def step(frame: FrameType, event: str, _: Any) -> Any:
+        if event == "line":
+            code = frame.f_code
+            found.add((code.co_qualname, code.co_firstlineno, last.get(frame, -1), frame.f_lineno))
+            last[frame] = frame.f_lineno
+        return step
+
+    def reached(frame: FrameType, event: str, _: Any) -> Any:
+        if event == "line":
+            found.add((frame.f_code.co_filename, frame.f_lineno))
+        return reached
 
     def entered(frame: FrameType, event: str, _: Any) -> Any:
         if frame.f_code.co_filename == file:
-            frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        elif not frame.f_code.co_filename.startswith(ENGINE):
-            return None
-        return local
+            return step
+        return reached if frame.f_code.co_filename.startswith(ENGINE) else None
 
     before = sys.gettrace()
     sys.settrace(entered)
@@ -72,8 +74,9 @@ def with_ways(found: Ways, file: str, call: Callable[[], None]) -> None:
         sys.settrace(before)
 
 
-def spare(shown: Iterable[tuple[str, int, Ways]], known: Ways) -> list[str]:
-    """The names of those that add no way to the others and to `known`, which is added to; the first of equals is the shortest."""
+def spare(shown: Iterable[tuple[str, int, Ways]]) -> list[str]:
+    """The names of those that add no way to the others; the first of equals is the shortest."""
+    known: Ways = set()
     left = {name: (length, taken) for name, length, taken in shown}
     kept: list[str] = []
     while left:
@@ -87,29 +90,24 @@ def spare(shown: Iterable[tuple[str, int, Ways]], known: Ways) -> list[str]:
     return sorted(left, key=lambda one: -left[one][0])
 
 
-def spare_of(template: type[FixTemplate], bench: Bench) -> list[tuple[str, str]]:
-    """The examples and rejects of a rule that add nothing, as (kind, name)."""
-    known: Ways = set()
-    found = []
-    for kind, every in (("Example", template.examples), ("Reject", template.rejects)):
-        shown = []
-        for one in every:
-            program = one.before if isinstance(one, Example) else one.source
-            if not one.runs or bench.can_run(program):
-                shown.append((one.name, len(program.splitlines()), ways(template, program, one.runs, bench)))
-        found += [(kind, name) for name in spare(shown, known)]
-    return found
+def spare_of(template: type[FixTemplate], bench: Bench) -> list[str]:
+    """The names of the examples of a rule that add nothing."""
+    shown = []
+    for one in template.examples:
+        if not one.runs or bench.can_run(one.before):
+            shown.append((one.name, len(one.marked.splitlines()), ways(template, one.before, one.runs, bench)))
+    return spare(shown)
 
 
-def without(file: str, names: set[tuple[str, str]]) -> None:
-    """Take examples and rejects, as (kind, name), out of a module."""
+def without(file: str, names: set[str]) -> None:
+    """Take examples out of a module."""
     with open(file, encoding="utf-8") as stream:
         text = stream.read()
     source = Source.from_bytes(text.encode(), file)
     lines = text.splitlines(keepends=True)
     for call in sorted(source.all_calls, key=lambda one: -one.lineno):
         named = call.args[0] if call.args else None
-        if isinstance(call.func, ast.Name) and isinstance(named, ast.Constant) and (call.func.id, named.value) in names:
+        if ast.unparse(call.func) == "Example" and isinstance(named, ast.Constant) and named.value in names:
             del lines[call.lineno - 1 : call.end_lineno]
     with open(file, "w", encoding="utf-8") as stream:
         stream.write("".join(lines))
@@ -119,16 +117,18 @@ def main() -> None:
     """Print what adds nothing, or take it out."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("codes", nargs="*", help="of the rules to look at (default: all)")
+    parser.add_argument("--shard", default="0/1", help="the K-th of N parts, from 0")
     parser.add_argument("--remove", action="store_true", help="take them out of the files, too")
     options = parser.parse_args()
+    part, parts = map(int, options.shard.split("/"))
     bench = Bench()
     try:
-        for template in registry.templates():
+        for template in registry.templates()[part::parts]:
             if options.codes and template.code not in options.codes:
                 continue
             found = spare_of(template, bench)
-            for kind, name in found:
-                print(f"{template.code} {template.name}: {kind} {name!r}", flush=True)
+            for name in found:
+                print(f"{template.code} {template.name}: {name}", flush=True)
             if options.remove and found:
                 without(sys.modules[template.__module__].__file__ or "", set(found))
     finally:

@@ -65,24 +65,6 @@ class AllParametersFrozen(FixTemplate):
 
     examples = (
         Example(
-            "a loop over all parameters",
-            """\
-import torch
-from torch import nn
-
-net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
-- for p in net.parameters():
--     p.requires_grad = False
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for _ in range(2):
-    loss = nn.functional.mse_loss(net(torch.randn(8, 4)), torch.randn(8, 1))
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
-            runs=True,
-        ),
-        Example(
             "the method of the module",
             """\
 import torch

@@ -158,29 +158,6 @@ x, y = torch.randn(4, 3), torch.randn(4, 3)
 """,
             runs=True,
         ),
-        Example(
-            "a size at hand that a network is made without",
-            """\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self, features, hidden):
-        super().__init__()
-        self.fc = nn.Linear(features, hidden)
-
-    def forward(self, x):
-        return self.fc(x)
-
-
-features, hidden = 3, 8
-- net = Net(features)
-+ net = Net(features, hidden)
-net(torch.randn(2, features))
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

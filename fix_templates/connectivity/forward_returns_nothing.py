@@ -68,27 +68,6 @@ class ForwardReturnsNothing(FixTemplate):
 
     examples = (
         Example(
-            "the last tensor is named and not returned",
-            """\
-import torch
-import torch.nn as nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1 = nn.Linear(4, 8)
-        self.fc2 = nn.Linear(8, 2)
-
-    def forward(self, x):
-        x = torch.relu(self.fc1(x))
-        x = self.fc2(x)
-+         return x
-
-    def width(self):
-        return 8
-""",
-        ),
-        Example(
             "a loop over layers, in a training program",
             """\
 import torch

@@ -100,27 +100,6 @@ class GraphUsedTwiceInAStep(FaultTemplate[_Passes]):
 
     examples = (
         Example(
-            "three losses of one prediction",
-            """\
-import torch
-
-net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
-opt = torch.optim.SGD(net.parameters(), lr=0.1)
-for x in torch.randn(2, 6, 3):
-    out = net(x)
-    size = out.pow(2).mean()
-    mean = out.mean().abs()
-    spread = out.std()
-    opt.zero_grad()
--     size.backward()
--     mean.backward()
--     spread.backward()
-+     (size + mean + spread).backward()
-    opt.step()
-""",
-            runs=True,
-        ),
-        Example(
             "two heads on one body",
             """\
 import torch

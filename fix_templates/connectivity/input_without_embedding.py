@@ -87,21 +87,6 @@ class InputWithoutEmbedding(FaultTemplate[_Bare]):
 
     examples = (
         Example(
-            "a decoder",
-            """\
-from keras.layers import LSTM, Dense, Embedding, Input
-from keras.models import Model
-
-questions = Input((5,))
-_, h, c = LSTM(8, return_state=True)(Embedding(20, 6)(questions))
-answers = Input((7,))
-- x = LSTM(8, return_sequences=True)(answers, initial_state=[h, c])
-+ x = LSTM(8, return_sequences=True)(Embedding(20, 6)(answers), initial_state=[h, c])
-model = Model([questions, answers], Dense(20, activation="softmax")(x))
-""",
-            runs=True,
-        ),
-        Example(
             "two texts, in a function",
             """\
 import keras
@@ -117,20 +102,6 @@ def build(words):
     return keras.Model([title, body], layers.Dense(1)(layers.concatenate([a, b])))
 
 build(30)
-""",
-            runs=True,
-        ),
-        Example(
-            "a convolution",
-            """\
-from keras import Model
-from keras.layers import Conv1D, Dense, Embedding, GlobalMaxPooling1D, Input, concatenate
-
-words, tags = Input((10,)), Input((10,))
-w = GlobalMaxPooling1D()(Conv1D(4, 3)(Embedding(50, 8)(words)))
-- t = GlobalMaxPooling1D()(Conv1D(4, 3)(tags))
-+ t = GlobalMaxPooling1D()(Conv1D(4, 3)(Embedding(50, 8)(tags)))
-model = Model([words, tags], Dense(2)(concatenate([w, t])))
 """,
             runs=True,
         ),

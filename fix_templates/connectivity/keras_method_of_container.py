@@ -72,19 +72,6 @@ class KerasMethodOfContainer(FixTemplate):
 
     examples = (
         Example(
-            "a model built as in Keras",
-            """\
-import torch
-from torch import nn
-
-model = nn.Sequential()
-- model.add(nn.Linear(4, 8))
-- model.add(nn.ReLU())
-+ model.append(nn.Linear(4, 8))
-+ model.append(nn.ReLU())
-""",
-        ),
-        Example(
             "layers under names, in a module that is run",
             """\
 import torch
@@ -104,19 +91,6 @@ class Block(nn.Module):
 Block(5)(torch.zeros(1, 3, 4, 4))
 """,
             runs=True,
-        ),
-        Example(
-            "a list of layers",
-            """\
-from torch import nn
-
-def tower(depth):
-    layers = nn.ModuleList()
-    for _ in range(depth):
--         layers.add(nn.Linear(2, 2))
-+         layers.append(nn.Linear(2, 2))
-    return layers
-""",
         ),
     )
     rejects = (

@@ -79,24 +79,6 @@ class LayerMadeInForward(FixTemplate):
 
     examples = (
         Example(
-            "layers made where they are called",
-            """\
-import torch.nn as nn
-
-class Block(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.width = width
-        self.conv = nn.Conv1d(width, width, 1)
-+         self.layer_norm = nn.LayerNorm(self.width)
-
-    def forward(self, x):
-        y = self.conv(x.transpose(1, 2)).transpose(1, 2)
--         return nn.LayerNorm(self.width)(x + y)
-+         return self.layer_norm(x + y)
-""",
-        ),
-        Example(
             "one convolution for each size",
             """\
 import torch

@@ -113,61 +113,6 @@ optimizer.step()
 """,
             runs=True,
         ),
-        Example(
-            "a convolution",
-            """\
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Net(nn.Module):
-    def __init__(self, width=4):
-        super(Net, self).__init__()
-        self.conv1 = nn.Conv2d(1, width, 3, padding=1)
-        self.conv2 = nn.Conv2d(width, width, 3, padding=1)
-        self.conv3 = nn.Conv2d(width, 2, 3, padding=1)
-
-    def forward(self, x):
-        h = F.elu(self.conv1(x))  # first
-+         h = F.elu(self.conv2(h))
-        h = self.conv3(h)
-        return h.mean(dim=(2, 3))
-
-net = Net()
-optimizer = torch.optim.Adam(net.parameters())
-for _ in range(2):
-    loss = F.cross_entropy(net(torch.randn(4, 1, 8, 8)), torch.randint(0, 2, (4,)))
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
-            runs=True,
-        ),
-        Example(
-            "without an activation",
-            """\
-import torch
-
-class Coder(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.inward = torch.nn.Linear(6, 3)
-        self.middle = torch.nn.Linear(3, 3)
-        self.outward = torch.nn.Linear(3, 6)
-
-    def forward(self, x):
-        z = self.inward(x)
-+         z = self.middle(z)
-        return self.outward(torch.tanh(z))
-
-coder = Coder()
-optimizer = torch.optim.SGD(coder.parameters(), lr=0.1)
-x = torch.randn(8, 6)
-torch.nn.functional.mse_loss(coder(x), x).backward()
-optimizer.step()
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

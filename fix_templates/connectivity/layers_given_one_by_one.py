@@ -60,41 +60,6 @@ class LayersGivenOneByOne(CrashTemplate):
 
     examples = (
         Example(
-            "three layers",
-            """\
-import keras
-import numpy as np
-from keras import layers
-
-- model = keras.Sequential(layers.Dense(4, activation="relu"), layers.Dense(2), layers.Dense(1))
-+ model = keras.Sequential([layers.Dense(4, activation="relu"), layers.Dense(2), layers.Dense(1)])
-model.compile("sgd", "mse")
-model.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
-            "an input and a layer by names",
-            """\
-import numpy as np
-from keras import Input
-from keras.layers import Dense
-from keras.models import Sequential
-
-
-def small(width):
-    head = Dense(1)
--     return Sequential(Input((width,)), head)
-+     return Sequential([Input((width,)), head])
-
-
-net = small(3)
-net.compile(optimizer="sgd", loss="mse")
-net.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
             "one layer",
             """\
 import keras

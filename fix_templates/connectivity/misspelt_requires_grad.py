@@ -81,20 +81,6 @@ layer = torch.nn.Linear(3, 3)
 + layer.weight.requires_grad = False
 """,
         ),
-        Example(
-            "all but the head, in a function",
-            """\
-import torch
-
-
-def freeze(model: torch.nn.Module) -> None:
-    model.eval()
-    for name, weight in model.named_parameters():
-        if "head" not in name:
--             weight.require_grads = False
-+             weight.requires_grad = False
-""",
-        ),
     )
     rejects = (
         Reject(

@@ -77,23 +77,6 @@ class NoLayerAdded(CrashTemplate):
 
     examples = (
         Example(
-            "a class",
-            """\
-import keras
-import numpy as np
-from keras.layers import Dense, Flatten
-
-model = keras.Sequential()
-model.add(keras.Input((2, 3)))
-- model.add(Flatten)
-+ model.add(Flatten())
-model.add(Dense(1))
-model.compile("sgd", "mse")
-model.fit(np.ones((4, 2, 3)), np.ones((4, 1)), verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
             "the output of a layer",
             """\
 import numpy as np

@@ -112,49 +112,6 @@ model.save(path)
 """,
             runs=True,
         ),
-        Example(
-            "a loss",
-            """\
-import os
-import tempfile
-
-import keras
-from keras import ops
-from keras.models import load_model
-
-def distance(y_true, y_pred):
-    return ops.mean(ops.abs(y_true - y_pred))
-
-model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
-model.compile(loss=distance, optimizer="sgd")
-path = os.path.join(tempfile.mkdtemp(), "model.keras")
-model.save(path)
-- model = load_model(path)
-+ model = load_model(path, custom_objects={"distance": distance})
-""",
-            runs=True,
-        ),
-        Example(
-            "a description of the layers",
-            """\
-import keras
-from keras.layers import Dense, Input, Layer
-
-class Shift(Layer):
-    def __init__(self, by=1.0, **kwargs):
-        super().__init__(**kwargs)
-        self.by = by
-
-    def call(self, x):
-        return x + self.by
-
-net = keras.Sequential([Input((3,)), Dense(2), Shift()])
-text = net.to_json()
-- copy = keras.models.model_from_json(text)
-+ copy = keras.models.model_from_json(text, custom_objects={"Shift": Shift})
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

@@ -94,38 +94,6 @@ print(weighted(torch.randn(2, 3), torch.eye(3)[:2]))
 """,
             runs=True,
         ),
-        Example(
-            "the input of a pass",
-            """\
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(3, 2)
-
-    def forward(self, input_data):
--         return torch.relu(self.fc(data))
-+         return torch.relu(self.fc(input_data))
-
-Net()(torch.zeros(1, 3))
-""",
-            runs=True,
-        ),
-        Example(
-            "a size",
-            """\
-import torch
-
-def network(inputs, hidden_size, outputs):
--     return torch.nn.Sequential(torch.nn.Linear(inputs, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, outputs))
-+     return torch.nn.Sequential(torch.nn.Linear(inputs, hidden_size), torch.nn.ReLU(), torch.nn.Linear(hidden_size, outputs))
-
-network(3, 8, 2)
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

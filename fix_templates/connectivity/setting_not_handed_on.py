@@ -94,26 +94,6 @@ class SettingNotHandedOn(FaultTemplate[_Kept]):
 
     examples = (
         Example(
-            "a dropout that a model keeps to itself",
-            """\
-import torch
-from torch import nn
-
-class Decoder(nn.Module):
-    def __init__(self, size, hidden=16, dropout=0.0):
-        super().__init__()
-        self.net = nn.Sequential(nn.Linear(size, hidden), nn.Dropout(dropout), nn.Linear(hidden, size))
-
-class Topics:
-    def __init__(self, size, hidden=8, dropout=0.2):
-        self.dropout = dropout
--         self.model = Decoder(size, hidden)
-+         self.model = Decoder(size, hidden, dropout=dropout)
-
-topics = Topics(4)
-""",
-        ),
-        Example(
             "a function that builds a model out of another",
             """\
 from keras import layers, models

@@ -119,25 +119,6 @@ model.fit(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0)
             runs=True,
         ),
         Example(
-            "two inputs, and no model anywhere",
-            """\
-import keras
-from keras import layers
-
-def net():
-    left = layers.Input((2,))
-    right = layers.Input((3,))
-    both = layers.concatenate([layers.Dense(4)(left), layers.Dense(4)(right)])
-    score = layers.Dense(1)(both)
--     return score
-+     return keras.Model([left, right], score)
-
-scorer = net()
-scorer.summary()
-""",
-            runs=True,
-        ),
-        Example(
             "a script",
             """\
 import keras

@@ -90,27 +90,6 @@ class TupleTakenForTensor(FaultTemplate[_Pair]):
 
     examples = (
         Example(
-            "the outputs and states of an LSTM",
-            """\
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.lstm = nn.LSTM(3, 8, batch_first=True)
-        self.fc = nn.Linear(8, 1)
-
-    def forward(self, x):
--         x = self.lstm(x)
-+         x, _ = self.lstm(x)
-        return self.fc(x)
-
-Net()(torch.randn(2, 5, 3))
-""",
-            runs=True,
-        ),
-        Example(
             "used on the spot",
             """\
 import torch

@@ -97,29 +97,6 @@ class WeightsSteppedBeforeBackward(FaultTemplate[_Stepped]):
 
     examples = (
         Example(
-            "the generator's loss is computed too early",
-            """\
-import torch
-from torch import nn
-
-G, D = nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
-opt_g, opt_d = torch.optim.SGD(G.parameters(), lr=0.1), torch.optim.SGD(D.parameters(), lr=0.1)
-bce, ones, zeros = nn.BCEWithLogitsLoss(), torch.ones(4, 1), torch.zeros(4, 1)
-for real in torch.randn(2, 4, 2):
-    fake = G(torch.randn(4, 2))
-    d_loss = bce(D(real), ones) + bce(D(fake.detach()), zeros)
--     g_loss = bce(D(fake), ones)
-    opt_d.zero_grad()
-    d_loss.backward()
-    opt_d.step()
-+     g_loss = bce(D(fake), ones)
-    opt_g.zero_grad()
-    g_loss.backward()
-    opt_g.step()
-""",
-            runs=True,
-        ),
-        Example(
             "in two steps",
             """\
 import torch

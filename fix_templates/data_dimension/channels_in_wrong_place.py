@@ -115,19 +115,6 @@ class ChannelsInWrongPlace(FixTemplate):
 
     examples = (
         Example(
-            "images with channels last into Conv2d",
-            """\
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten())
-images = torch.rand(2, 8, 8, 3)
-- features = model(images)
-+ features = model(images.permute(0, 3, 1, 2))
-""",
-            runs=True,
-        ),
-        Example(
             "sequences of vectors into Conv1d",
             """\
 import torch

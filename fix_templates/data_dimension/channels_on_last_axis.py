@@ -98,20 +98,6 @@ class ChannelsOnLastAxis(FaultTemplate[_Last]):
 
     examples = (
         Example(
-            "a class for each step",
-            """\
-import torch
-from torch import nn
-
-rnn, head = nn.GRU(4, 6, batch_first=True), nn.Linear(6, 3)
-words, tags = torch.rand(5, 7, 4), torch.randint(0, 3, (5, 7))
-scores = head(rnn(words)[0])
-- loss = nn.CrossEntropyLoss()(scores, tags)
-+ loss = nn.CrossEntropyLoss()(scores.transpose(1, 2), tags)
-""",
-            runs=True,
-        ),
-        Example(
             "steps that are normalized",
             """\
 import torch

@@ -138,19 +138,6 @@ class Net(nn.Module):
             runs=True,
         ),
         Example(
-            "a column where a row is taken",
-            """\
-import numpy as np
-import keras
-
-model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
-point = np.array([[0.5], [0.1], [0.2]])
-- model.predict(point, verbose=0)
-+ model.predict(point.T, verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
             "all samples in one row",
             """\
 import numpy as np

@@ -130,20 +130,6 @@ x = torch.tensor(windows)
 """,
             runs=True,
         ),
-        Example(
-            "a mask written into one channel of an image",
-            """\
-import numpy as np
-import torch
-
-picture = np.zeros((3, 12, 16), np.float32)
-grey = np.random.rand(3, 12)
-- picture[2] = grey
-+ picture[:, :, 2] = grey
-torch.from_numpy(picture)
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

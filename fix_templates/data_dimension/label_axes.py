@@ -102,22 +102,6 @@ labels = torch.tensor([[0], [2], [1], [1], [0]])
             runs=True,
         ),
         Example(
-            "a column of labels from a table of floats",
-            """\
-import torch
-import torch.nn.functional as F
-from torch.utils.data import DataLoader, TensorDataset
-
-table = torch.rand(8, 4)
-classes = torch.tensor([[0.0], [1.0]] * 4)
-model = torch.nn.Linear(4, 2)
-for x, y in DataLoader(TensorDataset(table, classes), batch_size=4):
--     F.cross_entropy(model(x), y).backward()
-+     F.cross_entropy(model(x), y.squeeze(1).long()).backward()
-""",
-            runs=True,
-        ),
-        Example(
             "labels for each step, one answer per sequence",
             """\
 import numpy as np

@@ -82,19 +82,6 @@ rows = torch.eye(3)[torch.tensor([0, 2, 1, 1])]
 """,
             runs=True,
         ),
-        Example(
-            "whole-number rows for cross-entropy",
-            """\
-import torch
-import torch.nn.functional as F
-
-net = torch.nn.Linear(5, 3)
-y = torch.tensor([[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0]])
-- loss = F.cross_entropy(net(torch.rand(4, 5)), y)
-+ loss = F.cross_entropy(net(torch.rand(4, 5)), y.argmax(dim=1))
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

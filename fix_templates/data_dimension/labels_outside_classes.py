@@ -86,19 +86,6 @@ class LabelsOutsideClasses(FaultTemplate[tuple[LossUse, Shift]]):
 
     examples = (
         Example(
-            "classes counted from one",
-            """\
-import torch
-from torch import nn
-
-model = nn.Linear(4, 3)
-labels = torch.tensor([1, 2, 3, 2, 1])
-- loss = nn.CrossEntropyLoss()(model(torch.rand(5, 4)), labels)
-+ loss = nn.CrossEntropyLoss()(model(torch.rand(5, 4)), labels - 1)
-""",
-            runs=True,
-        ),
-        Example(
             "signs for a binary loss",
             """\
 import torch

@@ -140,21 +140,6 @@ model.compile(loss="mse", optimizer="sgd")
 """,
             runs=True,
         ),
-        Example(
-            "rows to be judged",
-            """\
-import numpy
-from keras import Input, Model
-from keras.layers import Dense
-
-given = Input(shape=(3,))
-net = Model(given, Dense(2)(given))
-rows = [numpy.ones(3) for _ in range(7)]
-- print(net.predict(rows))
-+ print(net.predict(numpy.array(rows)))
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

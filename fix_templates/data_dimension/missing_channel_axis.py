@@ -122,21 +122,6 @@ images = torch.rand(5, 8, 8)
             runs=True,
         ),
         Example(
-            "batches of signals from a loader",
-            """\
-import torch
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
-
-data = TensorDataset(torch.randn(12, 30), torch.randint(0, 2, (12,)))
-model = nn.Sequential(nn.Conv1d(1, 4, 5), nn.ReLU(), nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(4, 2))
-for signal, label in DataLoader(data, batch_size=4):
--     loss = nn.functional.cross_entropy(model(signal), label)
-+     loss = nn.functional.cross_entropy(model(signal.unsqueeze(1)), label)
-""",
-            runs=True,
-        ),
-        Example(
             "Keras input shape without the channel",
             """\
 import keras

@@ -158,23 +158,6 @@ model.compile(optimizer="adam", loss="mse")
             runs=True,
         ),
         Example(
-            "as many features as the table has columns",
-            """\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import LSTM, Dense
-
-X, Y = np.random.rand(12, 6), np.random.rand(12, 2)
-model = Sequential()
-model.add(LSTM(3, input_shape=(None, 6)))
-model.add(Dense(2))
-model.compile(loss='mean_squared_error', optimizer='adam')
-- model.fit(X, Y, epochs=1, batch_size=4, verbose=0)
-+ model.fit(np.expand_dims(X, axis=1), Y, epochs=1, batch_size=4, verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
             "one step of a functional model",
             """\
 import numpy as np

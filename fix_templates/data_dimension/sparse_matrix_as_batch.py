@@ -107,21 +107,6 @@ model.compile("sgd", "binary_crossentropy")
             runs=True,
         ),
         Example(
-            "a tensor of it",
-            """\
-import torch
-from sklearn.feature_extraction.text import TfidfVectorizer
-
-vectorizer = TfidfVectorizer()
-rows = vectorizer.fit_transform(["red apple", "green pear", "red pear"])
-- x = torch.from_numpy(rows).float()
-+ x = torch.from_numpy(rows.toarray()).float()
-net = torch.nn.Linear(x.shape[1], 1)
-print(net(x).mean().item())
-""",
-            runs=True,
-        ),
-        Example(
             "a matrix of SciPy as a tensor",
             """\
 import scipy.sparse

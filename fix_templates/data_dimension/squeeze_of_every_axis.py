@@ -99,47 +99,6 @@ for i in range(0, 9, 4):
 """,
             runs=True,
         ),
-        Example(
-            "places of the only sample of a class",
-            """\
-import torch
-
-features = torch.randn(6, 4, requires_grad=True)
-labels = torch.tensor([0, 0, 1, 1, 2, 2])
-means = []
-for label in range(3):
--     places = labels.eq(label).nonzero()[:1].squeeze()
-+     places = labels.eq(label).nonzero()[:1].squeeze(1)
-    means.append(features[places].mean(0))
-centres = torch.stack(means)
-width = centres.size(1)
-""",
-            runs=True,
-        ),
-        Example(
-            "one image through a pooled network",
-            """\
-import torch
-import torch.nn as nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv2d(3, 4, 3)
-        self.norm = nn.BatchNorm1d(4)
-
-    def forward(self, x):
-        x = nn.functional.adaptive_avg_pool2d(self.conv(x), (1, 1))
--         x = torch.squeeze(torch.flatten(x, 2))
-+         x = torch.squeeze(torch.flatten(x, 2), 2)
-        return self.norm(x)
-
-
-print(Net().eval()(torch.randn(1, 3, 8, 8)))
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

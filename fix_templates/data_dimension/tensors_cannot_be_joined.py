@@ -91,20 +91,6 @@ class TensorsCannotBeJoined(FaultTemplate[_Joined]):
 
     examples = (
         Example(
-            "losses of steps, which are numbers",
-            """\
-import torch
-
-model = torch.nn.Linear(3, 1)
-losses = []
-for _ in range(4):
-    losses.append(model(torch.rand(5, 3)).pow(2).mean())
-- total = torch.cat(losses).mean()
-+ total = torch.stack(losses).mean()
-""",
-            runs=True,
-        ),
-        Example(
             "predictions of batches, the last of which is smaller",
             """\
 import torch
@@ -126,17 +112,6 @@ x, y = torch.linspace(0, 1, 20), torch.rand(20)
 - points = torch.cat((x, y), dim=1)
 + points = torch.stack((x, y), dim=1)
 out = torch.nn.Linear(2, 3)(points)
-""",
-            runs=True,
-        ),
-        Example(
-            "a vector for each sequence before its steps",
-            """\
-import torch
-
-image, words = torch.rand(4, 8), torch.rand(4, 7, 8)
-- inputs = torch.cat([image, words], 1)
-+ inputs = torch.cat([image.unsqueeze(1), words], 1)
 """,
             runs=True,
         ),

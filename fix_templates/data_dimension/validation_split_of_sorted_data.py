@@ -172,23 +172,6 @@ train(random.rand(32, 6), to_categorical(array(sorted(list(range(4)) * 8))))
 """,
             runs=True,
         ),
-        Example(
-            "the positive samples first",
-            """\
-import keras
-import numpy as np
-
-good, bad = np.random.rand(30, 5) + 1, np.random.rand(25, 5)
-features = np.vstack((good, bad))
-targets = np.array([1] * len(good) + [0] * len(bad))
-net = keras.Sequential([keras.layers.Dense(1, activation="sigmoid")])
-net.compile(optimizer="sgd", loss="binary_crossentropy")
-- net.fit(x=features, y=targets, batch_size=8, validation_split=0.3, verbose=0)
-+ order = np.random.permutation(len(features))
-+ net.fit(x=features[order], y=targets[order], batch_size=8, validation_split=0.3, verbose=0)
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

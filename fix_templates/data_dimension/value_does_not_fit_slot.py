@@ -106,22 +106,6 @@ for i in range(6):
             runs=True,
         ),
         Example(
-            "predictions collected batch by batch",
-            """\
-import torch
-from torch import nn
-
-net = nn.Linear(3, 1)
-data = torch.rand(20, 3)
-answers = torch.zeros(len(data))
-with torch.no_grad():
-    for start in range(0, 20, 5):
--         answers[start : start + 5] = net(data[start : start + 5]) * 2 + 1
-+         answers[start : start + 5] = (net(data[start : start + 5]) * 2 + 1).squeeze(1)
-""",
-            runs=True,
-        ),
-        Example(
             "a column of a table filled with a row of numbers",
             """\
 import torch

@@ -90,21 +90,6 @@ class ViewOfStaleSizes(FixTemplate):
 
     examples = (
         Example(
-            "the last batch is smaller",
-            """\
-import torch
-from torch import nn
-from torch.utils.data import DataLoader
-
-batch_size = 4
-net = nn.Linear(6, 2)
-for images in DataLoader(torch.rand(10, 2, 3), batch_size=batch_size):
--     out = net(images.view(batch_size, 6))
-+     out = net(images.view(images.size(0), 6))
-""",
-            runs=True,
-        ),
-        Example(
             "a batch size written into forward",
             """\
 import torch
@@ -138,24 +123,6 @@ size, conv, fc = 32, nn.Conv2d(1, 2, 3), nn.Linear(72, 3)
 for images in torch.rand(40, 1, 8, 8).split(size):
 -     scores = fc(torch.relu(conv(images)).view(size, 72))
 +     scores = fc(torch.relu(conv(images)).view(-1, 72))
-""",
-            runs=True,
-        ),
-        Example(
-            "height and width of the input for the output",
-            """\
-import torch
-import torch.nn.functional as F
-
-
-def grouped(x, weight, groups):
-    batch, channels, h, w = x.size()
-    out = F.conv2d(x.reshape(1, batch * channels, h, w), weight, stride=2, padding=1, groups=batch)
--     return out.view(batch, groups, h, w)
-+     return out.view(batch, groups, out.size(-2), out.size(-1))
-
-
-print(grouped(torch.rand(2, 3, 8, 8), torch.rand(10, 3, 3, 3), 5).shape)
 """,
             runs=True,
         ),

@@ -108,42 +108,6 @@ out, _ = lstm(steps)
             runs=True,
         ),
         Example(
-            "keys transposed by a view",
-            """\
-import torch
-import torch.nn as nn
-
-
-class Attention(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.q, self.k = nn.Linear(4, 4), nn.Linear(4, 4)
-
-    def forward(self, x):
-        batch, length, width = x.size()
--         k_t = self.k(x).view(batch, width, length)  # transposed
-+         k_t = self.k(x).transpose(1, 2)  # transposed
-        return torch.softmax(self.q(x) @ k_t, dim=-1)
-
-
-print(Attention()(torch.rand(2, 6, 4)).sum())
-""",
-            runs=True,
-        ),
-        Example(
-            "batch and steps swapped for a recurrent layer",
-            """\
-import torch
-from torch import nn
-
-words = torch.rand(3, 7, 5)
-rnn = nn.GRU(5, 8)
-- out, state = rnn(words.view(7, 3, 5))
-+ out, state = rnn(words.transpose(0, 1))
-""",
-            runs=True,
-        ),
-        Example(
             "channels moved by a reshape",
             """\
 import torch

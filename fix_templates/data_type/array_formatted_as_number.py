@@ -79,26 +79,6 @@ for epoch in range(2):
 """,
             runs=True,
         ),
-        Example(
-            "a parameter of one element, and an answer of a network",
-            """\
-import torch
-
-
-class Scale(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.factor = torch.nn.Parameter(torch.ones(1))
-
-    def show(self):
--         return f"factor={self.factor:.2f}"
-+         return f"factor={self.factor.item():.2f}"
-
-
-print(Scale().show())
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

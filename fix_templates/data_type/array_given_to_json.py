@@ -48,18 +48,6 @@ class ArrayGivenToJson(CrashTemplate):
 
     examples = (
         Example(
-            "a measure of NumPy",
-            """\
-import json
-import numpy as np
-
-scores = {"accuracy": np.mean(np.ones(4, dtype="float32")), "epochs": 3}
-- print(json.dumps(scores))
-+ print(json.dumps(scores, default=lambda value: value.tolist()))
-""",
-            runs=True,
-        ),
-        Example(
             "losses that are tensors, in a file",
             """\
 import json
@@ -74,24 +62,6 @@ for epoch in range(2):
 with open("history.json", "w") as file:
 -     json.dump(history, file, indent=2)
 +     json.dump(history, file, indent=2, default=lambda value: value.tolist())
-""",
-            runs=True,
-        ),
-        Example(
-            "predictions as an array, in a function",
-            """\
-from json import dumps
-import torch
-
-
-def report(net, x):
-    with torch.no_grad():
-        classes = net(x).argmax(dim=1).numpy()
--     return dumps({"classes": classes, "count": len(classes)})
-+     return dumps({"classes": classes, "count": len(classes)}, default=lambda value: value.tolist())
-
-
-print(report(torch.nn.Linear(2, 2), torch.ones(3, 2)))
 """,
             runs=True,
         ),

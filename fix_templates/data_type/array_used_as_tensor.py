@@ -81,22 +81,6 @@ x = np.random.rand(4, 2)
 """,
             runs=True,
         ),
-        Example(
-            "an array with another axis",
-            """\
-import numpy as np
-import torch
-
-
-def predict(net, row):
--     return net(row.unsqueeze(0))
-+     return net(torch.from_numpy(row).unsqueeze(0))
-
-
-print(predict(torch.nn.Linear(2, 1), np.ones(2, dtype="float32")).shape)
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

@@ -68,26 +68,6 @@ class BaseClassNotSetUp(CrashTemplate):
 
     examples = (
         Example(
-            "a network that does not set its base up",
-            """\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self, size):
-+         super().__init__()
-        self.fc = nn.Linear(size, 1)
-
-    def forward(self, x):
-        return self.fc(x)
-
-
-print(Net(2)(torch.ones(1, 2)).shape)
-""",
-            runs=True,
-        ),
-        Example(
             "a base that is set up too late",
             """\
 import torch

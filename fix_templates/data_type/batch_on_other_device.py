@@ -157,19 +157,6 @@ for epoch in range(3):
         loss.backward()
 """,
         ),
-        Example(
-            "batches without labels",
-            """\
-import torch
-from torch import nn
-from data import batches
-
-encoder = nn.Sequential(nn.Linear(8, 2)).to("cuda")
-for batch in batches:
-+     batch = batch.to("cuda")
-    codes = encoder(batch)
-""",
-        ),
     )
     rejects = (
         Reject(

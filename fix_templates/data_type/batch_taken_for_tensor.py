@@ -72,20 +72,6 @@ class BatchTakenForTensor(CrashTemplate):
 
     examples = (
         Example(
-            "a dataset of one tensor",
-            """\
-import torch
-from torch.utils.data import DataLoader, TensorDataset
-
-loader = DataLoader(TensorDataset(torch.rand(6, 2)), batch_size=3)
-- for batch in loader:
-+ for batch, in loader:
-    batch = batch.to("cpu")
-    print(torch.nn.Linear(2, 1)(batch).shape)
-""",
-            runs=True,
-        ),
-        Example(
             "numbered batches",
             """\
 import torch

@@ -49,31 +49,6 @@ class DatasetWithoutLength(CrashTemplate):
 
     examples = (
         Example(
-            "arrays of inputs and targets",
-            """\
-import torch
-from torch.utils.data import DataLoader, Dataset
-
-
-class Pairs(Dataset):
-    def __init__(self, x, y):
-        self.x = x
-        self.y = y
-
-    def __getitem__(self, index):
-        return self.x[index], self.y[index]
-
-+     def __len__(self):
-+         return len(self.x)
-+
-
-loader = DataLoader(Pairs(torch.rand(6, 2), torch.zeros(6)), batch_size=3, shuffle=True)
-for x, y in loader:
-    print(x.shape, y.shape)
-""",
-            runs=True,
-        ),
-        Example(
             "a list of texts",
             """\
 import torch
@@ -94,30 +69,6 @@ class Lines(data.Dataset):
 +
 
 print(len(data.DataLoader(Lines(["a", "bc"]), batch_size=2)))
-""",
-            runs=True,
-        ),
-        Example(
-            "a length that the program asks for",
-            """\
-import torch
-from torch.utils.data import Dataset
-
-
-class Windows(Dataset):
-    def __init__(self):
-        self.rows = [torch.ones(3), torch.ones(3)]
-        self.scale = 2
-
-    def __getitem__(self, k):
-        return self.rows[k] * self.scale
-
-+     def __len__(self):
-+         return len(self.rows)
-+
-
-windows = Windows()
-print(len(windows))
 """,
             runs=True,
         ),

@@ -83,21 +83,6 @@ class FloatDtypeMismatch(FixTemplate):
 
     examples = (
         Example(
-            "doubles from numpy into a linear layer",
-            """\
-import numpy as np
-import torch
-import torch.nn as nn
-
-features = np.random.rand(16, 3)
-- x = torch.from_numpy(features)
-+ x = torch.from_numpy(features).float()
-layer = nn.Linear(3, 2)
-print(layer(x).sum())
-""",
-            runs=True,
-        ),
-        Example(
             "integers into a network",
             """\
 import torch
@@ -145,39 +130,6 @@ def train(model, optimizer, batches):
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-""",
-        ),
-        Example(
-            "flags written as integers for a loss on logits",
-            """\
-import torch
-from torch import nn
-
-criterion = nn.BCEWithLogitsLoss()
-- labels = torch.tensor([[1], [0], [1], [1]])
-+ labels = torch.tensor([[1], [0], [1], [1]], dtype=torch.float32)
-
-def loss_of(net, features):
-    return criterion(net(features), labels)
-""",
-        ),
-        Example(
-            "labels made long in the step of a module",
-            """\
-import torch
-from torch import nn
-
-class Judge(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.body = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
-        self.loss = nn.BCELoss()
-
-    def training_step(self, batch):
-        x, y = batch
-        y = y.to(torch.int64)
--         return self.loss(self.body(x).squeeze(1), y)
-+         return self.loss(self.body(x).squeeze(1), y.float())
 """,
         ),
     )

@@ -79,33 +79,6 @@ print(gain)
 """,
             runs=True,
         ),
-        Example(
-            "a loss that is added up",
-            """\
-import torch
-
-total = 0.0
-net = torch.nn.Linear(2, 1)
-for _ in range(3):
-    loss = net(torch.ones(1, 2)).mean()
--     total = total + loss.item
-+     total = total + loss.item()
-print(total)
-""",
-            runs=True,
-        ),
-        Example(
-            "the parameters of a network",
-            """\
-import torch
-
-net = torch.nn.Linear(2, 1)
-- for parameter in net.parameters:
-+ for parameter in net.parameters():
-    print(parameter.shape)
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

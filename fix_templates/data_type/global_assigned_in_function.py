@@ -59,44 +59,6 @@ class GlobalAssignedInFunction(CrashTemplate):
 
     examples = (
         Example(
-            "a counter of steps",
-            """\
-import torch
-
-steps = 0
-
-
-def step(weight):
-+     global steps
-    steps += 1
-    return weight / steps
-
-
-print(step(torch.ones(2)))
-""",
-            runs=True,
-        ),
-        Example(
-            "a rate that is lowered",
-            """\
-import torch
-
-rate = 0.1
-
-
-def lower(epoch):
-    "Halves the rate now and then."
-+     global rate
-    if epoch % 2 == 1:
-        rate = rate * 0.5
-    return rate
-
-
-print([lower(epoch) for epoch in range(3)], torch.ones(1))
-""",
-            runs=True,
-        ),
-        Example(
             "a sum in a closure",
             """\
 import torch

@@ -34,20 +34,6 @@ class IndicesNotInteger(IntegerTemplate):
 
     examples = (
         Example(
-            "a padded buffer of zeros",
-            """\
-import torch
-import torch.nn as nn
-
-batch = torch.zeros(4, 7)
-batch[0, :3] = torch.tensor([5.0, 2.0, 9.0])
-words = nn.Embedding(10, 3)
-- print(words(batch).shape)
-+ print(words(batch.long()).shape)
-""",
-            runs=True,
-        ),
-        Example(
             "a float tensor given to a model",
             """\
 import torch
@@ -63,23 +49,6 @@ class Tagger(torch.nn.Module):
 
 ids = torch.FloatTensor([[1, 2], [3, 0]])
 print(Tagger(6)(ids))
-""",
-            runs=True,
-        ),
-        Example(
-            "a buffer filled row by row and read column by column",
-            """\
-import torch
-from torch import nn
-
-sentences = [[4, 1], [2, 3, 5]]
-- padded = torch.zeros(len(sentences), 3)
-+ padded = torch.zeros(len(sentences), 3, dtype=torch.int64)
-for row, ids in enumerate(sentences):
-    padded[row, : len(ids)] = torch.tensor(ids)
-words = nn.Embedding(6, 2)
-for position in range(3):
-    print(words(padded[:, position]).shape)
 """,
             runs=True,
         ),
@@ -103,21 +72,6 @@ class Sampler(nn.Module):
         return tokens
 
 print(Sampler().sample(3))
-""",
-            runs=True,
-        ),
-        Example(
-            "time first, from a table of numbers",
-            """\
-import torch
-from torch import nn
-
-rows = [[1, 2, 0], [3, 1, 1]]
-batch = torch.tensor(rows) * 1.0
-- steps = torch.full((2, 3), 1.0)
-+ steps = torch.full((2, 3), 1.0, dtype=torch.int64)
-steps[:, 1:] = batch[:, :2]
-print(nn.Embedding(4, 2)(steps.transpose(0, 1)).shape)
 """,
             runs=True,
         ),

@@ -70,22 +70,6 @@ class InputLeftOut(CrashTemplate):
 
     examples = (
         Example(
-            "one of two arrays",
-            """\
-import keras
-import numpy as np
-
-left, right = keras.Input((5,)), keras.Input((3,))
-both = keras.layers.Concatenate()([left, right])
-net = keras.Model(inputs=[left, right], outputs=keras.layers.Dense(1)(both))
-net.compile("adam", "mse")
-first, second = np.random.rand(12, 5), np.random.rand(12, 3)
-- net.fit(first, first.sum(1) + second.sum(1), verbose=0)
-+ net.fit([first, second], first.sum(1) + second.sum(1), verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
             "two of three, in a function",
             """\
 import keras

@@ -67,21 +67,6 @@ print(objective(torch.randn(4, 2), truth))
 """,
             runs=True,
         ),
-        Example(
-            "floats from a loader",
-            """\
-import torch
-from torch.utils.data import DataLoader, TensorDataset
-
-data = TensorDataset(torch.rand(8, 5), torch.ones(8))
-head = torch.nn.Linear(5, 2)
-criterion = torch.nn.CrossEntropyLoss()
-for inputs, labels in DataLoader(data, batch_size=4):
--     criterion(head(inputs), labels).backward()
-+     criterion(head(inputs), labels.long()).backward()
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

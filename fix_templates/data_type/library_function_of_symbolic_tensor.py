@@ -171,23 +171,6 @@ class LibraryFunctionOfSymbolicTensor(CrashTemplate):
 
     examples = (
         Example(
-            "a root of numpy between two layers",
-            """\
-import keras
-import numpy as np
-from keras import layers
-
-given = keras.Input((4,))
-h = layers.Dense(3, activation="relu")(given)
-- h = np.sqrt(h + 1e-3)
-+ h = keras.ops.sqrt(h + 1e-3)
-model = keras.Model(given, layers.Dense(1)(h))
-model.compile("sgd", "mse")
-model.fit(np.random.rand(8, 4), np.random.rand(8, 1), verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
             "functions of torch in a functional model",
             """\
 import numpy as np

@@ -149,20 +149,6 @@ model.compile(optimizer="sgd", loss="mse")
             runs=True,
         ),
         Example(
-            "an array of objects into fit",
-            """\
-import keras
-import numpy as np
-
-table = np.array([[1, 2.5], [2, True], [3, 0.5]], dtype=object)
-model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
-model.compile(optimizer="sgd", loss="mse")
-- model.fit(table, np.array([1.0, 2.0, 3.0]), verbose=0)
-+ model.fit(np.array(table, dtype="float32"), np.array([1.0, 2.0, 3.0]), verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
             "lists as the targets of several models",
             """\
 import keras
@@ -179,20 +165,6 @@ y = [1] * size + [0] * size
 - second.train_on_batch(x, [1] * 2 * size)
 + first.train_on_batch(x, np.array(y))
 + second.train_on_batch(x, np.array([1] * 2 * size))
-""",
-            runs=True,
-        ),
-        Example(
-            "a numpy array into a torch layer",
-            """\
-import numpy as np
-import torch
-from torch import nn
-
-net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
-x = np.random.rand(5, 4)
-- out = net(x)
-+ out = net(torch.tensor(x, dtype=torch.float32))
 """,
             runs=True,
         ),

@@ -76,26 +76,6 @@ print(sample(data.DataLoader(torch.rand(8, 2), batch_size=4)).shape)
 """,
             runs=True,
         ),
-        Example(
-            "a loader kept by an object",
-            """\
-import torch
-from torch.utils.data import DataLoader
-
-
-class Trainer:
-    def __init__(self, rows):
-        self.loader = DataLoader(rows, batch_size=2)
-
-    def peek(self):
--         return torch.relu(next(self.loader))
-+         return torch.relu(next(iter(self.loader)))
-
-
-print(Trainer(torch.rand(4, 3)).peek())
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

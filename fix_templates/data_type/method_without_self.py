@@ -57,27 +57,6 @@ class MethodWithoutSelf(CrashTemplate):
 
     examples = (
         Example(
-            "a forward without self",
-            """\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(2, 1)
-
--     def forward(x):
-+     def forward(self, x):
-        return self.fc(x)
-
-
-print(Net()(torch.ones(1, 2)).shape)
-""",
-            runs=True,
-        ),
-        Example(
             "a method without any parameter",
             """\
 import torch
@@ -90,28 +69,6 @@ class Data:
 
 
 print(Data().rows())
-""",
-            runs=True,
-        ),
-        Example(
-            "a helper of a class",
-            """\
-import torch
-
-
-class Trainer:
-    def __init__(self, rate):
-        self.rate = rate
-
--     def scale(x, by=2):
-+     def scale(self, x, by=2):
-        return x * by
-
-    def step(self, x):
-        return self.rate * self.scale(x, 3)
-
-
-print(Trainer(0.1).step(torch.ones(2)))
 """,
             runs=True,
         ),

@@ -50,38 +50,6 @@ net.fit(np.random.rand(8, 4), np.arange(8) % 2, verbose=0)
 """,
             runs=True,
         ),
-        Example(
-            "an object",
-            """\
-import keras
-
-net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-net.compile(
-    optimizer="sgd",
-    loss="sparse_categorical_crossentropy",
--     metrics=keras.metrics.SparseCategoricalAccuracy(name="hits"),
-+     metrics=[keras.metrics.SparseCategoricalAccuracy(name="hits")],
-)
-""",
-            runs=True,
-        ),
-        Example(
-            "weighted, in a function",
-            """\
-from keras import Input, Sequential, layers
-
-
-def build(width):
-    net = Sequential([Input((width,)), layers.Dense(1)])
--     net.compile(loss='mse', optimizer='adam', weighted_metrics='mae')
-+     net.compile(loss='mse', optimizer='adam', weighted_metrics=['mae'])
-    return net
-
-
-build(3)
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

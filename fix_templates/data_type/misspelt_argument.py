@@ -74,18 +74,6 @@ class MisspeltArgument(CrashTemplate):
 
     examples = (
         Example(
-            "a parameter in the singular",
-            """\
-import torch
-from torch import nn
-
-- layer = nn.MultiheadAttention(embed_dim=4, num_head=2)
-+ layer = nn.MultiheadAttention(embed_dim=4, num_heads=2)
-print(layer(*[torch.ones(3, 5, 4)] * 3)[0].shape)
-""",
-            runs=True,
-        ),
-        Example(
             "several names of a layer",
             """\
 import torch
@@ -94,22 +82,6 @@ from torch import nn
 - layer = nn.Conv2d(3, 8, kernel=3, strides=2)
 + layer = nn.Conv2d(3, 8, kernel_size=3, stride=2)
 print(layer(torch.ones(1, 3, 9, 9)).shape)
-""",
-            runs=True,
-        ),
-        Example(
-            "a function of the program",
-            """\
-import torch
-
-
-def train(model, epochs, learning_rate=0.1):
-    for _ in range(epochs):
-        print(model(torch.ones(1, 2)) * learning_rate)
-
-
-- train(torch.nn.Linear(2, 1), num_epochs=2, learningRate=0.01)
-+ train(torch.nn.Linear(2, 1), epochs=2, learning_rate=0.01)
 """,
             runs=True,
         ),

@@ -81,38 +81,6 @@ left, right = torch.ones(2, 3), torch.ones(3, 2)
             runs=True,
         ),
         Example(
-            "a layer of the network under another name",
-            """\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.batchNorm = nn.BatchNorm1d(4)
-
-    def forward(self, x):
--         return self.batch_norm(x)
-+         return self.batchNorm(x)
-
-
-print(Net()(torch.rand(3, 4)).shape)
-""",
-            runs=True,
-        ),
-        Example(
-            "the abbreviation of a layer",
-            """\
-import torch
-from torch import nn
-
-- print(nn.BatchNorm1D(4)(torch.rand(3, 4)).shape)
-+ print(nn.BatchNorm1d(4)(torch.rand(3, 4)).shape)
-""",
-            runs=True,
-        ),
-        Example(
             "a method without its ending",
             """\
 import torch

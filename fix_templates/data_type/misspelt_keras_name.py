@@ -132,59 +132,6 @@ net.fit(x, y, verbose=0)
             runs=True,
         ),
         Example(
-            "an activation that two layers have",
-            """\
-import numpy as np
-from keras import Sequential, layers
-
-- hidden = 'rleu'
-+ hidden = 'relu'
-net = Sequential()
-net.add(layers.Input((4,)))
-net.add(layers.Dense(5, activation=hidden))
-- net.add(layers.Dense(3, activation='rleu'))
-+ net.add(layers.Dense(3, activation='relu'))
-net.add(layers.Dense(1))
-print(net.predict(np.ones((2, 4)), verbose=0).shape)
-""",
-            runs=True,
-        ),
-        Example(
-            "a metric, and the history under its name",
-            """\
-import keras
-import numpy as np
-
-x, y = np.random.rand(12, 4), np.arange(12) % 2
-net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
-- net.compile("adam", "Binary Crossentropy", metrics=["accuracy"])
-+ net.compile("adam", "binary_crossentropy", metrics=["accuracy"])
-past = net.fit(x, y, validation_split=0.25, verbose=0)
-print(past.history["val_accuracy"])
-""",
-            runs=True,
-        ),
-        Example(
-            "a metric in the plot as well",
-            """\
-import keras
-import numpy as np
-
-
-def train(x, y):
-    net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
--     net.compile(keras.optimizers.Adam(), loss="mse", metrics=["acuracy"])
-+     net.compile(keras.optimizers.Adam(), loss="mse", metrics=["accuracy"])
-    return net.fit(x, y, validation_split=0.25, verbose=0).history
-
-
-past = train(np.random.rand(12, 4), np.arange(12) % 2)
-- print(past["acuracy"], past["val_acuracy"])
-+ print(past["accuracy"], past["val_accuracy"])
-""",
-            runs=True,
-        ),
-        Example(
             "a padding",
             """\
 import keras

@@ -51,18 +51,6 @@ class NumberJoinedToText(CrashTemplate):
 
     examples = (
         Example(
-            "a loss at the end of a line",
-            """\
-import torch
-
-loss = torch.nn.functional.mse_loss(torch.ones(3), torch.zeros(3))
-for epoch in range(2):
--     print("epoch " + str(epoch) + ": " + loss.item())
-+     print("epoch " + str(epoch) + ": " + str(loss.item()))
-""",
-            runs=True,
-        ),
-        Example(
             "the number first",
             """\
 import torch

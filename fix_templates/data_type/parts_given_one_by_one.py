@@ -80,18 +80,6 @@ class PartsGivenOneByOne(CrashTemplate):
 
     examples = (
         Example(
-            "two arrays",
-            """\
-import numpy as np
-import torch
-
-first, second = np.ones((2, 3)), np.zeros((2, 3))
-- print(np.concatenate(first, second).shape, torch.ones(1))
-+ print(np.concatenate([first, second]).shape, torch.ones(1))
-""",
-            runs=True,
-        ),
-        Example(
             "tensors along an axis",
             """\
 import torch
@@ -131,23 +119,6 @@ a, b = keras.Input((3,)), keras.Input((2,))
 model = keras.Model([a, b], Dense(1)(both))
 model.compile("sgd", "mse")
 model.fit([np.ones((4, 3)), np.ones((4, 2))], np.ones((4, 1)), verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
-            "branches of a network given to a function of Keras",
-            """\
-import numpy as np
-from keras import Input, Model
-from keras.layers import Dense, concatenate
-
-left, right = Input((3,)), Input((3,))
-shared = Dense(2)
-u, v = shared(left), shared(right)
-- net = Model([left, right], Dense(1)(concatenate(u, v, axis=-1)))
-+ net = Model([left, right], Dense(1)(concatenate([u, v], axis=-1)))
-net.compile(optimizer="sgd", loss="mse")
-net.fit([np.ones((4, 3)), np.zeros((4, 3))], np.ones((4, 1)), verbose=0)
 """,
             runs=True,
         ),

@@ -73,48 +73,6 @@ print(loss > 0, acc >= 0)
 """,
             runs=True,
         ),
-        Example(
-            "a part in the middle",
-            """\
-import torch
-
-
-def split(data):
-    n = len(data)
-    train, val, test = data[: n // 2], data[n // 2 : -2], data[-2:]
-    return train, val, test
-
-
-- train, test = split(torch.randn(10, 3))
-+ train, _, test = split(torch.randn(10, 3))
-print(torch.nn.Linear(3, 1)(train).shape, test.shape)
-""",
-            runs=True,
-        ),
-        Example(
-            "within a loop, with other names for the rest",
-            """\
-import torch
-
-
-def step(model, batch):
-    hidden = model(batch)
-    loss = hidden.pow(2).mean()
-    penalty = sum(weight.abs().sum() for weight in model.parameters())
-    return loss, hidden, penalty
-
-
-model = torch.nn.Linear(2, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for _ in range(2):
-    optimizer.zero_grad()
--     loss, penalty = step(model, torch.ones(4, 2))
-+     loss, _, penalty = step(model, torch.ones(4, 2))
-    (loss + 0.01 * penalty).backward()
-    optimizer.step()
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

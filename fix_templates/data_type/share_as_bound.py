@@ -55,19 +55,6 @@ class ShareAsBound(CrashTemplate):
 
     examples = (
         Example(
-            "a split by share",
-            """\
-import torch
-
-data = torch.randn(10, 3).tolist()
-- split = 0.8 * len(data)
-+ split = int(0.8 * len(data))
-train, test = data[:split], data[split:]
-print(torch.nn.Linear(3, 1)(torch.tensor(train)).shape, len(test))
-""",
-            runs=True,
-        ),
-        Example(
             "indices of a validation set, rounded by NumPy",
             """\
 import numpy as np

@@ -77,21 +77,6 @@ print(data.mean())
 """,
             runs=True,
         ),
-        Example(
-            "by the constructor of a type",
-            """\
-import torch
-
-
-def batch_of(samples):
--     return torch.FloatTensor(samples)
-+     return torch.stack(samples).float()
-
-
-print(batch_of([torch.ones(2), torch.zeros(2)]))
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

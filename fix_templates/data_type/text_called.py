@@ -52,25 +52,6 @@ class TextCalled(CrashTemplate):
 
     examples = (
         Example(
-            "a file name of a network",
-            """\
-import torch
-
-
-class Folds:
-    def __init__(self, folder):
-        self.model_file = folder + "/net-{}-{}.pt"
-
-    def names(self, count):
--         return [self.model_file(7, fold) for fold in range(count)]
-+         return [self.model_file.format(7, fold) for fold in range(count)]
-
-
-print(torch.ones(1), Folds("out").names(2))
-""",
-            runs=True,
-        ),
-        Example(
             "a text with names",
             """\
 import torch

@@ -87,20 +87,6 @@ train(steps)
 """,
             runs=True,
         ),
-        Example(
-            "a rate from the environment",
-            """\
-import os
-import torch
-
-- rate = os.environ.get("RATE", "0.1")
-+ rate = float(os.environ.get("RATE", "0.1"))
-weight = torch.ones(2)
-weight = weight - rate
-print(weight)
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

@@ -78,22 +78,6 @@ class BatchInInputShape(FixTemplate):
 
     examples = (
         Example(
-            "shape of the whole data set",
-            """\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Conv2D, Flatten, Dense
-
-images = np.random.rand(10, 8, 8, 1)
-model = Sequential()
-- model.add(Conv2D(2, (3, 3), input_shape=images.shape))
-+ model.add(Conv2D(2, (3, 3), input_shape=images.shape[1:]))
-model.add(Flatten())
-model.add(Dense(3))
-""",
-            runs=True,
-        ),
-        Example(
             "length of the data in Input",
             """\
 import numpy as np
@@ -107,23 +91,6 @@ outputs = layers.Dense(1)(layers.LSTM(4)(inputs))
 model = keras.Model(inputs, outputs)
 model.compile(optimizer="sgd", loss="mse")
 model.fit(x, y, verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
-            "an axis that the data lacks",
-            """\
-import numpy as np
-import keras
-
-X_train = np.random.rand(10, 6, 5)
-y_train = np.random.rand(10, 3)
-model = keras.models.Sequential()
-- model.add(keras.layers.GRU(4, input_shape=(6, 5, 1)))
-+ model.add(keras.layers.GRU(4, input_shape=(6, 5)))
-model.add(keras.layers.Dense(3))
-model.compile(loss="mse", optimizer="adam")
-model.fit(X_train, y_train, verbose=0)
 """,
             runs=True,
         ),

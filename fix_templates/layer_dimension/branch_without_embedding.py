@@ -90,22 +90,6 @@ class BranchWithoutEmbedding(FaultTemplate[_Bare]):
 
     examples = (
         Example(
-            "an encoder that embeds and a decoder that does not",
-            """\
-from keras.layers import LSTM, Dense, Embedding, Input
-from keras.models import Model
-
-words, size = 50, 8
-question = Input(shape=(6,))
-_, h, c = LSTM(12, return_state=True)(Embedding(words, size)(question))
-answer = Input(shape=(9,))
-- steps = LSTM(12, return_sequences=True)(answer, initial_state=[h, c])
-+ steps = LSTM(12, return_sequences=True)(Embedding(words, size)(answer), initial_state=[h, c])
-model = Model([question, answer], Dense(words, activation="softmax")(steps))
-""",
-            runs=True,
-        ),
-        Example(
             "two texts that are compared",
             """\
 import keras

@@ -121,34 +121,6 @@ y = left(x) * right(x)
             runs=True,
         ),
         Example(
-            "joined along the batch",
-            """\
-import torch
-import torch.nn as nn
-
-a = nn.Linear(3, 8)
-b = nn.Linear(3, 6)
-x = torch.randn(2, 3)
-- y = torch.cat((a(x), b(x)))
-+ y = torch.cat((a(x), b(x)), dim=1)
-""",
-            runs=True,
-        ),
-        Example(
-            "Keras shortcut beside a strided convolution",
-            """\
-import keras
-from keras import layers
-
-inputs = keras.Input((8, 8, 3))
-a = layers.Conv2D(4, 3, strides=2, padding="same")(inputs)
-- b = layers.Conv2D(4, 1)(inputs)
-+ b = layers.Conv2D(4, 1, strides=2)(inputs)
-outputs = layers.add([a, b])
-""",
-            runs=True,
-        ),
-        Example(
             "a decoder whose convolutions move in steps",
             """\
 from keras import Input, layers

@@ -102,18 +102,6 @@ print(net(torch.arange(1, 31).view(3, 10)).shape)
             runs=True,
         ),
         Example(
-            "number of rows written down",
-            """\
-import torch
-from torch import nn
-
-- model = nn.Sequential(nn.Embedding(10, 3), nn.Flatten(), nn.Linear(12, 1))
-+ model = nn.Sequential(nn.Embedding(13, 3), nn.Flatten(), nn.Linear(12, 1))
-out = model(torch.tensor([[1, 2, 3, 4], [5, 12, 0, 9]]))
-""",
-            runs=True,
-        ),
-        Example(
             "Keras vocabulary",
             """\
 import numpy as np

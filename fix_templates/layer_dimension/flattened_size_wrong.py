@@ -128,35 +128,6 @@ class FlattenedSizeWrong(FixTemplate):
 
     examples = (
         Example(
-            "size of another image in a view",
-            """\
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-
-class LeNet(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv1 = nn.Conv2d(1, 6, 5)
-        self.conv2 = nn.Conv2d(6, 16, 5)
--         self.fc1 = nn.Linear(16 * 5 * 5, 84)
-+         self.fc1 = nn.Linear(16 * 4 * 4, 84)
-        self.fc2 = nn.Linear(84, 10)
-
-    def forward(self, x):
-        x = F.max_pool2d(F.relu(self.conv1(x)), 2)
-        x = F.max_pool2d(F.relu(self.conv2(x)), 2)
--         x = x.view(-1, 16 * 5 * 5)
-+         x = x.view(-1, 16 * 4 * 4)
-        return self.fc2(F.relu(self.fc1(x)))
-
-
-print(LeNet()(torch.randn(3, 1, 28, 28)).shape)
-""",
-            runs=True,
-        ),
-        Example(
             "size that divides the batch by accident",
             """\
 import torch

@@ -89,31 +89,6 @@ print(conv(torch.randn(1, 10, 5, 5)).shape)
             runs=True,
         ),
         Example(
-            "groups of a normalization",
-            """\
-import torch
-from torch import nn
-
-- net = nn.Sequential(nn.Conv2d(3, 18, 3), nn.GroupNorm(8, 18))
-+ net = nn.Sequential(nn.Conv2d(3, 18, 3), nn.GroupNorm(9, 18))
-net(torch.randn(2, 3, 6, 6))
-""",
-            runs=True,
-        ),
-        Example(
-            "heads of an attention",
-            """\
-import torch
-import torch.nn as nn
-
-- attention = nn.MultiheadAttention(embed_dim=30, num_heads=4)
-+ attention = nn.MultiheadAttention(embed_dim=30, num_heads=5)
-x = torch.randn(5, 2, 30)
-out, _ = attention(x, x, x)
-""",
-            runs=True,
-        ),
-        Example(
             "Keras groups",
             """\
 import keras

@@ -108,33 +108,6 @@ class HiddenStateShape(FixTemplate):
 
     examples = (
         Example(
-            "more layers than states",
-            """\
-import torch
-import torch.nn as nn
-
-
-class Net(nn.Module):
-    def __init__(self, hidden=6, layers=2):
-        super().__init__()
-        self.hidden = hidden
-        self.lstm = nn.LSTM(3, hidden, layers, batch_first=True)
-        self.out = nn.Linear(hidden, 1)
-
-    def forward(self, x):
--         h0 = torch.zeros(1, x.size(0), self.hidden)
--         c0 = torch.zeros(1, x.size(0), self.hidden)
-+         h0 = torch.zeros(2, x.size(0), self.hidden)
-+         c0 = torch.zeros(2, x.size(0), self.hidden)
-        h, _ = self.lstm(x, (h0, c0))
-        return self.out(h[:, -1])
-
-
-print(Net()(torch.randn(4, 5, 3)).shape)
-""",
-            runs=True,
-        ),
-        Example(
             "sequences with the batch first",
             """\
 import torch
@@ -145,20 +118,6 @@ x = torch.randn(8, 5, 3)
 + gru = nn.GRU(3, 6, batch_first=True)
 h0 = torch.zeros(1, x.size(0), 6)
 out, hn = gru(x, h0)
-""",
-            runs=True,
-        ),
-        Example(
-            "state of another batch",
-            """\
-import torch
-import torch.nn as nn
-
-rnn = nn.RNN(input_size=4, hidden_size=2, batch_first=True)
-state = torch.randn(1, 1, 2)
-out, state = rnn(torch.randn(1, 5, 4), state)
-- out, state = rnn(torch.randn(3, 5, 4), state)
-+ out, state = rnn(torch.randn(3, 5, 4))
 """,
             runs=True,
         ),

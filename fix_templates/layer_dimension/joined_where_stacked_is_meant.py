@@ -116,24 +116,6 @@ error = (result - y) ** 2
             runs=True,
         ),
         Example(
-            "features of three views, in arrays",
-            """\
-import numpy as np
-import torch
-
-
-def fuse(views, trust):
--     joined = np.concatenate(views, axis=1)
-+     joined = np.stack(views, axis=1)
-    return torch.from_numpy(joined * trust)
-
-
-views = [np.random.rand(6, 5) for _ in range(3)]
-fuse(views, np.ones((6, 3, 1)))
-""",
-            runs=True,
-        ),
-        Example(
             "members that vote in one statement",
             """\
 import torch

@@ -194,23 +194,6 @@ model = keras.Model(inputs, layers.Dense(10)(x))
 """,
             runs=True,
         ),
-        Example(
-            "pooling of an image with its channels first, in a list of layers",
-            """\
-import numpy as np
-import keras
-
-images = np.zeros((4, 16, 16, 3))
-model = keras.Sequential([
--     keras.layers.InputLayer(shape=(3, 16, 16)),
-+     keras.layers.InputLayer(shape=(16, 16, 3)),
-    keras.layers.AveragePooling2D(4),
-    keras.layers.GlobalAveragePooling2D(),
-])
-model.predict(images)
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

@@ -89,44 +89,6 @@ class LayerWithoutItsDataFormat(FaultTemplate[_Odd]):
 
     examples = (
         Example(
-            "a first layer that differs, found by its weights",
-            """\
-import numpy as np
-from keras import Input, Sequential, layers
-
-net = Sequential()
-net.add(Input((1, 12, 12)))
-- net.add(layers.Conv2D(4, 3, padding="same", name="first"))
-+ net.add(layers.Conv2D(4, 3, padding="same", name="first", data_format="channels_first"))
-net.add(layers.Conv2D(8, 3, padding="same", data_format="channels_first"))
-net.add(layers.GlobalMaxPooling2D(data_format="channels_first"))
-net.get_layer("first").set_weights([np.zeros((3, 3, 1, 4)), np.zeros(4)])
-""",
-            runs=True,
-        ),
-        Example(
-            "a window larger than what is taken for the image",
-            """\
-import keras
-from keras.layers import Conv2D, MaxPooling2D
-
-FIRST = "channels_first"
-
-
-def encoder():
-    inputs = keras.Input(shape=(3, 32, 32))
--     x = Conv2D(8, (5, 5))(inputs)
-+     x = Conv2D(8, (5, 5), data_format=FIRST)(inputs)
-    x = MaxPooling2D((2, 2), data_format=FIRST)(x)
-    x = Conv2D(16, (3, 3), data_format=FIRST)(x)
-    return keras.Model(inputs, x)
-
-
-encoder()
-""",
-            runs=True,
-        ),
-        Example(
             "branches that no longer meet",
             """\
 from keras import Input, layers

@@ -136,27 +136,6 @@ Scores()(torch.rand(1, 6), torch.rand(5, 1, 6))
             runs=True,
         ),
         Example(
-            "a batch of sequences given to mm",
-            """\
-import torch
-from torch import nn
-
-
-class Attention(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.rand(8, 1))
-
-    def forward(self, states):
--         return torch.tanh(states.mm(self.weight))
-+         return torch.tanh(states.matmul(self.weight))
-
-
-Attention()(torch.rand(4, 7, 8))
-""",
-            runs=True,
-        ),
-        Example(
             "addmm of a batch of sequences",
             """\
 import torch
@@ -229,17 +208,6 @@ import torch.nn.functional as F
 weight = torch.randn(9, 4, requires_grad=True)
 - scores = F.linear(torch.rand(6, 9), weight)
 + scores = F.linear(torch.rand(6, 9), weight.t())
-""",
-            runs=True,
-        ),
-        Example(
-            "a weight that is turned without need",
-            """\
-import torch
-
-inputs, weight = torch.rand(6, 9), torch.rand(9, 4)
-- outputs = torch.relu(inputs).mm(weight.t())
-+ outputs = torch.relu(inputs).mm(weight)
 """,
             runs=True,
         ),

@@ -269,26 +269,6 @@ model.fit(x, y, verbose=0)
 """,
             runs=True,
         ),
-        Example(
-            "labels of sequences for a functional model of steps",
-            """\
-import numpy as np
-import keras
-from keras import layers
-
-notes = np.random.rand(10, 5, 3)
-key = np.arange(10) % 4
-inputs = keras.Input((5, 3))
-- states = layers.GRU(6, return_sequences=True)(inputs)
-- outputs = layers.TimeDistributed(layers.Dense(4, activation="softmax"))(states)
-+ states = layers.GRU(6, return_sequences=False)(inputs)
-+ outputs = layers.Dense(4, activation="softmax")(states)
-model = keras.Model(inputs, outputs)
-model.compile("adam", "sparse_categorical_crossentropy")
-model.fit(notes, key, verbose=0)
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

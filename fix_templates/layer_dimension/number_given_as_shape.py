@@ -70,22 +70,6 @@ class NumberGivenAsShape(CrashTemplate):
 
     examples = (
         Example(
-            "a number for the first layer",
-            """\
-import numpy as np
-from keras.layers import Dense
-from keras.models import Sequential
-
-model = Sequential()
-- model.add(Dense(4, activation="relu", input_shape=3))
-+ model.add(Dense(4, activation="relu", input_shape=(3,)))
-model.add(Dense(1))
-model.compile(loss="mse", optimizer="sgd")
-model.fit(np.ones((6, 3)), np.ones((6, 1)), verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
             "brackets without a comma",
             """\
 import keras

@@ -126,19 +126,6 @@ Squeeze()(torch.rand(2, 5, 8, 8))
             runs=True,
         ),
         Example(
-            "a mask of steps on sequences of vectors",
-            """\
-import torch
-
-states = torch.rand(4, 7, 3)
-lengths = torch.tensor([7, 2, 5, 3])
-mask = (torch.arange(7)[None, :] < lengths[:, None]).float()
-- mean = (states * mask).sum(1)
-+ mean = (states * mask.unsqueeze(-1)).sum(1)
-""",
-            runs=True,
-        ),
-        Example(
             "one length for each sample",
             """\
 import torch

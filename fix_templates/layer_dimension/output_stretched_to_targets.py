@@ -99,43 +99,6 @@ class OutputStretchedToTargets(FixTemplate):
 
     examples = (
         Example(
-            "one filter for the three channels of a picture",
-            """\
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Conv2D
-
-clean = np.random.rand(6, 5, 5, 3)
-noisy = clean + np.random.normal(0, 0.1, clean.shape)
-restore = Sequential()
-restore.add(Conv2D(4, (1, 1), activation='relu', input_shape=(5, 5, 3)))
-- restore.add(Conv2D(filters=1, kernel_size=(1, 1)))
-+ restore.add(Conv2D(filters=3, kernel_size=(1, 1)))
-restore.compile(loss='mse', optimizer='adam')
-restore.fit(noisy, clean, epochs=1, verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
-            "a hidden layer left as the output",
-            """\
-import numpy as np
-import keras
-from keras import layers
-
-pairs = np.random.rand(20, 2)
-sums = pairs.sum(axis=1, keepdims=True)
-inputs = keras.Input(shape=(2,))
-hidden = layers.Dense(8, activation="tanh")(inputs)
-- outputs = layers.Dense(5)(hidden)
-+ outputs = layers.Dense(1)(hidden)
-model = keras.Model(inputs, outputs)
-model.compile(optimizer="sgd", loss=keras.losses.MeanAbsoluteError())
-model.fit(pairs, sums, epochs=1, verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
             "flat targets and several units, where the program stops",
             """\
 import numpy as np

@@ -135,22 +135,6 @@ network.fit(np.random.rand(8, 6), to_categorical([0, 1] * 4), verbose=0)
 """,
             runs=True,
         ),
-        Example(
-            "Keras integer labels beyond the units",
-            """\
-import numpy as np
-import keras
-from keras import layers
-
-inputs = keras.Input(shape=(5,))
-- outputs = layers.Dense(3, activation="softmax")(inputs)
-+ outputs = layers.Dense(6, activation="softmax")(inputs)
-model = keras.Model(inputs, outputs)
-model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy")
-model.fit(np.random.rand(12, 5), np.arange(12) % 6, verbose=0)
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

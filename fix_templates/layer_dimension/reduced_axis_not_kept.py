@@ -95,19 +95,6 @@ class ReducedAxisNotKept(FaultTemplate[_Reduced]):
 
     examples = (
         Example(
-            "rows of an initializer, widened by expand_as",
-            """\
-import torch
-
-out = torch.randn(6, 10)
-- out *= 0.1 / torch.sqrt(out.pow(2).sum(1).expand_as(out))
-+ out *= 0.1 / torch.sqrt(out.pow(2).sum(1, keepdim=True).expand_as(out))
-layer = torch.nn.Linear(10, 6)
-layer.weight.data = out
-""",
-            runs=True,
-        ),
-        Example(
             "a softmax written out",
             """\
 import torch
@@ -118,25 +105,6 @@ def softmax(scores):
 +     return powers / powers.sum(dim=1, keepdim=True)
 
 print(softmax(torch.randn(4, 7)).shape)
-""",
-            runs=True,
-        ),
-        Example(
-            "a normalization with a name between",
-            """\
-import torch
-from torch import nn
-
-
-class Unit(nn.Module):
-    def forward(self, z):
--         length = torch.norm(z, dim=-1)
-+         length = torch.norm(z, dim=-1, keepdim=True)
-        length = length.clamp(min=1e-6)
-        return z / length
-
-
-Unit()(torch.randn(2, 5, 8))
 """,
             runs=True,
         ),

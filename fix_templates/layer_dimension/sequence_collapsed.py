@@ -68,22 +68,6 @@ class SequenceCollapsed(FixTemplate):
 
     examples = (
         Example(
-            "two LSTMs in a sequential model",
-            """\
-import keras
-from keras import layers
-
-model = keras.Sequential([
-    keras.Input((8, 3)),
--     layers.LSTM(6),
-+     layers.LSTM(6, return_sequences=True),
-    layers.LSTM(4),
-    layers.Dense(1),
-])
-""",
-            runs=True,
-        ),
-        Example(
             "layers added one by one, with dropout",
             """\
 from keras.models import Sequential

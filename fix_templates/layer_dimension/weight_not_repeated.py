@@ -82,30 +82,6 @@ class WeightNotRepeated(FaultTemplate[_Joined]):
 
     examples = (
         Example(
-            "a class token before the patches of every image",
-            """\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed = nn.Linear(6, 8)
-        self.token = nn.Parameter(torch.randn(1, 1, 8))
-
-    def forward(self, patches):
-        x = self.embed(patches)
--         x = torch.cat((self.token, x), dim=1)
-+         x = torch.cat((self.token.expand(x.shape[0], -1, -1), x), dim=1)
-        return x[:, 0]
-
-
-print(Net()(torch.randn(4, 5, 6)).shape)
-""",
-            runs=True,
-        ),
-        Example(
             "learned features beside those of each sample",
             """\
 import torch

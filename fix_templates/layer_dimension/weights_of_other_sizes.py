@@ -90,30 +90,6 @@ class WeightsOfOtherSizes(FaultTemplate[_Loaded]):
 
     examples = (
         Example(
-            "a width that was changed where the network is trained",
-            """\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self, inputs, hidden, outputs=2):
-        super().__init__()
-        self.layers = nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, outputs))
-
-    def forward(self, x):
-        return self.layers(x)
-
-
-trained = Net(4, hidden=64)
-trained(torch.rand(3, 4)).sum().backward()
-- deployed = Net(4, hidden=32)
-+ deployed = Net(4, hidden=64)
-deployed.load_state_dict(trained.state_dict())
-""",
-            runs=True,
-        ),
-        Example(
             "a number of classes that is left to its default",
             """\
 import io

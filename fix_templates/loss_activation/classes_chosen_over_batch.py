@@ -77,21 +77,6 @@ class ClassesChosenOverBatch(FaultTemplate[Call]):
 
     examples = (
         Example(
-            "argmax in the accuracy",
-            """\
-import torch
-from torch import nn
-
-model = nn.Linear(4, 3)
-criterion = nn.CrossEntropyLoss()
-x, y = torch.rand(6, 4), torch.tensor([0, 1, 2, 0, 1, 2])
-out = model(x)
-loss = criterion(out, y)
-- predicted = torch.argmax(out, dim=0)
-+ predicted = torch.argmax(out, dim=1)
-""",
-        ),
-        Example(
             "max with the axis by position",
             """\
 import torch

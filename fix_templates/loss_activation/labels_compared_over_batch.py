@@ -80,18 +80,6 @@ class LabelsComparedOverBatch(FaultTemplate[Comparison]):
 
     examples = (
         Example(
-            "along the batch by position",
-            """\
-import tensorflow.compat.v1 as tf
-
-y_ = tf.placeholder(tf.float32, [None, 10])
-y = tf.nn.softmax(tf.matmul(x, W) + b)
-- correct = tf.equal(tf.argmax(y, 0), tf.argmax(y_, 0))
-+ correct = tf.equal(tf.argmax(y, 1), tf.argmax(y_, 1))
-accuracy = tf.reduce_mean(tf.cast(correct, tf.float32))
-""",
-        ),
-        Example(
             "no axis at all",
             """\
 import tensorflow as tf
@@ -99,16 +87,6 @@ import tensorflow as tf
 labels = tf.compat.v1.placeholder(tf.float32, shape=(None, 3), name="labels")
 - hits = tf.equal(tf.argmax(logits), tf.argmax(labels))
 + hits = tf.equal(tf.argmax(logits, axis=1), tf.argmax(labels, axis=1))
-""",
-        ),
-        Example(
-            "one of both by the old name",
-            """\
-import tensorflow.compat.v1 as tf
-
-target = tf.placeholder("float", [None, 2])
-- right = tf.equal(tf.argmax(score, 1), tf.argmax(target, dimension=0))
-+ right = tf.equal(tf.argmax(score, 1), tf.argmax(target, dimension=1))
 """,
         ),
     )

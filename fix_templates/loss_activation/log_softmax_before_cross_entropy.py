@@ -71,29 +71,6 @@ class LogSoftmaxBeforeCrossEntropy(FaultTemplate[LossUse]):
 
     examples = (
         Example(
-            "module with log_softmax",
-            """\
-import torch
-from torch import nn
-import torch.nn.functional as F
-
-class Bow(nn.Module):
-    def __init__(self, words, context):
-        super().__init__()
-        self.embed = nn.Embedding(words, 10)
-        self.linear = nn.Linear(10, words)
-
-    def forward(self, x):
-        x = self.linear(self.embed(x).sum(dim=1))
-        return F.log_softmax(x, dim=1)
-
-model = Bow(30, 2)
-- criterion = nn.CrossEntropyLoss()
-+ criterion = nn.NLLLoss()
-loss = criterion(model(torch.randint(0, 30, (8, 4))), torch.randint(0, 30, (8,)))
-""",
-        ),
-        Example(
             "sequential with LogSoftmax",
             """\
 import torch

@@ -111,21 +111,6 @@ model.fit(x, y, epochs=1, verbose=0)
 """,
             runs=True,
         ),
-        Example(
-            "a column of indices",
-            """\
-import numpy as np
-import keras
-
-x, y = np.random.rand(12, 4), np.arange(12).reshape(12, 1) % 3
-inputs = keras.Input((4,))
-model = keras.Model(inputs, keras.layers.Dense(3, activation="softmax")(inputs))
-- model.compile(optimizer="sgd", loss='categorical_crossentropy')
-+ model.compile(optimizer="sgd", loss='sparse_categorical_crossentropy')
-model.fit(x, y, epochs=1, verbose=0)
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

@@ -104,16 +104,6 @@ class MetricForOtherLabels(FaultTemplate[Misfit]):
 
     examples = (
         Example(
-            "Accuracy object on probabilities",
-            """\
-import keras
-
-model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-- model.compile(loss="sparse_categorical_crossentropy", metrics=[keras.metrics.Accuracy()])
-+ model.compile(loss="sparse_categorical_crossentropy", metrics=[keras.metrics.SparseCategoricalAccuracy()])
-""",
-        ),
-        Example(
             "binary accuracy over classes",
             """\
 from keras.models import Sequential

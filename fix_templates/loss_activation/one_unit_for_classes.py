@@ -90,20 +90,6 @@ model = Sequential([Dense(8, activation="relu", input_shape=(5,)), Dense(1, acti
 """,
         ),
         Example(
-            "one raw score for several classes, seen in a run",
-            """\
-import torch
-from torch import nn
-
-- model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
-+ model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
-criterion = nn.CrossEntropyLoss()
-loss = criterion(model(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
-loss.backward()
-""",
-            runs=True,
-        ),
-        Example(
             "one raw score for two classes, seen in a run",
             """\
 import torch

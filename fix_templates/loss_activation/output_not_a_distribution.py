@@ -92,19 +92,6 @@ class OutputNotADistribution(FaultTemplate[LossUse]):
 
     examples = (
         Example(
-            "sigmoid with sparse cross-entropy",
-            """\
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential()
-model.add(Dense(4, input_dim=4, activation='relu'))
-- model.add(Dense(3, activation='sigmoid'))
-+ model.add(Dense(3, activation='softmax'))
-model.compile(loss='sparse_categorical_crossentropy', optimizer='adam')
-""",
-        ),
-        Example(
             "ReLU layer before categorical cross-entropy",
             """\
 import keras

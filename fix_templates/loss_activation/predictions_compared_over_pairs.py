@@ -93,46 +93,6 @@ class PredictionsComparedOverPairs(FaultTemplate[Pairs]):
 
     examples = (
         Example(
-            "hits counted while training",
-            """\
-import torch
-from torch import nn
-
-x, y = torch.randn(16, 3), torch.arange(16.0) % 2
-net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
-optimizer = torch.optim.Adam(net.parameters())
-for epoch in range(3):
-    optimizer.zero_grad()
-    scores = net(x)
-    loss = nn.functional.binary_cross_entropy_with_logits(scores, y.unsqueeze(1))
-    loss.backward()
-    optimizer.step()
-    pred = (torch.sigmoid(scores) > 0.5).float()
--     correct = (pred == y).sum().item()  # of all samples
-+     correct = (pred.squeeze(1) == y).sum().item()  # of all samples
-    print(epoch, correct / len(y))
-""",
-            runs=True,
-        ),
-        Example(
-            "the chosen classes of an evaluation in batches",
-            """\
-import torch
-from torch.utils.data import DataLoader, TensorDataset
-
-model = torch.nn.Linear(5, 3)
-loader = DataLoader(TensorDataset(torch.randn(20, 5), torch.randint(0, 3, (20,))), batch_size=8)
-model.eval()
-hits = 0
-with torch.no_grad():
-    for images, labels in loader:
--         hits += model(images).argmax(dim=1, keepdim=True).eq(labels).sum().item()
-+         hits += model(images).argmax(dim=1, keepdim=True).squeeze(1).eq(labels).sum().item()
-print(hits / 20)
-""",
-            runs=True,
-        ),
-        Example(
             "the share of errors of a network written out, the labels first",
             """\
 import torch

@@ -108,26 +108,6 @@ class RateOffByOrders(FaultTemplate[Rate]):
 
     examples = (
         Example(
-            "gradient descent that runs away",
-            """\
-import torch
-from torch import nn
-
-torch.manual_seed(0)
-x = torch.randn(64, 3)
-y = x.sum(1, keepdim=True)
-net = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
-- optimizer = torch.optim.SGD(net.parameters(), lr=5.0)
-+ optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
-for _ in range(12):
-    loss = nn.functional.mse_loss(net(x), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-""",
-            runs=True,
-        ),
-        Example(
             "a rate that has a name",
             """\
 import torch

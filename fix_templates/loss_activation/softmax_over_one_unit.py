@@ -116,21 +116,6 @@ net.fit(numpy.random.rand(16, 3), numpy.random.randint(0, 2, (16, 1)), verbose=0
             runs=True,
         ),
         Example(
-            "Keras binary classifier",
-            """\
-import keras
-from keras.layers import Dense
-
-model = keras.Sequential([
-    keras.Input((8,)),
-    Dense(16, activation='relu'),
--     Dense(1, activation='softmax'),  # probability
-+     Dense(1, activation='sigmoid'),  # probability
-])
-model.compile(optimizer='adam', loss='binary_crossentropy', metrics=['accuracy'])
-""",
-        ),
-        Example(
             "torch module with BCELoss",
             """\
 import torch

@@ -79,25 +79,6 @@ class SoftmaxOverWrongAxis(FixTemplate):
 
     examples = (
         Example(
-            "class scores normalized over the batch",
-            """\
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(6, 3)
-
-    def forward(self, x):
--         return F.log_softmax(self.fc(x), dim=0)
-+         return F.log_softmax(self.fc(x), dim=1)
-
-loss = F.nll_loss(Net()(torch.rand(5, 6)), torch.tensor([0, 1, 2, 0, 1]))
-""",
-        ),
-        Example(
             "attention without dim, seen in a run",
             """\
 import torch
@@ -109,29 +90,6 @@ x = torch.randn(5, 7, 8)
 - weights = F.softmax(torch.bmm(q(x), k(x).transpose(1, 2)))
 + weights = F.softmax(torch.bmm(q(x), k(x).transpose(1, 2)), dim=-1)
 out = torch.bmm(weights, x)
-""",
-            runs=True,
-        ),
-        Example(
-            "heads of attention normalized against one another",
-            """\
-import math
-import torch
-from torch import nn
-
-class Attention(nn.Module):
-    def __init__(self):
-        super().__init__()
--         self.softmax = nn.Softmax()
-+         self.softmax = nn.Softmax(dim=-1)
-
-    def forward(self, q, k, v):
-        score = (q @ k.transpose(2, 3)) / math.sqrt(k.size(3))
-        score = self.softmax(score)
-        return score @ v
-
-q, k, v = torch.rand(3, 2, 4, 6, 5)
-out = Attention()(q, k, v)
 """,
             runs=True,
         ),
@@ -167,19 +125,6 @@ scores = (states * torch.randn(6)).sum(2)
 - weights = F.softmax(scores)
 + weights = F.softmax(scores, dim=0)
 context = torch.einsum("tb,tbh->bh", weights, states)
-""",
-            runs=True,
-        ),
-        Example(
-            "image classes on the last axis, seen in a run",
-            """\
-import torch
-from torch import nn
-
-- model = nn.Sequential(nn.Conv2d(3, 4, 1), nn.LogSoftmax(dim=-1))
-+ model = nn.Sequential(nn.Conv2d(3, 4, 1), nn.LogSoftmax(dim=1))
-loss = nn.NLLLoss()(model(torch.rand(2, 3, 5, 6)), torch.randint(0, 4, (2, 5, 6)))
-loss.backward()
 """,
             runs=True,
         ),

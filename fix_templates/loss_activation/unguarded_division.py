@@ -73,20 +73,6 @@ class UnguardedDivision(FixTemplate):
 
     examples = (
         Example(
-            "weights divided by their sum",
-            """\
-import torch
-
-scores = torch.zeros(2, 3, requires_grad=True)
-weights = torch.relu(scores)
-- weights = weights / weights.sum(dim=1, keepdim=True)
-+ weights = weights / (weights.sum(dim=1, keepdim=True) + 1e-8)
-loss = weights.sum()
-loss.backward()
-""",
-            runs=True,
-        ),
-        Example(
             "mean of an empty selection",
             """\
 import torch

@@ -108,23 +108,6 @@ for step in range(3):
 """,
             runs=True,
         ),
-        Example(
-            "root of an error that is 0",
-            """\
-import torch
-import torch.nn.functional as F
-
-w = torch.zeros(2, 1, requires_grad=True)
-optimizer = torch.optim.SGD([w], lr=0.1)
-for step in range(3):
--     rmse = torch.sqrt(F.mse_loss(torch.ones(4, 2) @ w, torch.zeros(4, 1)))
-+     rmse = torch.sqrt(F.mse_loss(torch.ones(4, 2) @ w, torch.zeros(4, 1)) + 1e-8)
-    optimizer.zero_grad()
-    rmse.backward()
-    optimizer.step()
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

@@ -57,19 +57,6 @@ class GradientsFilledWithZeros(FixTemplate):
 
     examples = (
         Example(
-            "in a training loop",
-            """\
-import torch
-
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for x, y in loader:
--     optimizer.zero_grad(set_to_none=False)
-+     optimizer.zero_grad()
-    loss(model(x), y).backward()
-    optimizer.step()
-""",
-        ),
-        Example(
             "of the network",
             """\
 import torch
@@ -80,18 +67,6 @@ net(torch.ones(1, 2)).sum().backward()
 + net.zero_grad()
 """,
             runs=True,
-        ),
-        Example(
-            "of several optimizers",
-            """\
-import torch
-
-
-def clear(optimizers):
-    for each in optimizers:
--         each.zero_grad(set_to_none=False)  # as before
-+         each.zero_grad()  # as before
-""",
         ),
     )
     rejects = (

@@ -122,23 +122,6 @@ def fit(model, epochs):
     return model
 """,
         ),
-        Example(
-            "with deepcopy imported by its name",
-            """\
-from copy import deepcopy
-import torch
-
-start = deepcopy(net)
-for epoch in range(3):
-    loss = net(x).mean()
-    loss.backward()
-    optimizer.step()
-    if loss.item() < least:
--         least, state = loss.item(), net.state_dict()
-+         least, state = loss.item(), deepcopy(net.state_dict())
-net.load_state_dict(state)
-""",
-        ),
     )
     rejects = (
         Reject(

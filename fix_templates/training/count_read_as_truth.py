@@ -102,18 +102,6 @@ parser.add_argument('--cuda', type=bool, default=False)
 args = parser.parse_args()
 """,
         ),
-        Example(
-            "an attribute",
-            """\
-import torch
-
-
-class Trainer:
-    def __init__(self, config):
--         self.n_steps = bool(config["steps"])
-+         self.n_steps = int(config["steps"])
-""",
-        ),
     )
     rejects = (
         Reject(

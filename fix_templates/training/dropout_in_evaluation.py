@@ -86,28 +86,6 @@ class DropoutInEvaluation(FaultTemplate[tuple[ast.Call, ...]]):
 
     examples = (
         Example(
-            "behind a layer",
-            """\
-import torch.nn as nn
-import torch.nn.functional as F
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1 = nn.Linear(4, 8)
-        self.fc2 = nn.Linear(8, 2)
-
-    def forward(self, x):
-        x = F.relu(self.fc1(x))
--         x = F.dropout(x, 0.5)
-+         x = F.dropout(x, 0.5, training=self.training)
-        return self.fc2(x)
-
-net = Net()
-net.eval()
-""",
-        ),
-        Example(
             "twice, within other calls",
             """\
 import torch

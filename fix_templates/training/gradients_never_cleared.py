@@ -130,25 +130,6 @@ def train(net, batches, loss_fn, epochs):
 """,
         ),
         Example(
-            "a trainer of one's own",
-            """\
-import torch
-
-class Trainer:
-    def __init__(self, net):
-        self.net = net
-        self.optim = torch.optim.RMSprop(net.parameters())
-
-    def epoch(self, loader, criterion):
-        for batch in loader:
-            error = criterion(self.net(batch[0]), batch[1])
-+             self.optim.zero_grad()
-            error.backward()  # through time
-            torch.nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
-            self.optim.step()
-""",
-        ),
-        Example(
             "gradients are measured, not cleared",
             """\
 import torch

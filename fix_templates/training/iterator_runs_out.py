@@ -112,33 +112,6 @@ for step in range(5):
             runs=True,
         ),
         Example(
-            "a smaller set beside a larger one",
-            """\
-import torch
-from torch.utils.data import DataLoader
-+
-+
-+ def endless(data):
-+     \"\"\"The batches of one pass over the data after another.\"\"\"
-+     while True:
-+         yield from data
-+
-
-net = torch.nn.Linear(3, 1)
-opt = torch.optim.Adam(net.parameters())
-few_loader = DataLoader(torch.randn(4, 3), batch_size=2)
-many_loader = DataLoader(torch.randn(12, 3), batch_size=2)
-- few_iter = iter(few_loader)
-+ few_iter = endless(few_loader)
-for many in many_loader:
-    few = next(few_iter)
-    opt.zero_grad()
-    (net(few) - net(many)).pow(2).mean().backward()
-    opt.step()
-""",
-            runs=True,
-        ),
-        Example(
             "asked by the method, in a function",
             """\
 import torch

@@ -108,23 +108,6 @@ for step in range(1000):
 plt.plot(losses)
 """,
         ),
-        Example(
-            "weighted by the size of the batch",
-            """\
-import torch
-
-def train(model, loader, optimizer, criterion):
-    running = 0.0
-    for images, labels in loader:
-        optimizer.zero_grad()
-        loss = criterion(model(images), labels)
-        loss.backward()
-        optimizer.step()
--         running += loss * images.size(0)
-+         running += loss.item() * images.size(0)
-    return running / len(loader.dataset)
-""",
-        ),
     )
     rejects = (
         Reject(

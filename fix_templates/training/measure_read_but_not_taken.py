@@ -78,22 +78,6 @@ class MeasureReadButNotTaken(CrashTemplate):
 
     examples = (
         Example(
-            "loss and accuracy",
-            """\
-import keras
-import numpy as np
-
-x, y = np.random.randn(8, 4), np.arange(8) % 2
-model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
-- model.compile(optimizer="sgd", loss="binary_crossentropy")
-+ model.compile(optimizer="sgd", loss="binary_crossentropy", metrics=["accuracy"])
-model.fit(x, y, epochs=1, verbose=0)
-loss, acc = model.evaluate(x, y, verbose=0)
-print(loss, acc)
-""",
-            runs=True,
-        ),
-        Example(
             "the second place of the scores",
             """\
 import keras

@@ -75,17 +75,6 @@ class OptimizerWithoutParameters(CrashTemplate):
 
     examples = (
         Example(
-            "a network",
-            """\
-import torch
-
-net = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
-- optimizer = torch.optim.SGD(net, lr=0.1)
-+ optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-""",
-            runs=True,
-        ),
-        Example(
             "a network of the program's own",
             """\
 from torch import nn, optim

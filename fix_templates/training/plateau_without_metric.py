@@ -68,24 +68,6 @@ class PlateauWithoutMetric(CrashTemplate):
 
     examples = (
         Example(
-            "one loss",
-            """\
-import torch
-
-net = torch.nn.Linear(3, 1)
-opt = torch.optim.SGD(net.parameters(), lr=0.1)
-scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, patience=2)
-for epoch in range(3):
-    loss = net(torch.ones(4, 3)).pow(2).mean()
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
--     scheduler.step()
-+     scheduler.step(loss)
-""",
-            runs=True,
-        ),
-        Example(
             "the loss of the validation",
             """\
 import torch

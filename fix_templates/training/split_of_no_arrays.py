@@ -68,54 +68,6 @@ class SplitOfNoArrays(CrashTemplate):
 
     examples = (
         Example(
-            "a generator",
-            """\
-import keras
-import numpy as np
-
-
-def batches():
-    while True:
-        x = np.random.rand(4, 3)
-        yield x, x.sum(1)
-
-
-net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-net.compile("sgd", "mse")
-- net.fit(batches(), steps_per_epoch=3, validation_split=0.2, verbose=0)
-+ net.fit(batches(), steps_per_epoch=3, verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
-            "a dataset of one's own",
-            """\
-import keras
-import numpy as np
-
-
-class Sums(keras.utils.PyDataset):
-    def __len__(self):
-        return 3
-
-    def __getitem__(self, index):
-        x = np.full((4, 3), index / 3)
-        return x, x.sum(1)
-
-
-data = Sums()
-net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-net.compile(optimizer="sgd", loss="mse")
-past = net.fit(
-    x=data,
-    epochs=2,
--     validation_split=0.1,
-    verbose=0,
-)
-""",
-            runs=True,
-        ),
-        Example(
             "a loader of torch in a function",
             """\
 import keras

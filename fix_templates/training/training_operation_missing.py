@@ -122,21 +122,6 @@ for epoch in range(100):
 """,
         ),
         Example(
-            "a step that is named only",
-            """\
-import torch
-import torch.optim as optim
-
-def train(model, batches):
-    optimizer = optim.Adam(model.parameters())
-    for x, y in batches:
-        optimizer.zero_grad()
-        (model(x) - y).pow(2).mean().backward()
--         optimizer.step  # one step
-+         optimizer.step()  # one step
-""",
-        ),
-        Example(
             "an optimizer that nothing uses",
             """\
 import torch

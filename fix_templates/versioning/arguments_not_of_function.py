@@ -157,18 +157,6 @@ optimizer.step()
 """,
             runs=True,
         ),
-        Example(
-            "a slip in a keyword",
-            """\
-import torch
-import torch.nn as nn
-
-- net = nn.Conv2d(1, 2, kernal_size=3)
-+ net = nn.Conv2d(1, 2, kernel_size=3)
-print(net(torch.ones(1, 1, 8, 8)).shape)
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

@@ -97,19 +97,6 @@ logits = tf.layers.dense(tf.placeholder(tf.float32, [None, 4]), 3)
 + loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(logits=logits, labels=targets, name="loss"))
 """,
         ),
-        Example(
-            "sparse labels of a class",
-            """\
-import tensorflow as tf
-
-
-class Net:
-    def loss(self, x):
-        scores = tf.matmul(x, self.weight)
--         return tf.nn.sparse_softmax_cross_entropy_with_logits(scores, self.labels)
-+         return tf.nn.sparse_softmax_cross_entropy_with_logits(logits=scores, labels=self.labels)
-""",
-        ),
     )
     rejects = (
         Reject(

@@ -67,15 +67,6 @@ layer = nn.Linear(2, 2)
 """,
         ),
         Example(
-            "the slope of a leaky rectifier",
-            """\
-from keras.layers import LeakyReLU
-
-- layer = LeakyReLU(alpha=0.1)
-+ layer = LeakyReLU(negative_slope=0.1)
-""",
-        ),
-        Example(
             "the length that an embedding does not need to be told",
             """\
 from tensorflow.keras.layers import Embedding, LSTM

@@ -79,18 +79,6 @@ weights = torch.tensor([0.2, 0.8])
 + first = torch.multinomial(weights, 1)
 """,
         ),
-        Example(
-            "in a method",
-            """\
-import torch
-from torch import nn
-
-class Agent(nn.Module):
-    def act(self, probs):
--         return probs.multinomial().item()
-+         return probs.multinomial(1).item()
-""",
-        ),
     )
     rejects = (
         Reject(

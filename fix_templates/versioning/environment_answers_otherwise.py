@@ -67,28 +67,6 @@ class EnvironmentAnswersOtherwise(CrashTemplate):
 
     examples = (
         Example(
-            "both of them",
-            """\
-import gymnasium as gym
-import torch
-
-env = gym.make("CartPole-v1")
-policy = torch.nn.Linear(4, 2)
-- state = env.reset()
-+ state, _ = env.reset()
-done = False
-steps = 0
-while not done and steps < 5:
-    action = int(policy(torch.from_numpy(state)).argmax())
--     state, reward, done, info = env.step(action)
-+     state, reward, done, truncated, info = env.step(action)
-+     done = done or truncated
-    steps += 1
-print(state.shape)
-""",
-            runs=True,
-        ),
-        Example(
             "a batch of one state",
             """\
 import gymnasium as gym

@@ -153,17 +153,6 @@ class FitGenerator(ApiChange):
 
     examples = (
         Example(
-            "a number of batches that is a quotient",
-            """\
-import keras
-+ import math
-
-model = keras.Sequential([keras.layers.Dense(1)])
-- model.fit(batches(), steps_per_epoch=len(x) / 32, epochs=3)
-+ model.fit(batches(), steps_per_epoch=math.ceil(len(x) / 32), epochs=3)
-""",
-        ),
-        Example(
             "a number of batches that was assigned before, and parts of larger expressions",
             """\
 import keras

@@ -184,21 +184,6 @@ class FloatWhereSizeIsMeant(ApiChange):
 
     examples = (
         Example(
-            "half as many features",
-            """\
-import torch.nn as nn
-
-
-class Net(nn.Module):
-    def __init__(self, n):
-        super().__init__()
--         self.first = nn.Conv2d(3, n / 2, 3, padding=1)
--         self.second = nn.Linear(n//2*64, out_features=n / 4)
-+         self.first = nn.Conv2d(3, n // 2, 3, padding=1)
-+         self.second = nn.Linear(n//2*64, out_features=n // 4)
-""",
-        ),
-        Example(
             "the number of batches",
             """\
 import torch
@@ -232,17 +217,6 @@ def train(model, data, size=128):
         model.train_on_batch(np.concatenate([data[:half], rows]), labels)
 -     return data[len(data) / 2 :]
 +     return data[len(data) // 2 :]
-""",
-        ),
-        Example(
-            "units of a Keras layer",
-            """\
-from keras.layers import Dense
-from keras.models import Sequential
-
-size = 64
-- model = Sequential([Dense(size / 2, activation="relu"), Dense(units=size/4)])
-+ model = Sequential([Dense(size // 2, activation="relu"), Dense(units=size//4)])
 """,
         ),
         Example(

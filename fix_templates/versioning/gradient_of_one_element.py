@@ -75,18 +75,6 @@ print(critic.weight.grad)
             runs=True,
         ),
         Example(
-            "a gradient that is made where it is given",
-            """\
-import torch
-
-net = torch.nn.Linear(3, 2)
-loss = net(torch.ones(4, 3)).pow(2).mean()
-- loss.backward(torch.Tensor([1.0]))
-+ loss.backward(torch.tensor(1.0))
-""",
-            runs=True,
-        ),
-        Example(
             "a gradient that something else is done with as well",
             """\
 import torch

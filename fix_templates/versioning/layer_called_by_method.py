@@ -95,29 +95,6 @@ class Net(Model):
 Net().build_graph().summary()
 """,
         ),
-        Example(
-            "a layer with two inputs, one after the other",
-            """\
-import keras
-import torch
-from keras import layers
-
-
-class Gate(layers.Layer):
-    def call(self, x, y):
-        return torch.sigmoid(x) * y
-
-    def model(this, width):
-        x, y = layers.Input((width,)), layers.Input((width,))
--         gated = this.call(x, y)
-+         gated = this(x, y)
-        return keras.Model([x, y], gated)
-
-
-print(Gate().model(3).count_params())
-""",
-            runs=True,
-        ),
     )
 
     rejects = (

@@ -112,29 +112,6 @@ for t in range(2):
             runs=True,
         ),
         Example(
-            "made and called at once",
-            """\
-import torch
-from torch.autograd import Function
-
-
-class Double(Function):
--     def forward(self, x):
-+     @staticmethod
-+     def forward(ctx, x):
-        return x * 2
-
--     def backward(self, grad):
-+     @staticmethod
-+     def backward(ctx, grad):
-        return grad * 2
-
-
-- y = Double()(torch.ones(2, requires_grad=True))
-+ y = Double.apply(torch.ones(2, requires_grad=True))
-""",
-        ),
-        Example(
             "behind a function",
             """\
 import torch

@@ -241,34 +241,6 @@ model, shape = build(5, 0.1)
 model.fit(x=x, y=x)
 """,
         ),
-        Example(
-            "a function that does not read its targets",
-            f"""\
-import keras
-from keras import ops
-+
-+
-{added(_FUNCTION)}
-+
-
-image = keras.Input((4,))
-other = keras.Input((4,))
-shared = keras.layers.Dense(2)
-left, right = shared(image), shared(other)
-model = keras.Model([image, other], keras.layers.Subtract()([left, right]))
-
-
-- def near(y_true, y_pred):
-+ def near(y_true, y_pred, left):
-    return ops.mean(ops.square(y_pred)) + ops.mean(ops.abs(left))
-
-
-- model.compile(loss=near, optimizer="sgd")
-+ model = keras.Model(model.inputs, LossOfTensors(near)(model.outputs[0], model.inputs[0], model.outputs[0], left), name=model.name)
-+ model.compile(optimizer="sgd")
-model.fit([first, second], None, epochs=2)
-""",
-        ),
     )
     rejects = (
         Reject(

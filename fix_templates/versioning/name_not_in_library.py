@@ -133,19 +133,6 @@ model.fit(np.ones((8, 4)), np.ones((8, 1)), verbose=0)
             runs=True,
         ),
         Example(
-            "a function of another module",
-            """\
-import torch
-import torch.nn as nn
-
-scores = nn.Linear(3, 2)(torch.ones(4, 3))
-- loss = nn.cross_entropy(scores, torch.zeros(4, dtype=torch.long))
-+ loss = nn.functional.cross_entropy(scores, torch.zeros(4, dtype=torch.long))
-loss.backward()
-""",
-            runs=True,
-        ),
-        Example(
             "a class that is imported under a name of its own making",
             """\
 import torch

@@ -71,15 +71,6 @@ class OptimizerDecay(ApiChange):
 
     examples = (
         Example(
-            "no decay at all",
-            """\
-from keras.optimizers import Adam
-
-- adam = Adam(learning_rate=0.001, decay=0.0)
-+ adam = Adam(learning_rate=0.001)
-""",
-        ),
-        Example(
             "a small decay under a rate that the program sets itself",
             """\
 from keras.callbacks import ReduceLROnPlateau

@@ -103,21 +103,6 @@ outputs = layers.Dense(2)(strongest(layers.Conv1D(4, 3)(inputs)))
 """,
         ),
         Example(
-            "a function that a layer calls",
-            """\
-import torch
-from keras import layers, models
-
-
-def strongest(features):
--     return torch.topk(features, 3)
-+     return torch.topk(features, 3)[0]
-
-
-model = models.Sequential([layers.Dense(8), layers.Lambda(strongest), layers.Dense(1)])
-""",
-        ),
-        Example(
             "a margin between two",
             """\
 import torch

@@ -105,18 +105,6 @@ class Python2Program(ApiChange):
 
     examples = (
         Example(
-            "a dictionary",
-            """\
-import pickle
-import torch
-
-weights = pickle.load(open("w.pkl", "rb"))
-- for name, value in weights.iteritems():
-+ for name, value in weights.items():
-    print(name, torch.tensor(value).shape)
-""",
-        ),
-        Example(
             "an answer typed in",
             """\
 import torch

@@ -132,21 +132,6 @@ from sklearn.ensemble import RandomForestClassifier
 x = torch.from_numpy(both.values).sum(0)
 """,
         ),
-        Example(
-            "what seaborn draws",
-            """\
-import keras
-import seaborn as sns
-from seaborn import barplot
-
-- sns.lmplot('x', 'y', data, 'class', fit_reg=False).set(title='Data')
-- sns.lineplot(range(len(losses)), losses)
-- barplot("epoch", data=table)
-+ sns.lmplot(fit_reg=False, x='x', y='y', data=data, hue='class').set(title='Data')
-+ sns.lineplot(x=range(len(losses)), y=losses)
-+ barplot(data=table, x="epoch")
-""",
-        ),
     )
     rejects = (
         Reject(

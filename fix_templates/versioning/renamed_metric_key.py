@@ -136,19 +136,6 @@ history = pd.DataFrame(record.history)
 """,
         ),
         Example(
-            "a name of two outputs, and another metric that has two names",
-            """\
-from keras.models import Model
-
-model = Model(inputs, [first, second])
-model.compile("adam", "mse", metrics=["mae", "accuracy"])
-history = model.fit(x, [y, z])
-history = history.history
-- print(history["first_acc"], history["second_mean_absolute_error"], history["loss"])
-+ print(history["first_accuracy"], history["second_mae"], history["loss"])
-""",
-        ),
-        Example(
             "columns of tables that are made of histories",
             """\
 import pandas as pd

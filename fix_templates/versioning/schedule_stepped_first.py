@@ -135,29 +135,6 @@ for epoch in range(10):
 +     sched.step()
 """,
         ),
-        Example(
-            "a trainer with both in its object",
-            """\
-import torch
-
-
-class Trainer:
-    def __init__(self, net):
-        self.net = net
-        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        self.scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer=self.optimizer, gamma=0.9)
-
-    def fit(self, batches):
-        for epoch in range(9):
-            # the rate of this epoch
--             self.scheduler.step()
-            for x, y in batches:
-                self.optimizer.zero_grad()
-                self.net(x, y).backward()
-                self.optimizer.step()
-+             self.scheduler.step()
-""",
-        ),
     )
     rejects = (
         Reject(

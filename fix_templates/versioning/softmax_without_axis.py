@@ -72,18 +72,6 @@ print(nn.NLLLoss()(net(torch.ones(2, 4)), torch.tensor([0, 1])).item())
 """,
             runs=True,
         ),
-        Example(
-            "one vector",
-            """\
-import torch
-
-scores = torch.nn.Linear(4, 3)(torch.ones(4))
-- weights = torch.nn.functional.softmax(scores)
-+ weights = torch.nn.functional.softmax(scores, dim=0)
-print(weights.sum().item())
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

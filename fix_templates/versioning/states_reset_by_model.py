@@ -82,24 +82,6 @@ net = tf.keras.Model(inputs, tf.keras.layers.GRU(4, stateful=True)(inputs))
 +         layer.reset_state()
 """,
         ),
-        Example(
-            "of a model that a class keeps",
-            """\
-from keras.models import load_model
-
-
-class Forecast:
-    def __init__(self, path):
-        self.model = load_model(path)
-
-    def predict(self, x):
--         self.model.reset_states()
-+         for layer in self.model.layers:
-+             if getattr(layer, "stateful", False):
-+                 layer.reset_state()
-        return self.model.predict(x)
-""",
-        ),
     )
     rejects = (
         Reject(

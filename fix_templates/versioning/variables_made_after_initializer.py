@@ -92,24 +92,6 @@ class VariablesMadeAfterInitializer(FixTemplate):
 
     examples = (
         Example(
-            "a second optimizer",
-            """\
-import tensorflow.compat.v1 as tf
-
-loss = build()
-sess = tf.Session()
-rough = tf.train.GradientDescentOptimizer(0.1)
-step = rough.minimize(loss)
-sess.run(tf.global_variables_initializer())
-train(sess, step)
-
-fine = tf.train.AdamOptimizer(0.001)
-step = fine.minimize(loss)
-+ sess.run(tf.variables_initializer(fine.variables()))
-train(sess, step)
-""",
-        ),
-        Example(
             "within the session",
             """\
 import tensorflow.compat.v1 as tf

@@ -86,18 +86,6 @@ hits = likeliest == torch.zeros(8).long()
 """,
             runs=True,
         ),
-        Example(
-            "a batch whose channels were moved",
-            """\
-import torch
-
-x = torch.randn(2, 3, 4, 4)
-- flat = x.permute(0, 2, 3, 1).view(2, -1)
-+ flat = x.permute(0, 2, 3, 1).reshape(2, -1)
-flat.sum()
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

@@ -116,17 +116,6 @@ def test(model, loader):
 """,
         ),
         Example(
-            "a helper that returns the variable",
-            """\
-from torch.autograd import Variable
-
-
-def as_variable(x):
--     return Variable(x, volatile=True)
-+     return Variable(x)
-""",
-        ),
-        Example(
             "a helper that returns a list of them",
             """\
 from torch.autograd import Variable

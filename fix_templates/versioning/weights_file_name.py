@@ -69,18 +69,6 @@ class WeightsFileName(ApiChange):
 
     examples = (
         Example(
-            "weights saved and loaded",
-            """\
-from keras.models import Sequential
-
-model = Sequential()
-- model.save_weights('model.h5')
-- model.load_weights('model.h5')
-+ model.save_weights('model.weights.h5')
-+ model.load_weights('model.weights.h5')
-""",
-        ),
-        Example(
             "checkpoints of weights only",
             """\
 import tensorflow as tf
