@@ -59,11 +59,6 @@ from dnnfix.detect.graph import (
     torch_modules,
     upstream,
 )
-from dnnfix.detect.graphs.learning_phase import phase_of
-from dnnfix.detect.graphs.programs import graph_of, outside_graph, session_alone
-from dnnfix.detect.graphs.sessions import SESSIONS
-from dnnfix.detect.graphs.statements import InTheWay
-from dnnfix.detect.graphs.tutorials import reads_for_torch
 from dnnfix.detect.loops.figures import better, name_of, words_of
 from dnnfix.detect.loops.goals import minimized, reduced
 from dnnfix.detect.loops.loaders import LOADER, Loading, failed_loading
@@ -142,14 +137,12 @@ from dnnfix.detect.versioning.defaults import Reliance, relied_defaults
 from dnnfix.detect.versioning.definitions import Definition, definitions
 from dnnfix.detect.versioning.era import NAMES as PACKAGE_NAMES
 from dnnfix.detect.versioning.era import Proof, older
-from dnnfix.detect.versioning.first_releases import boolean_axes, is_older, reordered
 from dnnfix.detect.versioning.forms import changed_forms
 from dnnfix.detect.versioning.imports import renamed_names, replaced_import
-from dnnfix.detect.versioning.iterators import asked_by_method
 from dnnfix.detect.versioning.keras_backend import APART as BACKEND_CALLS
 from dnnfix.detect.versioning.keras_backend import backend_calls, compared_orderings
 from dnnfix.detect.versioning.keras_era import is_multi_backend, keeps_to_keras_2
-from dnnfix.detect.versioning.migration import ApiChange, Hit, migration
+from dnnfix.detect.versioning.migration import ApiChange, Hit, claimed, migration
 from dnnfix.detect.versioning.names import uses_of
 from dnnfix.detect.versioning.pictures import pictures_are_plain, plain_picture
 from dnnfix.detect.versioning.python2 import mode_of, opened_by, speaks_python2
@@ -212,7 +205,6 @@ from dnnfix.synthesize.bases.label_template import LabelTemplate
 from dnnfix.synthesize.causes.optimizing import optimizers
 from dnnfix.synthesize.edits.chains import carry_out, named_as_they_stand, told
 from dnnfix.synthesize.edits.data import change_data, with_numpy, wrapped
-from dnnfix.synthesize.edits.dropped_share import dropped_share
 from dnnfix.synthesize.edits.ends import both_ends, short
 from dnnfix.synthesize.edits.into_init import move_into_init
 from dnnfix.synthesize.edits.losses import (
@@ -239,7 +231,6 @@ from dnnfix.synthesize.edits.recipes import (
 from dnnfix.synthesize.edits.sizes import made_as, size_changes, spelled
 from dnnfix.synthesize.edits.spelling import Spelling, imports, sibling, spell
 from dnnfix.synthesize.edits.uncut import flags_on_losses, taken_out
-from dnnfix.synthesize.graphs.eager_program import eager_edits
 from dnnfix.template import Example, FixTemplate, Reject, added
 from dnnfix.validate.changes import changed_lines, following, is_loss_call, leading_to, ran_at
 from dnnfix.validate.evidence import Evidence, Pair, own_fault

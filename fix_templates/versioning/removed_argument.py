@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, changed_arguments, outside_graph, uses_of
+from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, changed_arguments, claimed, uses_of
 
-ELSEWHERE = frozenset({"keep_prob", "weights"})
+ELSEWHERE = frozenset({"weights"})
 """Keywords that have a template of their own."""
 
 
@@ -29,8 +29,9 @@ class RemovedArgument(ApiChange):
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """What the tables say of the keywords and literals of the program's calls."""
-        for hit in outside_graph(subject.source, changed_arguments(uses_of(subject.source))):
-            if hit.evidence.get("old") not in ELSEWHERE:
+        claims = claimed(subject)
+        for hit in changed_arguments(uses_of(subject.source)):
+            if not claims.covers(hit) and hit.evidence.get("old") not in ELSEWHERE | claims.names:
                 yield hit
 
     examples = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, changed_methods, outside_graph, uses_of
+from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, changed_methods, claimed, uses_of
 
 
 class RemovedMethod(ApiChange):
@@ -23,7 +23,8 @@ class RemovedMethod(ApiChange):
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """What the tables say of the methods that the program calls."""
-        yield from outside_graph(subject.source, changed_methods(uses_of(subject.source)))
+        claims = claimed(subject)
+        yield from (hit for hit in changed_methods(uses_of(subject.source)) if not claims.covers(hit))
 
     examples = (
         Example(

@@ -8,24 +8,19 @@ from dataclasses import replace
 
 from dnnfix.api import (
     BACKEND_CALLS,
-    SESSIONS,
     ApiChange,
     Example,
     Hit,
     Reject,
     Replace,
     Subject,
+    claimed,
     compared_orderings,
-    outside_graph,
-    phase_of,
     renamed_names,
-    session_alone,
     uses_of,
 )
 
 ELSEWHERE = BACKEND_CALLS | {
-    "keras.layers.Merge",
-    "keras.layers.merge",
     "keras.wrappers.scikit_learn",
     "numpy.NINF",
     "numpy.asfarray",
@@ -40,9 +35,6 @@ ELSEWHERE = BACKEND_CALLS | {
     ),
     "scipy.ndimage.imread",
     "sklearn.datasets.load_boston",
-    "tensorflow.examples.tutorials.mnist",
-    "tensorflow.summary.FileWriter",
-    "tensorflow.train.SummaryWriter",
 }
 """Names that have a template of their own where they are used; here they are only taken out of imports."""
 
@@ -64,11 +56,6 @@ OF_GRAPHS = {
 }  # fmt: skip
 """What graphs are made and asked with, which TensorFlow 2 has below compat.v1 only, and by what name where by another."""
 
-OF_A_PHASE = frozenset(
-    f"{keras}.backend.{name}" for keras in ("keras", "tensorflow.keras") for name in ("learning_phase", "set_session")
-)
-"""Names that have a template of their own in programs that build a graph."""
-
 
 class RemovedName(ApiChange):
     """A name that moved or went away: the import or the first use of it stops the program.
@@ -89,15 +76,11 @@ class RemovedName(ApiChange):
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """What the tables say of the imports, attributes and bare names of the program."""
-        elsewhere = ELSEWHERE | (OF_A_PHASE if phase_of(subject.source) is not None else frozenset())
-        session = session_alone(subject.source)
-        settled = session.sites if session is not None else ()
-        apart = SESSIONS if settled else frozenset()
         uses = uses_of(subject.source)
         uses.on_tensorflow |= subject.trace is not None and "tensorflow" in subject.trace.versions
-        for found in outside_graph(subject.source, renamed_names(uses, apart, settled)):
+        for found in renamed_names(uses, claimed(subject)):
             hit = _of_version_1(subject, found)
-            if not hit.decline or hit.evidence.get("old") not in elsewhere:
+            if not hit.decline or hit.evidence.get("old") not in ELSEWHERE:
                 yield hit
         yield from compared_orderings(subject.source)
 

@@ -10,7 +10,6 @@ import pytest
 
 from dnnfix.detect.crashes.held_values import broadcast, held_list, shape_of, size_of
 from dnnfix.fix_templates.data_dimension.reshaped_to_foreign_sizes import ReshapedToForeignSizes
-from dnnfix.fix_templates.data_dimension.value_fed_in_other_shape import ValueFedInOtherShape
 from dnnfix.fix_templates.layer_dimension.filter_does_not_fit import FilterDoesNotFit
 from dnnfix.fix_templates.layer_dimension.joined_where_stacked_is_meant import JoinedWhereStackedIsMeant
 from dnnfix.records import Crash, Frame, Json, RunOutcome, Trace
@@ -104,32 +103,6 @@ def repaired(template: type[FixTemplate], subject: Subject) -> list[str]:
         for finding in findings
         for candidate in propose(finding, subject, template).candidates
     ]
-
-
-FED = """\
-import numpy as np
-import tensorflow.compat.v1 as tf
-
-sess.run(out, feed_dict={x: images, y: labels})
-"""
-
-
-@pytest.mark.parametrize(
-    ("given", "wanted", "changed"),
-    [
-        ("(4, 4, 3)", "(None, 4, 4, 3)", "x: [images]"),
-        ("(9, 4, 4)", "(?, 16)", "x: np.reshape(images, (-1, 16))"),
-        ("(9, 4, 4)", "(?, 4, 4, 1)", "x: np.reshape(images, (-1, 4, 4, 1))"),
-        ("(9, 5)", "(?, 4)", ""),
-    ],
-)
-def test_a_value_is_fed_in_the_shape_of_its_placeholder(given: str, wanted: str, changed: str) -> None:
-    message = f"Cannot feed value of shape {given} for Tensor 'Placeholder:0', which has shape '{wanted}'"
-    shape = [int(size) for size in given.strip("()").split(",")]
-    names = {"images": array(*shape), "labels": array(9)}
-    subject = crashed(FED, "sess.run(out, feed_dict={x: images, y: labels})", names, message)
-    texts = repaired(ValueFedInOtherShape, subject)
-    assert [changed in text for text in texts] == ([True] if changed else [])
 
 
 FILTERS = """\

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from dnnfix.detect.versioning.statements import merged, spliced, without
 from dnnfix.errors import EditError
-from dnnfix.index import Listed, builtin
+from dnnfix.index import Listed, shipped
 from dnnfix.records import (
     AddImport,
     Applicability,
@@ -85,6 +85,21 @@ class Hit:
         return ", ".join(f"{package} {version}" for package, version in self.removed.items())
 
 
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What of a program one template answers for, so that those which go by the tables pass it over."""
+
+    names: frozenset[str] = frozenset()
+    """Names and keywords of the tables; where the tables repair one, as an import that nothing uses, that is done all the same."""
+    sites: tuple[Site, ...] = ()
+    """Places at which nothing is to be changed beside."""
+    covers: Callable[[Hit], bool] = lambda hit: False
+    """Whether a hit of the tables is one of the template's own."""
+
+
+NO_CLAIMS = Claims()
+
+
 class ApiChange(FixTemplate):
     """Base of the templates of the versioning family: a subclass says in `hits` what it sees."""
 
@@ -97,6 +112,10 @@ class ApiChange(FixTemplate):
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """Yield the outdated uses of this pattern."""
         raise NotImplementedError
+
+    def claims(self, subject: Subject) -> Claims:
+        """What of the program this template answers for in the place of the tables; nothing, as a rule."""
+        return NO_CLAIMS
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         """One finding for each hit that the installed versions take badly, in the program and in the modules beside it."""
@@ -305,6 +324,17 @@ def migration(subject: Subject) -> tuple[Hit, ...]:
     return tuple(sorted(dict.fromkeys(found), key=_place))
 
 
+@once
+def claimed(subject: Subject) -> Claims:
+    """What of the program the templates of the family answer for in the place of the tables, all together."""
+    every = [t().claims(subject) for t in _family(subject.words) if t.claims is not ApiChange.claims]
+    return Claims(
+        frozenset().union(*(one.names for one in every)),
+        tuple(site for one in every for site in one.sites),
+        lambda hit: any(one.covers(hit) for one in every),
+    )
+
+
 def _family(words: frozenset[str]) -> Iterator[type[ApiChange]]:
     """The templates of the family that a program with these identifiers has to do with."""
     for one in _listed():
@@ -316,7 +346,7 @@ def _family(words: frozenset[str]) -> Iterator[type[ApiChange]]:
 
 @cache
 def _listed() -> tuple[Listed, ...]:
-    every = (one for one in builtin() if one.family == Family.VERSIONING and one.default)
+    every = (one for one in shipped() if one.family == Family.VERSIONING and one.default)
     return tuple(sorted(every, key=lambda one: one.code))
 
 

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dnnfix_legacy.graphs.old_functions import OldFunction, definitions, imports, old_function, superfluous
 from dnnfix.detect.versioning.names import Uses
 from dnnfix.records import AddDefinition, AddImport, Edit
+from dnnfix_legacy.graphs.old_functions import OldFunction, definitions, imports, old_function, superfluous
 from dnnfix_legacy.graphs.rewriting import Rewriting
 
 

@@ -11,12 +11,10 @@ from dnnfix.api import (
     Reject,
     Replace,
     Subject,
-    boolean_axes,
-    graph_of,
-    is_older,
-    reordered,
     uses_of,
 )
+from dnnfix_legacy.graphs.first_releases import boolean_axes, is_older, reordered
+from dnnfix_legacy.graphs.programs import graph_of
 
 REMOVED = {"tensorflow": "1.0"}
 

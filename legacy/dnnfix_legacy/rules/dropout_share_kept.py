@@ -12,10 +12,11 @@ from dnnfix.api import (
     RenameArgument,
     SetArgument,
     Subject,
-    dropped_share,
-    graph_of,
     uses_of,
 )
+from dnnfix.detect.versioning.migration import Claims
+from dnnfix_legacy.graphs.dropped_share import dropped_share
+from dnnfix_legacy.graphs.programs import graph_of
 
 FUNCTIONS = frozenset({"tensorflow.nn.dropout", "tensorflow.keras.backend.dropout"})
 
@@ -34,6 +35,10 @@ class DropoutShareKept(ApiChange):
     code = "DNF542"
     name = "dropout-share-kept"
     triggers = ("keep_prob",)
+
+    def claims(self, subject: Subject) -> Claims:
+        """The keyword, whichever function it is given to."""
+        return Claims(frozenset({"keep_prob"}))
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The keywords, where no graph is kept that takes them."""

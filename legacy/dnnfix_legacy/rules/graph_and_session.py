@@ -11,13 +11,13 @@ from dnnfix.api import (
     Example,
     Finding,
     Hit,
-    InTheWay,
     Reject,
     Subject,
-    eager_edits,
-    graph_of,
-    migration,
 )
+from dnnfix.detect.versioning.migration import NO_CLAIMS, Claims, migration
+from dnnfix_legacy.eager.program import eager_edits
+from dnnfix_legacy.graphs.programs import MAKES_GRAPH, graph_of, is_of_graph
+from dnnfix_legacy.graphs.statements import InTheWay
 
 WHAT = "the program builds a graph and runs it in sessions, which TensorFlow 2 has only under tf.compat.v1"
 
@@ -47,6 +47,12 @@ class GraphAndSession(ApiChange):
 
     code = "DNF540"
     name = "graph-and-session"
+    triggers = tuple(sorted(MAKES_GRAPH))
+
+    def claims(self, subject: Subject) -> Claims:
+        """Every name of TensorFlow, where the program's graph is kept as a whole."""
+        graph = graph_of(subject.source)
+        return Claims(covers=is_of_graph) if graph is not None and graph.edits else NO_CLAIMS
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The program as a whole, and each name in it that nothing replaces."""

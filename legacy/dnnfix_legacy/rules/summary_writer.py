@@ -5,7 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Edit, Enclose, Example, Hit, Reject, Replace, Subject, graph_of, spell, uses_of
+from dnnfix.api import (
+    ApiChange,
+    Edit,
+    Enclose,
+    Example,
+    Hit,
+    Reject,
+    Replace,
+    Subject,
+    spell,
+    uses_of,
+)
+from dnnfix.detect.versioning.migration import Claims
+from dnnfix_legacy.graphs.programs import graph_of
 
 WRITERS = frozenset({"tensorflow.summary.FileWriter", "tensorflow.train.SummaryWriter"})
 SUCCESSOR = "tensorflow.compat.v1.summary.FileWriter"
@@ -27,6 +40,10 @@ class SummaryWriter(ApiChange):
     code = "DNF590"
     name = "summary-writer"
     triggers = ("FileWriter", "SummaryWriter")
+
+    def claims(self, subject: Subject) -> Claims:
+        """The writers, wherever they are used."""
+        return Claims(WRITERS)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The writers that are made outside of any graph."""
