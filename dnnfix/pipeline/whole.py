@@ -17,6 +17,7 @@ from dnnfix.pipeline.account import (
     wanted,
     whatever_the_data,
 )
+from dnnfix.pipeline.old_world import elsewhere
 from dnnfix.pipeline.proofs import certified
 from dnnfix.pipeline.runs import Progress, laboratory_for, made_runnable, with_modules
 from dnnfix.pipeline.static import selected
@@ -92,6 +93,7 @@ def suggest_file(
             patches=patches,
             runs=tuple(laboratory.records),
             unchecked=(
+                *elsewhere(source),
                 *misread(source),
                 *silenced,
                 *(doubt(result.finding, source) for result in doubted),
