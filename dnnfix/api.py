@@ -142,7 +142,7 @@ from dnnfix.detect.versioning.imports import renamed_names, replaced_import
 from dnnfix.detect.versioning.keras_backend import APART as BACKEND_CALLS
 from dnnfix.detect.versioning.keras_backend import backend_calls, compared_orderings
 from dnnfix.detect.versioning.keras_era import is_multi_backend, keeps_to_keras_2
-from dnnfix.detect.versioning.migration import ApiChange, Hit, claimed, migration
+from dnnfix.detect.versioning.migration import ApiChange, Hit, claimed
 from dnnfix.detect.versioning.names import uses_of
 from dnnfix.detect.versioning.pictures import pictures_are_plain, plain_picture
 from dnnfix.detect.versioning.python2 import mode_of, opened_by, speaks_python2

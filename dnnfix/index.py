@@ -89,12 +89,17 @@ class Listed:
 
     def load(self) -> type[FixTemplate]:
         """The template itself, imported where it was not yet."""
-        found: type[FixTemplate] = self.loaded or getattr(imported(self.module), self.kind)
-        return found
+        return self.loaded or _loaded(self.module, self.kind)
 
     def is_triggered(self, words: frozenset[str]) -> bool:
         """Whether a program with these identifiers may have its fault as its source reads."""
         return is_triggered(self.triggers, words)
+
+
+@cache  # asked for each file of a scan
+def _loaded(module: str, kind: str) -> type[FixTemplate]:
+    found: type[FixTemplate] = getattr(imported(module), kind)
+    return found
 
 
 def shipped() -> tuple[Listed, ...]:

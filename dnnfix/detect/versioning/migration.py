@@ -16,6 +16,7 @@ from functools import cache
 from itertools import pairwise
 from typing import ClassVar
 
+from dnnfix.detect.versioning.names import uses_of
 from dnnfix.detect.versioning.statements import merged, spliced, without
 from dnnfix.errors import EditError
 from dnnfix.index import Listed, shipped
@@ -327,6 +328,8 @@ def migration(subject: Subject) -> tuple[Hit, ...]:
 @once
 def claimed(subject: Subject) -> Claims:
     """What of the program the templates of the family answer for in the place of the tables, all together."""
+    if not uses_of(subject.source).hot:
+        return NO_CLAIMS  # the tables say nothing of it
     every = [t().claims(subject) for t in _family(subject.words) if t.claims is not ApiChange.claims]
     return Claims(
         frozenset().union(*(one.names for one in every)),
