@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dnnfix.detect.versioning.python2 import speaks_python2
 from dnnfix.index import entry_points
 from dnnfix.source.parse import Unparsable, parse
 from dnnfix.source.program import Source
@@ -36,6 +37,8 @@ TELLTALES = {
         "tensorflow.initialize_all_variables",
         "tensorflow.layers.",
         "tensorflow.placeholder",
+        "tensorflow.summary.FileWriter",
+        "tensorflow.train.SummaryWriter",
         "tensorflow.variable_scope",
     ),
     "Keras 1": (
@@ -44,10 +47,17 @@ TELLTALES = {
         "keras.layers.convolutional.",
         "keras.layers.core.",
         "keras.layers.merge",
+        "keras.layers.normalization.",
     ),
     "Theano": ("theano.",),
 }
-"""By what a program was written for, names that show it: what begins with a module, or is called just so."""
+"""By what a program was written for, names that show it: what begins with a module, or is called just so.
+
+What is taken from `tensorflow.compat.v1` is called as it was in version 1.
+"""
+
+KEYWORDS = {"keep_prob": "TensorFlow 1"}
+METHODS = {"iteritems": "Python 2", "iterkeys": "Python 2", "itervalues": "Python 2", "has_key": "Python 2"}
 
 _WORDS = frozenset(name.strip(".").rpartition(".")[2] for names in TELLTALES.values() for name in names)
 
@@ -66,7 +76,7 @@ def of_package(word: str) -> str:
 
 def elsewhere(source: Source) -> tuple[str, ...]:
     """One line on what a program was written for, where the rules for that are not installed; none where they are, or it needs none."""
-    if is_installed() or not (found := list(_written_for(source))):
+    if is_installed() or not (found := _written_for(source)):
         return ()
     which = " and ".join(found)
     return (
@@ -76,7 +86,7 @@ def elsewhere(source: Source) -> tuple[str, ...]:
 
 def refused_by_python3(source: Source) -> Unparsable | None:
     """Why Python does not read a program of Python 2, where the rule that says so is not installed."""
-    if is_installed() or not _is_python2(source):
+    if is_installed() or not _reads_only_with_python2(source):
         return None
     try:  # a notebook's commands are none of Python's
         parse("\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in source.document.own_lines))
@@ -85,19 +95,24 @@ def refused_by_python3(source: Source) -> Unparsable | None:
     return None
 
 
-def _is_python2(source: Source) -> bool:
-    return any("Python 2" in note for note in source.recoveries)
+def _reads_only_with_python2(source: Source) -> bool:
+    return any("Python 2" in note or note.startswith("tabs in the indentation") for note in source.recoveries)
 
 
-def _written_for(source: Source) -> Iterator[str]:
-    if _is_python2(source):
-        yield "Python 2"
-    if source.words.isdisjoint(_WORDS):
-        return
-    names = set(_names(source))
-    for world, told in TELLTALES.items():
-        if any(name == one or one.endswith(".") and f"{name}.".startswith(one) for name in names for one in told):
-            yield world
+def _written_for(source: Source) -> list[str]:
+    """What the program was written for, by all that shows it."""
+    found = {"Python 2"} if _reads_only_with_python2(source) or speaks_python2(source) else set()
+    if not source.words.isdisjoint(METHODS):
+        found |= {METHODS[node.attr] for node in source.nodes(ast.Attribute) if node.attr in METHODS}
+    if "tensorflow" in source.frameworks and not source.words.isdisjoint(KEYWORDS):
+        given = {keyword.arg for keyword in source.nodes(ast.keyword)}
+        found |= {world for keyword, world in KEYWORDS.items() if keyword in given}
+    if not source.words.isdisjoint(_WORDS):
+        names = {name.replace("tensorflow.compat.v1.", "tensorflow.") for name in _names(source)}
+        for world, told in TELLTALES.items():
+            if any(name == one or one.endswith(".") and f"{name}.".startswith(one) for name in names for one in told):
+                found.add(world)
+    return sorted(found)
 
 
 def _names(source: Source) -> Iterator[str]:
