@@ -241,7 +241,7 @@ def _few(case: Case, name: str) -> int:
         return 0
     side = max(images.sides(case.source), default=32)
     channels = 1 if set_name.endswith("MNIST") or set_name in ("USPS", "SEMEION") else 3
-    return few_of_a_batch(case.source, (channels, side, side), case.haste)
+    return few_of_a_batch(case.source, (channels, side, side), case.little_data)
 
 
 def _tests(case: Case, name: str) -> int:

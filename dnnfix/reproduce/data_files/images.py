@@ -88,7 +88,7 @@ def _classes(case: Case, datum: Datum) -> tuple[list[str], str]:
 
 def _each(case: Case, names: list[str]) -> int:
     """How many images of each class there are."""
-    return 1 if case.haste else max(4, min(EACH, 240 // len(names)))
+    return 1 if case.little_data else max(4, min(EACH, 240 // len(names)))
 
 
 def image_folder(case: Case, datum: Datum, path: str) -> Made | None:

@@ -84,6 +84,6 @@ def known(case: Case, datum: Datum, path: str) -> Made | None:
 
 
 def _rows(case: Case) -> int:
-    """The rows of one file of CIFAR-10: fewer in haste, where the program does not count on all of them."""
+    """The rows of one file of CIFAR-10: fewer with `little_data`, where the program does not count on all of them."""
     counted = any(isinstance(n.value, int) and 4000 <= n.value <= 60000 for n in case.source.nodes(ast.Constant))
-    return min(10000, 2 * max(64, largest_batch(case.source))) if case.haste and not counted else 10000
+    return min(10000, 2 * max(64, largest_batch(case.source))) if case.little_data and not counted else 10000

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dnnfix.records import EditAction, EditStep, Network, Reproduction, RunOutcome, Scaffold, Step, Trace
-from dnnfix.reproduce import attempt as attempts
-from dnnfix.reproduce.attempt import RUNS, attempt, needed
+from dnnfix.reproduce import rounds
 from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.rounds import RUNS, attempt, needed
 from dnnfix.source.program import Source
 
 FAILED = Trace(RunOutcome.NEEDS_DATA, detail="x.csv")
@@ -24,7 +24,7 @@ def tried(
 ) -> tuple[Reproduction, tuple[Trace, ...], int]:
     """Attempt with these plans, the last one again and again, and runs that end so; gives how many runs there were."""
     asked, run = iter([*plans, *[plans[-1]] * 9]), iter(ends)
-    monkeypatch.setattr(attempts, "plan", lambda case: next(asked))
+    monkeypatch.setattr(rounds, "plan", lambda case: next(asked))
     count = 0
 
     def once(reproduction: Reproduction) -> Trace:

@@ -10,7 +10,7 @@ from dnnfix.config import Settings
 from dnnfix.detect.catalogue import detect
 from dnnfix.errors import EditError
 from dnnfix.index import Listed
-from dnnfix.pipeline.account import misread, unreadable, wanted
+from dnnfix.pipeline.remarks import misread, unreadable, wanted
 from dnnfix.records import Edit, Family, FileReport, Finding, FindingOutcome, FindingResult, Patch, PatchVerdict
 from dnnfix.source.program import Source, once
 from dnnfix.subject import Subject

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dnnfix.config import Settings
-from dnnfix.pipeline import haste, runs, suggest_file
+from dnnfix.pipeline import retry_small, runs, suggest_file
 from dnnfix.records import FileReport, PatchVerdict, Reproduction
 
 pytest.importorskip("torch")
@@ -69,7 +69,7 @@ def test_few_data_prove_nothing_of_how_a_program_learns(tmp_path: Path, monkeypa
 def test_the_first_try_stands_where_the_second_has_nothing_to_run_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(haste, "made_runnable", lambda *given, **named: Reproduction())
+    monkeypatch.setattr(retry_small, "made_runnable", lambda *given, **named: Reproduction())
     report = suggested(tmp_path, monkeypatch, "model(x)", "loss.data[0]")
     assert report.reproduction.steps, "what was made for the first try is told"
     assert [run.outcome.value for run in report.runs] == ["needs-data", "timeout"]

@@ -12,9 +12,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dnnfix.pipeline.account import heard_of_training, searchable
+from dnnfix.pipeline.attempt import Attempt
+from dnnfix.pipeline.remarks import heard_of_training, searchable
 from dnnfix.pipeline.runs import Progress
-from dnnfix.pipeline.tries import Try
 from dnnfix.records import RunOutcome, Trace
 from dnnfix.run.job import WHOLE
 from dnnfix.source.program import Source
@@ -23,13 +23,13 @@ from dnnfix.template import FixTemplate
 from dnnfix.validate.laboratory import TrialLaboratory
 
 
-def looked_further(
-    first: Try,
+def after_long_run(
+    first: Attempt,
     source: Source,
     laboratory: TrialLaboratory,
     templates: Mapping[str, type[FixTemplate]],
     progress: Progress,
-) -> Try:
+) -> Attempt:
     """What whole training shows of a program, where it shows more than its first steps did, else the first try."""
     if first.accepted or not _worthwhile(first) or laboratory.out_of_time():
         return first
@@ -45,7 +45,7 @@ def looked_further(
     return replace(first, trace=trace) if trace.outcome is RunOutcome.FINISHED and not trace.cut else first
 
 
-def _worthwhile(first: Try) -> bool:
+def _worthwhile(first: Attempt) -> bool:
     """Whether training was cut by the number of its steps, on data that are the program's own."""
     trace = first.trace
     ended = trace.outcome is RunOutcome.FINISHED or trace.crashed_after_cut

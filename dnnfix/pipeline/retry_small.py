@@ -11,8 +11,8 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from dnnfix.pipeline.attempt import Attempt
 from dnnfix.pipeline.runs import Progress, made_runnable, seconds_of_a_run
-from dnnfix.pipeline.tries import Try
 from dnnfix.records import Family, Trace
 from dnnfix.source.program import Source
 from dnnfix.synthesize.repairs import Repair
@@ -24,14 +24,14 @@ SLOWER = 2
 """Times the budget of the file, and so the seconds of each run, that the second try has."""
 
 
-def again(
-    first: Try,
+def retried_with_less_data(
+    first: Attempt,
     source: Source,
     stood: Trace,
     laboratory: TrialLaboratory,
     templates: Mapping[str, type[FixTemplate]],
     progress: Progress,
-) -> Try:
+) -> Attempt:
     """The second try where it proves a patch and the first did not for want of time, else the first.
 
     `stood` is the run of the program as it stands.
@@ -41,7 +41,7 @@ def again(
     progress("trying with less data")
     settings = replace(first.settings, budget=SLOWER * first.settings.budget)
     laboratory.begin_again(time.monotonic() + settings.budget, seconds_of_a_run(settings))
-    smaller = made_runnable(source, stood, laboratory, settings, progress, haste=True)
+    smaller = made_runnable(source, stood, laboratory, settings, progress, little_data=True)
     if not smaller.steps or smaller.scaffold == first.reproduction.scaffold:
         return first
     trace = laboratory.observe(source, settings.seed)
@@ -51,7 +51,8 @@ def again(
         "the time of a run was over before the first step: the program was tried again with as little made data as can be, "
         f"{seconds_of_a_run(settings):g} s for each run, and for its migration alone"
     )
-    second = Try(smaller, trace, _with_the_rest(found, first.repair, migrations), settings, note)
+    rest = _with_the_rest(found, first.repair, migrations)
+    second = replace(first, reproduction=smaller, trace=trace, repair=rest, settings=settings, note=note)
     return second if second.accepted else first
 
 
