@@ -59,7 +59,7 @@ def _added_to_string(failure: Failure[ast.BinOp]) -> Iterator[Mend]:
         yield failure.mend(number, f"{failure.code(number)} is no string", "Make a string of the number", edit)
 
 
-def _string_for_number(failure: Failure[ast.AST]) -> Iterator[Mend]:
+def _string_for_number(failure: Failure[object]) -> Iterator[Mend]:
     """A string that reads as a number is given where a number is taken."""
     strings: dict[str, tuple[ast.expr, str]] = {}
     for held in failure.crash.held:
@@ -166,7 +166,7 @@ class NumberOfAnotherKind(CrashTemplate):
             ast.BinOp,
             _added_to_string,
         ),
-        Reading("TypeError ValueError", r"\b(str|strings?)\b", ast.AST, _string_for_number),
+        Reading("TypeError ValueError", r"\b(str|strings?)\b", object, _string_for_number),
         Reading(
             "TypeError",
             r"unsupported format string passed to (?:numpy\.)?(Tensor|Parameter|ndarray)\.__format__",

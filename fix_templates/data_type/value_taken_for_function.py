@@ -40,7 +40,7 @@ ALONE = words("EarlyStopping ReduceLROnPlateau TerminateOnNaN ProgbarLogger Hist
 """Callbacks that can be made without being told anything, and do their work then."""
 
 
-def _function_not_called(failure: Failure[ast.AST]) -> Iterator[Mend]:
+def _function_not_called(failure: Failure[object]) -> Iterator[Mend]:
     """A method is subscripted, computed with, iterated over or formatted, where its result is meant."""
     source, found = failure.source, list[ast.Attribute]()
     for held in failure.crash.held:
@@ -158,7 +158,7 @@ class ValueTakenForFunction(CrashTemplate):
         Reading(
             "TypeError AttributeError",
             r"'?(?:builtin_function_or_method|method|function)'?(?: object)?\b",
-            ast.AST,
+            object,
             _function_not_called,
         ),
         Reading("TypeError", "'module' object is not callable", ast.Call, _module_called),

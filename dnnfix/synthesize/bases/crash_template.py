@@ -13,7 +13,7 @@ from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
 
-N = TypeVar("N", bound=ast.AST)
+N = TypeVar("N")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,8 @@ class Failure(Generic[N]):
 class Reading(Generic[N]):
     """A row of a table of crashes: which exception, at which kind of expression, and what explains it.
 
-    `kinds` has the names of exceptions, `message` is a pattern that is searched for in what the exception says.
+    `kinds` has the names of exceptions, `message` is a pattern that is searched for in what the exception says. `at` is `object`
+    where the expression does not matter, or may be unknown.
     """
 
     kinds: str
