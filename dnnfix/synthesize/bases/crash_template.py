@@ -8,7 +8,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
-from dnnfix.records import CRASH_CAUSE, Crash, Edit, Family, Finding, FixPattern, Held, Replace, Site, Symptom, Wrap
+from dnnfix.records import (
+    CRASH_CAUSE,
+    Crash,
+    Decline,
+    Edit,
+    Family,
+    Finding,
+    FixPattern,
+    Held,
+    Replace,
+    Site,
+    Symptom,
+    Wrap,
+)
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
@@ -18,12 +31,16 @@ N = TypeVar("N")
 
 @dataclass(frozen=True, slots=True)
 class Mend:
-    """One explanation of a crash: where the fault is, what is said of it, and the repairs, the likeliest first."""
+    """One explanation of a crash: where the fault is, what is said of it, and the repairs, the likeliest first.
+
+    `declined` is why there is none, where that is another reason than the rule's own.
+    """
 
     site: Site
     what: str
     repairs: tuple[tuple[str, tuple[Edit, ...], float], ...]
     symptom: Symptom = Symptom.CRASH
+    declined: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +132,5 @@ class CrashTemplate(FaultTemplate[Mend]):
 
     def repairs(self, subject: Subject, fault: Mend) -> Repairs:
         yield from fault.repairs
+        if fault.declined:
+            yield Decline(fault.declined)
