@@ -1005,6 +1005,7 @@ def _converted(
     source, spelling = failure.source, spell(failure.subject, maker)
     around = (f"{spelling.code}(", ")")
     made = _made(source, used)
+    edit: Edit
     if made is not None:
         edit, prior = failure.wrap(made, *around), 0.8
     elif isinstance(used, ast.Name) and _filled_before(source, used):

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from dnnfix.api import (
-    Candidate,
-    Decline,
+    CrashTemplate,
+    Edit,
     Example,
-    Family,
-    Finding,
-    FixPattern,
-    FixTemplate,
+    Faults,
+    Mend,
     Reject,
     SetArgument,
     Subject,
@@ -24,7 +21,7 @@ from dnnfix.api import (
 FROM_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.arange", "torch.full", "torch.autograd.Variable"})
 
 
-class IntegerTensorRequiresGrad(FixTemplate):
+class IntegerTensorRequiresGrad(CrashTemplate):
     """`requires_grad=True` on a tensor made of Python integers: only floating-point tensors can have a gradient.
 
     `torch.tensor([1, 2])` takes its dtype from the numbers, so a missing decimal point makes a tensor of integers.
@@ -36,36 +33,18 @@ class IntegerTensorRequiresGrad(FixTemplate):
 
     code = "DNF604"
     name = "integer-tensor-requires-grad"
-    family = Family.DATA_TYPE
-    fix_pattern = FixPattern.DATA_TYPE
-    message = "a tensor of integers cannot have a gradient"
     triggers = ("requires_grad",)
+    needs_run = False
+    declined = "the tensor is made by a function that was imported by its own name"
+    confidence = 0.95
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
+    def faults(self, subject: Subject) -> Faults[Mend]:
         for call in subject.source.calls(*FROM_DATA):
             typed = argument(subject, call, "torch.tensor", "dtype") is not None
-            if typed or not call.args or not _asks_for_gradient(call) or not _all_integers(call.args[0], subject):
-                continue
-            crashed = _crashed_at(subject, call)
-            yield self.finding(
-                subject.source.site(call),
-                symptom=Symptom.CRASH if crashed else Symptom.NONE_OBSERVED,
-                confidence=0.95,
-                cause="crash" if crashed else "",
-            )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        node = subject.node(finding.site)
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-            yield Decline("the tensor is made by a function that was imported by its own name")
-            return
-        owner = subject.text(subject.source.site(node.func.value))
-        if subject.source.qualified(node.func) == "torch.autograd.Variable":
-            yield self.candidate(finding, "Make it float", Wrap(subject.source.site(node.args[0]), "", ".float()"))
-            return
-        yield self.candidate(
-            finding, "Make it a float tensor", SetArgument(finding.site, "dtype", f"{owner}.float32"), prior=0.9
-        )
+            if not typed and call.args and _asks_for_gradient(call) and _all_integers(call.args[0], subject):
+                site = subject.source.site(call)
+                symptom = Symptom.CRASH if _crashed_at(subject, call) else Symptom.NONE_OBSERVED
+                yield site, Mend(site, "a tensor of integers cannot have a gradient", _floats(subject, call), symptom)
 
     examples = (
         Example(
@@ -87,6 +66,16 @@ print(inputs.sum())
         Reject("a dtype is stated", "import torch\nw = torch.tensor([1], requires_grad=True, dtype=torch.double)\n"),
         Reject("no gradient is asked for", "import torch\nw = torch.tensor([1], requires_grad=False)\n"),
     )
+
+
+def _floats(subject: Subject, call: ast.Call) -> tuple[tuple[str, tuple[Edit, ...], float], ...]:
+    """The repair of a call that is written with its module."""
+    if not isinstance(call.func, ast.Attribute):
+        return ()
+    if subject.source.qualified(call.func) == "torch.autograd.Variable":
+        return (("Make it float", (Wrap(subject.source.site(call.args[0]), "", ".float()"),), 0.5),)
+    dtype = f"{subject.text(subject.source.site(call.func.value))}.float32"
+    return (("Make it a float tensor", (SetArgument(subject.source.site(call), "dtype", dtype),), 0.9),)
 
 
 def _asks_for_gradient(call: ast.Call) -> bool:

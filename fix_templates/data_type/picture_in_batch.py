@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from dnnfix.api import (
+    CrashTemplate,
     Edit,
     Example,
-    Family,
-    Faults,
-    FaultTemplate,
-    Finding,
-    FixPattern,
+    Failure,
     InsertElement,
+    Mend,
+    Reading,
     Reject,
-    Repairs,
     SetArgument,
-    Site,
     Subject,
-    Symptom,
     Wrap,
     argument_value,
     attribute_calls,
     failed_loading,
     keyword_value,
     method,
-    raised_at,
     spell,
     within,
     words,
@@ -38,15 +33,19 @@ OF_PICTURES = words("convert resize crop rotate transpose filter")
 TO_TENSORS = words("ToTensor PILToTensor ToImage to_tensor pil_to_tensor to_image")
 
 
-@dataclass(frozen=True, slots=True)
-class _Pictures:
-    """The edits that make tensors of the pictures, in the order in which they are likely, and where."""
+def _picture(failure: Failure[ast.AST]) -> Iterator[Mend]:
+    """The picture, in what hands it to the loader, and the edits that make a tensor of it."""
+    loading = failed_loading(failure.subject)
+    if loading is None:
+        return
+    found = _by_transform(failure.subject, loading.loaders[0])
+    if found is None and loading.dataset is not None:
+        found = _by_getter(failure.subject, loading.dataset)
+    if found is not None:
+        yield found
 
-    at: ast.expr
-    ways: tuple[tuple[str, tuple[Edit, ...], float], ...]
 
-
-class PictureInBatch(FaultTemplate[_Pictures]):
+class PictureInBatch(CrashTemplate):
     """A `DataLoader` puts tensors, arrays and numbers into batches, and refuses a picture of PIL.
 
     The picture becomes a tensor where the dataset hands it out: of floats from 0 to 1, its channels first. A dataset that
@@ -61,32 +60,10 @@ class PictureInBatch(FaultTemplate[_Pictures]):
 
     code = "DNF624"
     name = "picture-in-batch"
-    family = Family.DATA_TYPE
-    fix_pattern = FixPattern.DATA_TYPE
-    message = "`{what}` is a picture of PIL, of which no batch can be made"
-    triggers = ("DataLoader",)
-    needs_run = True
     declined = "which part of a sample is the picture cannot be told"
 
-    def faults(self, subject: Subject) -> Faults[_Pictures]:
-        if raised_at(subject, "TypeError", r"default_collate: .*found <class 'PIL\.") is None:
-            return
-        loading = failed_loading(subject)
-        if loading is None:
-            return
-        found = _by_transform(subject, loading.loaders[0])
-        if found is None and loading.dataset is not None:
-            found = _by_getter(subject, loading.dataset)
-        if found is not None:
-            yield subject.source.site(found.at), found
-
-    def report(self, site: Site, fault: _Pictures) -> Finding:
-        return self.finding(
-            site, symptom=Symptom.CRASH, cause="crash", confidence=0.9, what=ast.unparse(fault.at).partition("\n")[0]
-        )
-
-    def repairs(self, subject: Subject, fault: _Pictures) -> Repairs:
-        yield from fault.ways
+    confidence = 0.9
+    readings = (Reading("TypeError", r"default_collate: .*found <class 'PIL\.", ast.AST, _picture),)
 
     examples = (
         Example(
@@ -269,7 +246,12 @@ for picture in DataLoader(Made(), batch_size=2):
     )
 
 
-def _by_transform(subject: Subject, loader: ast.Call) -> _Pictures | None:
+def _mend(subject: Subject, at: ast.expr, *ways: tuple[str, tuple[Edit, ...], float]) -> Mend:
+    written = ast.unparse(at).partition("\n")[0]
+    return Mend(subject.source.site(at), f"`{written}` is a picture of PIL, of which no batch can be made", ways)
+
+
+def _by_transform(subject: Subject, loader: ast.Call) -> Mend | None:
     """The transform of torchvision that the dataset is given, with the step that it lacks, or the one it is not given."""
     source = subject.source
     given = argument_value(loader, "dataset", 0)
@@ -290,12 +272,12 @@ def _by_transform(subject: Subject, loader: ast.Call) -> _Pictures | None:
         if inside & TO_TENSORS or any("Normalize" in one for one in inside):
             return None
         edits = (InsertElement(source.site(listed), len(listed.elts), _to_tensor(subject)),)
-        return _Pictures(listed, (("End the transform with a tensor", edits, 0.9),))
+        return _mend(subject, listed, ("End the transform with a tensor", edits, 0.9))
     known = (source.qualified(made.func) or "").startswith("torchvision.datasets.")
     if not _imports_torchvision(subject) or not (known or _takes_transform(subject, made)):
         return None
     edit = SetArgument(source.site(made), "transform", _to_tensor(subject))
-    return _Pictures(made, (("Make tensors of the pictures", (edit,), 0.9),))
+    return _mend(subject, made, ("Make tensors of the pictures", (edit,), 0.9))
 
 
 def _takes_transform(subject: Subject, made: ast.Call) -> bool:
@@ -318,7 +300,7 @@ def _to_tensor(subject: Subject) -> str:
     return f"{spell(subject, 'torchvision.transforms.ToTensor').code}()"
 
 
-def _by_getter(subject: Subject, owner: ast.ClassDef) -> _Pictures | None:
+def _by_getter(subject: Subject, owner: ast.ClassDef) -> Mend | None:
     """The one picture that `__getitem__` returns, made a tensor there."""
     getter = method(owner, "__getitem__")
     returned = [node.value for node in ast.walk(getter) if isinstance(node, ast.Return)] if getter is not None else []
@@ -330,7 +312,7 @@ def _by_getter(subject: Subject, owner: ast.ClassDef) -> _Pictures | None:
     pictures = sure or unsure[:1]
     if len(pictures) != 1 or pictures[0] is not parts[0]:
         return None  # behind something else it may be a mask
-    return _Pictures(pictures[0], _ways(subject, pictures[0]))
+    return _mend(subject, pictures[0], *_ways(subject, pictures[0]))
 
 
 def _parts(returned: ast.expr) -> list[ast.expr]:

@@ -1,9 +1,10 @@
-"""Several values are given, taken or gone through in another number than there are: one for a list, two for three."""
+"""Values are given, taken or gone through in another number than there are: one for a list, two for three, none for one."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from dnnfix.api import (
     CrashTemplate,
@@ -14,6 +15,8 @@ from dnnfix.api import (
     Mend,
     Reading,
     Reject,
+    RemoveArgument,
+    Replace,
     Site,
     Source,
     Subject,
@@ -23,6 +26,7 @@ from dnnfix.api import (
     is_compile,
     is_symbolic,
     keyword_value,
+    loops_around,
     within,
     words,
 )
@@ -49,6 +53,15 @@ MERGE_LAYERS = frozenset(f"keras.layers.{name.capitalize()}" for name in MERGING
 
 ARRAYS = words("numpy.ndarray torch.Tensor torch.nn.parameter.Parameter")
 SYMBOLIC = "KerasTensor"
+OF_LISTS = words("append extend insert sort reverse clear remove")
+"""Methods of lists, sets and dictionaries that change the object and give `None`."""
+
+OF_OTHERS = words("update discard add compile backward zero_grad summary load_weights save_weights adapt")
+"""Methods of dictionaries, sets, models, losses and optimizers that give `None`."""
+
+SHUFFLES = words("random.shuffle numpy.random.shuffle")
+"""Functions that shuffle what they are given."""
+
 LIBRARIES = ("numpy.", "torch.", "pandas.", "tensorflow.", "jax")
 """How the names of the types of arrays begin."""
 
@@ -148,6 +161,18 @@ def _input_left_out(failure: Failure[ast.Call]) -> Iterator[Mend]:
         yield failure.mend(given, what, f"Give it {listed}", failure.exchange(given, listed))
 
 
+def _nothing_kept(failure: Failure[object]) -> Iterator[Mend]:
+    """The result of a call that changes its object and gives nothing is kept in place of the object."""
+    source, crash = failure.source, failure.crash
+    if "NoneType" not in crash.message and not any(held.kind == "NoneType" for held in crash.held):
+        return
+    for found in _lost(source, {function.name for function in source.nodes(ast.FunctionDef)}):
+        edits, title = _kept(failure, found) if _reached(failure, found) else ((), "")
+        if edits:
+            what = f"{failure.code(found.call.func)} gives None, which is kept in place of a value"
+            yield failure.mend(found.statement, what, title, *edits)
+
+
 class ValuesOfOtherNumber(CrashTemplate):
     """Several values are given, taken or gone through in another number than there are.
 
@@ -166,11 +191,19 @@ class ValuesOfOtherNumber(CrashTemplate):
     input has exactly one array in the program of as many samples and of its shape, and those that are given are among them,
     the list of them is handed over. What the program gives as targets or weights of samples is no input.
 
-    Fix safety: unsafe. The line could not run before; the values that have a name keep their meaning.
+    `data = random.shuffle(data)` and `losses = losses.append(x)` keep `None` in place of the data, as methods that change their
+    object give nothing: `append` and `sort` of lists, `shuffle`, `drop` and its like with `inplace=True`, `compile` of a Keras
+    model. Where the name that gets the result is that of the object itself, the call is written alone. Where it is another name,
+    the call is exchanged for the one that makes a changed copy, if there is one; not where the object is used afterwards and
+    would now have other rows, or another order of them, than the copy. Reported where the program stopped over a `None`.
+
+    Fix safety: unsafe. The line could not run before; the values that have a name keep their meaning, and an object is used where
+    there was nothing.
 
     References: https://docs.python.org/3/library/functions.html#enumerate, dict.items,
     https://docs.python.org/3/reference/simple_stmts.html#assignment-statements, numpy.concatenate, torch.cat,
-    keras.layers.Concatenate, keras.Model.compile (`metrics`), keras.Model.fit (`x`: a list of arrays).
+    keras.layers.Concatenate, keras.Model.compile (`metrics`), keras.Model.fit (`x`: a list of arrays),
+    https://docs.python.org/3/library/stdtypes.html#mutable-sequence-types, pandas.DataFrame.drop.
     """
 
     code = "DNF618"
@@ -183,6 +216,8 @@ class ValuesOfOtherNumber(CrashTemplate):
         "input-left-out",
         "DNF635",
         "metric-without-list",
+        "DNF643",
+        "nothing-kept-as-value",
         "DNF649",
         "returned-values-miscounted",
     )
@@ -205,6 +240,7 @@ class ValuesOfOtherNumber(CrashTemplate):
             ast.Call,
             _input_left_out,
         ),
+        Reading("TypeError AttributeError ValueError RuntimeError", "", object, _nothing_kept),
     )
 
     examples = (
@@ -377,6 +413,67 @@ tokens, pictures = np.ones((5, 6), dtype=int), np.ones((5, 4, 4, 1))
 """,
             runs=True,
         ),
+        Example(
+            "indices that are shuffled",
+            """\
+import random
+import torch
+
+order = list(range(6))
+- order = random.shuffle(order)
++ random.shuffle(order)
+data = torch.randn(6, 3)
+print(data[order[:4]].shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "losses that are collected",
+            """\
+import torch
+
+net = torch.nn.Linear(2, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+losses = []
+for step in range(3):
+    loss = net(torch.ones(4, 2)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+-     losses = losses.append(loss.item())
++     losses.append(loss.item())
+print(len(losses))
+""",
+            runs=True,
+        ),
+        Example(
+            "columns that are dropped in place, under another name",
+            """\
+import pandas as pd
+import torch
+
+frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "y": [0, 1]})
+- inputs = frame.drop("y", axis=1, inplace=True)
++ inputs = frame.drop("y", axis=1)
+x = torch.tensor(inputs.values, dtype=torch.float32)
+y = torch.tensor(frame["y"].values)
+print(torch.nn.functional.cross_entropy(torch.nn.Linear(2, 2)(x), y).item())
+""",
+            runs=True,
+        ),
+        Example(
+            "a model that is compiled",
+            """\
+import keras
+import numpy as np
+
+model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
+- model = model.compile(optimizer="sgd", loss="mse")
++ model.compile(optimizer="sgd", loss="mse")
+model.fit(np.ones((8, 4)), np.ones((8, 1)), epochs=1, verbose=0)
+""",
+            runs=True,
+        ),
     )
     rejects = (
         Reject(
@@ -524,7 +621,78 @@ net.fit([np.ones((8, 3)), np.ones((8, 2))], np.ones(8), verbose=0)
 """,
             runs=True,
         ),
+        Reject(
+            "rows that are put in order together with what is used beside them",
+            """\
+import pandas as pd
+import torch
+
+frame = pd.DataFrame({"t": [2, 1], "a": [3.0, 4.0], "y": [0.0, 1.0]})
+ordered = frame.sort_values("t", inplace=True)
+x, y = torch.tensor(ordered[["a"]].values), torch.tensor(frame["y"].values)
+print(x.shape, y.shape)
+""",
+            runs=True,
+        ),
+        Reject(
+            "an own method of that name, and a None from elsewhere",
+            """\
+import torch
+
+
+class Log:
+    def __init__(self):
+        self.values = []
+
+    def append(self, value):
+        self.values.append(value)
+        return self
+
+
+def find(name):
+    return {"a": 1}.get(name)
+
+
+log = Log()
+log = log.append(torch.ones(1).item())
+print(find("b")[0])
+""",
+            runs=True,
+        ),
+        Reject(
+            "a sort that gives the sorted tensor",
+            """\
+import torch
+
+values = torch.randn(5)
+values = values.sort()
+print(values.values[0], values.indices[0])
+""",
+            runs=True,
+        ),
+        Reject(
+            "a list that is kept, and a value that is None",
+            """\
+import torch
+
+seen = [torch.ones(2)]
+seen.append(torch.zeros(2))
+best = None
+print(best[0])
+""",
+            runs=True,
+        ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """An assignment that keeps `None`, what the call changes, and how a changed copy would be made instead."""
+
+    statement: ast.Assign
+    call: ast.Call
+    changed: ast.expr
+    copied: tuple[Edit, ...] = ()
 
 
 def _loop(failure: Failure[object]) -> ast.For | None:
@@ -645,3 +813,107 @@ def _answers(subject: Subject) -> set[str]:
         # what is computed of several arrays may be computed of the inputs
         given += [one for one in told if one is not None and not any(within(one, ast.BinOp))]
     return {part.id for one in given for part in ast.walk(one) if isinstance(part, ast.Name)}
+
+
+def _lost(source: Source, own: set[str]) -> Iterator[_Lost]:
+    """The assignments of a program that keep the result of a call that gives none."""
+    for statement in source.nodes(ast.Assign):
+        call = statement.value
+        if len(statement.targets) != 1 or not isinstance(call, ast.Call):
+            continue
+        if not isinstance(statement.targets[0], (ast.Name, ast.Attribute)):
+            continue
+        name = source.qualified(call.func) or ""
+        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        if name in SHUFFLES and len(call.args) == 1:
+            yield _Lost(statement, call, call.args[0], (Replace(source.site(call), _shuffled(call, name)),))
+        elif not isinstance(call.func, ast.Attribute) or method in own:
+            continue
+        elif _is_true(keyword_value(call, "inplace")):
+            copied = (RemoveArgument(source.site(call), "inplace"),)
+            yield _Lost(statement, call, call.func.value, copied)
+        elif method == "sort" and not call.args:
+            given = "".join(f", {ast.unparse(keyword)}" for keyword in call.keywords)
+            sort = f"sorted({ast.unparse(call.func.value)}{given})"
+            yield _Lost(statement, call, call.func.value, (Replace(source.site(call), sort),))
+        elif method in OF_LISTS or method in OF_OTHERS:
+            yield _Lost(statement, call, call.func.value)
+
+
+def _shuffled(call: ast.Call, name: str) -> str:
+    """How a shuffled copy is made; nothing where the function was imported by its own name."""
+    shuffled = ast.unparse(call.args[0])
+    module = ast.unparse(call.func).rpartition(".")[0]
+    if not module:
+        return ""
+    return (
+        f"{module}.sample({shuffled}, len({shuffled}))"
+        if name == "random.shuffle"
+        else f"{module}.permutation({shuffled})"
+    )
+
+
+def _is_true(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Constant) and value.value is True
+
+
+def _reached(failure: Failure[object], lost: _Lost) -> bool:
+    """Whether the `None` that stopped the program can be the one that the assignment keeps."""
+    source, target, crash = failure.source, lost.statement.targets[0], failure.crash
+    kept = ast.unparse(target)
+    empty = [source.node_at(held.site) for held in crash.held if held.kind == "NoneType"]
+    if crash.site is not None and failure.site(lost.statement).encloses(crash.site):
+        # The call itself stopped: only an earlier turn can have put the `None` there.
+        again = bool(loops_around(source, lost.statement)) or source.enclosing(target, ast.FunctionDef) is not None
+        return again and any(node is not None and ast.unparse(node) == kept for node in empty)
+    for node in empty:
+        if isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == kept:
+            return True
+        if isinstance(node, ast.Name) and _is_parameter(source, node):
+            return any(_is_given(call, kept) for call in source.all_calls)
+    return False
+
+
+def _is_parameter(source: Source, node: ast.Name) -> bool:
+    function = source.enclosing(node, ast.FunctionDef)
+    return function is not None and any(one.arg == node.id for one in (*function.args.args, *function.args.kwonlyargs))
+
+
+def _is_given(call: ast.Call, name: str) -> bool:
+    """Whether a call is given what the assignment keeps."""
+    given = (*call.args, *(keyword.value for keyword in call.keywords))
+    return any(isinstance(one, (ast.Name, ast.Attribute)) and ast.unparse(one) == name for one in given)
+
+
+def _kept(failure: Failure[object], lost: _Lost) -> tuple[tuple[Edit, ...], str]:
+    """What is written instead, and what it is called."""
+    if ast.unparse(lost.changed) == ast.unparse(lost.statement.targets[0]):
+        alone = failure.exchange(lost.statement, failure.code(lost.call))
+        return (alone,), "Keep the object, not the result of the call"
+    if any(isinstance(edit, Replace) and not edit.code for edit in lost.copied):
+        return (), ""
+    if not _drops_columns(lost.call) and _read_later(failure.source, lost):
+        return (), ""
+    return lost.copied, "Make a changed copy"
+
+
+def _drops_columns(call: ast.Call) -> bool:
+    """Whether a call leaves the rows as they are: a `drop` of columns, a filling, other names."""
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    axis = keyword_value(call, "axis")
+    columns = keyword_value(call, "columns") is not None
+    columns = columns or isinstance(axis, ast.Constant) and axis.value in (1, "columns")
+    return method in ("fillna", "rename") or method == "drop" and columns
+
+
+def _read_later(source: Source, lost: _Lost) -> bool:
+    """Whether the object that would be left as it is is read after the call."""
+    changed = ast.unparse(lost.changed)
+    function = source.enclosing(lost.statement, ast.FunctionDef)
+    end = lost.statement.end_lineno or lost.statement.lineno
+    nodes: list[ast.Name | ast.Attribute] = [*source.nodes(ast.Name), *source.nodes(ast.Attribute)]
+    return any(
+        node.lineno > end and ast.unparse(node) == changed
+        for node in nodes
+        if isinstance(node.ctx, ast.Load) and source.enclosing(node, ast.FunctionDef) is function
+    )

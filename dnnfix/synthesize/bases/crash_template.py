@@ -128,7 +128,8 @@ class CrashTemplate(FaultTemplate[Mend]):
             yield mend.site, mend
 
     def report(self, site: Site, fault: Mend) -> Finding:
-        return self.finding(site, symptom=Symptom.CRASH, confidence=self.confidence, cause=CRASH_CAUSE, what=fault.what)
+        cause = CRASH_CAUSE if fault.symptom is Symptom.CRASH else ""
+        return self.finding(site, symptom=fault.symptom, confidence=self.confidence, cause=cause, what=fault.what)
 
     def repairs(self, subject: Subject, fault: Mend) -> Repairs:
         yield from fault.repairs
